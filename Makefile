@@ -1,0 +1,64 @@
+# Everything from a bare clone: `make demo` runs the main job, `make test` all the checks.
+# Both install first; nothing but Python 3.11 and make has to be there.
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DEMO := runs/demo
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install demo test lint types unit quick format clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+install: $(STAMP) ## make .venv with the package and everything it needs
+
+# The stamp is written last, so an interrupted installation is taken up again by the next make.
+$(STAMP): pyproject.toml
+	@set -e; found=; \
+	for python in "$(PYTHON)" python3.11 python3 python; do \
+	  if [ -n "$$python" ] && "$$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; \
+	  then found=$$python; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	  echo "make: no Python 3.11 found as python3.11 or python3; install it, or name it: make PYTHON=/path/to/python3.11" >&2; \
+	  exit 1; \
+	fi; \
+	if ! "$$found" -c 'import ensurepip, venv' 2>/dev/null; then \
+	  echo "make: $$found lacks the venv module; install it (Debian: apt-get install python3.11-venv)" >&2; exit 1; \
+	fi; \
+	if ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
+	   || ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+	  echo "make: creating $(VENV) with $$found"; "$$found" -m venv --clear $(VENV); \
+	fi
+	@echo "make: installing into $(VENV); this takes a few minutes the first time"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	@touch $@
+
+demo: $(STAMP) ## simulate, learn without a label, evaluate and report: at most 15 minutes on two cores
+	$(BIN)/ropes reproduce demo --out $(DEMO)
+
+test: lint types unit ## every check: ruff, mypy and pytest
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy src
+
+unit: $(STAMP)
+	$(BIN)/pytest $(PYTEST_FLAGS)
+
+quick: lint types ## the checks without the slow tests
+	$(BIN)/pytest -m 'not slow' $(PYTEST_FLAGS)
+
+format: $(STAMP) ## format the code and mend what ruff can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove the caches; .venv and runs/ stay
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -exec rm -rf {} +

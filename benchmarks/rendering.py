@@ -1,0 +1,145 @@
+"""How fast images come out, and how much the lighter meshes change them, all in one run on one machine.
+
+    python benchmarks/rendering.py [--seconds 5] [--out FILE]
+
+needs the extra `bench` (panda-gym).  Seconds on one core are those of the processor, not of the clock, so
+other work on the machine distorts the ratios little; images a second on all cores are those of the clock.
+"""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.scm import CausalModel
+from ropes.settings import Setting, panda_setting
+from ropes.simulate.scene import Mesh, Scene, import_pybullet, quiet
+from ropes.simulate.workers import png, render_poses, usable_cores
+
+SIZE = 128
+SETTING = "panda-2c-independent"
+
+
+def cost(draw: Callable[[int], object], seconds: float) -> float:
+    """Processor seconds of one call of `draw`."""
+    draw(0)
+    calls, begun, clock = 0, time.process_time(), time.monotonic()
+    while time.monotonic() - clock < seconds:
+        draw(calls)
+        calls += 1
+    return (time.process_time() - begun) / calls
+
+
+def panda_gym_cost(poses: NDArray[np.float64], seconds: float, *, arm_alone: bool) -> float:
+    """Processor seconds of one image of panda-gym's own `render()` in a pose of its own Panda."""
+    import_pybullet()
+    with quiet():
+        import gymnasium
+        import panda_gym  # noqa: F401 (registers its environments)
+
+        size = {"render_width": SIZE, "render_height": SIZE}
+        environment = gymnasium.make("PandaReach-v3", render_mode="rgb_array", **size).unwrapped
+        environment.reset(seed=0)
+    simulation, robot = environment.sim, environment.robot
+    if arm_alone:
+        for name in [name for name in simulation._bodies_idx if name != "panda"]:
+            simulation.physics_client.removeBody(simulation._bodies_idx[name])
+
+    def draw(k: int) -> object:
+        robot.set_joint_angles(np.append(poses[k % len(poses)], [0.785, 0.0, 0.0]))
+        return environment.render()
+
+    try:
+        return cost(draw, seconds)
+    finally:
+        environment.close()
+
+
+def our_cost(setting: Setting, mesh: Mesh, poses: NDArray[np.float64], seconds: float, encode: bool) -> float:
+    """Processor seconds of one of our images, with its PNG where `encode` is set."""
+    with Scene(setting.robot, setting.cameras, SIZE, mesh, setting.splits["train"].joints) as scene:
+
+        def draw(k: int) -> object:
+            images = scene.render(poses[k % len(poses)])
+            return [png(image) for image in images] if encode else images
+
+        return cost(draw, seconds) / len(setting.cameras)
+
+
+def likeness(setting: Setting, poses: NDArray[np.float64]) -> dict[str, float]:
+    """How alike simplified and full meshes look: silhouettes' IoU, and grey values' difference on the arm."""
+    drawn = {}
+    kinds: tuple[Mesh, ...] = ("simplified", "full")
+    for mesh in kinds:
+        with Scene(setting.robot, setting.cameras, SIZE, mesh, setting.splits["train"].joints) as scene:
+            arms = np.stack([scene.silhouettes(pose) for pose in poses])
+            drawn[mesh] = arms, np.stack([scene.render(pose) for pose in poses]).astype(float)
+    (light, light_grey), (full, full_grey) = drawn["simplified"], drawn["full"]
+    overlap = (light & full).sum(axis=(2, 3)) / (light | full).sum(axis=(2, 3))
+    return {
+        "iou_mean": float(overlap.mean()),
+        "iou_min": float(overlap.min()),
+        "grey_difference_on_arm": float(np.abs(light_grey - full_grey)[light & full].mean()),
+    }
+
+
+def rate(setting: Setting, poses: NDArray[np.float64], workers: int) -> float:
+    """Images a second by the clock, PNG included, once the workers have started."""
+    joints = setting.splits["train"].joints
+    drawn = render_poses(setting.robot, setting.cameras, SIZE, "simplified", joints, poses, workers)
+    skipped = 8 * 32
+    for _ in range(skipped):
+        next(drawn)
+    begun = time.monotonic()
+    images = sum(len(views) for views in drawn)
+    return images / (time.monotonic() - begun)
+
+
+def measure(seconds: float) -> dict[str, float]:
+    """Every figure by its name."""
+    setting = panda_setting(SETTING)
+    model: CausalModel = setting.splits["train"]
+    poses = model.sample_observational(np.random.default_rng(0), 4000)
+    theirs = panda_gym_cost(poses, seconds, arm_alone=False)
+    bare = panda_gym_cost(poses, seconds, arm_alone=True)
+    full = our_cost(setting, "full", poses, seconds, encode=False)
+    ours = our_cost(setting, "simplified", poses, seconds, encode=False)
+    encoded = our_cost(setting, "simplified", poses, seconds, encode=True)
+    cores = usable_cores()
+    return {
+        "panda_gym_ms": 1e3 * theirs,
+        "panda_gym_arm_alone_ms": 1e3 * bare,
+        "ours_full_ms": 1e3 * full,
+        "ours_simplified_ms": 1e3 * ours,
+        "ours_simplified_with_png_ms": 1e3 * encoded,
+        "times_as_fast_as_panda_gym": theirs / ours,
+        "times_as_fast_as_panda_gym_arm_alone": bare / ours,
+        "cores": cores,
+        "images_per_second_all_cores": rate(setting, poses[: max(600, int(60 * seconds * cores))], cores),
+        "load": os.getloadavg()[0],
+        **likeness(setting, poses[:100]),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=5.0, help="for each measurement")
+    parser.add_argument("--out", type=Path, help="also write the figures here, as JSON")
+    options = parser.parse_args()
+    figures = measure(options.seconds)
+    text = json.dumps({name: round(value, 4) for name, value in figures.items()}, indent=1)
+    if options.out:
+        options.out.write_text(text + "\n", encoding="utf-8")
+    print(text)
+    print("\n| figure | value |\n|---|---:|")
+    for name, value in figures.items():
+        print(f"| {name.replace('_', ' ')} | {value:.3g} |")
+
+
+if __name__ == "__main__":
+    main()

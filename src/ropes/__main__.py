@@ -1,0 +1,8 @@
+"""`python -m ropes` is the console script."""
+
+import sys
+
+from ropes.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

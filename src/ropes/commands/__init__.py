@@ -1,0 +1,39 @@
+"""The subcommands: what each takes and which function it calls; that function is imported late."""
+
+import inspect
+from typing import Protocol
+
+from ropes.commands.images import Simulate, Strip, Validate
+from ropes.commands.learning import Calibrate, Evaluate, Fit, Predict
+from ropes.commands.results import Report, Reproduce, Tables
+
+
+class Command(Protocol):
+    """The options of a subcommand, validated when made."""
+
+    def execute(self) -> None:
+        """Do what the subcommand says.
+
+        Raises:
+            UserError: the input does not fit; nothing is left half-written.
+        """
+
+
+#: Subcommands by name, in the order of the work.
+COMMANDS: dict[str, type[Command]] = {
+    "simulate": Simulate,
+    "validate": Validate,
+    "strip": Strip,
+    "fit": Fit,
+    "evaluate": Evaluate,
+    "calibrate": Calibrate,
+    "predict": Predict,
+    "report": Report,
+    "reproduce": Reproduce,
+    "tables": Tables,
+}
+
+
+def summary(command: type[Command]) -> str:
+    """The first sentence of a command's help."""
+    return (inspect.getdoc(command) or "").splitlines()[0]

@@ -1,0 +1,128 @@
+"""Subcommands that make, check and copy data sets of images."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ropes.commands.options import DataFolder, at_least, parse_cameras, parse_ranges
+from ropes.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulate:
+    r"""Film an arm under interventions and store the images as a LeRobot v3.0 data set.
+
+    Interrupted, the same command goes on. Take one of the paper's settings, or any arm by its URDF file,
+    the joints to estimate and a range for each.
+
+    Example:
+      ropes simulate --setting panda-2c-independent --anchors 50 --seed 1 --out data/two-cameras
+      ropes simulate --urdf kuka_iiwa/model.urdf --joints lbr_iiwa_joint_2 lbr_iiwa_joint_4 \
+        --ranges -1:1 -1.5:1.5 --anchors 50 --out data/kuka
+    """
+
+    out: Path
+    """Folder of the data set."""
+    anchors: int
+    """Anchors to draw for training; each is filmed once under every regime."""
+    setting: str | None = None
+    """panda-1c-independent, panda-2c-independent or panda-2c-causal."""
+    urdf: Path | None = None
+    """Any other arm: its URDF file (or one of pybullet_data)."""
+    joints: tuple[str, ...] = ()
+    """With --urdf: the joints that vary, by their names in the URDF."""
+    ranges: tuple[str, ...] = ()
+    """With --urdf: LOW:HIGH in radians for each of --joints, within the arm's limits."""
+    camera: tuple[str, ...] = ()
+    """With --urdf: NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG], one for each camera;
+    two views that keep the whole arm in sight where left out."""
+    test_anchors: int = 2000
+    """Observational poses of each test split."""
+    seed: int = 0
+    """The same seed gives the same bytes, whatever the number of workers."""
+    workers: int | None = None
+    """Processes that render; one for each core where left out."""
+    mesh: Literal["simplified", "full"] = "simplified"
+    """Visual meshes with a tenth of their triangles, or as they are."""
+    state: bool = True
+    """Store the joint angles too, for the evaluation; training never reads them."""
+
+    def __post_init__(self) -> None:
+        at_least(1, anchors=self.anchors)
+        at_least(0, test_anchors=self.test_anchors, seed=self.seed)
+        if self.workers is not None:
+            at_least(1, workers=self.workers)
+        if (self.setting is None) == (self.urdf is None):
+            raise UserError("give either --setting NAME or --urdf FILE with --joints and --ranges")
+        if self.urdf is None and (self.joints or self.ranges or self.camera):
+            raise UserError("--joints, --ranges and --camera go with --urdf, not with --setting")
+
+    def execute(self) -> None:
+        """Resolve the setting, then simulate it."""
+        if self.setting is not None:
+            from ropes.settings import panda_setting
+
+            setting = panda_setting(self.setting)
+        else:
+            from ropes.simulate.arm import arm_setting
+
+            assert self.urdf is not None
+            setting = arm_setting(
+                urdf=str(self.urdf),
+                joints=self.joints,
+                ranges=parse_ranges(self.joints, self.ranges),
+                cameras=parse_cameras(self.camera) or None,
+                name=self.urdf.stem,
+            )
+        from ropes.data.generate import simulate
+
+        simulate(
+            setting,
+            out=self.out,
+            anchors=self.anchors,
+            test_anchors=self.test_anchors,
+            seed=self.seed,
+            workers=self.workers,
+            mesh=self.mesh,
+            state=self.state,
+        )
+        print(f"wrote {self.out}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validate:
+    """Check a data set, and name the file, the row and the fault where there is one.
+
+    Example:
+      ropes validate data/two-cameras
+    """
+
+    data: DataFolder
+    """Data set to check."""
+
+    def execute(self) -> None:
+        """Validate; faults are raised."""
+        from ropes.data.validate import validate
+
+        print(validate(self.data))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strip:
+    """Copy a data set without its joint angles: complete for label-free training, and no answer in sight.
+
+    Example:
+      ropes strip data/two-cameras --out data/two-cameras-unlabelled
+    """
+
+    data: DataFolder
+    """Data set to copy."""
+    out: Path
+    """Folder of the copy."""
+
+    def execute(self) -> None:
+        """Copy all but `observation.state`."""
+        from ropes.data.layout import strip_states
+
+        strip_states(self.data, self.out)
+        print(f"wrote {self.out}")

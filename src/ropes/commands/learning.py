@@ -1,0 +1,154 @@
+"""Subcommands that learn from images, measure what was learnt, and use it."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field, make_dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from ropes.commands.options import RunFolder, at_least, image_sources
+from ropes.errors import UserError
+from ropes.recipes import RopesRecipe, ropes_recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """Learn joint angles from a data set without reading a label; interrupted, the same command goes on.
+
+    The recipe of --preset can be changed field by field with the dotted options.
+
+    Example:
+      ropes fit --method ropes --preset compact --data data/two-cameras --out runs/two-cameras
+    """
+
+    data: Path
+    """Data set that ropes simulate wrote."""
+    out: Path
+    """Folder of the run: checkpoints, weights and logs."""
+    method: Literal["ropes"] = "ropes"
+    """What to learn with."""
+    seed: int = 0
+    """Seed of weights, splits and batches."""
+    recipe: RopesRecipe
+
+    def __post_init__(self) -> None:
+        at_least(0, seed=self.seed)
+
+    def execute(self) -> None:
+        """Fit the method."""
+        from ropes.methods.ropes import fit
+
+        fit(self.data, self.out, self.recipe, self.seed)
+        print(f"wrote {self.out}")
+
+
+def fit_with_recipe(arguments: Sequence[str]) -> type[Fit]:
+    """`Fit` with one dotted option for each field of the recipe that `arguments` choose by --preset.
+
+    The preset has to be known before parsing, since its values are the options' defaults.
+
+    Raises:
+        UserError: no preset of that name.
+    """
+    scan = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    scan.add_argument("--preset", nargs="?", default="compact")
+    recipe = ropes_recipe(scan.parse_known_args(list(arguments))[0].preset or "compact")
+    options = Annotated[RopesRecipe, tyro.conf.arg(name="")]
+    return make_dataclass(
+        "Fit",
+        [("recipe", options, field(default=recipe))],
+        bases=(Fit,),
+        namespace={"__doc__": Fit.__doc__},
+        frozen=True,
+        kw_only=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluate:
+    """Measure correlation and calibrated error on the test splits, with and without occlusion.
+
+    Example:
+      ropes evaluate runs/two-cameras --data data/two-cameras --out runs/two-cameras-evaluation
+    """
+
+    run: RunFolder
+    """Folder that ropes fit wrote."""
+    data: Path
+    """Data set with joint angles and test splits."""
+    out: Path
+    """Folder for results.json and what the report shows."""
+    seed: int = 0
+    """Seed of the drawn samples and of the occlusions."""
+    occlusions: tuple[int, ...] = (0, 16, 32, 64)
+    """Sides in pixels of the white squares to cover images with; 0 for none."""
+
+    def __post_init__(self) -> None:
+        at_least(0, seed=self.seed, occlusions=min(self.occlusions, default=0))
+        if not self.occlusions:
+            raise UserError("--occlusions needs at least one number of pixels; 0 leaves the images as they are")
+
+    def execute(self) -> None:
+        """Evaluate every split of `data` at every occlusion."""
+        from ropes.evaluation import evaluate
+
+        evaluate(self.run, self.data, self.out, seed=self.seed, occlusions=self.occlusions)
+        print(f"wrote {self.out / 'results.json'}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrate:
+    """Fit the map from raw coordinates to radians on a few labelled samples, and store it with the run.
+
+    Example:
+      ropes calibrate runs/two-cameras --data data/two-cameras --samples 100
+      ropes calibrate runs/two-cameras --labels labels.csv
+    """
+
+    run: RunFolder
+    """Folder that ropes fit wrote."""
+    data: Path | None = None
+    """Data set with joint angles to draw the samples from."""
+    labels: Path | None = None
+    """Or a CSV file: a column of image paths for each camera, of radians for each joint, by name."""
+    samples: int = 100
+    """Labelled samples to draw from --data."""
+    seed: int = 0
+    """Seed of the draw."""
+
+    def __post_init__(self) -> None:
+        at_least(2, samples=self.samples)
+        at_least(0, seed=self.seed)
+        if (self.data is None) == (self.labels is None):
+            raise UserError("give either --data DATA or --labels FILE.csv to calibrate on")
+
+    def execute(self) -> None:
+        """Calibrate the run's estimator."""
+        from ropes.prediction import calibrate
+
+        calibrate(self.run, data=self.data, labels=self.labels, samples=self.samples, seed=self.seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predict:
+    """Read joint angles off images: a JSON line for each pose, in radians once the run is calibrated.
+
+    Example:
+      ropes predict runs/two-cameras --images cam45=a.png cam135=b.png
+      ropes predict runs/two-cameras --images photos
+    """
+
+    run: RunFolder
+    """Folder that ropes fit wrote."""
+    images: Annotated[tuple[str, ...], tyro.conf.arg(metavar="CAMERA=FILE ...|FOLDER|DATA")]
+    """An image for each camera, or a folder of images, or a data set."""
+
+    def execute(self) -> None:
+        """Print the predictions as they come."""
+        sources = image_sources(self.images)
+        from ropes.prediction import predict_lines
+
+        for line in predict_lines(self.run, sources):
+            print(line, flush=True)

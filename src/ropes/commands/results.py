@@ -1,0 +1,92 @@
+"""Subcommands that reproduce the papers' tables and show them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from ropes.commands.options import EvaluationFolder, Preset, at_least
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Write one self-contained HTML page: the table against the paper, plots and pictures.
+
+    Example:
+      ropes report runs/two-cameras-evaluation --out page.html
+    """
+
+    evaluation: EvaluationFolder
+    """Folder with results.json."""
+    out: Path | None = None
+    """The page; report.html beside results.json where left out."""
+
+    def execute(self) -> None:
+        """Write the page and say where."""
+        from ropes.report.html import write_report
+
+        out = self.evaluation / "report.html" if self.out is None else self.out
+        write_report(self.evaluation, out)
+        print(f"wrote {out}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduce:
+    """Do an experiment from simulation to report, unattended; the same command goes on after an interruption.
+
+    Example:
+      ropes reproduce demo --out runs/demo
+      ropes reproduce table1 --preset compact --out runs/table1
+    """
+
+    name: Annotated[Literal["demo", "table1"], tyro.conf.Positional]
+    """demo: one camera and three joints in minutes; table1: the paper's Table 1."""
+    out: Path
+    """Folder for data, runs, results.json and report.html."""
+    preset: Preset = "compact"
+    """compact: two CPU cores; paper: one CUDA GPU and the paper's sizes."""
+    seeds: tuple[int, ...] = ()
+    """Training seeds; the experiment's own where left out."""
+    workers: int | None = None
+    """Processes that render; one for each core where left out."""
+
+    def __post_init__(self) -> None:
+        at_least(0, seeds=min(self.seeds, default=0))
+        if self.workers is not None:
+            at_least(1, workers=self.workers)
+
+    def execute(self) -> None:
+        """Run the experiment, write the report and print the table."""
+        from ropes.experiments import reproduce
+        from ropes.report.html import write_report
+        from ropes.report.terminal import print_table
+
+        results = reproduce(
+            self.name, preset=self.preset, out=self.out, seeds=self.seeds or None, workers=self.workers
+        )
+        write_report(self.out, self.out / "report.html")
+        print_table(results)
+        print(f"wrote {self.out / 'results.json'} and {self.out / 'report.html'}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """Write the tables of README.md from the committed results, or check that they agree.
+
+    Example:
+      ropes tables --check
+    """
+
+    readme: Path = Path("README.md")
+    """File with the table markers."""
+    results: Path = Path("results")
+    """Folder with NAME-PRESET.json."""
+    check: bool = False
+    """Write nothing; fail where a table differs."""
+
+    def execute(self) -> None:
+        """Update or check the tables."""
+        from ropes.report.readme_tables import update
+
+        update(self.readme, self.results, self.check)

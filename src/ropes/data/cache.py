@@ -1,0 +1,189 @@
+"""All images of a split, decoded once into one memory-mapped array, so that training reads at memory speed.
+
+The file lies in the user's cache folder under a name made of the data set's checksum, the split and the
+image size: another data set, or a changed one, never meets a stale cache.  Resident memory stays small
+however large the array: once too many pages have been read in they are handed back to the system (and stay in
+its page cache, where reading them again is cheap).
+"""
+
+import mmap
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ropes import files
+from ropes.data import parquet, schema
+from ropes.data.dataset import Dataset, Frames
+from ropes.errors import UserError
+from ropes.progress import progress as show_progress
+
+#: Bytes of mapped files in this process's resident memory above which a cache hands its pages back.
+_RESIDENT_LIMIT = 1 << 30
+
+
+class ImageCache:
+    """The images of one split `size` pixels square; position k is the k-th of `dataset.frames(split)`.
+
+    Args:
+        dataset: where the images are.
+        split: name of the split.
+        size: side in pixels; a smaller one than the originals' averages them by area.
+        folder: where the cache lies; `ropes` in the user's cache folder when not given.
+        progress: show progress while decoding.
+
+    Raises:
+        UserError: no such split, images that are not square or smaller than `size`, or a damaged data file.
+    """
+
+    def __init__(
+        self, dataset: Dataset, split: str, size: int, folder: Path | None = None, *, progress: bool = True
+    ) -> None:
+        height, width = dataset.image_size
+        if height != width or size > height or size < 1:
+            raise UserError(
+                f"{dataset.path} has {height}x{width} images: they cannot be had at {size}x{size}; "
+                "choose a size of at most theirs, and square images"
+            )
+        self.frames: Frames = dataset.frames(split)
+        self.cameras = dataset.cameras
+        self.shape = (len(self.frames), len(self.cameras), size, size)
+        if not len(self.frames):
+            raise UserError(f"{dataset.path}: split {split!r} has no frames")
+        folder = cache_folder() if folder is None else Path(folder)
+        self.path = folder / f"{dataset.checksum[:24]}-{split}-{size}.npy"
+        if not _holds(self.path, self.shape):
+            with show_progress("decoding, frames", len(self.frames), show=progress) as update:
+                for done in _build(self.path, dataset, self.frames, self.shape):
+                    update(done)
+        self._open()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {key: value for key, value in vars(self).items() if key not in ("_map", "_pixels")}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        self._open()
+
+    def _open(self) -> None:
+        with self.path.open("rb") as stream:
+            self._map = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        offset = len(self._map) - int(np.prod(self.shape))
+        self._pixels = np.frombuffer(self._map, np.uint8, offset=offset).reshape(self.shape)
+
+    def read(self, positions: ArrayLike) -> NDArray[np.uint8]:
+        """Copy the images at `positions` (n,), in any order: uint8 (n, cameras, size, size)."""
+        chosen = np.asarray(positions, dtype=np.int64)
+        images = self._pixels[chosen]
+        # Asked, not counted: one page fault may map in anything from 64 kB to 2 MB around it.
+        if _mapped_bytes() > _RESIDENT_LIMIT:
+            self._map.madvise(mmap.MADV_DONTNEED)
+        return images
+
+
+def _mapped_bytes() -> int:
+    """Resident bytes of this process that belong to files; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[2]) * mmap.PAGESIZE
+    except OSError:
+        return 0
+
+
+def cache_folder() -> Path:
+    """`ropes` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "ropes"
+
+
+def _holds(path: Path, shape: tuple[int, ...]) -> bool:
+    """Whether `path` is an array file of that shape, to the last byte."""
+    try:
+        with path.open("rb") as stream:
+            version = np.lib.format.read_magic(stream)
+            if version != (1, 0):
+                return False
+            found, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+            whole = stream.tell() + int(np.prod(shape))
+    except (OSError, ValueError):
+        return False
+    return found == shape and not fortran and dtype == np.uint8 and path.stat().st_size == whole
+
+
+def _build(path: Path, dataset: Dataset, frames: Frames, shape: tuple[int, ...]) -> Iterator[int]:
+    """Decode the frames into the file `path`; yields how many are done."""
+    with files.atomic_path(path) as temporary:
+        with temporary.open("wb") as stream:
+            header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(stream, header)
+            start, frame_bytes = stream.tell(), int(np.prod(shape[1:]))
+            # Claims the room at once: a full disk shows before the work, not after it.
+            os.posix_fallocate(stream.fileno(), 0, start + shape[0] * frame_bytes)
+
+        def decode(source: Path, first: int, chosen: NDArray[np.int64], descriptor: int) -> int:
+            pixels = _decode_file(dataset, source, frames.index[chosen] - first, shape[-1])
+            # The frames of a split are in the order of the rows, so those of a file are neighbours.
+            _write_all(descriptor, pixels, start + int(chosen[0]) * frame_bytes)
+            return len(chosen)
+
+        done = 0
+        with _open_descriptor(temporary) as descriptor, _threads() as pool:
+            jobs = [
+                pool.submit(decode, source, first, chosen, descriptor)
+                for source, first, chosen in dataset.by_file(frames.index)
+            ]
+            for job in jobs:
+                done += _result(job, jobs)
+                yield done
+
+
+def _decode_file(dataset: Dataset, path: Path, rows: NDArray[np.int64], size: int) -> NDArray[np.uint8]:
+    table = parquet.read_table(path)
+    name = path.relative_to(dataset.path).as_posix()
+    recorded = (dataset.provenance or {}).get("files", {}).get(name, {}).get("images_sha256")
+    if recorded is not None and parquet.images_digest(table) != recorded:
+        raise UserError(f"{path} has changed since it was written; restore it or make the data set anew")
+    columns = [schema.IMAGES + camera for camera in dataset.cameras]
+    if absent := [column for column in columns if column not in table.column_names]:
+        raise UserError(f"{path} lacks the camera {absent[0].removeprefix(schema.IMAGES)!r}")
+    return parquet.decode_rows(path, table, rows, dataset.cameras, dataset.image_size, size)
+
+
+def _write_all(descriptor: int, pixels: NDArray[np.uint8], offset: int) -> None:
+    left = pixels.reshape(-1).data
+    while left:
+        written = os.pwrite(descriptor, left, offset)
+        left, offset = left[written:], offset + written
+
+
+def _result(job: "Future[int]", jobs: "list[Future[int]]") -> int:
+    try:
+        return job.result()
+    except BaseException:
+        for other in jobs:
+            other.cancel()
+        raise
+
+
+@contextmanager
+def _open_descriptor(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _threads() -> Iterator[ThreadPoolExecutor]:
+    pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -1,0 +1,229 @@
+"""A data set as its users see it: which frame was taken under which regime, its images, its angles if known.
+
+An anchor is an episode, a regime is a task.  Opening reads only the metadata; each reading checks what it
+reads, so that a damaged file stops the work instead of entering it.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ropes import files
+from ropes.data import parquet, schema
+from ropes.data.stats import vectors
+from ropes.errors import UserError
+from ropes.scm import Regime
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The frames of a split: row in the data set, anchor (episode), and regime (task index); each (n,)."""
+
+    index: Ints
+    anchor: Ints
+    regime: Ints
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set on disk; made by `layout.open_dataset`.
+
+    Attributes:
+        path: its folder.
+        info: content of `meta/info.json`.
+        provenance: content of `meta/ropes.json`, or None for a data set that others wrote.
+    """
+
+    path: Path
+    info: dict[str, Any]
+    provenance: dict[str, Any] | None
+
+    @cached_property
+    def cameras(self) -> tuple[str, ...]:
+        """Names of the cameras, in the order of the views."""
+        recorded = [camera["name"] for camera in (self.provenance or {}).get("cameras", [])]
+        found = [
+            name.removeprefix(schema.IMAGES)
+            for name, feature in self.info["features"].items()
+            if name.startswith(schema.IMAGES) and feature["dtype"] == "image"
+        ]
+        return tuple(sorted(found, key=lambda name: recorded.index(name) if name in recorded else -1))
+
+    @cached_property
+    def image_size(self) -> tuple[int, int]:
+        """Height and width in pixels."""
+        shapes = {tuple(self.info["features"][schema.IMAGES + camera]["shape"][:2]) for camera in self.cameras}
+        if len(shapes) > 1:
+            raise UserError(f"{self.path}: the cameras' images differ in size: {sorted(shapes)}")
+        height, width = shapes.pop()
+        return int(height), int(width)
+
+    @cached_property
+    def splits(self) -> dict[str, range]:
+        """Split → its episodes."""
+        spans = {}
+        for name, text in self.info.get("splits", {}).items():
+            start, _, stop = str(text).partition(":")
+            if not (start.isdecimal() and stop.isdecimal()):
+                raise UserError(f"{self.path / schema.INFO}: split {name!r} is {text!r}, not START:STOP episodes")
+            spans[name] = range(int(start), int(stop))
+        return dict(sorted(spans.items(), key=lambda item: item[1].start))
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks by task index."""
+        table = parquet.read_table(self.path / schema.TASKS)
+        texts = "task" if "task" in table.column_names else "__index_level_0__"
+        rows = sorted(zip(table["task_index"].to_pylist(), table[texts].to_pylist(), strict=True))
+        if [number for number, _ in rows] != list(range(len(rows))):
+            raise UserError(f"{self.path / schema.TASKS}: task indices are not 0 to {len(rows) - 1}")
+        return tuple(task for _, task in rows)
+
+    @cached_property
+    def regimes(self) -> tuple[Regime, ...]:
+        """The regime that each task index stands for."""
+        where = self.path / schema.INTERVENTIONS
+        spelt = files.read_json(where)
+        try:
+            return tuple(Regime(spelt[task]["joint"], spelt[task]["policy"]) for task in self.tasks)
+        except KeyError as error:
+            raise UserError(f"{where}: no intervention (joint, policy) for task {error}; add it") from error
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{where}: {error}; give joint and policy 1 or 2, or null and 0") from error
+
+    @cached_property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints that are intervened on, in the order of the tasks."""
+        return tuple(dict.fromkeys(regime.joint for regime in self.regimes if regime.joint is not None))
+
+    @cached_property
+    def state_names(self) -> tuple[str, ...] | None:
+        """Names of the columns of `observation.state`, or None where there is none."""
+        if schema.STATE not in self.info["features"]:
+            return None
+        names = self.info["features"][schema.STATE].get("names") or []
+        if isinstance(names, dict):  # {"motors": [...]} in some recordings
+            names = [name for group in names.values() for name in group]
+        return tuple(names)
+
+    @cached_property
+    def data_files(self) -> tuple[Path, ...]:
+        """The data files in order."""
+        return tuple(sorted(self.path.glob("data/chunk-*/file-*.parquet"), key=schema.file_order))
+
+    @cached_property
+    def starts(self) -> Ints:
+        """First row of each data file, and the number of rows at the end; (files + 1,)."""
+        counts = [parquet.read_metadata(path).num_rows for path in self.data_files]
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+    @cached_property
+    def _index(self) -> dict[str, Ints]:
+        names = ["index", "episode_index", "task_index"]
+        tables = [parquet.read_table(path, names) for path in self.data_files]
+        columns = {
+            name: np.concatenate([table[name].to_numpy() for table in tables] or [np.empty(0, np.int64)])
+            for name in names
+        }
+        expected = self.info["total_frames"]
+        if not np.array_equal(columns["index"], np.arange(expected)):
+            raise UserError(
+                f"{self.path}: the data files do not hold the {expected} frames of {schema.INFO} in order; "
+                "a file is missing or changed (ropes validate names it)"
+            )
+        return columns
+
+    def frames(self, split: str) -> Frames:
+        """The frames of a split, in their order on disk.
+
+        Raises:
+            UserError: no such split, or the data files do not hold what the metadata says.
+        """
+        if split not in self.splits:
+            raise UserError(f"{self.path} has no split {split!r}; it has {', '.join(self.splits) or 'none'}")
+        span, columns = self.splits[split], self._index
+        anchors = columns["episode_index"]
+        rows = np.flatnonzero((anchors >= span.start) & (anchors < span.stop))
+        return Frames(rows, anchors[rows], columns["task_index"][rows])
+
+    def states(self, split: str) -> NDArray[np.float64]:
+        """Angles of the target joints for the frames of a split, (frames, joints), radians.
+
+        Raises:
+            UserError: the data set has no angles, lacks a joint, or holds a value that is no number.
+        """
+        if self.state_names is None:
+            raise UserError(f"{self.path} has no joint angles ({schema.STATE}); evaluation needs a labelled one")
+        if absent := [joint for joint in self.joints if joint not in self.state_names]:
+            raise UserError(f"{self.path}: {schema.STATE} has no joint {absent[0]} (it has {self.state_names})")
+        columns = [self.state_names.index(joint) for joint in self.joints]
+        rows, parts = self.frames(split).index, []
+        for path, start, chosen in self.by_file(rows):
+            try:
+                angles = vectors(parquet.read_table(path, [schema.STATE])[schema.STATE].combine_chunks())
+            except ValueError as error:
+                raise UserError(f"{path}: {schema.STATE} has {error}") from error
+            part = angles[rows[chosen] - start][:, columns].astype(np.float64)
+            if not np.isfinite(part).all():
+                row = int(rows[chosen][~np.isfinite(part).all(axis=1)][0] - start)
+                raise UserError(f"{path}, row {row}: a joint angle is not a finite number")
+            parts.append(part)
+        return np.concatenate(parts) if parts else np.empty((0, len(columns)))
+
+    def by_file(self, rows: Ints) -> Iterator[tuple[Path, int, Ints]]:
+        """Each file that holds some of `rows`, its first row, and the positions in `rows` that it holds."""
+        numbers = np.searchsorted(self.starts, rows, side="right") - 1
+        for number in np.unique(numbers):
+            yield (
+                self.data_files[number],
+                int(self.starts[number]),
+                np.flatnonzero(numbers == number),
+            )
+
+    def read_images(self, indices: ArrayLike) -> NDArray[np.uint8]:
+        """Decode the images of frames.
+
+        Args:
+            indices: rows in the whole data set, in any order (`Frames.index`).
+
+        Returns:
+            Grey levels 0 to 255, uint8 (n, cameras, height, width).
+
+        Raises:
+            UserError: a file is damaged, a camera is missing, or an image is of another size or type.
+        """
+        rows = np.asarray(indices, dtype=np.int64).reshape(-1)
+        total = int(self.starts[-1])
+        if rows.size and not 0 <= rows.min() <= rows.max() < total:
+            raise UserError(f"{self.path} has frames 0 to {total - 1}, not {rows.min()} to {rows.max()}")
+        pixels = np.empty((len(rows), len(self.cameras), *self.image_size), np.uint8)
+        for path, start, chosen in self.by_file(rows):
+            local = rows[chosen] - start
+            table, local = parquet.read_rows(path, [schema.IMAGES + camera for camera in self.cameras], local)
+            pixels[chosen] = parquet.decode_rows(path, table, local, self.cameras, self.image_size)
+        return pixels
+
+    @cached_property
+    def checksum(self) -> str:
+        """SHA-256 of all that label-free training sees: images, cameras, tasks, splits; never the angles."""
+        recorded = (self.provenance or {}).get("files", {})
+        digests = [
+            recorded.get(path.relative_to(self.path).as_posix(), {}).get("images_sha256")
+            or parquet.images_digest(parquet.read_table(path))
+            for path in self.data_files
+        ]
+        spans = {name: [span.start, span.stop] for name, span in self.splits.items()}
+        seen = [digests, self.cameras, self.image_size, self.tasks, spans]
+        return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,108 @@
+"""Opens a LeRobot v3.0 folder, and copies one without its joint angles."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ropes import files
+from ropes.data import parquet, schema
+from ropes.data.dataset import Dataset, Frames
+from ropes.errors import UserError
+
+__all__ = ["Dataset", "Frames", "open_dataset", "strip_states"]
+
+
+def open_dataset(path: Path | str) -> Dataset:
+    """Open the data set in the folder `path`.
+
+    Raises:
+        UserError: it is no LeRobot v3.0 data set with images, or was never finished.
+    """
+    path, provenance = Path(path), None
+    if (path / schema.PROVENANCE).exists():
+        provenance = _object(path / schema.PROVENANCE)
+        if not provenance.get("complete"):
+            raise UserError(f"{path} is unfinished; run the same ropes simulate command again to go on")
+    info = _object(path / schema.INFO)
+    version = info.get("codebase_version")
+    if version != schema.CODEBASE_VERSION:
+        raise UserError(
+            f"{path / schema.INFO}: LeRobot layout {version}, not {schema.CODEBASE_VERSION}; convert it first"
+        )
+    if absent := [key for key in ("features", "splits", "total_frames", "total_episodes") if key not in info]:
+        raise UserError(f"{path / schema.INFO} lacks {absent[0]!r}; restore it or make the data set anew")
+    dataset = Dataset(path, info, provenance)
+    if not dataset.cameras:
+        raise UserError(f"{path} has no feature {schema.IMAGES}CAMERA of dtype image; videos are not read")
+    return dataset
+
+
+def _object(path: Path) -> dict[str, Any]:
+    content = files.read_json(path)
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is not a JSON object; restore it or make the data set anew")
+    return content
+
+
+def strip_states(source: Path | str, target: Path | str) -> Dataset:
+    """Copy a data set without its joint angles: the same training input, and nothing to peek at.
+
+    Args:
+        source: folder of the data set.
+        target: a folder that does not exist yet, or is empty; it appears when the copy is whole.
+
+    Raises:
+        UserError: the source is no data set, or the target holds something.
+    """
+    dataset, target = open_dataset(source), Path(target)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UserError(f"{target} holds something already; choose an empty or new folder")
+    partial = target.with_name(f".{target.name}.part")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        _copy_without_states(dataset, partial)
+        if target.exists():
+            target.rmdir()
+        partial.rename(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return open_dataset(target)
+
+
+def _copy_without_states(dataset: Dataset, target: Path) -> None:
+    for path in sorted(dataset.path.glob("meta/**/*")):
+        if path.is_file() and not path.name.endswith(".part"):
+            copy = target / path.relative_to(dataset.path)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+    info = {**dataset.info, "features": dict(dataset.info["features"])}
+    info["features"].pop(schema.STATE, None)
+    files.write_json(target / schema.INFO, info)
+    if (target / schema.STATS).exists():
+        stats = files.read_json(target / schema.STATS)
+        files.write_json(target / schema.STATS, {k: v for k, v in stats.items() if k != schema.STATE})
+    # Episode tables of other writers hold statistics of each feature.
+    tables = [*dataset.data_files, *sorted(dataset.path.glob("meta/episodes/**/*.parquet"))]
+    for path in tables:
+        table = _without_states(parquet.read_table(path))
+        parquet.write_table(target / path.relative_to(dataset.path), table)
+    if dataset.provenance is not None:
+        checksums = {
+            name: {**recorded, "sha256": files.sha256(target / name)}
+            for name, recorded in dataset.provenance["files"].items()
+        }
+        files.write_json(target / schema.PROVENANCE, {**dataset.provenance, "files": checksums})
+
+
+def _without_states(table: pa.Table) -> pa.Table:
+    names = [n for n in table.column_names if n == schema.STATE or n.startswith(f"stats/{schema.STATE}/")]
+    table, note = table.drop_columns(names), dict(table.schema.metadata or {})
+    if b"huggingface" in note:
+        content = json.loads(note[b"huggingface"])
+        for name in names:
+            content.get("info", {}).get("features", {}).pop(name, None)
+        note[b"huggingface"] = json.dumps(content).encode()
+    return table.replace_schema_metadata(note or None)

@@ -1,0 +1,125 @@
+"""Parquet files of images: written atomically, read with every fault named by file, row and camera."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ropes import files
+from ropes.data import png, schema
+from ropes.errors import UserError
+
+Ints = NDArray[np.int64]
+#: Few enough that one frame is read without its whole file.
+_ROWS_PER_GROUP = 100
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a data table atomically; images are stored as they are, for they are compressed already."""
+    plain = [name for name in table.column_names if not name.startswith(schema.IMAGES)]
+    compression = {
+        ".".join((name, *rest)): "NONE" if rest else "snappy"
+        for name in table.column_names
+        for rest in ([()] if name in plain else [("bytes",), ("path",)])
+    }
+    with files.atomic_path(path) as temporary:
+        pq.write_table(
+            table,
+            temporary,
+            row_group_size=_ROWS_PER_GROUP,
+            compression=compression,
+            use_dictionary=[name for name in plain if name != schema.STATE],
+            write_page_checksum=True,
+        )
+
+
+def images_digest(table: pa.Table) -> str:
+    """SHA-256 of what training sees of a shard: images, tasks and episodes, but not the angles."""
+    digest = hashlib.sha256()
+    for name in ("episode_index", "task_index"):
+        digest.update(table[name].to_numpy().astype("<i8").tobytes())
+    for name in table.column_names:
+        if name.startswith(schema.IMAGES):
+            digest.update(name.encode())
+            for data in table[name].combine_chunks().field("bytes").to_pylist():
+                digest.update(len(data or b"").to_bytes(8, "little"))
+                digest.update(data or b"")
+    return digest.hexdigest()
+
+
+def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a parquet file, or some columns of it, with its page checksums verified.
+
+    Raises:
+        UserError: it is missing, damaged, or lacks a column.
+    """
+    return _read(path, columns, None)
+
+
+def read_metadata(path: Path) -> pq.FileMetaData:
+    """Read the footer of a parquet file.
+
+    Raises:
+        UserError: it is missing or damaged.
+    """
+    try:
+        return pq.read_metadata(path)
+    except FileNotFoundError as error:
+        raise UserError(f"{path} is missing; restore it or make the data set anew") from error
+    except (OSError, pa.ArrowException) as error:
+        raise UserError(f"{path} is truncated or damaged; restore it or make the data set anew") from error
+
+
+def _read(path: Path, columns: Sequence[str] | None, groups: Sequence[int] | None) -> pa.Table:
+    read_metadata(path)
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True, memory_map=False) as file:
+            if absent := [name for name in columns or () if name not in file.schema_arrow.names]:
+                what = "camera" if absent[0].startswith(schema.IMAGES) else "column"
+                raise UserError(f"{path} lacks the {what} {absent[0].removeprefix(schema.IMAGES)!r}")
+            names = None if columns is None else list(columns)
+            return file.read(names) if groups is None else file.read_row_groups(list(groups), names)
+    except (OSError, pa.ArrowException) as error:
+        raise UserError(f"{path} is damaged ({error}); restore it or make the data set anew") from error
+
+
+def read_rows(path: Path, columns: Sequence[str], rows: Ints) -> tuple[pa.Table, Ints]:
+    """Read the row groups that hold `rows`; returns the table and the rows' places in it."""
+    metadata = read_metadata(path)
+    counts = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
+    ends = np.cumsum(counts)
+    wanted = np.searchsorted(ends, rows, side="right")
+    groups, place = np.unique(wanted, return_inverse=True)
+    before = np.concatenate([[0], np.cumsum(np.asarray(counts)[groups])])[place]
+    return _read(path, columns, groups.tolist()), rows - (ends - counts)[wanted] + before
+
+
+def decode_rows(
+    path: Path,
+    table: pa.Table,
+    rows: Ints,
+    cameras: Sequence[str],
+    size: tuple[int, int],
+    shrink_to: int | None = None,
+) -> NDArray[np.uint8]:
+    """Decode the images in `rows` of `table`; `path` is named in errors.
+
+    Returns:
+        uint8 (rows, cameras, height, width), or (rows, cameras, shrink_to, shrink_to).
+
+    Raises:
+        UserError: file, row and camera of an image that is of another size or type, or damaged.
+    """
+    pixels = np.empty((len(rows), len(cameras), *((shrink_to, shrink_to) if shrink_to else size)), np.uint8)
+    for view, camera in enumerate(cameras):
+        data = table[schema.IMAGES + camera].combine_chunks().field("bytes").take(pa.array(rows))
+        for position, image in enumerate(data):
+            try:
+                pixels[position, view] = png.decode(image.as_py(), size, shrink_to)
+            except png.NotAnImage as error:
+                raise UserError(f"{path}, row {rows[position]}, camera {camera}: {error}") from error
+    return pixels

@@ -1,0 +1,79 @@
+"""Running minimum, maximum, mean and standard deviation of every feature, for `meta/stats.json`.
+
+Sums are taken shard by shard in file order, so the figures do not depend on how the shards came to be.
+Images are sampled, as LeRobot does too: some evenly spaced frames of each shard, scaled to [0, 1].
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ropes.data import png
+
+_IMAGES_PER_SHARD = 16
+
+
+class Moments:
+    """Collects the statistics of the features over the tables that it is given."""
+
+    def __init__(self, features: Mapping[str, Any]) -> None:
+        self._features = features
+        self._sums: dict[str, dict[str, NDArray[np.float64]]] = {}
+
+    def add(self, table: pa.Table) -> None:
+        """Count the rows of a shard."""
+        for name, feature in self._features.items():
+            column = table[name].combine_chunks()
+            if feature["dtype"] == "image":
+                height, width, _ = feature["shape"]
+                rows = np.unique(np.linspace(0, len(column) - 1, _IMAGES_PER_SHARD).round().astype(int))
+                data = column.field("bytes").take(pa.array(rows)).to_pylist()
+                pixels = np.stack([png.decode(image, (height, width)) for image in data])
+                self._count(name, pixels.reshape(-1, 1).astype(np.float64) / 255, len(rows))
+            else:
+                self._count(name, vectors(column).astype(np.float64), len(column))
+
+    def _count(self, name: str, values: NDArray[np.float64], rows: int) -> None:
+        new = {
+            "min": values.min(axis=0),
+            "max": values.max(axis=0),
+            "sum": values.sum(axis=0),
+            "squares": np.square(values).sum(axis=0),
+            "values": np.array(len(values)),
+            "count": np.array(rows),
+        }
+        old = self._sums.get(name)
+        if old is not None:
+            join = {"min": np.minimum, "max": np.maximum}
+            new = {key: join.get(key, np.add)(old[key], value) for key, value in new.items()}
+        self._sums[name] = new
+
+    def to_dict(self) -> dict[str, Any]:
+        """Feature → min, max, mean, std (radians; images in [0, 1] and of shape (1, 1, 1)) and count."""
+        content = {}
+        for name, sums in self._sums.items():
+            mean = sums["sum"] / sums["values"]
+            spread = np.sqrt(np.maximum(sums["squares"] / sums["values"] - mean**2, 0))
+            shape = (-1, 1, 1) if self._features[name]["dtype"] == "image" else (-1,)
+            figures = {"min": sums["min"], "max": sums["max"], "mean": mean, "std": spread}
+            content[name] = {key: value.reshape(shape).tolist() for key, value in figures.items()}
+            content[name]["count"] = [int(sums["count"])]
+        return content
+
+
+def vectors(column: pa.Array) -> NDArray[Any]:
+    """A numeric column as (rows, values): plain columns have one value, list columns their length.
+
+    Raises:
+        ValueError: lists of different lengths, or missing values.
+    """
+    flat = column.flatten() if pa.types.is_nested(column.type) else column
+    if column.null_count or flat.null_count:
+        raise ValueError("missing values")
+    if pa.types.is_list(column.type) and len(column.value_lengths().unique()) > 1:
+        raise ValueError("lists of different lengths")
+    values: NDArray[Any] = flat.to_numpy(zero_copy_only=False)
+    return values.reshape(len(column), -1)

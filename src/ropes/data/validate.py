@@ -1,0 +1,252 @@
+"""Checks a data set from its metadata down to every image, and names file, row and fault.
+
+A data set that we wrote is held against its checksums; one that others wrote has every image decoded instead.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ropes import files
+from ropes.data import parquet, png, schema
+from ropes.data.dataset import Dataset
+from ropes.data.layout import open_dataset
+from ropes.data.stats import vectors
+from ropes.errors import UserError
+from ropes.progress import progress as show_progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What a valid data set holds; `checksums` says whether it came with any to be held against."""
+
+    path: Path
+    episodes: int
+    frames: int
+    images: int
+    cameras: tuple[str, ...]
+    splits: dict[str, int]
+    joints: tuple[str, ...]
+    states: bool
+    checksums: bool
+
+    def __str__(self) -> str:
+        splits = ", ".join(f"{name} {count:,}" for name, count in self.splits.items())
+        joints = ", ".join(self.joints) or "no interventions"
+        parts = (
+            f"{self.path}: valid",
+            f"{self.images:,} images in {self.frames:,} frames of {self.episodes:,} episodes ({splits})",
+            f"cameras {', '.join(self.cameras)}",
+            f"joints {joints}, {'with' if self.states else 'without'} angles",
+            "every checksum agrees" if self.checksums else "no checksums recorded; every image decoded",
+        )
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something wrong: in which file (relative to the data set), in which row if in one, and what."""
+
+    file: str
+    row: int | None
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file}{'' if self.row is None else f', row {self.row}'}: {self.what}"
+
+
+def validate(path: Path | str, *, progress: bool = True) -> Report:
+    """Check the data set in the folder `path`.
+
+    Raises:
+        UserError: the first fault, and how many there are beside it.
+    """
+    dataset = open_dataset(path)
+    found = list(faults(dataset, progress=progress))
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise UserError(f"{dataset.path}: {found[0]}{more}; restore the file or make the data set anew")
+    frames = int(dataset.starts[-1])
+    spelt = (dataset.path / schema.INTERVENTIONS).exists()
+    return Report(
+        path=dataset.path,
+        episodes=dataset.info["total_episodes"],
+        frames=frames,
+        images=frames * len(dataset.cameras),
+        cameras=dataset.cameras,
+        splits={name: len(span) for name, span in dataset.splits.items()},
+        joints=dataset.joints if spelt else (),
+        states=dataset.state_names is not None,
+        checksums=dataset.provenance is not None,
+    )
+
+
+def faults(dataset: Dataset, *, progress: bool = True) -> Iterator[Fault]:
+    """Every fault, file by file."""
+    recorded = (dataset.provenance or {}).get("files", {})
+    changed = set()
+    for name, checksum in recorded.items():
+        if not (dataset.path / name).is_file():
+            yield Fault(name, None, "missing")
+        elif files.sha256(dataset.path / name) != checksum["sha256"]:
+            changed.add(name)
+            if not name.startswith("data/"):
+                yield Fault(name, None, "changed since it was written (checksum differs)")
+    try:
+        yield from _metadata_faults(dataset)
+    except UserError as error:
+        yield Fault("meta", None, str(error))
+        return
+    yield from _data_faults(dataset, recorded, changed, progress)
+
+
+def _data_faults(
+    dataset: Dataset, recorded: Mapping[str, Any], changed: Collection[str], progress: bool
+) -> Iterator[Fault]:
+    counts: Counter[tuple[str, int]] = Counter()
+    names = {path.relative_to(dataset.path).as_posix() for path in dataset.data_files}
+    whole = all(name in names for name in recorded if name.startswith("data/"))
+    first = 0
+    with show_progress("validating, files", len(dataset.data_files), show=progress) as update:
+        for done, path in enumerate(dataset.data_files, 1):
+            name = path.relative_to(dataset.path).as_posix()
+            try:
+                table = parquet.read_table(path)
+            except UserError as error:
+                yield Fault(name, None, str(error).removeprefix(f"{path} is ").partition(";")[0])
+                whole = False
+                continue
+            if not whole and "index" in table.column_names and len(table):
+                first = int(table["index"][0].as_py())  # after a gap, rows are held against their own file
+            trusted = name in recorded and name not in changed
+            found = list(_shard_faults(dataset, name, table, first, trusted, counts))
+            if name in changed and not found:
+                found = [Fault(name, None, "changed since it was written (checksum differs)")]
+            yield from found
+            first += len(table)
+            update(done)
+    if not whole:
+        return
+    if first != (total := dataset.info["total_frames"]):
+        yield Fault(schema.INFO, None, f"{total} frames, but the data files hold {first}")
+    yield from _regime_faults(dataset, counts)
+
+
+def _metadata_faults(dataset: Dataset) -> Iterator[Fault]:
+    episodes = dataset.info["total_episodes"]
+    stop = 0
+    for split, span in dataset.splits.items():
+        if span.start < stop or span.stop > episodes or span.stop < span.start:
+            what = f"split {split!r} is {span.start}:{span.stop}, of {episodes} episodes, after {stop}"
+            yield Fault(schema.INFO, None, what)
+        stop = span.stop
+    for camera in (dataset.provenance or {}).get("cameras", []):
+        if camera["name"] not in dataset.cameras:
+            yield Fault(schema.INFO, None, f"camera {camera['name']!r} is missing")
+    if len(dataset.tasks) != dataset.info.get("total_tasks", len(dataset.tasks)):
+        yield Fault(schema.TASKS, None, f"{len(dataset.tasks)} tasks, not {dataset.info['total_tasks']}")
+    tables = [parquet.read_table(path) for path in sorted(dataset.path.glob("meta/episodes/**/*.parquet"))]
+    rows = sum(len(table) for table in tables)
+    if rows != episodes:
+        yield Fault("meta/episodes", None, f"{rows} episodes, not the {episodes} of {schema.INFO}")
+    lengths = sum(sum(table["length"].to_pylist()) for table in tables)
+    if lengths != dataset.info["total_frames"]:
+        yield Fault("meta/episodes", None, f"{lengths} frames, not the {dataset.info['total_frames']} in all")
+    _ = dataset.image_size
+    if (dataset.path / schema.INTERVENTIONS).exists():
+        policies = Counter(regime.joint for regime in dataset.regimes if regime.joint is not None)
+        for regime in dataset.regimes:
+            if regime.joint is not None and policies[regime.joint] == 1:
+                what = f"joint {regime.joint} has only one of its two interventions ({regime.name})"
+                yield Fault(schema.INTERVENTIONS, None, what)
+
+
+def _shard_faults(
+    dataset: Dataset,
+    name: str,
+    table: pa.Table,
+    first: int,
+    trusted: bool,
+    counts: "Counter[tuple[str, int]]",
+) -> Iterator[Fault]:
+    """Faults of one data file whose first row should be row `first` of the data set."""
+    for column in dataset.info["features"]:
+        if column not in table.column_names and dataset.info["features"][column]["dtype"] != "video":
+            kind = "camera" if column.startswith(schema.IMAGES) else "column"
+            yield Fault(name, None, f"lacks the {kind} {column.removeprefix(schema.IMAGES)!r}")
+    yield from _index_faults(dataset, name, table, first, counts)
+    if schema.STATE in table.column_names and dataset.state_names is not None:
+        yield from _state_faults(name, table, len(dataset.state_names))
+    for camera in dataset.cameras:
+        if schema.IMAGES + camera in table.column_names:
+            images = table[schema.IMAGES + camera].combine_chunks().field("bytes")
+            for row, data in enumerate(images):
+                if what := _image_fault(data.as_py(), dataset.image_size, trusted):
+                    yield Fault(name, row, f"camera {camera}: {what}")
+
+
+def _index_faults(
+    dataset: Dataset,
+    name: str,
+    table: pa.Table,
+    first: int,
+    counts: "Counter[tuple[str, int]]",
+) -> Iterator[Fault]:
+    if not set(schema.INDEX_COLUMNS) <= set(table.column_names):
+        return
+    columns = {column: table[column].to_numpy() for column in schema.INDEX_COLUMNS}
+    frame, episode, task = (columns[key] for key in ("frame_index", "episode_index", "task_index"))
+    same = np.concatenate([[False], episode[1:] == episode[:-1]]) if len(table) else np.empty(0, bool)
+    previous = np.concatenate([[-1], frame[:-1]])[: len(table)]
+    fps = dataset.info.get("fps", schema.FPS)
+    checks: dict[str, Any] = {
+        f"index is not {first} plus the row": columns["index"] == first + np.arange(len(table)),
+        "frame_index does not count up from 0 in its episode": frame == np.where(same, previous + 1, 0),
+        "timestamp is not frame_index / fps": np.isclose(columns["timestamp"], frame / fps, atol=1e-3),
+        f"episode_index is not below {dataset.info['total_episodes']}": (episode >= 0)
+        & (episode < dataset.info["total_episodes"]),
+        f"task_index is not below {len(dataset.tasks)}": (task >= 0) & (task < len(dataset.tasks)),
+    }
+    for what, good in checks.items():
+        if not np.all(good):
+            yield Fault(name, int(np.flatnonzero(~good)[0]), what)
+    for split, span in dataset.splits.items():
+        inside = task[(episode >= span.start) & (episode < span.stop)]
+        for number, count in zip(*np.unique(inside, return_counts=True), strict=True):
+            counts[split, int(number)] += int(count)
+
+
+def _state_faults(name: str, table: pa.Table, width: int) -> Iterator[Fault]:
+    try:
+        angles = vectors(table[schema.STATE].combine_chunks())
+    except ValueError as error:
+        yield Fault(name, None, f"{schema.STATE} has {error}")
+        return
+    if angles.shape[1] != width:
+        yield Fault(name, None, f"{schema.STATE} has {angles.shape[1]} values, not {width}")
+    for row in np.flatnonzero(~np.isfinite(angles).all(axis=1))[:1]:
+        yield Fault(name, int(row), f"{schema.STATE} holds an angle that is not a finite number")
+
+
+def _image_fault(data: bytes | None, size: tuple[int, int], trusted: bool) -> str | None:
+    try:
+        png.check_header(data, size)
+        if not trusted and data is not None:
+            png.check_chunks(data)
+            png.decode(data, size)
+    except png.NotAnImage as error:
+        return str(error)
+    return None
+
+
+def _regime_faults(dataset: Dataset, counts: "Counter[tuple[str, int]]") -> Iterator[Fault]:
+    if "train" not in dataset.splits:
+        return
+    for number, task in enumerate(dataset.tasks):
+        if not counts["train", number]:
+            yield Fault(schema.TASKS, number, f"regime {task!r} has no images in split 'train'")

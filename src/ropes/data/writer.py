@@ -1,0 +1,277 @@
+"""Writes a LeRobot v3.0 folder shard by shard, so that an interruption leaves whole shards and nothing else.
+
+`plan_shards` fixes from the counts alone which frame goes into which file; `write_shard` writes one of those
+files; `finish` reads them all back and writes the metadata.  What is on disk thus depends on the plan and on
+the images, never on the order or the number of attempts in which the shards came to be.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import ArrayLike, NDArray
+
+from ropes import files
+from ropes.data import parquet, png, schema
+from ropes.data.stats import Moments
+from ropes.errors import UserError
+from ropes.progress import progress as show_progress
+from ropes.scm import Regime
+
+#: Images in a data file, about.
+IMAGES_PER_SHARD = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitPlan:
+    """A split of `episodes` episodes, each with one frame for every task index of `tasks`, in that order."""
+
+    name: str
+    episodes: int
+    tasks: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shard:
+    """One data file to be: whole episodes of one split.
+
+    Attributes:
+        number: of the file.
+        split: name of the split.
+        first_episode, first_frame: counted over the whole data set.
+        first_row: first frame, counted within the split.
+        episodes: how many.
+        tasks: task index of each frame of an episode.
+    """
+
+    number: int
+    split: str
+    first_episode: int
+    first_frame: int
+    first_row: int
+    episodes: int
+    tasks: tuple[int, ...]
+
+    @property
+    def frames(self) -> int:
+        """Number of rows of the file."""
+        return self.episodes * len(self.tasks)
+
+    @property
+    def path(self) -> str:
+        """Path of the file, relative to the data set's folder."""
+        return schema.data_file(self.number)
+
+
+def plan_shards(
+    splits: Sequence[SplitPlan], cameras: int, images_per_shard: int = IMAGES_PER_SHARD
+) -> tuple[Shard, ...]:
+    """Cut the splits, in order, into shards of whole episodes and about `images_per_shard` images each."""
+    shards: list[Shard] = []
+    episode = frame = 0
+    for split in splits:
+        length = len(split.tasks)
+        step = max(1, images_per_shard // (length * cameras))
+        for start in range(0, split.episodes, step):
+            episodes = min(step, split.episodes - start)
+            shard = Shard(
+                number=len(shards),
+                split=split.name,
+                first_episode=episode,
+                first_frame=frame,
+                first_row=start * length,
+                episodes=episodes,
+                tasks=split.tasks,
+            )
+            shards.append(shard)
+            episode, frame = episode + episodes, frame + shard.frames
+    return tuple(shards)
+
+
+def write_shard(
+    root: Path,
+    shard: Shard,
+    features: Mapping[str, Any],
+    images: Sequence[Sequence[bytes]],
+    states: ArrayLike | None,
+) -> None:
+    """Write one shard, whole or not at all.
+
+    Args:
+        root: folder of the data set.
+        shard: which frames these are.
+        features: as of `schema.features`.
+        images: for each frame the PNG bytes of each camera.
+        states: joint angles in radians, (frames, joints), if the features have them.
+    """
+    length, frames = len(shard.tasks), np.arange(shard.frames)
+    within = frames % length
+    columns: dict[str, Any] = {
+        "timestamp": within / schema.FPS,
+        "frame_index": within,
+        "episode_index": shard.first_episode + frames // length,
+        "index": shard.first_frame + frames,
+        "task_index": np.tile(shard.tasks, shard.episodes),
+    }
+    arrow = schema.arrow_schema(features)
+    cameras = [name for name in features if name.startswith(schema.IMAGES)]
+    for k, name in enumerate(cameras):
+        # Hugging Face's image type wants a path too; LeRobot writes such names.
+        columns[name] = [
+            {"bytes": views[k], "path": f"frame-{row:06d}.png"}
+            for row, views in zip(shard.first_frame + frames, images, strict=True)
+        ]
+    if schema.STATE in features:
+        angles = np.asarray(states, dtype=np.float32).reshape(shard.frames, -1)
+        columns[schema.STATE] = angles[:, 0] if angles.shape[1] == 1 else list(angles)
+    table = pa.Table.from_arrays([pa.array(columns[f.name], f.type) for f in arrow], schema=arrow)
+    parquet.write_table(root / shard.path, table)
+
+
+def finish(
+    root: Path,
+    *,
+    shards: Sequence[Shard],
+    features: Mapping[str, Any],
+    regimes: Sequence[Regime],
+    provenance: Mapping[str, Any],
+    robot_type: str | None = None,
+    progress: bool = False,
+) -> None:
+    """Write everything under `meta/`, once all the shards are there; `meta/ropes.json` comes last.
+
+    Args:
+        root: folder of the data set.
+        shards: all of them.
+        features: as of `schema.features`.
+        regimes: the regime that each task index stands for.
+        provenance: what goes into `meta/ropes.json` beside the checksums.
+        robot_type: name of the robot, for LeRobot.
+        progress: show progress.
+    """
+    moments, checksums = Moments(features), {}
+    with show_progress("reading back, files", len(shards), show=progress) as update:
+        for done, shard in enumerate(shards, 1):
+            table = pq.read_table(root / shard.path)
+            moments.add(table)
+            checksums[shard.path] = {
+                "sha256": files.sha256(root / shard.path),
+                "images_sha256": parquet.images_digest(table),
+            }
+            update(done)
+    names = [regime.name for regime in regimes]
+    episodes = schema.EPISODES_PATH.format(chunk_index=0, file_index=0)
+    for path, content in ((episodes, _episodes(shards, names)), (schema.TASKS, schema.tasks_table(names))):
+        with files.atomic_path(root / path) as temporary:
+            pq.write_table(content, temporary)
+    spelt = {regime.name: {"joint": regime.joint, "policy": regime.policy} for regime in regimes}
+    files.write_json(root / schema.INTERVENTIONS, spelt)
+    files.write_json(root / schema.STATS, moments.to_dict())
+    files.write_json(root / schema.INFO, _info(shards, features, len(names), robot_type))
+    for path in (episodes, schema.TASKS, schema.INTERVENTIONS, schema.STATS, schema.INFO):
+        checksums[path] = {"sha256": files.sha256(root / path)}
+    files.write_json(root / schema.PROVENANCE, {**provenance, "complete": True, "files": checksums})
+
+
+def _episodes(shards: Iterable[Shard], tasks: Sequence[str]) -> pa.Table:
+    rows = []
+    for shard in shards:
+        length = len(shard.tasks)
+        for k in range(shard.episodes):
+            start = shard.first_frame + k * length
+            rows.append(
+                {
+                    "episode_index": shard.first_episode + k,
+                    "tasks": [tasks[task] for task in shard.tasks],
+                    "length": length,
+                    "data/chunk_index": shard.number // schema.CHUNKS_SIZE,
+                    "data/file_index": shard.number % schema.CHUNKS_SIZE,
+                    "dataset_from_index": start,
+                    "dataset_to_index": start + length,
+                    "meta/episodes/chunk_index": 0,
+                    "meta/episodes/file_index": 0,
+                }
+            )
+    return pa.Table.from_pylist(rows)
+
+
+def _info(shards: Sequence[Shard], features: Mapping[str, Any], tasks: int, robot_type: str | None) -> dict[str, Any]:
+    splits: dict[str, list[int]] = {}
+    for shard in shards:
+        span = splits.setdefault(shard.split, [shard.first_episode, 0])
+        span[1] = shard.first_episode + shard.episodes
+    return {
+        "codebase_version": schema.CODEBASE_VERSION,
+        "robot_type": robot_type,
+        "fps": schema.FPS,
+        "features": dict(features),
+        "splits": {name: f"{start}:{stop}" for name, (start, stop) in splits.items()},
+        "total_episodes": sum(shard.episodes for shard in shards),
+        "total_frames": sum(shard.frames for shard in shards),
+        "total_tasks": tasks,
+        "chunks_size": schema.CHUNKS_SIZE,
+        "data_files_size_in_mb": 100,
+        "video_files_size_in_mb": 500,
+        "data_path": schema.DATA_PATH,
+        "video_path": None,
+    }
+
+
+def write_arrays(
+    root: Path,
+    *,
+    images: Mapping[str, NDArray[np.uint8]],
+    states: Mapping[str, ArrayLike] | None,
+    cameras: Sequence[str],
+    joints: Sequence[str],
+    regimes: Sequence[Regime],
+    images_per_shard: int = IMAGES_PER_SHARD,
+) -> None:
+    """Write a whole data set from arrays in memory: other simulators, recordings, tests.
+
+    Args:
+        root: a folder that does not exist yet, or is empty.
+        images: split → uint8 (episodes, frames, cameras, height, width); a split has either one frame an
+            episode, of the first regime, or one for each regime in order.
+        states: split → radians (episodes, frames, joints), or None where nobody knows them.
+        cameras: their names.
+        joints: names of the columns of `states`.
+        regimes: the tasks.
+        images_per_shard: about how many images go into a file.
+
+    Raises:
+        UserError: the folder holds something, or the shapes do not fit one another.
+    """
+    files.claim_folder(root, schema.PROVENANCE)
+    if (root / schema.PROVENANCE).exists():
+        raise UserError(f"{root} holds a data set already; choose an empty or new folder")
+    plans = []
+    for name, pixels in images.items():
+        if pixels.ndim != 5 or pixels.shape[1] not in (1, len(regimes)) or pixels.shape[2] != len(cameras):
+            raise UserError(f"images of split {name!r} have shape {pixels.shape}: not one frame a regime")
+        plans.append(SplitPlan(name=name, episodes=len(pixels), tasks=tuple(range(len(regimes)))[: pixels.shape[1]]))
+    height, width = next(iter(images.values())).shape[-2:]
+    features = schema.features(cameras, (height, width), None if states is None else joints)
+    shards = plan_shards(plans, len(cameras), images_per_shard)
+    for shard in shards:
+        rows = slice(shard.first_row, shard.first_row + shard.frames)
+        pixels = images[shard.split].reshape(-1, len(cameras), height, width)[rows]
+        angles = None if states is None else np.reshape(states[shard.split], (-1, len(joints)))[rows]
+        write_shard(root, shard, features, [[png.encode(view) for view in views] for views in pixels], angles)
+    finish(
+        root,
+        shards=shards,
+        features=features,
+        regimes=regimes,
+        provenance={"schema": 1, "cameras": [{"name": name} for name in cameras]},
+    )
+
+
+def as_json(content: Any) -> Any:
+    """`content` as it would come back from a JSON file, for comparisons with one."""
+    return json.loads(json.dumps(content))

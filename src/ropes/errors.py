@@ -1,0 +1,5 @@
+"""The one exception that users meet: a clear line, exit code 2, no traceback."""
+
+
+class UserError(Exception):
+    """Input that the user can mend: the message says what is wrong, where, and what to do."""

@@ -1,0 +1,165 @@
+"""A trained method as users meet it: images in, joint angles out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ropes.checkpoints import load_weights
+from ropes.data.pictures import area_average
+from ropes.errors import UserError
+from ropes.files import read_json, write_json
+from ropes.hardware import device_kind
+from ropes.methods.disentangle import networks_of
+from ropes.methods.run import Run
+from ropes.metrics.calibration import linear_calibration
+from ropes.models.autoencoder import AE1, AE2
+from ropes.training import WEIGHTS
+
+CALIBRATION_FILE = "calibration.json"
+_CHUNK = 256
+Images = NDArray[np.uint8]
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A line from each raw coordinate to radians: angle = slope · coordinate + intercept, (d,) each."""
+
+    slope: Array
+    intercept: Array
+    samples: int
+
+
+class Estimator:
+    """Reads joint angles from images with the networks of a finished run.
+
+    Attributes:
+        run: identity of the run: joints, cameras, image size.
+        calibration: the line to radians, or None before `calibrate`.
+    """
+
+    def __init__(self, run: Run, ae1: AE1, ae2: Mapping[str, AE2], calibration: Calibration | None) -> None:
+        self.run, self.calibration = run, calibration
+        self._device = torch.device(device_kind())
+        self._ae1 = ae1.to(self._device).eval()
+        self._columns = networks_of(run)
+        self._ae2 = {name: network.to(self._device).eval() for name, network in ae2.items()}
+
+    @classmethod
+    def load(cls, folder: Path) -> "Estimator":
+        """Load the run in `folder`.
+
+        Raises:
+            UserError: no run there, one of another version, one without weights, or a damaged one.
+        """
+        run = Run.read(folder)
+        ae1 = AE1(run.recipe.ae1)
+        load_weights(ae1, folder / "ae1" / WEIGHTS)
+        networks = {}
+        for name in networks_of(run):
+            networks[name] = AE2(run.recipe.ae2, views=len(run.cameras), joints=len(run.joints))
+            load_weights(networks[name], folder / "ae2" / name / WEIGHTS)
+        return cls(run, ae1, networks, _read_calibration(folder, run))
+
+    @torch.no_grad()
+    def _codes(self, images: Images) -> Tensor:
+        """(n, V, S, S) grey levels → raw codes (n, V, 8, 8)."""
+        views, side = len(self.run.cameras), self.run.image_size
+        if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != (views, side, side):
+            raise UserError(
+                f"images of shape {images.shape} and type {images.dtype}: "
+                f"this run reads uint8 (n, {views}, {side}, {side})"
+            )
+        small = area_average(images, self.run.recipe.ae1.image_size)
+        pixels = torch.from_numpy(small).to(self._device).float().div_(255)
+        return self._ae1.encode_views(pixels)
+
+    @torch.no_grad()
+    def coordinates(self, images: Images) -> Array:
+        """Raw coordinates, one a joint.
+
+        Args:
+            images: grey levels, uint8 (n, cameras, side, side), cameras in the order of `run.cameras`.
+
+        Returns:
+            (n, d), in the order of `run.joints`; monotone in the joint's angle, of unknown sign and scale.
+
+        Raises:
+            UserError: images of another shape or type.
+        """
+        out = np.empty((len(images), len(self.run.joints)))
+        for start in range(0, len(images), _CHUNK):
+            codes = self._codes(images[start : start + _CHUNK])
+            for name, network in self._ae2.items():
+                columns = self._columns[name]
+                values = network.encode(network.standardise(codes))
+                out[start : start + _CHUNK, columns] = values[:, columns].double().cpu().numpy()
+        return out
+
+    def angles(self, images: Images) -> Array:
+        """Joint angles in radians, (n, d).
+
+        Raises:
+            UserError: the run is not calibrated, or images of another shape or type.
+        """
+        if self.calibration is None:
+            raise UserError("the run is not calibrated: run `ropes calibrate` with a few labelled samples")
+        return self.coordinates(images) * self.calibration.slope + self.calibration.intercept
+
+    @torch.no_grad()
+    def reconstructions(self, images: Images) -> tuple[Images, Images]:
+        """What AE1, and AE2 followed by AE1's decoder, make of images (Figs. 4, 8, 9), uint8 like `images`.
+
+        With one AE2 a joint the first one's is shown.
+        """
+        codes = self._codes(images)
+        network = next(iter(self._ae2.values()))
+        again = network.standardise.inverse(network(network.standardise(codes)))
+        first, second = (self._ae1.decode_views(c).clamp(0, 1).mul(255).round() for c in (codes, again))
+        scale = self.run.image_size // self.run.recipe.ae1.image_size
+        grow = np.ones((1, 1, scale, scale), dtype=np.uint8)
+        return (
+            np.kron(first.byte().cpu().numpy(), grow),
+            np.kron(second.byte().cpu().numpy(), grow),
+        )
+
+
+def fit_calibration(coordinates: Array, angles: Array) -> Calibration:
+    """The least-squares line of each joint from coordinates (n, d) to radians (n, d) (ROPES Section 4).
+
+    Raises:
+        UserError: fewer than two distinct angles of a joint.
+    """
+    for column in range(angles.shape[1]):
+        if len(np.unique(angles[:, column])) < 2:
+            raise UserError(f"calibration needs two distinct angles of each joint; column {column} has one")
+    slope, intercept = linear_calibration(coordinates, angles)
+    return Calibration(slope, intercept, len(angles))
+
+
+def write_calibration(folder: Path, run: Run, calibration: Calibration) -> None:
+    """Store a calibration with its run."""
+    lines = {
+        joint: {"slope": float(calibration.slope[k]), "intercept": float(calibration.intercept[k])}
+        for k, joint in enumerate(run.joints)
+    }
+    write_json(folder / CALIBRATION_FILE, {"samples": calibration.samples, "joints": lines})
+
+
+def _read_calibration(folder: Path, run: Run) -> Calibration | None:
+    path = folder / CALIBRATION_FILE
+    if not path.exists():
+        return None
+    content: dict[str, Any] = read_json(path)
+    try:
+        lines = [content["joints"][joint] for joint in run.joints]
+        slope, intercept = (np.array([float(line[key]) for line in lines]) for key in ("slope", "intercept"))
+        return Calibration(slope, intercept, int(content["samples"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path} is damaged ({error}); run `ropes calibrate` again") from error

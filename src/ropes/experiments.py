@@ -1,0 +1,119 @@
+"""The papers' tables from simulation to results.json: settings × training seeds, unattended and resumable."""
+
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from ropes import __version__
+from ropes.data.generate import simulate
+from ropes.errors import UserError
+from ropes.evaluation import RESULTS_FILE, evaluate
+from ropes.files import claim_folder, read_json, write_json
+from ropes.hardware import device_name
+from ropes.methods.ropes import TRAINING_FILE, fit
+from ropes.recipes import Experiment, experiment
+from ropes.results import Results, Row, read, write
+from ropes.settings import panda_setting
+
+EXPERIMENT_FILE = "experiment.json"
+
+
+def reproduce(
+    name: str,
+    *,
+    preset: str,
+    out: Path,
+    seeds: Sequence[int] | None = None,
+    workers: int | None = None,
+    show: bool = True,
+) -> Results:
+    """Run an experiment in the folder `out`, going on where an earlier call stopped.
+
+    Args:
+        name: "demo" or "table1".
+        preset: "compact" or "paper".
+        out: holds `SETTING/data`, `SETTING/seed-K/` (the runs), `artefacts/` and, at the end, `results.json`.
+        seeds: training seeds instead of the experiment's own.
+        workers: processes that render.
+        show: show progress.
+
+    Raises:
+        UserError: no such experiment, or the folder holds something else.
+    """
+    plan = experiment(name, preset)
+    if seeds:
+        plan = replace(plan, seeds=tuple(seeds))
+    claim_folder(out, EXPERIMENT_FILE)
+    _claim(out / EXPERIMENT_FILE, plan)
+    rows: list[Row] = []
+    for setting, anchors in plan.anchors.items():
+        data = out / setting / "data"
+        with _clocked(out, f"{setting} simulate"):
+            simulate(
+                panda_setting(setting),
+                out=data,
+                anchors=anchors,
+                test_anchors=plan.test_anchors,
+                seed=plan.data_seed,
+                workers=workers,
+                progress=show,
+            )
+        for seed in plan.seeds:
+            rows += _one_seed(plan, out, setting, seed, show=show)
+    results = Results(
+        name=name,
+        preset=preset,
+        device=device_name(),
+        version=__version__,
+        seconds=round(sum(read_json(out / EXPERIMENT_FILE)["seconds"].values()), 1),
+        rows=tuple(rows),
+    )
+    write(out / RESULTS_FILE, results)
+    return results
+
+
+def _claim(path: Path, plan: Experiment) -> None:
+    """Store what the folder is for, or check that it is for this."""
+    described: dict[str, Any] = asdict(replace(plan, recipe=plan.recipe, seeds=()))
+    described["recipe"] = asdict(plan.recipe)
+    if not path.exists():
+        write_json(path, {"experiment": described, "seconds": {}})
+        return
+    if read_json(path)["experiment"] != described:
+        raise UserError(f"{path.parent} holds another experiment or preset; choose a new --out")
+
+
+def _one_seed(plan: Experiment, out: Path, setting: str, seed: int, *, show: bool) -> tuple[Row, ...]:
+    data, run = out / setting / "data", out / setting / f"seed-{seed}"
+    with _clocked(out, f"{setting} fit {seed}"):
+        fit(data, run, plan.recipe, seed, show=show)
+    measured = run / "evaluation"
+    if not _is_current(measured, run):
+        with _clocked(out, f"{setting} evaluate {seed}"):
+            evaluate(run, data, measured, occlusions=plan.occlusions, name=plan.name, show=show)
+    if seed == plan.seeds[0]:
+        shutil.copytree(measured / "artefacts", out / "artefacts", dirs_exist_ok=True)
+    return read(measured / RESULTS_FILE).rows
+
+
+def _is_current(measured: Path, run: Path) -> bool:
+    """Whether the evaluation was made after the run's last change."""
+    results = measured / RESULTS_FILE
+    return results.exists() and results.stat().st_mtime_ns >= (run / TRAINING_FILE).stat().st_mtime_ns
+
+
+@contextmanager
+def _clocked(out: Path, stage: str) -> Iterator[None]:
+    """Add the seconds spent in the block to the stage's, also when it is interrupted."""
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        content = read_json(out / EXPERIMENT_FILE)
+        spent = content["seconds"].get(stage, 0.0) + time.monotonic() - began
+        content["seconds"][stage] = round(spent, 1)
+        write_json(out / EXPERIMENT_FILE, content)

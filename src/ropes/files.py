@@ -1,0 +1,82 @@
+"""Files are written whole or not at all, and folders are never mixed with something else's."""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ropes.errors import UserError
+
+
+@contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """Yield a temporary sibling of `path` that replaces it when the block ends well, and is removed when not.
+
+    Raises:
+        UserError: the folder cannot be created or written to.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        raise UserError(f"cannot write {path}: {error.strerror}; choose another output folder") from error
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o644)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to `path` atomically, as UTF-8."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write `content` to `path` atomically as sorted, indented JSON; NaN and infinities are refused."""
+    write_text(path, json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read the JSON file at `path`.
+
+    Raises:
+        UserError: the file is missing or not JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UserError(f"{path} is missing; is {path.parent} the right folder?") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not valid JSON ({error}); restore it or make its folder anew") from error
+
+
+def sha256(path: Path) -> str:
+    """Hexadecimal SHA-256 of the file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def claim_folder(path: Path, marker: str) -> None:
+    """Create `path`, or accept it when it is empty or already holds the file `marker` (a run to go on with).
+
+    Leftovers of an interrupted `atomic_path` count as nothing.
+
+    Raises:
+        UserError: the folder holds something else, or is a file.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the folder {path}: {error.strerror}") from error
+    contents = [entry for entry in path.iterdir() if not entry.name.endswith(".part")]
+    if contents and not (path / marker).exists():
+        raise UserError(f"{path} holds something else (no {marker} in it); choose an empty or new folder")

@@ -1,0 +1,75 @@
+"""The codes that AE1 gives to every training pose, and what the later stages take from them."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import TensorDataset
+
+from ropes.data.batches import TrainingImages
+from ropes.errors import UserError
+from ropes.models.autoencoder import AE1, Standardise
+from ropes.models.density_ratio import score_difference
+from ropes.scm import Regime
+
+_CHUNK = 512
+Indices = NDArray[np.int64]
+
+
+class Codes:
+    """Standardised codes of some poses with their regimes.
+
+    Attributes:
+        values: (n, V, 8, 8).
+        regime: regime index of each pose, (n,).
+        regimes: what the indices stand for.
+    """
+
+    def __init__(self, values: Tensor, regime: Indices, regimes: tuple[Regime, ...]) -> None:
+        self.values, self.regime, self.regimes = values, regime, regimes
+
+    def contrast(self, joint: str) -> TensorDataset:
+        """The poses under the two policies on `joint`: codes, and 1 for policy 1, 0 for policy 2.
+
+        Raises:
+            UserError: one of the two policies has no poses.
+        """
+        rows = []
+        for policy in (1, 2):
+            wanted = Regime(joint, policy)
+            number = self.regimes.index(wanted) if wanted in self.regimes else -1
+            found = np.flatnonzero(self.regime == number)
+            if not len(found):
+                raise UserError(f"no image under {wanted.name}: this method needs both policies on every joint")
+            rows.append(found)
+        labels = torch.cat([torch.ones(len(rows[0])), torch.zeros(len(rows[1]))])
+        return TensorDataset(self.values[np.concatenate(rows)], labels)
+
+    def scores(self, ratios: list[torch.nn.Module], device: torch.device) -> Tensor:
+        """Score differences of every pose, (n, k, V, 8, 8): one for each density ratio given."""
+        out = torch.empty(len(self.values), len(ratios), *self.values.shape[1:])
+        for start in range(0, len(self.values), _CHUNK):
+            part = self.values[start : start + _CHUNK].to(device)
+            for k, ratio in enumerate(ratios):
+                out[start : start + _CHUNK, k] = score_difference(ratio, part).cpu()
+        return out
+
+
+@torch.no_grad()
+def encode(ae1: AE1, images: TrainingImages, device: torch.device) -> Tensor:
+    """Raw codes of all poses, (n, V, 8, 8), on the CPU."""
+    ae1 = ae1.to(device)
+    parts = []
+    for start in range(0, len(images), _CHUNK):
+        rows = np.arange(start, min(start + _CHUNK, len(images)))
+        parts.append(ae1.encode_views(images.batch(rows).images.to(device)).float().cpu())
+    ae1.cpu()
+    return torch.cat(parts)
+
+
+def standardise(train: Tensor, *others: Tensor) -> tuple[Standardise, list[Tensor]]:
+    """The affine map fitted on training codes, and all codes under it."""
+    scale = Standardise(train.shape[1])
+    scale.fit(train)
+    with torch.no_grad():
+        return scale, [scale(codes) for codes in (train, *others)]

@@ -1,0 +1,55 @@
+"""What every stage of a fit needs: the run, its folder, and how to name what a stage depends on."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ropes.hardware import device_kind, training_precision
+from ropes.methods.run import Run
+from ropes.recipes import RopesRecipe
+from ropes.seeds import integer
+from ropes.training import BatchAt, Stage, train
+
+
+@dataclass(frozen=True)
+class Context:
+    """A run under way in `folder`; `show` its progress."""
+
+    run: Run
+    folder: Path
+    show: bool
+
+    @property
+    def recipe(self) -> RopesRecipe:
+        """The run's settings."""
+        return self.run.recipe
+
+    @property
+    def device(self) -> torch.device:
+        """Where networks are evaluated."""
+        return torch.device(device_kind())
+
+    def digest(self, *parts: Any) -> str:
+        """Digest of the data, the seed and `parts`."""
+        named = [self.run.data_checksum, self.run.seed, self.recipe.held_out, *parts]
+        return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+
+    def seed(self, *names: str | int) -> int:
+        """The run's seed, spread by name."""
+        return integer(self.run.seed, *names)
+
+    def train(self, stage: Stage, batch_at: BatchAt, name: str, fingerprint: str, *, full: bool) -> dict[str, Any]:
+        """Train a stage in its own folder; `full` keeps float32 where bf16 would blur score differences."""
+        return train(
+            stage,
+            batch_at,
+            folder=self.folder / name,
+            fingerprint=fingerprint,
+            description=name,
+            precision="32-true" if full else training_precision(),
+            show=self.show,
+        )

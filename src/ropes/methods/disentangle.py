@@ -1,0 +1,161 @@
+"""The third stage: AE2, with λ chosen on held-out anchors where the recipe leaves a choice."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ropes.methods.codes import Codes
+from ropes.methods.context import Context
+from ropes.methods.criteria import held_out_contrasts
+from ropes.methods.objectives import decode_with_scores, sparsity_matrix
+from ropes.methods.run import Run
+from ropes.methods.sampling import EpochShuffle
+from ropes.methods.stages import AE2Stage, seeded
+from ropes.models.autoencoder import AE2, Standardise
+
+JOINT = "joint"
+_HELD_OUT_POSES = 2048
+
+
+def networks_of(run: Run) -> dict[str, list[int]]:
+    """Network → the coordinates read from it: one AE2 for all joints, or a joint's own for each."""
+    if run.recipe.joint_ae2:
+        return {JOINT: list(range(len(run.joints)))}
+    return {joint: [k] for k, joint in enumerate(run.joints)}
+
+
+@dataclass(frozen=True)
+class Disentangled:
+    """Outcome of the third stage.
+
+    Attributes:
+        summaries: by network: each joint's name, or "joint" for the one of all.
+        matrix: E|J_gᵀ Δs_i| on held-out poses, row i from the network that gives coordinate i; (d, d).
+        contrasts: joint → held-out contrast of its coordinate, nats.
+        sparsity_weight: λ.
+        search: λ → mean held-out contrast, where there was a choice.
+    """
+
+    summaries: dict[str, dict[str, Any]]
+    matrix: Tensor
+    contrasts: dict[str, float]
+    sparsity_weight: float
+    search: dict[str, float]
+
+
+class _Trainer:
+    """Trains AE2s on fixed codes and score differences."""
+
+    def __init__(
+        self,
+        context: Context,
+        codes: Codes,
+        held_out: Codes,
+        ratios: list[torch.nn.Module],
+        scale: Standardise,
+        upstream: list[str],
+    ) -> None:
+        self.context, self.codes, self.held_out, self.scale, self.upstream = (
+            context,
+            codes,
+            held_out,
+            scale,
+            upstream,
+        )
+        for ratio in ratios:
+            ratio.requires_grad_(False).to(context.device)
+        self.scores = codes.scores(ratios, context.device)
+        self.held_scores = held_out.scores(ratios, context.device)
+        sample = EpochShuffle(len(held_out.values), min(len(held_out.values), _HELD_OUT_POSES), context.seed("ae2"))
+        self.sample = sample(0)
+        self.networks = networks_of(context.run)
+
+    def train(self, name: str, weight: float, share: float = 1.0) -> tuple[AE2, dict[str, Any]]:
+        """Train one network with λ = `weight` for a share of the recipe's epochs."""
+        context, recipe, columns = self.context, self.context.recipe, self.networks[name]
+        optimisation = replace(recipe.ae2_training, epochs=recipe.ae2_training.epochs * share)
+        run = context.run
+
+        def build() -> AE2:
+            network = AE2(recipe.ae2, views=len(run.cameras), joints=len(run.joints))
+            network.initialise(self.scale)
+            return network
+
+        order = EpochShuffle(len(self.codes.values), optimisation.batch, context.seed("ae2", name, "order"))
+
+        def batch_at(step: int) -> tuple[Tensor, Tensor]:
+            rows = torch.from_numpy(order(step))
+            scores = self.scores[rows] if len(columns) > 1 else self.scores[rows][:, columns]
+            return self.codes.values[rows], scores.transpose(0, 1)
+
+        network = seeded(context.seed("ae2", name, "weights"), build).to(memory_format=torch.channels_last)
+        stage = AE2Stage(
+            network,
+            optimisation,
+            steps=optimisation.steps(len(self.codes.values)),
+            seed=context.seed("ae2", name),
+            targets=torch.eye(len(run.joints))[columns],
+            sparsity_weight=weight,
+            held_out=(
+                self.held_out.values[self.sample],
+                self.held_scores[self.sample][:, columns].transpose(0, 1),
+            ),
+        )
+        folder = f"ae2/{name}" if share == 1.0 else f"search/lambda-{weight:g}/{name}"
+        fingerprint = context.digest("ae2", name, weight, asdict(recipe.ae2), asdict(optimisation), self.upstream)
+        return network, context.train(stage, batch_at, folder, fingerprint, full=True)
+
+    def contrasts(self, networks: dict[str, AE2]) -> dict[str, float]:
+        """Held-out contrast of each joint's coordinate."""
+        joints, found = self.context.run.joints, {}
+        for name, network in networks.items():
+            columns = {joints[k]: k for k in self.networks[name]}
+            found.update(held_out_contrasts(network, self.held_out, columns))
+        return found
+
+    def choose_weight(self) -> tuple[float, dict[str, float]]:
+        """The λ whose coordinates tell the policies apart best on held-out anchors, after a short training each.
+
+        Only the first network is tried: with one AE2 a joint the choice is made on the first joint's.
+        """
+        candidates = self.context.recipe.sparsity_weights
+        if len(candidates) == 1:
+            return candidates[0], {}
+        name = next(iter(self.networks))
+        found = {}
+        for weight in candidates:
+            network, _ = self.train(name, weight, self.context.recipe.search_share)
+            found[weight] = float(np.mean(list(self.contrasts({name: network}).values())))
+        return min(found, key=found.__getitem__), {f"{weight:g}": value for weight, value in found.items()}
+
+    def matrix(self, networks: dict[str, AE2]) -> Tensor:
+        """E|J_gᵀ Δs_i| on held-out poses, (d, d)."""
+        rows = torch.empty(len(self.context.run.joints), len(self.context.run.joints))
+        for name, network in networks.items():
+            columns = self.networks[name]
+            scores = self.held_scores[self.sample][:, columns].transpose(0, 1)
+            with torch.no_grad():
+                coordinates = network.encode(self.held_out.values[self.sample])
+            _, latent = decode_with_scores(network.decode, coordinates, scores)
+            rows[columns] = sparsity_matrix(latent).detach()
+        return rows
+
+
+def fit_ae2(
+    context: Context,
+    codes: Codes,
+    held_out: Codes,
+    ratios: list[torch.nn.Module],
+    scale: Standardise,
+    upstream: list[str],
+) -> Disentangled:
+    """Train AE2, one for all joints or one for each as the recipe says (ROPES Eq. 3, Section 3.3)."""
+    trainer = _Trainer(context, codes, held_out, ratios, scale, upstream)
+    weight, search = trainer.choose_weight()
+    networks, summaries = {}, {}
+    for name in trainer.networks:
+        networks[name], summaries[name] = trainer.train(name, weight)
+    return Disentangled(summaries, trainer.matrix(networks), trainer.contrasts(networks), weight, search)

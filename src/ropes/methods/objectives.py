@@ -1,0 +1,50 @@
+"""The three objectives of ROPES, each as its equation reads."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+Decoder = Callable[[Tensor], Tensor]
+
+
+def reconstruction_loss(images: Tensor, reconstructed: Tensor) -> Tensor:
+    """E ‖x − D(E(x))‖², as the mean over pixels (ROPES Eq. 4).
+
+    Deviation: the paper's norm is the sum over pixels; the mean differs by a constant factor, which moves only λ.
+    """
+    return functional.mse_loss(reconstructed, images)
+
+
+def contrast_loss(logits: Tensor, first_policy: Tensor) -> Tensor:
+    """Binary cross-entropy of "policy 1 rather than 2", in nats (ROPES Section 3.3); logits and labels (B,)."""
+    return functional.binary_cross_entropy_with_logits(logits, first_policy)
+
+
+def decode_with_scores(decoder: Decoder, coordinates: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
+    """g(ẑ) and J_g(ẑ)ᵀ Δs for one or several score differences, by vector-Jacobian products.
+
+    Args:
+        decoder: g, (B, d) → (B, V, 8, 8).
+        coordinates: ẑ, (B, d).
+        scores: Δs in the space of codes, (k, B, V, 8, 8).
+
+    Returns:
+        g(ẑ) (B, V, 8, 8) and the latent score differences (k, B, d); gradients flow through both.
+    """
+    decoded: Tensor
+    decoded, pullback, *_ = torch.func.vjp(decoder, coordinates)
+    if len(scores) == 1:
+        return decoded, pullback(scores[0])[0].unsqueeze(0)
+    return decoded, torch.func.vmap(lambda score: pullback(score)[0])(scores)
+
+
+def sparsity_matrix(latent_scores: Tensor) -> Tensor:
+    """E |J_gᵀ Δs_i|, row i for joint i: (k, B, d) → (k, d)."""
+    return latent_scores.abs().mean(1)
+
+
+def sparsity_loss(matrix: Tensor, targets: Tensor) -> Tensor:
+    """‖E|J_gᵀ Δs| − e_i‖², summed over the rows given (ROPES Eq. 1 and 3); both (k, d)."""
+    return (matrix - targets).square().sum()

@@ -1,0 +1,200 @@
+"""ROPES: joint angles from images under interventions, in three stages (ROPES Section 3).
+
+AE1 compresses images, one density ratio a joint learns score differences between its two policies, and AE2 turns
+codes into coordinates such that the score difference of joint i lives on coordinate i.  Every stage is stored under
+a digest of all that it depends on, is skipped when that has not changed, and goes on where it was killed.
+"""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ropes.data.batches import TrainingImages
+from ropes.data.cache import ImageCache
+from ropes.data.dataset import Dataset
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.files import claim_folder, read_json, write_json
+from ropes.hardware import device_name
+from ropes.methods.codes import Codes, encode, standardise
+from ropes.methods.context import Context
+from ropes.methods.disentangle import Disentangled, fit_ae2
+from ropes.methods.run import RUN_FILE, Run
+from ropes.methods.sampling import EpochShuffle
+from ropes.methods.stages import AE1Stage, LDRStage, seeded
+from ropes.models.autoencoder import AE1
+from ropes.models.density_ratio import LDR
+from ropes.recipes import RopesRecipe
+from ropes.scm import CausalModel, Regime
+
+TRAINING_FILE = "training.json"
+_HELD_OUT_IMAGES = 1024
+_HELD_OUT_POSES = 2048
+
+
+def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool = True) -> Run:
+    """Fit ROPES on the training split of the data set `data`; the run is left in the folder `out`.
+
+    Interrupted or killed, the same call goes on and ends with the same weights.
+
+    Raises:
+        UserError: the data set lacks what the method needs, the folder holds something else, or AE1 collapsed.
+        KeyboardInterrupt: interrupted; everything so far is stored.
+    """
+    dataset = open_dataset(data)
+    _require_both_policies(dataset)
+    claim_folder(out, RUN_FILE)
+    run = Run(
+        method="ropes",
+        recipe=recipe,
+        seed=seed,
+        setting=str((dataset.provenance or {}).get("setting", {}).get("name", Path(data).name)),
+        cameras=dataset.cameras,
+        joints=dataset.joints,
+        image_size=dataset.image_size[0],
+        data_checksum=dataset.checksum,
+    )
+    run.write(out)
+    context = Context(run, out, show)
+    cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
+    images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
+    kept, held = images.split_anchors(recipe.held_out, seed)
+
+    ae1, ae1_summary = _fit_ae1(context, kept, held)
+    scale, (kept_codes, held_codes) = standardise(encode(ae1, kept, context.device), encode(ae1, held, context.device))
+    codes = Codes(kept_codes, kept.regime, dataset.regimes)
+    held_out = Codes(held_codes, held.regime, dataset.regimes)
+    ratios, ldr_summaries = _fit_ldrs(context, codes, held_out, ae1_summary["fingerprint"])
+    upstream = [summary["fingerprint"] for summary in ldr_summaries.values()]
+    ae2 = fit_ae2(context, codes, held_out, ratios, scale, upstream)
+    _write_story(context, dataset, ae1_summary, ldr_summaries, ae2)
+    return run
+
+
+def _write_story(
+    context: Context,
+    dataset: Dataset,
+    ae1: dict[str, Any],
+    ldrs: dict[str, dict[str, Any]],
+    ae2: Disentangled,
+) -> None:
+    """Store curves, choices and provenance for the report, unless they are stored already."""
+    run, frames = context.run, dataset.frames("train")
+    story = {
+        "setup": run.setting,
+        "seed": run.seed,
+        "joints": list(run.joints),
+        "stages": {
+            "ae1": ae1["history"],
+            "ldr": _with_floors(ldrs, dataset),
+            "ae2": {name: summary["history"] for name, summary in ae2.summaries.items()},
+        },
+        "sparsity_matrix": ae2.matrix.tolist(),
+        "sparsity_weight": ae2.sparsity_weight,
+        "search": ae2.search,
+        "coordinate_contrast": ae2.contrasts,
+        "settings": asdict(run.recipe),
+        "provenance": {
+            "version": run.version,
+            "device": device_name(),
+            "data_checksum": run.data_checksum,
+            "anchors": len(dataset.splits["train"]),
+            "poses": len(frames),
+            "seconds": {
+                "ae1": ae1["seconds"],
+                "ldr": round(sum(summary["seconds"] for summary in ldrs.values()), 1),
+                "ae2": round(sum(summary["seconds"] for summary in ae2.summaries.values()), 1),
+            },
+        },
+    }
+    path = context.folder / TRAINING_FILE
+    if not path.exists() or read_json(path) != json.loads(json.dumps(story)):
+        write_json(path, story)
+
+
+def _require_both_policies(dataset: Dataset) -> None:
+    if not dataset.joints:
+        raise UserError(f"{dataset.path} has no interventions; ROPES needs both policies on every joint")
+    for joint in dataset.joints:
+        for policy in (1, 2):
+            if Regime(joint, policy) not in dataset.regimes:
+                raise UserError(
+                    f"{dataset.path}: joint {joint} has no images under policy {policy}; "
+                    "ROPES needs both of its interventions"
+                )
+
+
+def _fit_ae1(context: Context, kept: TrainingImages, held: TrainingImages) -> tuple[AE1, dict[str, Any]]:
+    recipe, views = context.recipe, len(context.run.cameras)
+    poses = max(1, recipe.ae1_training.batch // views)
+    order = EpochShuffle(len(kept), poses, context.seed("ae1", "order"))
+
+    def batch_at(step: int) -> Tensor:
+        return _single(kept.batch(order(step)).images)
+
+    sample = EpochShuffle(len(held), min(len(held), _HELD_OUT_IMAGES // views), context.seed("ae1", "held out"))
+    network = seeded(context.seed("ae1", "weights"), lambda: AE1(recipe.ae1)).to(memory_format=torch.channels_last)
+    stage = AE1Stage(
+        network,
+        recipe.ae1_training,
+        steps=recipe.ae1_training.steps(len(kept) * views),
+        seed=context.seed("ae1"),
+        held_out=_single(held.batch(sample(0)).images),
+    )
+    fingerprint = context.digest("ae1", asdict(recipe.ae1), asdict(recipe.ae1_training))
+    return network, context.train(stage, batch_at, "ae1", fingerprint, full=False)
+
+
+def _single(images: Tensor) -> Tensor:
+    """Poses (B, V, S, S) as single images (B·V, 1, S, S), channels last."""
+    return images.flatten(0, 1).unsqueeze(1).contiguous(memory_format=torch.channels_last)
+
+
+def _fit_ldrs(
+    context: Context, codes: Codes, held_out: Codes, upstream: str
+) -> tuple[list[torch.nn.Module], dict[str, dict[str, Any]]]:
+    ratios: list[torch.nn.Module] = []
+    summaries = {}
+    optimisation = context.recipe.ldr_training
+    for joint in context.run.joints:
+        values, labels = codes.contrast(joint).tensors
+        order = EpochShuffle(len(values), optimisation.batch, context.seed("ldr", joint, "order"))
+
+        def batch_at(
+            step: int, values: Tensor = values, labels: Tensor = labels, order: EpochShuffle = order
+        ) -> tuple[Tensor, Tensor]:
+            rows = order(step)
+            return values[rows], labels[rows]
+
+        network = seeded(
+            context.seed("ldr", joint, "weights"),
+            lambda: LDR(context.recipe.ldr, views=len(context.run.cameras)),
+        )
+        stage = LDRStage(
+            network,
+            optimisation,
+            steps=optimisation.steps(len(values)),
+            seed=context.seed("ldr", joint),
+            held_out=held_out.contrast(joint),
+        )
+        fingerprint = context.digest("ldr", joint, asdict(context.recipe.ldr), asdict(optimisation), upstream)
+        summaries[joint] = context.train(stage, batch_at, f"ldr/{joint}", fingerprint, full=True)
+        ratios.append(network)
+    return ratios, summaries
+
+
+def _with_floors(summaries: dict[str, dict[str, Any]], dataset: Dataset) -> dict[str, dict[str, Any]]:
+    """Each joint's losses beside its exact Bayes floor, where the data set tells its distributions."""
+    described = (dataset.provenance or {}).get("setting", {}).get("splits", {}).get("train")
+    model = CausalModel.from_dict(described) if described else None
+    out = {}
+    for joint, summary in summaries.items():
+        history = summary["history"]
+        best = min(history["held_out"])
+        floor = model.bayes_floor(joint) if model else None
+        out[joint] = {**history, "floor": floor, "best": best}
+    return out

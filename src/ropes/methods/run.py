@@ -1,0 +1,80 @@
+"""What a run folder says about itself: method, recipe, seed, and the data that it was fitted on."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ropes import __version__
+from ropes.errors import UserError
+from ropes.files import read_json, write_json
+from ropes.recipes import RopesRecipe, recipe_from_dict
+
+RUN_FILE = "run.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """The identity of a run; stored as `run.json`.
+
+    Attributes:
+        method: "ropes".
+        recipe: all its settings.
+        seed: of the fit.
+        setting: name of the setting that was filmed, or of the data set's folder.
+        cameras: their names, in the order of the views.
+        joints: names, in the order of the coordinates.
+        image_size: side of the images in the data set, in pixels.
+        data_checksum: of the images and regimes (never of the angles).
+        version: of the package that began the run.
+    """
+
+    method: str
+    recipe: RopesRecipe
+    seed: int
+    setting: str
+    cameras: tuple[str, ...]
+    joints: tuple[str, ...]
+    image_size: int
+    data_checksum: str
+    version: str = __version__
+
+    def write(self, folder: Path) -> None:
+        """Store in `folder`, or check that it already holds this very run.
+
+        Raises:
+            UserError: the folder holds a run of other settings or data.
+        """
+        if (folder / RUN_FILE).exists():
+            other = Run.read(folder)
+            if changed := [name for name in ("method", "seed", "data_checksum") if _differ(self, other, name)]:
+                raise UserError(
+                    f"{folder} holds a run with another {changed[0].replace('_', ' ')}; choose another --out"
+                )
+        write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(self)})
+
+    @classmethod
+    def read(cls, folder: Path) -> "Run":
+        """Read the identity of the run in `folder`.
+
+        Raises:
+            UserError: no run there, or one of another version.
+        """
+        content = read_json(folder / RUN_FILE)
+        if not isinstance(content, Mapping) or content.get("format") != FORMAT:
+            found = content.get("format") if isinstance(content, Mapping) else None
+            raise UserError(
+                f"{folder / RUN_FILE} has format {found}, this version of ropes reads {FORMAT}; fit the run again"
+            )
+        fields: dict[str, Any] = {key: value for key, value in content.items() if key != "format"}
+        try:
+            fields["recipe"] = recipe_from_dict(fields["recipe"])
+            fields["cameras"], fields["joints"] = tuple(fields["cameras"]), tuple(fields["joints"])
+            return cls(**fields)
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"{folder / RUN_FILE} is damaged ({error}); fit the run again") from error
+
+
+def _differ(first: Run, second: Run, name: str) -> bool:
+    return bool(getattr(first, name) != getattr(second, name))

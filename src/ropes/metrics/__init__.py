@@ -1,0 +1,14 @@
+"""Numpy in, numbers out: how well estimated coordinates match true joint angles. Imports nothing of ours."""
+
+from ropes.metrics.calibration import Evaluation, calibrated_mse, linear_calibration, protocol
+from ropes.metrics.correlation import assignment, correlation_matrix, mcc
+
+__all__ = [
+    "Evaluation",
+    "assignment",
+    "calibrated_mse",
+    "correlation_matrix",
+    "linear_calibration",
+    "mcc",
+    "protocol",
+]

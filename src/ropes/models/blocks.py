@@ -1,0 +1,64 @@
+"""The pre-activation residual block with group normalisation that both autoencoders are made of (Table 3)."""
+
+import torch
+from torch import Tensor, nn
+
+GROUPS = 32
+
+
+def group_norm(channels: int) -> nn.GroupNorm:
+    """GroupNorm with 32 groups, or as many as there are channels where that is fewer.
+
+    Deviation: the paper does not give the number of groups; 32 is the usual choice.
+    """
+    return nn.GroupNorm(min(GROUPS, channels), channels)
+
+
+def conv(channels_in: int, channels_out: int, *, stride: int = 1) -> nn.Conv2d:
+    """3×3 convolution with 'SAME' padding (output side = ceil(input side / stride))."""
+    return nn.Conv2d(channels_in, channels_out, 3, stride=stride, padding=1)
+
+
+def upsample(channels_in: int, channels_out: int) -> nn.Sequential:
+    """Transposed 4×4 convolution that doubles the side, then ReLU."""
+    return nn.Sequential(nn.ConvTranspose2d(channels_in, channels_out, 4, stride=2, padding=1), nn.ReLU())
+
+
+class ResBlockGN(nn.Module):
+    """GroupNorm → ReLU → conv → GroupNorm → ReLU → conv, plus the input (Table 3)."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            group_norm(channels),
+            nn.ReLU(),
+            conv(channels, channels),
+            group_norm(channels),
+            nn.ReLU(),
+            conv(channels, channels),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, C, H, W) → the same shape."""
+        return x + self.body(x)
+
+
+def residual_stage(channels_in: int, channels: int, blocks: int) -> list[nn.Module]:
+    """A convolution to `channels`, then `blocks` residual blocks."""
+    return [conv(channels_in, channels), *(ResBlockGN(channels) for _ in range(blocks))]
+
+
+def count_weights(module: nn.Module) -> int:
+    """Number of trainable weights."""
+    return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
+
+
+def start_alive(layer: nn.Module, level: float, spread: float = 0.1) -> None:
+    """Initialise the last convolution before a ReLU so that all its units start positive, near `level`.
+
+    A unit that starts below zero everywhere passes no gradient to any later stage and never recovers.
+    """
+    assert isinstance(layer, nn.Conv2d) and layer.bias is not None
+    with torch.no_grad():
+        layer.weight.mul_(spread)
+        layer.bias.fill_(level)

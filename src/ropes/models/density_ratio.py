@@ -1,0 +1,50 @@
+"""The classifier whose logit is a log density ratio, and whose gradient is a score difference (ROPES Table 4)."""
+
+import torch
+from torch import Tensor, nn
+
+from ropes.models.shapes import CODE_SIDE, LDRConfig
+
+
+class LDR(nn.Module):
+    """Codes of all views → the logit of "taken under policy 1 rather than 2" of one joint (ROPES Table 4).
+
+    Trained to the Bayes optimum with equally many samples of both, the logit is log q(y) − log q̄(y).
+    Convolutions are unpadded: 8 → 6 → 4 → 2.
+    """
+
+    def __init__(self, config: LDRConfig, *, views: int) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        channels = views
+        for width in config.widths:
+            layers += [nn.Conv2d(channels, width, 3), nn.ReLU()]
+            channels = width
+        side = CODE_SIDE - 2 * len(config.widths)
+        layers += [
+            nn.Flatten(),
+            nn.Dropout(config.dropout),
+            nn.Linear(channels * side**2, config.hidden),
+            nn.ReLU(),
+        ]
+        self.body = nn.Sequential(*layers, nn.Dropout(config.dropout), nn.Linear(config.hidden, 1))
+
+    def forward(self, codes: Tensor) -> Tensor:
+        """Standardised codes (B, V, 8, 8) → logits (B,)."""
+        return self.body(codes).squeeze(1)
+
+
+def score_difference(ratio: nn.Module, codes: Tensor) -> Tensor:
+    """∇_y [log q(y) − log q̄(y)] at standardised codes (B, V, 8, 8), same shape, detached (ROPES Section 3.3).
+
+    The network must be frozen and in evaluation mode: a score that dropout perturbs is no score.
+
+    Raises:
+        ValueError: the network is in training mode.
+    """
+    if ratio.training:
+        raise ValueError("the density ratio must be in eval mode when its gradient is taken")
+    with torch.enable_grad():
+        at = codes.detach().requires_grad_(True)
+        (gradient,) = torch.autograd.grad(ratio(at).sum(), at)
+    return gradient.detach()

@@ -1,0 +1,64 @@
+"""Shapes of the ROPES networks as plain data, importable without torch; the defaults are Tables 3 to 5."""
+
+from dataclasses import dataclass
+
+CODE_SIDE = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class AE1Config:
+    """Shape of AE1.
+
+    Attributes:
+        image_size: side of the images in pixels.
+        stem: side of the patches that the first layer reads and the last one writes; 1 for the paper's network.
+        encoder_widths: channels of the encoder's stages; the first works at image_size / stem, each at half the
+            side of the one before, the last at 16 or at 8.
+        encoder_blocks: residual blocks in each of them.
+        decoder_widths: channels of the decoder's stages; the first works at 8, each at twice the side of the one
+            before, the last at image_size / stem or at half of it.
+        decoder_blocks: residual blocks in each of them.
+
+    Raises:
+        ValueError: the stages do not lead from the images to a code of side 8 and back.
+    """
+
+    image_size: int = 128
+    stem: int = 1
+    encoder_widths: tuple[int, ...] = (64, 128, 256, 512)
+    encoder_blocks: tuple[int, ...] = (2, 2, 2, 2)
+    decoder_widths: tuple[int, ...] = (512, 256, 128, 64)
+    decoder_blocks: tuple[int, ...] = (2, 2, 2, 2)
+
+    def __post_init__(self) -> None:
+        for name, widths, blocks in (
+            ("encoder", self.encoder_widths, self.encoder_blocks),
+            ("decoder", self.decoder_widths, self.decoder_blocks),
+        ):
+            if len(widths) != len(blocks):
+                raise ValueError(f"{name}: {len(widths)} widths but {len(blocks)} numbers of blocks")
+            sides = [self.stem * CODE_SIDE * 2 ** (len(widths) - k) for k in (0, 1)]
+            if self.image_size not in sides:
+                raise ValueError(
+                    f"{len(widths)} {name} stages and a stem of {self.stem} need images of side "
+                    f"{sides[1]} or {sides[0]}, not {self.image_size}"
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AE2Config:
+    """Shape of AE2: channels of the encoder's three stages, of the decoder's three, and blocks in a stage."""
+
+    encoder_widths: tuple[int, int, int] = (64, 128, 256)
+    decoder_widths: tuple[int, int, int] = (512, 256, 128)
+    seed_width: int = 256
+    blocks: int = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class LDRConfig:
+    """Shape of the LDR network: channels of its three convolutions, its hidden layer, dropout before the last."""
+
+    widths: tuple[int, int, int] = (32, 64, 128)
+    hidden: int = 128
+    dropout: float = 0.0

@@ -1,0 +1,185 @@
+"""The commands around an estimator: calibrate it on a few labelled samples, and predict from image files."""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.data import png
+from ropes.data.dataset import Dataset
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.estimator import Calibration, Estimator, fit_calibration, write_calibration
+from ropes.methods.run import Run
+from ropes.seeds import generator
+
+_CHUNK = 256
+Images = NDArray[np.uint8]
+Source = Mapping[str, Path] | Path
+
+
+def calibrate(
+    run: Path, *, data: Path | None = None, labels: Path | None = None, samples: int = 100, seed: int = 0
+) -> Calibration:
+    """Fit the line from coordinates to radians and store it with the run.
+
+    Args:
+        run: folder of the run.
+        data: a labelled data set: `samples` of its training poses are drawn.
+        labels: or a CSV file with a column of image paths for each camera and one of radians for each joint.
+        samples: how many to draw from `data`.
+        seed: of the draw.
+
+    Raises:
+        UserError: no labels, too few, or images that do not fit the run.
+    """
+    estimator = Estimator.load(run)
+    if labels is not None:
+        images, angles = _read_labels(estimator.run, labels)
+    elif data is not None:
+        dataset = open_dataset(data)
+        frames, states = dataset.frames("train"), states_of(estimator.run, dataset, "train")
+        if len(frames) < samples:
+            raise UserError(f"{data} has {len(frames)} training poses, fewer than the {samples} samples asked for")
+        rows = np.sort(generator(seed, "calibration").choice(len(frames), samples, replace=False))
+        images, angles = images_of(estimator.run, dataset, frames.index[rows]), states[rows]
+    else:
+        raise UserError("give labelled samples: a data set or a CSV file")
+    calibration = fit_calibration(estimator.coordinates(images), angles)
+    write_calibration(run, estimator.run, calibration)
+    return calibration
+
+
+def views_of(run: Run, dataset: Dataset) -> list[int]:
+    """Where the run's cameras are among the data set's.
+
+    Raises:
+        UserError: a camera is missing, or images are of another size.
+    """
+    if missing := [camera for camera in run.cameras if camera not in dataset.cameras]:
+        raise UserError(f"{dataset.path} has no camera {missing[0]} (it has {', '.join(dataset.cameras)})")
+    if dataset.image_size != (run.image_size, run.image_size):
+        height, width = dataset.image_size
+        raise UserError(f"{dataset.path} has {height}x{width} images; the run reads {run.image_size}x{run.image_size}")
+    return [dataset.cameras.index(camera) for camera in run.cameras]
+
+
+def images_of(run: Run, dataset: Dataset, rows: NDArray[np.int64]) -> Images:
+    """Images of these frames, cameras in the order of the run: uint8 (n, V, S, S)."""
+    return dataset.read_images(rows)[:, views_of(run, dataset)]
+
+
+def states_of(run: Run, dataset: Dataset, split: str) -> NDArray[np.float64]:
+    """Angles of a split, joints in the order of the run: (n, d), radians.
+
+    Raises:
+        UserError: the data set has no angles, or not of all the run's joints.
+    """
+    states = dataset.states(split)
+    if missing := [joint for joint in run.joints if joint not in dataset.joints]:
+        raise UserError(f"{dataset.path} has no joint {missing[0]} (it has {', '.join(dataset.joints)})")
+    return states[:, [dataset.joints.index(joint) for joint in run.joints]]
+
+
+def predict_lines(run: Path, source: Source) -> Iterator[str]:
+    """One JSON line a pose: its images, the unit ("rad", or "raw" before calibration) and a value a joint.
+
+    Args:
+        run: folder of the run.
+        source: an image for each camera by name; or a data set; or a folder with a folder of images for each
+            camera, equal names belonging together (with one camera the images may lie in it directly).
+
+    Raises:
+        UserError: a camera is missing or unknown, or an image is of another size or type.
+    """
+    estimator = Estimator.load(run)
+    for names, images in _batches(estimator.run, source):
+        coordinates = estimator.coordinates(images)
+        calibration = estimator.calibration
+        unit = "raw" if calibration is None else "rad"
+        values = coordinates if calibration is None else coordinates * calibration.slope + calibration.intercept
+        for name, row in zip(names, values, strict=True):
+            joints = {joint: round(float(value), 6) for joint, value in zip(estimator.run.joints, row, strict=True)}
+            yield json.dumps({"images": name, "unit": unit, "joints": joints})
+
+
+def _batches(run: Run, source: Source) -> Iterator[tuple[list[object], Images]]:
+    if isinstance(source, Mapping):
+        _check_cameras(run, source)
+        files = [{camera: source[camera] for camera in run.cameras}]
+    elif (source / "meta" / "info.json").exists():
+        dataset = open_dataset(source)
+        for split in dataset.splits:
+            rows = dataset.frames(split).index
+            for start in range(0, len(rows), _CHUNK):
+                part = rows[start : start + _CHUNK]
+                yield [{"split": split, "index": int(k)} for k in part], images_of(run, dataset, part)
+        return
+    else:
+        files = _files_in(run, source)
+    for start in range(0, len(files), _CHUNK):
+        chunk = files[start : start + _CHUNK]
+        images = np.stack([np.stack([_read(run, pose[camera]) for camera in run.cameras]) for pose in chunk])
+        yield [{camera: str(path) for camera, path in pose.items()} for pose in chunk], images
+
+
+def _check_cameras(run: Run, given: Mapping[str, Path]) -> None:
+    if missing := [camera for camera in run.cameras if camera not in given]:
+        raise UserError(f"no image for camera {missing[0]}; this run needs {', '.join(run.cameras)}")
+    if unknown := [camera for camera in given if camera not in run.cameras]:
+        raise UserError(f"unknown camera {unknown[0]}; this run knows {', '.join(run.cameras)}")
+
+
+def _files_in(run: Run, folder: Path) -> list[dict[str, Path]]:
+    if not folder.is_dir():
+        raise UserError(f"{folder} is neither a folder nor a data set")
+    if len(run.cameras) == 1 and not (folder / run.cameras[0]).is_dir():
+        images = [{run.cameras[0]: path} for path in sorted(folder.glob("*.png"))]
+    else:
+        if missing := [camera for camera in run.cameras if not (folder / camera).is_dir()]:
+            raise UserError(f"{folder} has no folder {missing[0]}; it needs one of PNG images for each camera")
+        names = {camera: {path.name for path in (folder / camera).glob("*.png")} for camera in run.cameras}
+        every = sorted(set().union(*names.values()))
+        for camera, found in names.items():
+            if lacking := [name for name in every if name not in found]:
+                raise UserError(f"{folder / camera / lacking[0]} is missing; another camera has an image of that name")
+        images = [{camera: folder / camera / name for camera in run.cameras} for name in every]
+    if not images:
+        raise UserError(f"{folder} holds no PNG images")
+    return images
+
+
+def _read(run: Run, path: Path) -> Images:
+    try:
+        return png.decode(path.read_bytes(), (run.image_size, run.image_size))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UserError(f"{path}: {error}; convert it to 8-bit grey (BT.601) of the size trained on") from error
+
+
+def _read_labels(run: Run, path: Path) -> tuple[Images, NDArray[np.float64]]:
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    if not rows:
+        raise UserError(f"{path} holds no labelled samples")
+    if missing := [name for name in (*run.cameras, *run.joints) if name not in rows[0]]:
+        raise UserError(f"{path} has no column {missing[0]}; it needs {', '.join((*run.cameras, *run.joints))}")
+    images, angles = [], []
+    for number, row in enumerate(rows, start=2):
+        try:
+            angles.append([float(row[joint]) for joint in run.joints])
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{path}, line {number}: an angle is not a number") from error
+        images.append(np.stack([_read(run, path.parent / row[camera]) for camera in run.cameras]))
+    table = np.array(angles)
+    if not np.isfinite(table).all():
+        line = 2 + int(np.flatnonzero(~np.isfinite(table).all(1))[0])
+        raise UserError(f"{path}, line {line}: an angle is not finite")
+    return np.stack(images), table

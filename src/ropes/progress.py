@@ -1,0 +1,64 @@
+"""Progress of anything longer than two seconds: a bar with the time left, or plain lines where there is no terminal."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+_LINE_EVERY = 15.0
+
+
+@dataclass
+class _Lines:
+    """One line every quarter of a minute, for logs."""
+
+    description: str
+    total: int
+    done: int = 0
+    started: float = field(default_factory=time.monotonic)
+    printed: float = field(default_factory=time.monotonic)
+
+    def __call__(self, done: int, note: str = "") -> None:
+        """Set how much is done; `note` goes behind it."""
+        self.done = done
+        now = time.monotonic()
+        if now - self.printed < _LINE_EVERY:
+            return
+        self.printed = now
+        left = (now - self.started) / max(done, 1) * (self.total - done)
+        text = f"{self.description}: {done}/{self.total}, {left:.0f} s left  {note}"
+        print(text.rstrip(), file=sys.stderr, flush=True)
+
+
+class _Bar:
+    """A rich progress bar on standard error."""
+
+    def __init__(self, description: str, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+        )
+        self.bar = Progress(*columns, console=Console(stderr=True), transient=False)
+        self.task = self.bar.add_task(description, total=total, note="")
+
+    def __call__(self, done: int, note: str = "") -> None:
+        """Set how much is done; `note` goes behind the bar."""
+        self.bar.update(self.task, completed=done, note=note)
+
+
+@contextmanager
+def progress(description: str, total: int, *, show: bool = True) -> Iterator["_Bar | _Lines"]:
+    """Yield a function `update(done, note="")` that shows how far `description` has come towards `total`."""
+    if show and sys.stderr.isatty():
+        bar = _Bar(description, total)
+        with bar.bar:
+            yield bar
+    else:
+        yield _Lines(description, total, printed=time.monotonic() if show else float("inf"))

@@ -1,0 +1,1 @@
+"""From results.json and the arrays beside it to what people see: one HTML page, figures, README tables."""

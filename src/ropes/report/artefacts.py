@@ -1,0 +1,128 @@
+"""What a run leaves beside results.json for the pictures: read, checked, and absent parts simply absent."""
+
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes import files
+from ropes.errors import UserError
+
+# Arrays that only make sense together, with the number of axes of each.
+_GROUPS: dict[str, dict[str, int]] = {
+    "scatter": {"scatter_estimate": 2, "scatter_angle": 2, "scatter_mcc": 1, "scatter_mse": 1},
+    "reconstructions": {"original": 4, "ae1": 4, "ae2": 4},
+    "occluded": {"occluded_original": 4, "occluded_ae1": 4, "occluded_ae2": 4},
+    "interventions": {"intervention_images": 5, "intervention_names": 1},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """The arrays of evaluation.npz; a group that was not recorded is None.
+
+    Attributes:
+        joints: (d,) URDF names.
+        cameras: (c,) names.
+        scatter: "scatter_estimate", "scatter_angle" (d, n), radians; "scatter_mcc", "scatter_mse" (d,), rad².
+        reconstructions: "original", "ae1", "ae2": uint8 (k, cameras, H, W).
+        occluded: the same with "occluded_" before each name, with white squares in the inputs.
+        interventions: "intervention_images" uint8 (regimes, k, cameras, H, W), "intervention_names" beside.
+    """
+
+    joints: tuple[str, ...]
+    cameras: tuple[str, ...]
+    scatter: Mapping[str, NDArray[Any]] | None
+    reconstructions: Mapping[str, NDArray[Any]] | None
+    occluded: Mapping[str, NDArray[Any]] | None
+    interventions: Mapping[str, NDArray[Any]] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Artefacts:
+    """What one setup left: its name, evaluation.npz and training.json, each None when absent."""
+
+    setup: str
+    evaluation: Evaluation | None
+    training: Mapping[str, Any] | None
+
+
+def load(folder: Path) -> tuple[Artefacts, ...]:
+    """Read `folder`/artefacts/SETUP/… for every setup, by name; empty when there is none.
+
+    Raises:
+        UserError: a file is damaged, or its arrays do not fit together.
+    """
+    root = folder / "artefacts"
+    setups = sorted(entry for entry in root.iterdir() if entry.is_dir()) if root.is_dir() else []
+    return tuple(
+        Artefacts(
+            setup=setup.name,
+            evaluation=_evaluation(setup / "evaluation.npz"),
+            training=_training(setup / "training.json"),
+        )
+        for setup in setups
+    )
+
+
+def _evaluation(path: Path) -> Evaluation | None:
+    if not path.exists():
+        return None
+    try:
+        # Opened here, for numpy leaves a damaged archive open.
+        with path.open("rb") as stream:
+            archive = np.load(stream, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ValueError("one array instead of an archive of several")
+            arrays = {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise UserError(f"{path} cannot be read ({error}); run the evaluation again") from error
+    groups = {name: _group(path, arrays, wanted) for name, wanted in _GROUPS.items()}
+    for needed in ("joints", "cameras"):
+        if needed not in arrays:
+            raise UserError(f"{path} has no array {needed}; run the evaluation again")
+    joints, cameras = (tuple(str(name) for name in arrays[key]) for key in ("joints", "cameras"))
+    for name in _GROUPS["scatter"]:
+        if groups["scatter"] and len(arrays[name]) != len(joints):
+            raise UserError(f"{path}: {name} has {len(arrays[name])} rows for {len(joints)} joints")
+    for name, array in arrays.items():
+        if array.ndim in (4, 5) and (array.dtype != np.uint8 or array.shape[-3] != len(cameras)):
+            raise UserError(f"{path}: {name} must be uint8 images of {len(cameras)} cameras, got {array.shape}")
+    return Evaluation(joints=joints, cameras=cameras, **groups)
+
+
+def _group(path: Path, arrays: Mapping[str, NDArray[Any]], wanted: Mapping[str, int]) -> dict[str, NDArray[Any]] | None:
+    found = {name: arrays[name] for name in wanted if name in arrays}
+    if not found:
+        return None
+    for name, axes in wanted.items():
+        if name not in found:
+            raise UserError(f"{path} has {next(iter(found))} but no {name}; run the evaluation again")
+        if found[name].ndim != axes:
+            raise UserError(f"{path}: {name} must have {axes} axes, got shape {found[name].shape}")
+    lengths = {found[name].shape[0] for name in wanted}
+    if len(lengths) > 1:
+        raise UserError(f"{path}: {', '.join(wanted)} differ in length: {sorted(lengths)}")
+    return found
+
+
+def _training(path: Path) -> Mapping[str, Any] | None:
+    if not path.exists():
+        return None
+    content = files.read_json(path)
+    if not isinstance(content, dict) or not isinstance(content.get("stages"), dict):
+        raise UserError(f'{path} has no "stages"; run the training again')
+    for stage, curves in content["stages"].items():
+        for label, curve in {"": curves}.items() if stage == "ae1" else curves.items():
+            steps = len(curve.get("steps", ()))
+            for name, values in curve.items():
+                # A curve that was never recorded may be empty; one of another length is a mistake.
+                if isinstance(values, list) and len(values) not in (0, steps):
+                    where = ".".join(filter(None, ("stages", stage, label, name)))
+                    raise UserError(f"{path}: {where} has {len(values)} values for {steps} steps")
+    return content

@@ -1,0 +1,269 @@
+"""Every plot of the report: matplotlib figures that take the page's own text colour, light or dark.
+
+As SVG, the ink becomes CSS `currentColor` and the grid the page's `--rule`; as PNG they stay as drawn.
+"""
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ropes.report.naming import joint_label
+
+INK, RULE = "#1b1f24", "#d5dae1"
+# Okabe and Ito's palette: told apart with any colour vision, and by lightness.
+# The blue is a little lighter than theirs, to show on a dark page too.
+OURS, PAPER, FLOOR = "#2a86c7", "#d55e00", "#009e73"
+PALETTE = (OURS, PAPER, FLOOR, "#cc79a7", "#e69f00", "#8c8c8c")
+LN2 = float(np.log(2))
+_STYLE: Any = {
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9,
+    "axes.edgecolor": RULE,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "text.color": INK,
+    "xtick.color": RULE,
+    "ytick.color": RULE,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "grid.color": RULE,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.6,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "figure.constrained_layout.h_pad": 0.09,
+    "figure.constrained_layout.w_pad": 0.06,
+    # Text stays text: it takes the page's font, can be searched and read aloud.
+    "svg.fonttype": "none",
+}
+# Nothing is set globally: every figure is drawn under its own copy of the style.
+_styled = matplotlib.rc_context(_STYLE)
+
+
+@_styled
+def scatter(joints: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> Figure:
+    """True against estimated angle, one panel a joint, the diagonal for reference (Figs. 3, 11, 12).
+
+    Args:
+        joints: (d,) names.
+        arrays: "scatter_estimate", "scatter_angle" (d, n), radians, and "scatter_mcc", "scatter_mse" (d,) of
+            the same samples.
+    """
+    figure, panels = _panels(len(joints), height=2.9)
+    for index, panel in enumerate(panels):
+        found, true = arrays["scatter_estimate"][index], arrays["scatter_angle"][index]
+        low, high = float(true.min()), float(true.max())
+        margin = 0.06 * (high - low or 1.0)
+        panel.plot([low, high], [low, high], color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=3)
+        # Dots as one bitmap: 500 vector marks a panel would make the page megabytes heavy.
+        panel.scatter(true, found, s=7, color=OURS, alpha=0.7, linewidths=0, rasterized=True)
+        panel.set(xlim=(low - margin, high + margin), xlabel="true angle, rad")
+        score, error = arrays["scatter_mcc"][index], arrays["scatter_mse"][index]
+        panel.set_title(f"{joint_label(joints[index])}: MCC {score:.3f}, MSE {error:.3f}")
+        if index % 3 == 0:
+            panel.set_ylabel("estimate, rad")
+    return figure
+
+
+@_styled
+def occlusions(joints: Sequence[str], lines: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """MSE against the side of the white square, one panel a joint; solid ours, dashed the paper's (Table 11).
+
+    Args:
+        joints: (d,) names.
+        lines: name of the split -> {"pixels": (p,), "ours": (d, p), "std": (d, p), "paper": (d, p)}, rad²;
+            NaN where there is no value.
+    """
+    figure, panels = _panels(len(joints), height=2.4)
+    for index, panel in enumerate(panels):
+        for colour, (split, line) in zip((OURS, PAPER), lines.items(), strict=False):
+            panel.errorbar(
+                line["pixels"],
+                line["ours"][index],
+                yerr=line["std"][index],
+                color=colour,
+                marker="o",
+                markersize=4,
+                capsize=2,
+                label=f"ours, {split}",
+            )
+            if np.isfinite(line["paper"][index]).any():
+                panel.plot(
+                    line["pixels"],
+                    line["paper"][index],
+                    color=colour,
+                    linestyle=(0, (4, 3)),
+                    linewidth=1.2,
+                    marker="D",
+                    markersize=3,
+                    alpha=0.8,
+                    label=f"paper, {split}",
+                )
+        panel.set_title(joint_label(joints[index]))
+        panel.set(xlabel="white square, px", xticks=next(iter(lines.values()))["pixels"])
+        panel.set_ylim(bottom=0)
+        if index % 3 == 0:
+            panel.set_ylabel("MSE, rad²")
+    _shared_legend(figure, panels)
+    return figure
+
+
+@_styled
+def density_ratio_curves(ldr: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """Cross-entropy of each joint's density ratio while it trained, with its Bayes floor and ln 2 (guessing).
+
+    Args:
+        ldr: joint -> {"steps", "train", "held_out": curves, "floor", "best": numbers}, nats.
+    """
+    figure, panels = _panels(len(ldr), height=2.3)
+    for index, (panel, (joint, curve)) in enumerate(zip(panels, ldr.items(), strict=True)):
+        _line(panel, curve, "train", OURS, "train", alpha=0.8)
+        _line(panel, curve, "held_out", PAPER, "held out")
+        if curve.get("floor") is not None:
+            panel.axhline(curve["floor"], color=FLOOR, linestyle=(0, (5, 3)), label="Bayes floor")
+        panel.axhline(LN2, color=INK, linestyle=":", linewidth=1, label="guessing")
+        panel.set_title(joint_label(joint))
+        panel.set_xlabel("step")
+        if index % 3 == 0:
+            panel.set_ylabel("cross-entropy, nats")
+    _shared_legend(figure, panels)
+    return figure
+
+
+@_styled
+def density_ratio_bars(ldr: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """Best held-out cross-entropy of each joint beside its Bayes floor, nats: the closer the better.
+
+    Args:
+        ldr: as `density_ratio_curves`.
+    """
+    figure, (panel,) = _panels(1, height=2.6, width=6.6, columns=1)
+    places = np.arange(len(ldr))
+    best = [_number(curve.get("best")) for curve in ldr.values()]
+    floor = [_number(curve.get("floor")) for curve in ldr.values()]
+    panel.bar(places - 0.19, best, width=0.36, color=PAPER, label="best, held out")
+    panel.bar(places + 0.19, floor, width=0.36, color=FLOOR, label="Bayes floor")
+    for shift, values in ((-0.19, best), (0.19, floor)):
+        for place, value in zip(places, values, strict=True):
+            if np.isfinite(value):
+                panel.text(place + shift, value + 0.008, f"{value:.3f}", ha="center", va="bottom", fontsize=8)
+    panel.axhline(LN2, color=INK, linestyle=":", linewidth=1, label="guessing (ln 2)")
+    panel.set_xticks(places, [joint_label(joint) for joint in ldr])
+    panel.set(ylabel="cross-entropy, nats", ylim=(0, max([LN2, *np.nan_to_num(best)]) * 1.12))
+    panel.grid(visible=False, axis="x")
+    _shared_legend(figure, [panel])
+    return figure
+
+
+@_styled
+def training_curves(stages: Mapping[str, Any]) -> Figure | None:
+    """Loss and dead units of the first autoencoder, both terms of the second's loss; None without any.
+
+    Args:
+        stages: of training.json.
+    """
+    ae1, ae2 = stages.get("ae1") or {}, stages.get("ae2") or {}
+    wanted = []
+    if ae1.get("loss"):
+        wanted.append("first autoencoder: reconstruction")
+    if ae1.get("dead_fraction"):
+        wanted.append("first autoencoder: dead code units")
+    for term in ("reconstruction", "sparsity"):
+        if any(curve.get(term) for curve in ae2.values()):
+            wanted.append(f"second autoencoder: {term}")
+    if not wanted:
+        return None
+    figure, panels = _panels(len(wanted), height=2.8, columns=2)
+    for panel, title in zip(panels, wanted, strict=True):
+        panel.set(title=title, xlabel="step")
+        if title.endswith("dead code units"):
+            _line(panel, ae1, "dead_fraction", PAPER, "dead")
+            panel.set(ylim=(-0.02, 1.02), ylabel="fraction")
+            continue
+        panel.set_yscale("log")
+        if title.startswith("first"):
+            _line(panel, ae1, "loss", OURS, "train", alpha=0.8)
+            _line(panel, ae1, "held_out", PAPER, "held out")
+        else:
+            for colour, (joint, curve) in zip(_cycle(len(ae2)), ae2.items(), strict=True):
+                _line(panel, curve, title.rsplit(" ", 1)[1], colour, joint_label(joint))
+        panel.set_ylabel("loss")
+        panel.legend(ncols=2)
+    return figure
+
+
+def to_svg(figure: Figure, label: str) -> str:
+    """Inline SVG that follows the page's colours.
+
+    Args:
+        figure: one of the above.
+        label: what it shows, for those who cannot see it.
+    """
+    stream = io.StringIO()
+    # Ids are hashed with the label as salt: unique on the page, and the same figure gives the same bytes.
+    with matplotlib.rc_context(_STYLE | {"svg.hashsalt": label}):
+        figure.savefig(stream, format="svg", transparent=True, dpi=200, metadata={"Date": None, "Creator": None})
+    text = stream.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
+    text = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in used else "", text)
+    text = text.replace(INK, "currentColor").replace(RULE, "var(--rule)")
+    width = re.search(r'width="([\d.]+)pt"', text)
+    shown = f' style="width: min(100%, {float(width[1]) * 4 / 3:.0f}px)"' if width else ""
+    text = re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
+    escaped = label.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    return text.replace("<svg", f'<svg role="img" aria-label="{escaped}"{shown}', 1)
+
+
+def to_png(figure: Figure) -> bytes:
+    """The figure on white, for pages that show files only."""
+    stream = io.BytesIO()
+    with matplotlib.rc_context(_STYLE):
+        figure.savefig(stream, format="png", dpi=110, facecolor="white", metadata={"Software": None})
+    return stream.getvalue()
+
+
+def _panels(count: int, *, height: float, width: float = 9.6, columns: int = 3) -> tuple[Figure, list[Axes]]:
+    # A row that is not full keeps its panels' size: the figure is narrower.
+    wide = width * min(columns, count) / columns
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(wide, height * rows), layout="constrained")
+    panels = [figure.add_subplot(rows, columns, index + 1) for index in range(count)]
+    return figure, panels
+
+
+def _line(panel: Axes, curve: Mapping[str, Any], name: str, colour: str, label: str, alpha: float = 1.0) -> None:
+    values = curve.get(name) or []
+    if values:
+        panel.plot(curve["steps"], [_number(value) for value in values], color=colour, label=label, alpha=alpha)
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _cycle(count: int) -> list[str]:
+    return [PALETTE[index % len(PALETTE)] for index in range(count)]
+
+
+def _shared_legend(figure: Figure, panels: Sequence[Axes]) -> None:
+    handles: dict[str, Any] = {}
+    for panel in panels:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles))

@@ -1,0 +1,231 @@
+"""results.json and the arrays beside it become one HTML page: no network, no script."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files as resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from ropes import files, results
+from ropes.paper import TABLE1
+from ropes.report import artefacts, figures, pictures
+from ropes.report.artefacts import Artefacts
+from ropes.report.naming import joint_label
+from ropes.report.verdict import in_words, sentence
+from ropes.summary import Cell, over_seeds
+
+_STAGES = (
+    ("reconstructions", "", ""),
+    ("occluded", "occluded_", "occluded "),
+)
+
+
+def write_report(folder: Path, out_html: Path) -> None:
+    """Write the page for the results in `folder`.
+
+    Args:
+        folder: holds results.json and, if recorded, artefacts/SETUP/evaluation.npz and training.json.
+        out_html: the page, written atomically.
+
+    Raises:
+        UserError: results.json is missing or wrong, or an artefact is damaged.
+    """
+    found = results.read(folder / "results.json")
+    cells = over_seeds(found.rows)
+    left = {artefact.setup: artefact for artefact in artefacts.load(folder)}
+    setups = list(dict.fromkeys([*(cell.setup for cell in cells), *left]))
+    environment = Environment(
+        loader=PackageLoader("ropes", "report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters |= {"joint": joint_label, "mark": _mark}
+    page = environment.get_template("template.html.j2").render(
+        title=f"Joint angles without labels: {found.name}",
+        css=Markup(resources("ropes.report").joinpath("page.css").read_text(encoding="utf-8")),
+        results=found,
+        verdict=sentence(cells),
+        spread=" over the repeats and training seeds" if any(len(c.seeds) > 1 for c in cells) else " over repeats",
+        calibration=" or ".join(f"{count:,}" for count in sorted({c.calibration_labels for c in cells})) or "no",
+        table=_table(cells),
+        robustness=_robustness(cells),
+        setups=[_setup(left.get(name, Artefacts(setup=name, evaluation=None, training=None))) for name in setups],
+        cells=cells,
+        provenance=[
+            ("experiment", found.name),
+            ("preset", found.preset),
+            ("device", found.device),
+            ("version", found.version),
+            ("wall time", f"{found.seconds:,.0f} s"),
+            ("training seeds", ", ".join(map(str, sorted({row.seed for row in found.rows}))) or "none"),
+        ],
+        figure=_figure,
+        number=_number,
+    )
+    files.write_text(out_html, page)
+
+
+def _table(cells: Iterable[Cell]) -> list[dict[str, Any]]:
+    """Blocks of in-distribution cells: the lines of the paper's Table 1 first, then every other arm."""
+    order = {(setup, occlusion): place for place, (setup, occlusion, _) in enumerate(TABLE1)}
+    known = {setup for setup, _ in order}
+    blocks: dict[tuple[str, int, str], list[Cell]] = {}
+    for cell in cells:
+        line = (cell.setup, cell.occlusion)
+        if cell.split == "id" and (line in order or (cell.setup not in known and cell.occlusion == 0)):
+            blocks.setdefault((*line, cell.method), []).append(cell)
+    several = len({method for *_, method in blocks}) > 1
+    ordered = sorted(blocks.items(), key=lambda block: order.get(block[0][:2], len(order)))
+    return [
+        {
+            "heading": in_words(setup, occlusion) + (f" · {method}" if several else ""),
+            "cells": sorted(group, key=lambda cell: cell.joint),
+        }
+        for (setup, occlusion, method), group in ordered
+    ]
+
+
+def _robustness(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """A figure for every setup and method that was tested on more than one size of square or split."""
+    parts = []
+    for setup, method in dict.fromkeys((cell.setup, cell.method) for cell in cells):
+        own = [cell for cell in cells if (cell.setup, cell.method) == (setup, method) and cell.mse is not None]
+        pixels = sorted({cell.occlusion for cell in own})
+        if len(pixels) < 2:
+            continue
+        joints = sorted({cell.joint for cell in own})
+        lines = {}
+        for split in dict.fromkeys(cell.split for cell in own):
+            line = {name: np.full((len(joints), len(pixels)), np.nan) for name in ("ours", "std", "paper")}
+            for cell in own:
+                if cell.split == split:
+                    at = joints.index(cell.joint), pixels.index(cell.occlusion)
+                    line["ours"][at] = cell.mse
+                    line["std"][at] = cell.mse_std
+                    line["paper"][at] = np.nan if cell.paper_mse is None else cell.paper_mse
+            lines[split] = {"pixels": pixels, **line}
+        heading = in_words(setup, 0)
+        parts.append({"heading": heading, "svg": _svg(figures.occlusions(joints, lines), f"MSE, {heading}")})
+    return parts
+
+
+def _setup(artefact: Artefacts) -> dict[str, Any]:
+    """Everything that the template shows of one setup."""
+    name, evaluation, training = artefact.setup, artefact.evaluation, artefact.training
+    heading = in_words(name, 0)
+    stages = training["stages"] if training else {}
+    ldr = stages.get("ldr") or {}
+    curves = figures.training_curves(stages)
+    return {
+        "name": name,
+        "heading": heading,
+        "no_evaluation": f"Not recorded: artefacts/{name}/evaluation.npz is absent or holds none.",
+        "no_training": f"Not recorded: artefacts/{name}/training.json is absent or holds none.",
+        "scatter": _svg(
+            figures.scatter(evaluation.joints, evaluation.scatter),
+            f"Estimated against true angles, {heading}",
+        )
+        if evaluation and evaluation.scatter
+        else None,
+        "reconstructions": _reconstructions(evaluation) if evaluation else [],
+        "occluded": bool(evaluation and evaluation.occluded),
+        "interventions": _interventions(evaluation) if evaluation and evaluation.interventions else [],
+        "ldr_bars": _svg(figures.density_ratio_bars(ldr), f"Cross-entropy and floors, {heading}") if ldr else None,
+        "ldr_curves": _svg(figures.density_ratio_curves(ldr), f"Cross-entropy while training, {heading}")
+        if ldr
+        else None,
+        "matrix": _matrix(training) if training and training.get("sparsity_matrix") else None,
+        "curves": _svg(curves, f"Training curves, {heading}") if curves else None,
+        "details": [
+            (title, list(_flat(training[key])))
+            for key, title in (("settings", "Settings of this run"), ("provenance", "Provenance of this run"))
+            if training and training.get(key)
+        ],
+    }
+
+
+def _reconstructions(evaluation: artefacts.Evaluation) -> list[dict[str, Any]]:
+    cameras = []
+    for index, camera in enumerate(evaluation.cameras):
+        rows: list[dict[str, Any]] = []
+        for group, prefix, word in _STAGES:
+            arrays = getattr(evaluation, group) or {}
+            for stage, label in (("original", "original"), ("ae1", "AE1"), ("ae2", "AE2")):
+                if arrays:
+                    images = arrays[prefix + stage][:, index]
+                    text = f"{word}{label}" if stage == "original" else label
+                    rows.append(_strip_row(text, images, apart=bool(rows) and stage == "original"))
+        cameras.append({"name": camera, "rows": rows})
+    return cameras if cameras and cameras[0]["rows"] else []
+
+
+def _interventions(evaluation: artefacts.Evaluation) -> list[dict[str, Any]]:
+    arrays = evaluation.interventions or {}
+    names = [str(name) for name in arrays["intervention_names"]]
+    cameras = []
+    for index, camera in enumerate(evaluation.cameras):
+        rows: list[dict[str, Any]] = []
+        last = ""
+        for name, images in zip(names, arrays["intervention_images"], strict=True):
+            joint, _, policy = name.partition("/")
+            text = f"{joint_label(joint)}, policy {policy}" if policy else name
+            rows.append(_strip_row(text, images[:, index], apart=bool(rows) and joint != last))
+            last = joint
+        cameras.append({"name": camera, "rows": rows})
+    return cameras
+
+
+def _strip_row(label: str, images: np.ndarray, apart: bool) -> dict[str, Any]:
+    return {"label": label, "uri": pictures.data_uri(pictures.strip(images)), "apart": apart}
+
+
+def _matrix(training: Mapping[str, Any]) -> dict[str, Any]:
+    values = np.asarray(training["sparsity_matrix"], dtype=np.float64)
+    labels = [joint_label(joint) for joint in training.get("joints") or map(str, range(len(values)))]
+    # Shaded against 1, the aim, unless something exceeds it.
+    heat = np.abs(values) / max(1.0, float(np.abs(values).max(initial=0.0)))
+    return {
+        "columns": [f"coordinate {column + 1}" for column in range(values.shape[1])],
+        "rows": [
+            {
+                "label": f"Δs, {label}",
+                "cells": [{"value": value, "heat": f"{shade:.3f}"} for value, shade in zip(*pair, strict=True)],
+            }
+            for label, *pair in zip(labels, values, heat, strict=True)
+        ],
+    }
+
+
+def _flat(content: Any, prefix: str = "") -> Iterable[tuple[str, str]]:
+    """Nested settings as ("a.b", "value") lines."""
+    for key, value in content.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{name}.")
+        elif isinstance(value, list):
+            yield name, ("\n" if key == "commands" else ", ").join(map(str, value)) or "none"
+        else:
+            yield name, "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _svg(figure: Figure, label: str) -> Markup:
+    return Markup(figures.to_svg(figure, label))
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _figure(mean: float | None, std: float | None) -> Markup:
+    if mean is None:
+        return Markup("–")
+    return Markup(f'{mean:.3f} <span class="std">± {std or 0.0:.3f}</span>')
+
+
+def _mark(reached: bool | None) -> Markup:
+    if reached is None:
+        return Markup("")
+    name, sign, word = ("yes", "✓", "reached") if reached else ("no", "✗", "short")
+    return Markup(f'<span class="{name}" title="{word}" role="img" aria-label="{word}">{sign}</span>')

@@ -1,0 +1,9 @@
+"""How joints are called on the page and in the README."""
+
+import re
+
+
+def joint_label(joint: str) -> str:
+    """The Panda's joints as the paper's tables head them ("joint 4"); any other arm's by their own names."""
+    panda = re.fullmatch(r"panda_joint(\d)", joint)
+    return f"joint {panda[1]}" if panda else joint

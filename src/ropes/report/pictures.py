@@ -1,0 +1,59 @@
+"""Image arrays as PNG strips inside the page: grey, lossless, with transparent gaps."""
+
+import base64
+import io
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+GAP = 4
+
+
+def strip(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Set images side by side.
+
+    Args:
+        images: (k, H, W) grey.
+
+    Returns:
+        (H, k W + (k - 1) GAP, 2) grey and alpha; the gaps have alpha 0.
+    """
+    count, height, width = images.shape
+    canvas = np.zeros((height, count * (width + GAP) - GAP, 2), dtype=np.uint8)
+    for index, image in enumerate(images):
+        left = index * (width + GAP)
+        canvas[:, left : left + width, 0] = image
+        canvas[:, left : left + width, 1] = 255
+    return canvas
+
+
+def stack(strips: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Set strips below one another, GAP apart; shorter ones end in nothing.
+
+    Args:
+        strips: (H, W, 2) each, grey and alpha.
+
+    Returns:
+        (sum of H + gaps, largest W, 2) grey and alpha.
+    """
+    width = max(strip.shape[1] for strip in strips)
+    canvas = np.zeros((sum(len(strip) + GAP for strip in strips) - GAP, width, 2), dtype=np.uint8)
+    top = 0
+    for strip in strips:
+        canvas[top : top + len(strip), : strip.shape[1]] = strip
+        top += len(strip) + GAP
+    return canvas
+
+
+def png(pixels: NDArray[np.uint8]) -> bytes:
+    """PNG bytes of (H, W, 2) grey and alpha pixels."""
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, format="PNG", optimize=True)
+    return stream.getvalue()
+
+
+def data_uri(pixels: NDArray[np.uint8]) -> str:
+    """A PNG data URI of (H, W, 2) grey and alpha pixels."""
+    return "data:image/png;base64," + base64.b64encode(png(pixels)).decode("ascii")

@@ -1,0 +1,44 @@
+"""The pictures as PNG files on white, for the README and other pages that cannot hold the report."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ropes import files, results
+from ropes.report import artefacts, figures, pictures
+from ropes.report.artefacts import Evaluation
+
+
+def write_figures(folder: Path, out: Path) -> tuple[Path, ...]:
+    """Write every setup's scatter plots and reconstructions as PNG files.
+
+    Args:
+        folder: as for `ropes.report.html.write_report`.
+        out: folder for NAME-PRESET-SETUP-scatter.png and NAME-PRESET-SETUP-reconstructions.png.
+
+    Returns:
+        The files written; a setup without the arrays has none.
+
+    Raises:
+        UserError: results.json is missing or wrong, or an artefact is damaged.
+    """
+    found = results.read(folder / "results.json")
+    written = []
+    for artefact in artefacts.load(folder):
+        for kind, content in _stills(artefact.evaluation) if artefact.evaluation else ():
+            path = out / f"{found.name}-{found.preset}-{artefact.setup}-{kind}.png"
+            with files.atomic_path(path) as temporary:
+                temporary.write_bytes(content)
+            written.append(path)
+    return tuple(written)
+
+
+def _stills(evaluation: Evaluation) -> Iterator[tuple[str, bytes]]:
+    if evaluation.scatter:
+        yield "scatter", figures.to_png(figures.scatter(evaluation.joints, evaluation.scatter))
+    rows = [images for group in (evaluation.reconstructions, evaluation.occluded) if group for images in group.values()]
+    if rows:
+        # A row a stage in the order of the report; the cameras' strips side by side.
+        strips = [pictures.strip(np.concatenate(images.swapaxes(0, 1))) for images in rows]
+        yield "reconstructions", pictures.png(pictures.stack(strips))

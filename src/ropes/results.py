@@ -1,0 +1,226 @@
+"""results.json, schema 1: every measured number beside the paper's, checked when made and when read."""
+
+import math
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+from ropes import files
+from ropes.errors import UserError
+from ropes.paper import published
+
+SCHEMA = 1
+SPLITS = ("id", "ood")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One setup × method × split × occlusion × joint × training seed.
+
+    Attributes:
+        setup: name of the setting, as "panda-2c-independent".
+        method: as "ropes".
+        split: "id" or "ood".
+        occlusion: side of the white squares in pixels of the stored image, 0 for none.
+        joint: the URDF's name.
+        mcc_mean: absolute correlation in [0, 1], mean over the repeats of the evaluation.
+        mcc_std: over the repeats.
+        mse_mean: rad², mean over the repeats.
+        mse_std: over the repeats.
+        labels: labelled poses that training used, 0 when label-free.
+        calibration_labels: labelled poses that the line to radians was fitted on.
+        seed: of training.
+        paper_mcc: the paper's MCC under these conditions, or None.
+        paper_mse: the paper's MSE, rad², or None.
+
+    Raises:
+        ValueError: a figure is not finite or out of its range, or a name is empty or unknown.
+    """
+
+    setup: str
+    method: str
+    split: str
+    occlusion: int
+    joint: str
+    mcc_mean: float | None
+    mcc_std: float | None
+    mse_mean: float | None
+    mse_std: float | None
+    labels: int
+    calibration_labels: int
+    seed: int
+    paper_mcc: float | None
+    paper_mse: float | None
+
+    def __post_init__(self) -> None:
+        for name in ("setup", "method", "split", "joint"):
+            if not (isinstance(getattr(self, name), str) and getattr(self, name)):
+                raise ValueError(f"{name} must be a name, got {getattr(self, name)!r}")
+        if self.split not in SPLITS:
+            raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {self.split!r}")
+        for name in ("occlusion", "labels", "calibration_labels", "seed"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}")
+        for name in ("mcc_mean", "paper_mcc", "mcc_std", "mse_mean", "mse_std", "paper_mse"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            top = 1.0 if name in ("mcc_mean", "paper_mcc") else math.inf
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise ValueError(f"{name} must be a finite number or null, got {value!r}")
+            if not 0 <= value <= top:
+                raise ValueError(f"{name} must lie in 0 to {top:g}, got {value!r}")
+
+    @property
+    def conditions(self) -> tuple[str, str, str, int, str, int, int]:
+        """Everything but the training seed that the figures depend on."""
+        return (
+            self.setup,
+            self.method,
+            self.split,
+            self.occlusion,
+            self.joint,
+            self.labels,
+            self.calibration_labels,
+        )
+
+    @classmethod
+    def measured(
+        cls,
+        *,
+        setup: str,
+        joint: str,
+        split: str,
+        occlusion: int,
+        seed: int,
+        mcc: tuple[float, float],
+        mse: tuple[float, float],
+        method: str = "ropes",
+        labels: int = 0,
+        calibration_labels: int = 1000,
+    ) -> Self:
+        """A row with the paper's numbers for the same conditions filled in.
+
+        Args:
+            setup: name of the setting.
+            joint: the URDF's name.
+            split: "id" or "ood".
+            occlusion: pixels, 0 for none.
+            seed: of training.
+            mcc: mean and standard deviation over the repeats.
+            mse: mean and standard deviation over the repeats, rad².
+            method: as "ropes".
+            labels: labelled poses that training used.
+            calibration_labels: labelled poses of the calibration.
+        """
+        theirs = published(setup=setup, joint=joint, method=method, split=split, occlusion=occlusion, labels=labels)
+        return cls(
+            setup=setup,
+            method=method,
+            split=split,
+            occlusion=int(occlusion),
+            joint=joint,
+            mcc_mean=float(mcc[0]),
+            mcc_std=float(mcc[1]),
+            mse_mean=float(mse[0]),
+            mse_std=float(mse[1]),
+            labels=int(labels),
+            calibration_labels=int(calibration_labels),
+            seed=int(seed),
+            paper_mcc=theirs.mcc if theirs else None,
+            paper_mse=theirs.mse if theirs else None,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """All rows of one experiment.
+
+    Attributes:
+        name: as "table1" or "demo".
+        preset: as "compact" or "paper".
+        device: the processor in words.
+        version: of this package.
+        seconds: wall time of the whole experiment.
+        rows: no two of the same conditions and seed.
+
+    Raises:
+        ValueError: a field is empty or out of range, or two rows are of the same conditions.
+    """
+
+    name: str
+    preset: str
+    device: str
+    version: str
+    seconds: float
+    rows: tuple[Row, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("name", "preset", "device", "version"):
+            if not (isinstance(getattr(self, name), str) and getattr(self, name)):
+                raise ValueError(f"{name} must be a word, got {getattr(self, name)!r}")
+        if isinstance(self.seconds, bool) or not isinstance(self.seconds, int | float):
+            raise ValueError(f"seconds must be a number, got {self.seconds!r}")
+        if not (math.isfinite(self.seconds) and self.seconds >= 0):
+            raise ValueError(f"seconds must be at least 0, got {self.seconds!r}")
+        seen = set()
+        for row in self.rows:
+            key = (*row.conditions, row.seed)
+            if key in seen:
+                raise ValueError(f"two rows of the same conditions: {', '.join(map(str, key))}")
+            seen.add(key)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of results.json."""
+        rows = [asdict(row) for row in self.rows]
+        head = {name.name: getattr(self, name.name) for name in fields(self) if name.name != "rows"}
+        return {"schema": SCHEMA, **head, "rows": rows}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Self:
+        """The reverse of `to_dict`.
+
+        Raises:
+            ValueError: another schema, a missing or unknown field, or as `Row` and `Results`.
+        """
+        if not isinstance(content, dict) or "schema" not in content:
+            raise ValueError('this is no results file: it has no "schema"')
+        if content["schema"] != SCHEMA:
+            raise ValueError(f"schema {content['schema']!r} is not the schema {SCHEMA} that this version reads")
+        if not isinstance(content.get("rows"), list):
+            raise ValueError("rows must be a list")
+        head = {name: value for name, value in content.items() if name not in ("schema", "rows")}
+        _same_fields({*head, "rows"}, cls)
+        rows = []
+        for number, row in enumerate(content["rows"]):
+            try:
+                _same_fields(set(row) if isinstance(row, dict) else set(), Row)
+                rows.append(Row(**row))
+            except ValueError as error:
+                raise ValueError(f"row {number}: {error}") from error
+        return cls(**head, rows=tuple(rows))
+
+
+def write(path: Path, results: Results) -> None:
+    """Write results.json atomically."""
+    files.write_json(path, results.to_dict())
+
+
+def read(path: Path) -> Results:
+    """Read and check a results file.
+
+    Raises:
+        UserError: it is missing, not JSON, of another schema, or a value is wrong; names file and row.
+    """
+    try:
+        return Results.from_dict(files.read_json(path))
+    except ValueError as error:
+        raise UserError(f"{path}: {error}; make it again with `ropes evaluate` or `ropes reproduce`") from error
+
+
+def _same_fields(given: set[str], kind: type[Row] | type[Results]) -> None:
+    wanted = {field.name for field in fields(kind)}
+    for word, names in (("missing", wanted - given), ("unknown", given - wanted)):
+        if names:
+            raise ValueError(f"{word} {', '.join(sorted(names))}")

@@ -1,0 +1,264 @@
+"""Causal models over joint angles: what the policies draw, and what can be known about it exactly.
+
+A joint without parents is drawn from its observational distribution; a joint with parents is linear in them;
+either may carry noise.  A hard intervention draws one joint afresh and re-propagates its descendants by the
+same equations.  *Twin sampling* keeps the exogenous draws of an anchor over all its interventions, so whatever
+an intervention does not reach stays equal to the last bit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import integrate, special, stats
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruncatedNormal:
+    """TN[low, high](mean, variance): a normal restricted to an interval.
+
+    `mean` and `variance` are those of the normal *before* truncation, in radians and rad²; the second number of
+    the paper's notation is the variance (ROPES App. D).
+
+    Raises:
+        ValueError: the variance is not positive or the interval is empty.
+    """
+
+    mean: float
+    variance: float
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not self.variance > 0:
+            raise ValueError(f"variance must be positive, got {self.variance}")
+        if not self.low < self.high:
+            raise ValueError(f"empty interval [{self.low}, {self.high}]")
+
+    @cached_property
+    def _distribution(self) -> Any:
+        scale = self.variance**0.5
+        bounds = (self.low - self.mean) / scale, (self.high - self.mean) / scale
+        return stats.truncnorm(*bounds, loc=self.mean, scale=scale)
+
+    def quantile(self, probability: ArrayLike) -> Array:
+        """Inverse of the distribution function, in radians."""
+        return np.asarray(self._distribution.ppf(probability), dtype=np.float64)
+
+    def sample(self, rng: np.random.Generator, size: int | tuple[int, ...]) -> Array:
+        """Draw `size` values, in radians."""
+        return np.clip(self.quantile(rng.random(size)), self.low, self.high)
+
+    def log_density(self, x: ArrayLike) -> Array:
+        """Log density at `x` (−inf outside the interval), in nats."""
+        return np.asarray(self._distribution.logpdf(x), dtype=np.float64)
+
+    def cdf(self, x: ArrayLike) -> Array:
+        """Distribution function at `x`."""
+        return np.asarray(self._distribution.cdf(x), dtype=np.float64)
+
+    def moments(self) -> tuple[float, float]:
+        """Mean and variance after truncation."""
+        mean, variance = self._distribution.stats(moments="mv")
+        return float(mean), float(variance)
+
+    def to_dict(self) -> dict[str, float]:
+        """The four numbers by name."""
+        return {"mean": self.mean, "variance": self.variance, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
+class Regime:
+    """Which policy an image was taken under: observational, or policy 1 or 2 on one joint."""
+
+    joint: str | None = None
+    policy: int = 0
+
+    def __post_init__(self) -> None:
+        if (self.joint is None) != (self.policy == 0) or self.policy not in (0, 1, 2):
+            raise ValueError(f"no such regime: joint {self.joint}, policy {self.policy}")
+
+    @property
+    def name(self) -> str:
+        """The word observational, or the joint's name, a slash and the policy."""
+        return "observational" if self.joint is None else f"{self.joint}/{self.policy}"
+
+    @classmethod
+    def parse(cls, name: str) -> "Regime":
+        """The inverse of `name`.
+
+        Raises:
+            ValueError: not the name of a regime.
+        """
+        if name == "observational":
+            return cls()
+        joint, _, policy = name.rpartition("/")
+        if not joint or policy not in ("1", "2"):
+            raise ValueError(f"not a regime: {name!r}")
+        return cls(joint, int(policy))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalModel:
+    """A linear structural model over named joints with two hard interventions on each (ROPES Section 2, App. F).
+
+    z_j = sum_k weights[k, j] z_k + root_j + noise_j, with root_j ~ `observational[j]` where given and
+    noise_j ~ `noise[j]` where given.  Under an intervention (i, m), z_i ~ `interventions[i][m − 1]` instead,
+    without its noise, and descendants follow by the same equations.
+
+    Deviation: the paper omits the noise of joint 6 in three of its printed interventional equations; here it is
+    kept in all of them, for re-propagation changes nothing but the intervened mechanism.
+
+    Attributes:
+        joints: names, in the order of the columns of every array of angles.
+        observational: distribution of the root term of each joint that has one.
+        noise: distribution of the additive noise of each joint that has one.
+        weights: (parent, child) → coefficient.
+        interventions: joint → its two policies.
+
+    Raises:
+        ValueError: a name that is no joint, a joint with nothing to draw it from, or a cycle.
+    """
+
+    joints: tuple[str, ...]
+    observational: Mapping[str, TruncatedNormal]
+    interventions: Mapping[str, tuple[TruncatedNormal, TruncatedNormal]]
+    noise: Mapping[str, TruncatedNormal] = field(default_factory=dict)
+    weights: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        named = {
+            *self.observational,
+            *self.noise,
+            *self.interventions,
+            *(j for edge in self.weights for j in edge),
+        }
+        if unknown := named - set(self.joints):
+            raise ValueError(f"not among the joints: {sorted(unknown)}")
+        if empty := set(self.joints) - {
+            *self.observational,
+            *self.noise,
+            *(child for _, child in self.weights),
+        }:
+            raise ValueError(f"nothing to draw these joints from: {sorted(empty)}")
+        try:
+            self._order  # noqa: B018 (evaluated for its check)
+        except CycleError as error:
+            raise ValueError(f"the weights form a cycle: {error.args[1]}") from error
+
+    @cached_property
+    def _order(self) -> tuple[str, ...]:
+        parents = {joint: [p for p, child in self.weights if child == joint] for joint in self.joints}
+        return tuple(TopologicalSorter(parents).static_order())
+
+    @cached_property
+    def regimes(self) -> tuple[Regime, ...]:
+        """Observational first, then policy 1 and policy 2 of each joint that has interventions."""
+        pairs = (Regime(joint, policy) for joint in self.joints if joint in self.interventions for policy in (1, 2))
+        return (Regime(), *pairs)
+
+    def descendants(self, joint: str) -> frozenset[str]:
+        """The joints that an intervention on `joint` moves, itself included."""
+        reached = {joint}
+        for name in self._order:
+            if any(parent in reached and child == name for parent, child in self.weights):
+                reached.add(name)
+        return frozenset(reached)
+
+    def _propagate(self, exogenous: Array, regime: Regime, drawn: Array | None) -> Array:
+        """Solve the structural equations, (n, d) exogenous terms → (n, d) angles."""
+        column = {joint: k for k, joint in enumerate(self.joints)}
+        angles = np.empty_like(exogenous)
+        for joint in self._order:
+            k = column[joint]
+            if joint == regime.joint and drawn is not None:
+                angles[:, k] = drawn
+                continue
+            angles[:, k] = exogenous[:, k]
+            for (parent, child), weight in self.weights.items():
+                if child == joint:
+                    angles[:, k] += weight * angles[:, column[parent]]
+        return angles
+
+    def _exogenous(self, rng: np.random.Generator, n: int) -> Array:
+        terms = np.zeros((n, len(self.joints)))
+        for k, joint in enumerate(self.joints):
+            for source in (self.observational, self.noise):
+                if joint in source:
+                    terms[:, k] += source[joint].sample(rng, n)
+        return terms
+
+    def sample(self, rng: np.random.Generator, anchors: int) -> Array:
+        """Twin sampling: every anchor under every regime, with the same exogenous draws (ROPES Section 3.2).
+
+        Returns:
+            Angles in radians, (anchors, regimes, joints).
+        """
+        exogenous = self._exogenous(rng, anchors)
+        poses = []
+        for regime in self.regimes:
+            drawn = None
+            if regime.joint is not None:
+                drawn = self.interventions[regime.joint][regime.policy - 1].sample(rng, anchors)
+            poses.append(self._propagate(exogenous, regime, drawn))
+        return np.stack(poses, axis=1)
+
+    def sample_observational(self, rng: np.random.Generator, n: int) -> Array:
+        """Draw `n` poses without any intervention, (n, joints), in radians."""
+        return self._propagate(self._exogenous(rng, n), Regime(), None)
+
+    def log_density_ratio(self, joint: str, angles: ArrayLike) -> Array:
+        """Log ratio log q_i(z_i) / q̄_i(z_i) at angles (radians) of joint i: policy 1 against policy 2, in nats.
+
+        It equals the log ratio of the two whole distributions of images, because every other mechanism cancels
+        (ROPES Section 3.1).  NaN where both densities vanish.
+        """
+        first, second = self.interventions[joint]
+        x = np.asarray(angles, dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            return first.log_density(x) - second.log_density(x)
+
+    def bayes_floor(self, joint: str) -> float:
+        """The least cross-entropy, in nats, that any classifier of the two policies can reach (exact).
+
+        H = ½ E_q[log(1 + q̄/q)] + ½ E_q̄[log(1 + q/q̄)], with equally many samples of both.
+        """
+        first, second = self.interventions[joint]
+
+        def integrand(x: float) -> float:
+            a, b = float(first.log_density(x)), float(second.log_density(x))
+            terms = ((a, b), (b, a))
+            return sum(0.5 * np.exp(p) * special.softplus(q - p) for p, q in terms if np.isfinite(p))
+
+        low, high = min(first.low, second.low), max(first.high, second.high)
+        inner = sorted({first.low, first.high, second.low, second.high} - {low, high})
+        value, _ = integrate.quad(integrand, low, high, points=inner or None, limit=200)
+        return float(value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-able description; `from_dict` is its inverse."""
+        return {
+            "joints": list(self.joints),
+            "observational": {joint: tn.to_dict() for joint, tn in self.observational.items()},
+            "noise": {joint: tn.to_dict() for joint, tn in self.noise.items()},
+            "weights": [[parent, child, weight] for (parent, child), weight in self.weights.items()],
+            "interventions": {joint: [tn.to_dict() for tn in pair] for joint, pair in self.interventions.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "CausalModel":
+        """Build a model from what `to_dict` returned."""
+        pairs = {joint: [TruncatedNormal(**tn) for tn in pair] for joint, pair in content["interventions"].items()}
+        return cls(
+            joints=tuple(content["joints"]),
+            observational={joint: TruncatedNormal(**tn) for joint, tn in content["observational"].items()},
+            noise={joint: TruncatedNormal(**tn) for joint, tn in content["noise"].items()},
+            weights={(parent, child): weight for parent, child, weight in content["weights"]},
+            interventions={joint: (first, second) for joint, (first, second) in pairs.items()},
+        )

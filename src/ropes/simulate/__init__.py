@@ -1,0 +1,1 @@
+"""From joint angles to images: any URDF arm, filmed by named cameras."""

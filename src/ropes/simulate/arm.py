@@ -1,0 +1,124 @@
+"""Any URDF arm as a setting: which joints vary, how, and seen from where.
+
+The distributions are Table 7's of the ROPES paper, stretched from its intervals of width 3 to each joint's
+range.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ropes.errors import UserError
+from ropes.scm import CausalModel, TruncatedNormal
+from ropes.settings import Camera, Robot, Setting
+from ropes.simulate.framing import drawable_ranges, nearest_view
+from ropes.simulate.urdf import Joint, Urdf, locate, read_urdf
+
+# Table 7, joint 5: interval of width 3, observational mean in its middle, policies .9 to either side.
+_WIDTH, _VARIANCE, _POLICY_SHIFT = 3.0, 0.4, 0.9
+# Table 8: what moves out of distribution is joint 4 by +.8 and joint 6 by −1; here the last two joints.
+_OOD_SHIFTS = (0.8, -1.0)
+_YAWS, _PITCH = (45.0, 135.0), -30.0
+
+Ranges = Mapping[str, tuple[float, float]] | Sequence[tuple[float, float]]
+
+
+def arm_setting(
+    urdf: str | Path,
+    joints: Sequence[str],
+    ranges: Ranges,
+    cameras: Sequence[Camera] | None = None,
+    name: str | None = None,
+    image_size: int = 128,
+) -> Setting:
+    """A setting with independent joints for the arm of any URDF file.
+
+    Joints not named stay at 0, or at the nearest value within their limits.
+
+    Args:
+        urdf: a path, absolute, relative to the working folder, or relative to the data folder of
+            pybullet_data.
+        joints: URDF names of the joints that vary and are to be estimated.
+        ranges: (low, high) in radians for each of them, by name or in the same order.
+        cameras: from where; None measures two views, at yaw 45° and 135°, that keep the whole arm in every
+            pose.
+        name: of the setting; the URDF's own file name when left out.
+        image_size: side of the images, pixels.
+
+    Returns:
+        Splits "train", "test-id" (the same distribution) and "test-ood" (the last joints shifted,
+        Table 8).
+
+    Raises:
+        UserError: no such URDF, not a URDF, an unknown joint, a range outside the limits, or names given
+            twice.
+    """
+    path = Path(urdf).resolve() if Path(urdf).is_file() else locate(str(urdf))
+    arm = read_urdf(path)
+    intervals = _intervals(arm, joints, ranges)
+    robot = Robot(
+        urdf=str(path) if Path(urdf).is_file() else str(urdf),
+        joints=tuple(arm.moving),
+        neutral={joint.name: _neutral(joint) for joint in arm.moving.values()},
+        check_limits=True,
+    )
+    model = _model(intervals)
+    if cameras is None:
+        drawable = drawable_ranges([model])
+        cameras = [nearest_view(robot, drawable, name=f"cam{yaw:.0f}", yaw=yaw, pitch=_PITCH) for yaw in _YAWS]
+    names = [camera.name for camera in cameras]
+    if not names or len(set(names)) < len(names):
+        raise UserError(f"cameras need one name each, and there must be one at least; got {names}")
+    return Setting(
+        name=name or path.stem,
+        robot=robot,
+        cameras=tuple(cameras),
+        image_size=image_size,
+        splits={"train": model, "test-id": model, "test-ood": _model(intervals, _OOD_SHIFTS)},
+    )
+
+
+def _intervals(arm: Urdf, joints: Sequence[str], ranges: Ranges) -> dict[str, tuple[float, float]]:
+    if not joints or len(set(joints)) < len(joints):
+        raise UserError(f"name each joint that varies once, and one at least; got {', '.join(joints) or 'none'}")
+    if not isinstance(ranges, Mapping):
+        if len(ranges) != len(joints):
+            raise UserError(f"{len(joints)} joints need as many ranges, got {len(ranges)}")
+        ranges = dict(zip(joints, ranges, strict=True))
+    elif set(ranges) != set(joints):
+        odd = sorted(set(ranges) ^ set(joints))
+        raise UserError(f"joints and ranges must name the same joints; these stand in one alone: {', '.join(odd)}")
+    intervals = {}
+    for name in joints:
+        joint, (low, high) = arm.joint(name), ranges[name]
+        if not low < high:
+            raise UserError(f"the range [{low}, {high}] of joint {name} is empty; give low:high")
+        if low < joint.low or high > joint.high:
+            raise UserError(
+                f"the range [{low}, {high}] of joint {name} is outside its limits "
+                f"[{joint.low:.4f}, {joint.high:.4f}] in {arm.path.name}; give a range within them"
+            )
+        intervals[name] = float(low), float(high)
+    return intervals
+
+
+def _neutral(joint: Joint) -> float:
+    return float(min(max(0.0, joint.low), joint.high))
+
+
+def _model(intervals: Mapping[str, tuple[float, float]], last_shifts: tuple[float, ...] = ()) -> CausalModel:
+    shifts = dict(zip(list(intervals)[::-1], last_shifts[::-1], strict=False))
+    return CausalModel(
+        joints=tuple(intervals),
+        observational={joint: _stretched(interval, shifts.get(joint, 0.0)) for joint, interval in intervals.items()},
+        interventions={
+            joint: (_stretched(interval, _POLICY_SHIFT), _stretched(interval, -_POLICY_SHIFT))
+            for joint, interval in intervals.items()
+        },
+    )
+
+
+def _stretched(interval: tuple[float, float], shift: float) -> TruncatedNormal:
+    """TN over `interval`, `shift` from its middle, as it would be in an interval of width 3."""
+    low, high = interval
+    scale = (high - low) / _WIDTH
+    return TruncatedNormal(mean=(low + high) / 2 + shift * scale, variance=_VARIANCE * scale**2, low=low, high=high)

@@ -1,0 +1,276 @@
+"""An arm in front of its cameras: joint angles in, grey images out.
+
+PyBullet's TinyRenderer draws on the CPU and needs no display, no GL and no system package.
+"""
+
+import ctypes
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ropes.errors import UserError
+from ropes.settings import Camera, Robot
+from ropes.simulate.cameras import (
+    cropped,
+    extrinsics,
+    intrinsics,
+    projection_matrix,
+    view_matrix,
+    window_around,
+)
+from ropes.simulate.kinematics import outline, visible_points
+from ropes.simulate.mesh import simplified_urdf
+from ropes.simulate.urdf import Urdf, locate, read_urdf
+
+Mesh = Literal["simplified", "full"]
+SUPERSAMPLING = 2
+_SLACK = 1e-6
+_BACKGROUND = 255
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep what C code prints off the terminal.
+
+    PyBullet greets on import and comments on every URDF, straight to the file descriptors, where it would end
+    up among the program's own output.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    libc = ctypes.CDLL(None)
+    libc.fflush(None)
+    saved = os.dup(1), os.dup(2)
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        yield
+    finally:
+        # C's buffers are emptied while nobody listens; else they surface when the program ends.
+        libc.fflush(None)
+        for number, copy in enumerate(saved, start=1):
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(null)
+
+
+def import_pybullet() -> ModuleType:
+    """PyBullet, without its greeting.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    try:
+        with quiet():
+            import pybullet
+    except ModuleNotFoundError as error:
+        raise UserError("simulation needs PyBullet (Python 3.11): pip install pybullet") from error
+    return pybullet
+
+
+def resolve_urdf(robot: Robot, mesh: Mesh) -> Path:
+    """The URDF file to draw: the robot's own ("full"), or its lighter copy ("simplified"), made when need be.
+
+    Raises:
+        UserError: no such kind of mesh, or the URDF or one of its meshes is missing.
+    """
+    if mesh not in get_args(Mesh):
+        raise UserError(f"mesh {mesh!r} is neither simplified nor full")
+    path = locate(robot.urdf)
+    return simplified_urdf(path) if mesh == "simplified" else path
+
+
+def check_poses(robot: Robot, urdf: Urdf, joints: Sequence[str], angles: ArrayLike) -> NDArray[np.float64]:
+    """Angles (n, len(joints)) as float64, once they are known to be poses of `robot`.
+
+    Raises:
+        UserError: wrong shape, a joint that the robot does not set, NaN, or an angle outside the URDF's
+            limits.
+    """
+    poses = np.asarray(angles, dtype=np.float64)
+    if poses.ndim != 2 or poses.shape[1] != len(joints):
+        raise UserError(f"angles of shape {poses.shape} do not fit the {len(joints)} joints {', '.join(joints)}")
+    for column, name in enumerate(joints):
+        joint = urdf.joint(name)
+        if name not in robot.joints:
+            raise UserError(f"joint {name} is not among those that the robot sets: {', '.join(robot.joints)}")
+        if not np.isfinite(poses[:, column]).all():
+            row = int(np.flatnonzero(~np.isfinite(poses[:, column]))[0])
+            raise UserError(f"pose {row} has no finite angle for joint {name}")
+        outside = (poses[:, column] < joint.low - _SLACK) | (poses[:, column] > joint.high + _SLACK)
+        if robot.check_limits and outside.any():
+            row = int(np.flatnonzero(outside)[0])
+            raise UserError(
+                f"pose {row} sets joint {name} to {poses[row, column]:.4f}, outside its limits "
+                f"[{joint.low:.4f}, {joint.high:.4f}] in {urdf.path.name}"
+            )
+    return poses
+
+
+class Scene:
+    """A context manager that draws poses of one robot.
+
+    White background, no floor, no shadows, PyBullet's default light.
+    Images are drawn at twice their side and averaged over 2 × 2 pixels.  TinyRenderer leaves out triangles of
+    less than 1/200 pixel², which at 128 × 128 eats away the full meshes' outline; and the arm is small in the
+    image.
+    Deviation: panda-gym draws a table, a plane and shadows too; here nothing may hide the arm.
+
+    Args:
+        robot: what to draw.
+        cameras: from where; their order is that of the images.
+        image_size: side of the square images, pixels.
+        mesh: "simplified" (see `mesh`) or "full".
+        joints: the order of the angles when poses are given as arrays; all of the robot's when left out.
+
+    Raises:
+        UserError: a file is missing or is no URDF, or no such joint.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        cameras: Sequence[Camera],
+        image_size: int = 128,
+        mesh: Mesh = "simplified",
+        joints: Sequence[str] | None = None,
+    ) -> None:
+        self.robot, self.cameras, self.image_size = robot, tuple(cameras), image_size
+        self.joints = tuple(robot.joints if joints is None else joints)
+        path = resolve_urdf(robot, mesh)
+        self.urdf = read_urdf(locate(robot.urdf))
+        for name in (*robot.joints, *robot.neutral, *self.joints):
+            self.urdf.joint(name)
+        self._bullet = import_pybullet()
+        with quiet():
+            self._client = self._bullet.connect(self._bullet.DIRECT)
+            try:
+                self._body = self._bullet.loadURDF(str(path), useFixedBase=True, physicsClientId=self._client)
+            except self._bullet.error as error:
+                self.close()
+                raise UserError(f"PyBullet cannot load {path}: {error}") from error
+        count = self._bullet.getNumJoints(self._body, physicsClientId=self._client)
+        infos = (self._bullet.getJointInfo(self._body, k, physicsClientId=self._client) for k in range(count))
+        self._index = {info[1].decode(): info[0] for info in infos}
+        self._side = image_size * SUPERSAMPLING
+        self._views = [_View(camera, self._side) for camera in self.cameras]
+        # Clearing and copying pixels without an arm is a quarter of the work, so only a window is drawn.  Full
+        # meshes are drawn whole: their outlines take seconds to find.
+        self._drawn_urdf = read_urdf(path)
+        self._hulls = outline(self._drawn_urdf) if mesh == "simplified" else {}
+        self._points = np.empty((0, 3))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the simulator; more than once does no harm."""
+        if self._client >= 0:
+            self._bullet.disconnect(physicsClientId=self._client)
+            self._client = -1
+
+    def render(self, pose: Mapping[str, float] | ArrayLike) -> NDArray[np.uint8]:
+        """Draw one pose from every camera.
+
+        Args:
+            pose: radians by joint name, or an array in the order of `joints`; every other joint of the robot
+                is at its neutral value.
+
+        Returns:
+            (cameras, image_size, image_size) grey images, BT.601 weights.
+
+        Raises:
+            UserError: see `check_poses`.
+        """
+        self.set_pose(pose)
+        images = np.full((len(self._views), self.image_size, self.image_size), _BACKGROUND, dtype=np.uint8)
+        for image, view in zip(images, self._views, strict=True):
+            window = view.window(self._points)
+            rows, columns = (slice(s.start // SUPERSAMPLING, s.stop // SUPERSAMPLING) for s in window)
+            image[rows, columns] = grey(self._draw(view, *window)[0])
+        return images
+
+    def silhouettes(self, pose: Mapping[str, float] | ArrayLike) -> NDArray[np.bool_]:
+        """Where the arm is: (cameras, image_size, image_size), True where it covers half a pixel or more."""
+        self.set_pose(pose)
+        shape = self.image_size, SUPERSAMPLING, self.image_size, SUPERSAMPLING
+        arms = np.zeros((len(self._views), self._side, self._side), dtype=bool)
+        for arm, view in zip(arms, self._views, strict=True):
+            window = view.window(self._points)
+            arm[window] = self._draw(view, *window)[1] >= 0
+        return np.stack([arm.reshape(shape).mean(axis=(1, 3)) >= 0.5 for arm in arms])
+
+    def set_pose(self, pose: Mapping[str, float] | ArrayLike) -> None:
+        """Bring the arm into a pose (see `render`)."""
+        if not isinstance(pose, Mapping):
+            poses = check_poses(self.robot, self.urdf, self.joints, np.asarray(pose)[None])
+            pose = dict(zip(self.joints, poses[0].tolist(), strict=True))
+        else:
+            check_poses(self.robot, self.urdf, tuple(pose), np.array([[*pose.values()]]))
+        angles = {joint: pose.get(joint, self.robot.neutral.get(joint, 0.0)) for joint in self.robot.joints}
+        for joint, angle in angles.items():
+            self._bullet.resetJointState(self._body, self._index[joint], angle, physicsClientId=self._client)
+        if self._hulls:
+            one = np.array([[*angles.values()]])
+            self._points = visible_points(self._drawn_urdf, self._hulls, tuple(angles), one, {})[0]
+
+    def _draw(self, view: "_View", rows: slice, columns: slice) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+        """Colours (rows, columns, 3) of a window, and which body each pixel shows (−1 for none)."""
+        height, width = rows.stop - rows.start, columns.stop - columns.start
+        _, _, colours, _, bodies = self._bullet.getCameraImage(
+            width,
+            height,
+            viewMatrix=view.view,
+            projectionMatrix=cropped(view.projection, self._side, rows, columns).T.ravel().tolist(),
+            shadow=0,
+            renderer=self._bullet.ER_TINY_RENDERER,
+            physicsClientId=self._client,
+        )
+        return (
+            np.asarray(colours, dtype=np.uint8).reshape(height, width, 4)[..., :3],
+            np.asarray(bodies, dtype=np.int32).reshape(height, width),
+        )
+
+
+class _View:
+    """What is needed of a camera for every image, worked out once."""
+
+    def __init__(self, camera: Camera, side: int) -> None:
+        self.side = side
+        self.view = view_matrix(camera).T.ravel().tolist()
+        self.projection = projection_matrix(camera)
+        self.to_pixels = intrinsics(camera, side) @ extrinsics(camera)[:3]
+
+    def window(self, points: NDArray[np.float64]) -> tuple[slice, slice]:
+        """Rows and columns that hold `points` (n, 3); all of the image when there are none."""
+        if not len(points):
+            return slice(0, self.side), slice(0, self.side)
+        places = points @ self.to_pixels[:, :3].T + self.to_pixels[:, 3]
+        return window_around(places, self.side, SUPERSAMPLING)
+
+
+def grey(colours: NDArray[np.uint8], block: int = SUPERSAMPLING) -> NDArray[np.uint8]:
+    """Luma of RGB colours (H, W, 3) by BT.601, .299 R + .587 G + .114 B, averaged over blocks of pixels.
+
+    Returns:
+        (H / block, W / block), rounded half up.
+    """
+    # Whole numbers throughout: the same bytes on every machine.
+    summed = sum(
+        colours[row::block, column::block].astype(np.uint32) for row in range(block) for column in range(block)
+    )
+    weights = np.array([299, 587, 114], dtype=np.uint32)
+    area = 1000 * block * block
+    return ((summed @ weights + area // 2) // area).astype(np.uint8)

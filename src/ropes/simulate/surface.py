@@ -1,0 +1,164 @@
+"""Triangle meshes as PyBullet's renderer sees them: one colour and at most one texture for a whole file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.errors import UserError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Surface:
+    """Triangles with a normal, and perhaps a place in the texture, at each corner.
+
+    Attributes:
+        points: (n, 3) vertices.
+        faces: (m, 3) indices of vertices.
+        normals: (m, 3, 3) unit normals at the corners of each triangle.
+        uv: (m, 3, 2) places in the texture at the corners, or None.
+        parts: (m,) which part (run of one material) of the file each triangle belongs to.
+    """
+
+    points: Array
+    faces: NDArray[np.int64]
+    normals: Array
+    uv: Array | None
+    parts: NDArray[np.int64]
+
+
+def read_surface(path: Path) -> Surface:
+    """Read an .obj, .stl or .dae file.
+
+    Raises:
+        UserError: another kind of file, a damaged one, or a reader is not installed.
+    """
+    try:
+        match path.suffix.lower():
+            case ".obj":
+                return _read_obj(path)
+            case ".stl" | ".dae":
+                return _read_with_trimesh(path)
+    except ModuleNotFoundError as error:
+        raise UserError(f"reading {path} needs pycollada: pip install pycollada, or use --mesh full") from error
+    except (ValueError, IndexError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is not a readable mesh ({error}); restore it") from error
+    raise UserError(f"{path} is not a mesh that PyBullet draws: use .obj, .stl or .dae")
+
+
+def texture_of(path: Path) -> Path | None:
+    """The texture that PyBullet would draw an .obj file with: the first of its material file that exists."""
+    if path.suffix.lower() != ".obj":
+        return None
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    for library in (line.split(maxsplit=1)[1].strip() for line in lines if line.startswith("mtllib ")):
+        if not (path.parent / library).is_file():
+            continue
+        for line in (path.parent / library).read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.strip().startswith("map_Kd "):
+                texture = path.parent / line.strip().split(maxsplit=1)[1]
+                if texture.is_file():
+                    return texture
+    return None
+
+
+def write_obj(path: Path, surface: Surface, texture: str | None) -> None:
+    """Write `surface` as .obj, with a material file beside it that names `texture`, a file in its folder."""
+    lines = []
+    if texture:
+        path.with_suffix(".mtl").write_text(f"newmtl surface\nKd 1 1 1\nmap_Kd {texture}\n", encoding="utf-8")
+        lines += [f"mtllib {path.stem}.mtl"]
+    lines += [f"v {x:.7f} {y:.7f} {z:.7f}" for x, y, z in surface.points]
+    lines += [f"vn {x:.4f} {y:.4f} {z:.4f}" for x, y, z in surface.normals.reshape(-1, 3)]
+    if surface.uv is not None:
+        lines += [f"vt {u:.6f} {v:.6f}" for u, v in surface.uv.reshape(-1, 2)]
+    if texture:
+        lines += ["usemtl surface"]
+    for k, face in enumerate(surface.faces):
+        corners = range(3 * k + 1, 3 * k + 4)
+        uv = [str(c) if surface.uv is not None else "" for c in corners]
+        lines += ["f " + " ".join(f"{v + 1}/{t}/{c}" for v, t, c in zip(face, uv, corners, strict=True))]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def flat_normals(points: Array, faces: NDArray[np.int64]) -> Array:
+    """Each triangle's own normal at its three corners, (m, 3, 3); zero for a triangle without area."""
+    a, b, c = (points[faces[:, k]] for k in range(3))
+    normals = np.cross(b - a, c - a)
+    length = np.linalg.norm(normals, axis=1, keepdims=True)
+    unit = np.divide(normals, length, out=np.zeros_like(normals), where=length > 0)
+    return np.repeat(unit[:, None], 3, axis=1)
+
+
+def _read_obj(path: Path) -> Surface:
+    values: dict[str, list[list[float]]] = {"v": [], "vt": [], "vn": []}
+    corners: list[list[int]] = []
+    parts: list[int] = []
+    part = 0
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            word, _, rest = line.partition(" ")
+            if word in values:
+                values[word].append([float(x) for x in rest.split()[: 2 if word == "vt" else 3]])
+            elif word == "usemtl":
+                part += 1
+            elif word == "f":
+                polygon = [_corner(text, values) for text in rest.split()]
+                for k in range(1, len(polygon) - 1):
+                    corners += [polygon[0], polygon[k], polygon[k + 1]]
+                    parts.append(part)
+    points = np.array(values["v"])
+    index = np.array(corners).reshape(-1, 3, 3)
+    faces, uvs, normals = index[..., 0], index[..., 1], index[..., 2]
+    return Surface(
+        points=points,
+        faces=faces,
+        normals=np.array(values["vn"])[normals] if (normals >= 0).all() else flat_normals(points, faces),
+        uv=_texture_places(np.array(values["vt"]), uvs),
+        parts=np.array(parts),
+    )
+
+
+def _texture_places(values: Array, index: NDArray[np.int64]) -> Array | None:
+    """Places in the texture at each corner; the middle where the file names none, as PyBullet has it."""
+    if not len(values):
+        return None
+    return np.where((index >= 0)[..., None], values[np.maximum(index, 0)], 0.5)
+
+
+def _corner(text: str, values: dict[str, list[list[float]]]) -> list[int]:
+    """Zero-based (vertex, texture, normal) of one "v/vt/vn"; −1 where left out."""
+    parts = [*text.split("/"), "", ""][:3]
+    counts = (len(values[kind]) for kind in ("v", "vt", "vn"))
+    return [
+        -1 if not part else int(part) - 1 if int(part) > 0 else count + int(part)
+        for part, count in zip(parts, counts, strict=True)
+    ]
+
+
+def _read_with_trimesh(path: Path) -> Surface:
+    import trimesh
+
+    loaded: Any = trimesh.load(path, process=False)
+    if isinstance(loaded, trimesh.Scene):
+        if not loaded.geometry:
+            raise ValueError("no triangles")
+        loaded = loaded.to_geometry()
+        if path.suffix.lower() == ".dae":
+            loaded.apply_scale(_collada_unit(path))
+    points, faces = np.asarray(loaded.vertices, dtype=np.float64), np.asarray(loaded.faces, dtype=np.int64)
+    normals = flat_normals(points, faces)
+    if path.suffix.lower() == ".dae":
+        normals = np.asarray(loaded.vertex_normals)[faces]
+    return Surface(points=points, faces=faces, normals=normals, uv=None, parts=np.zeros(len(faces), dtype=np.int64))
+
+
+def _collada_unit(path: Path) -> float:
+    """Metres in a unit of a .dae file, which trimesh leaves to the caller."""
+    import collada
+
+    return float(collada.Collada(str(path)).assetInfo.unitmeter or 1.0)

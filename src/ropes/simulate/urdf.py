@@ -1,0 +1,241 @@
+"""What an arm is, read off its URDF: the tree of joints with their limits, and the shapes that are seen."""
+
+import difflib
+import math
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.errors import UserError
+
+Array = NDArray[np.float64]
+_MOVING = ("revolute", "continuous", "prismatic")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Joint:
+    """One joint: where it sits on its parent link, and how it moves its child.
+
+    Attributes:
+        kind: "revolute", "continuous", "prismatic", "fixed" and so on.
+        origin: (4, 4) pose of the joint in the parent link's frame, metres.
+        axis: (3,) unit vector in the joint's frame.
+        low: lower limit in radians (metres when prismatic), −inf for a continuous joint.
+        high: upper limit.
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    origin: Array
+    axis: Array
+    low: float
+    high: float
+
+    @property
+    def moves(self) -> bool:
+        """Whether a single number sets the joint."""
+        return self.kind in _MOVING
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Visual:
+    """One visible shape of a link: a mesh file, or the corners of the box around a primitive.
+
+    Attributes:
+        origin: (4, 4) pose in the link's frame.
+        mesh: path of the mesh file, None for a primitive.
+        scale: (3,) scale of the mesh.
+        corners: (8, 3) corners around a primitive, in the shape's frame; empty for a mesh.
+    """
+
+    link: str
+    origin: Array
+    mesh: Path | None
+    scale: Array
+    corners: Array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Urdf:
+    """A parsed URDF file.  Joints stand in the order of the tree: parents first."""
+
+    path: Path
+    base: str
+    joints: tuple[Joint, ...]
+    visuals: tuple[Visual, ...]
+
+    @cached_property
+    def moving(self) -> dict[str, Joint]:
+        """The joints that can be set, by name, parents first."""
+        return {joint.name: joint for joint in self.joints if joint.moves}
+
+    def joint(self, name: str) -> Joint:
+        """The movable joint called `name`.
+
+        Raises:
+            UserError: there is none; the message names the nearest, or all of them.
+        """
+        if name in self.moving:
+            return self.moving[name]
+        close = difflib.get_close_matches(name, self.moving, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"its movable joints are {', '.join(self.moving)}"
+        raise UserError(f"{self.path.name} has no movable joint {name!r}: {hint}")
+
+
+def locate(urdf: str) -> Path:
+    """The URDF file: an absolute path, or one relative to the data folder of pybullet_data.
+
+    Raises:
+        UserError: no such file, or pybullet_data is not installed.
+    """
+    path = Path(urdf)
+    if not path.is_absolute():
+        try:
+            import pybullet_data
+        except ModuleNotFoundError as error:
+            raise UserError("simulation needs PyBullet (Python 3.11): pip install pybullet") from error
+        path = Path(pybullet_data.getDataPath()) / path
+    if not path.is_file():
+        raise UserError(f"no URDF file at {path}; give the path of an existing one")
+    return path
+
+
+def find_mesh(urdf: Path, name: str) -> Path:
+    """The file that a URDF means by a mesh's `name`, "package://…" included.
+
+    The package is looked for in the folders above the URDF, first with the name whole, then without its
+    leading
+    parts: packages are rarely installed where simulators run.
+
+    Raises:
+        UserError: no such file.
+    """
+    parts = Path(name.split("://", 1)[-1]).parts
+    if Path(name).is_absolute() and Path(name).is_file():
+        return Path(name)
+    for start in range(len(parts)):
+        for folder in urdf.parents:
+            candidate = folder.joinpath(*parts[start:])
+            if parts[start] != "/" and candidate.is_file():
+                return candidate
+    raise UserError(f"{urdf} names the mesh {name}, which is nowhere near it; put the meshes beside the URDF")
+
+
+def read_urdf(path: Path) -> Urdf:
+    """Parse the URDF file at `path`.
+
+    A link without visual shapes shows its collision shapes, as PyBullet does.
+
+    Raises:
+        UserError: not a URDF file, a mesh is missing, or the joints are no tree.
+    """
+    try:
+        root = ET.parse(path).getroot()
+    except (ET.ParseError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not a URDF file: {error}") from error
+    if root.tag != "robot":
+        raise UserError(f"{path} is not a URDF file: its root is <{root.tag}>, not <robot>")
+    try:
+        joints = [_joint(element) for element in root.findall("joint")]
+        visuals = [_visual(path, *shape) for link in root.findall("link") for shape in shapes_of(link)]
+    except (KeyError, ValueError) as error:
+        raise UserError(f"{path} is not a complete URDF file: {error!r}") from error
+    links = [link.attrib["name"] for link in root.findall("link")]
+    base, ordered = _tree(path, links, joints)
+    return Urdf(path=path, base=base, joints=ordered, visuals=tuple(visuals))
+
+
+def shapes_of(link: ET.Element) -> Iterable[tuple[str, ET.Element]]:
+    """The shapes that are seen of a link, each with the link's name."""
+    return [(link.attrib["name"], shape) for shape in link.findall("visual") or link.findall("collision")]
+
+
+def rotation(axis: Array, angles: Array) -> Array:
+    """Rodrigues' formula: rotations by `angles` (n,) radians about a unit `axis` (3,), as (n, 3, 3)."""
+    x, y, z = axis
+    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    sines, cosines = np.sin(angles)[:, None, None], np.cos(angles)[:, None, None]
+    return np.eye(3) + sines * cross + (1 - cosines) * (cross @ cross)
+
+
+def _numbers(text: str | None, default: tuple[float, ...]) -> Array:
+    return np.array([float(x) for x in text.split()] if text else default)
+
+
+def _pose(element: ET.Element | None) -> Array:
+    """URDF's <origin>: fixed-axis roll, pitch and yaw, then a shift."""
+    pose = np.eye(4)
+    if element is None:
+        return pose
+    roll, pitch, yaw = (
+        rotation(axis, np.array([angle]))[0]
+        for axis, angle in zip(np.eye(3), _numbers(element.get("rpy"), (0, 0, 0)), strict=True)
+    )
+    pose[:3, :3] = yaw @ pitch @ roll
+    pose[:3, 3] = _numbers(element.get("xyz"), (0, 0, 0))
+    return pose
+
+
+def _joint(element: ET.Element) -> Joint:
+    axis_element, limit = element.find("axis"), element.find("limit")
+    axis = _numbers(None if axis_element is None else axis_element.get("xyz"), (1, 0, 0))
+    kind = element.attrib["type"]
+    bounded = limit is not None and kind != "continuous"
+    ends = {end.tag: end.attrib["link"] for end in element if end.tag in ("parent", "child")}
+    return Joint(
+        name=element.attrib["name"],
+        kind=kind,
+        parent=ends["parent"],
+        child=ends["child"],
+        origin=_pose(element.find("origin")),
+        axis=axis / (np.linalg.norm(axis) or 1.0),
+        low=float(limit.get("lower", 0)) if bounded and limit is not None else -math.inf,
+        high=float(limit.get("upper", 0)) if bounded and limit is not None else math.inf,
+    )
+
+
+def _visual(path: Path, link: str, element: ET.Element) -> Visual:
+    geometry = element.find("geometry")
+    if geometry is None or not len(geometry):
+        raise ValueError(f"a shape of link {link} has no geometry")
+    shape, half, mesh, scale = geometry[0], None, None, np.ones(3)
+    match shape.tag:
+        case "mesh":
+            mesh = find_mesh(path, shape.attrib["filename"])
+            scale = _numbers(shape.get("scale"), (1, 1, 1))
+        case "box":
+            half = _numbers(shape.attrib["size"], ()) / 2
+        case "sphere":
+            half = np.full(3, float(shape.attrib["radius"]))
+        case "cylinder" | "capsule":
+            radius, length = float(shape.attrib["radius"]), float(shape.attrib["length"])
+            caps = radius if shape.tag == "capsule" else 0.0
+            half = np.array([radius, radius, length / 2 + caps])
+        case _:
+            raise ValueError(f"link {link} has a shape <{shape.tag}>, which is none of URDF's")
+    signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    corners = np.empty((0, 3)) if half is None else signs * half
+    return Visual(link=link, origin=_pose(element.find("origin")), mesh=mesh, scale=scale, corners=corners)
+
+
+def _tree(path: Path, links: list[str], joints: list[Joint]) -> tuple[str, tuple[Joint, ...]]:
+    """The one link without a parent, and the joints sorted from there outwards."""
+    bases = [link for link in links if link not in {joint.child for joint in joints}]
+    if len(bases) != 1:
+        raise UserError(f"{path}: an arm has one base link, this file has {len(bases)}")
+    ordered: list[Joint] = []
+    reached = [bases[0]]
+    for link in reached:
+        for joint in (joint for joint in joints if joint.parent == link):
+            ordered.append(joint)
+            reached.append(joint.child)
+    if len(ordered) != len(joints):
+        raise UserError(f"{path}: its joints are no tree")
+    return bases[0], tuple(ordered)

@@ -1,0 +1,168 @@
+import dataclasses
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ropes import cli
+from ropes.commands import COMMANDS, Command, summary
+from ropes.recipes import RopesRecipe, ropes_recipe
+from tests.command_line import Stub, refusal
+
+
+def examples(command: type[Command]) -> list[list[str]]:
+    text = (command.__doc__ or "").partition("Example:")[2].replace("\\\n", " ")
+    return [shlex.split(line)[1:] for line in text.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_example_parses_to_its_own_command(name: str) -> None:
+    for words in examples(COMMANDS[name]):
+        kind = cli.command_kind(words[0], words[1:])
+        assert words[0] == name
+        assert isinstance(cli.parse(kind, name, words[1:]), COMMANDS[name])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        ("reproduce table2 --out R", "table2"),
+        ("simulate --setting s --anchors many --out D", "--anchors"),
+        ("simulate --setting s --anchors 0 --out D", "--anchors is 0; it must be 1 or more"),
+        ("simulate --setting s --anchors 5 --workers 0 --out D", "--workers is 0"),
+        ("simulate --anchors 5 --out D", "either --setting NAME or --urdf FILE"),
+        ("simulate --setting s --urdf u --anchors 5 --out D", "either --setting NAME or --urdf FILE"),
+        ("simulate --setting s --joints a --anchors 5 --out D", "go with --urdf"),
+        ("simulate --setting s --mesh coarse --anchors 5 --out D", "coarse"),
+        ("simulate --setting panda-2c-casual --anchors 5 --out D", "did you mean panda-2c-causal?"),
+        ("evaluate R --data D --out E --occlusions -1", "--occlusions is -1"),
+        ("evaluate R --data D --out E --occlusions", "--occlusions needs at least one number"),
+        ("calibrate R", "either --data DATA or --labels FILE.csv"),
+        ("calibrate R --data D --samples 1", "--samples is 1; it must be 2 or more"),
+        ("predict R --images", "--images needs CAMERA=FILE"),
+        ("fit --data D --out R --seed -1", "--seed is -1"),
+        ("fit --data D --out R --method robopepp", "robopepp"),
+        ("fit --data D --out R --preset compct", "compct"),
+        ("fit --data D --out R --preset", "--preset"),
+    ],
+)
+def test_bad_options(arguments: str, part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert part in refusal(capsys, *arguments.split())
+
+
+def test_simulate_passes_its_options_on(stub: Stub) -> None:
+    calls = stub("ropes.data.generate.simulate")
+    words = "simulate --setting panda-1c-independent --anchors 7 --seed 3 --out D"
+    words += " --workers 2 --mesh full --no-state"
+    assert cli.main(words.split()) == 0
+    [((setting,), options)] = calls
+    assert setting.name == "panda-1c-independent"
+    assert options == {
+        "out": Path("D"),
+        "anchors": 7,
+        "test_anchors": 2000,
+        "seed": 3,
+        "workers": 2,
+        "mesh": "full",
+        "state": False,
+    }
+
+
+def test_simulate_builds_any_arm(stub: Stub) -> None:
+    arms = stub("ropes.simulate.arm.arm_setting", result="an arm")
+    calls = stub("ropes.data.generate.simulate")
+    words = "simulate --urdf arm.urdf --joints a b --ranges -1:1 0:2.5 --anchors 7 --out D"
+    words += " --camera c:target=0/0/1,distance=2,yaw=9"
+    assert cli.main(words.split()) == 0
+    [((), arm)] = arms
+    assert (arm["urdf"], arm["joints"], arm["name"]) == ("arm.urdf", ("a", "b"), "arm")
+    assert arm["ranges"] == ((-1.0, 1.0), (0.0, 2.5))
+    assert [(camera.name, camera.yaw, camera.pitch) for camera in arm["cameras"]] == [("c", 9.0, -30.0)]
+    assert calls[0][0] == ("an arm",)
+
+
+def test_fit_changes_fields_of_the_recipe(stub: Stub) -> None:
+    calls = stub("ropes.methods.ropes.fit")
+    words = "fit --preset paper --data D --out R --seed 4 --ae1-training.epochs 2.5 --joint-ae2"
+    assert cli.main(words.split()) == 0
+    paper = ropes_recipe("paper")
+    expected = dataclasses.replace(
+        paper, joint_ae2=True, ae1_training=dataclasses.replace(paper.ae1_training, epochs=2.5)
+    )
+    assert calls == [((Path("D"), Path("R"), expected, 4), {})]
+
+
+def test_fit_takes_the_compact_recipe_unless_told(stub: Stub) -> None:
+    calls = stub("ropes.methods.ropes.fit")
+    assert cli.main(["fit", "--data", "D", "--out", "R"]) == 0
+    assert calls[0][0][2] == ropes_recipe("compact")
+    assert isinstance(calls[0][0][2], RopesRecipe)
+
+
+def test_fit_suggests_fields_of_the_recipe(capsys: pytest.CaptureFixture[str]) -> None:
+    line = refusal(capsys, "fit", "--data", "D", "--out", "R", "--ae1-training.epoch", "3")
+    assert "perhaps you meant --ae1-training.epochs (see" in line
+
+
+def test_fit_refuses_shapes_that_do_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    line = refusal(capsys, "fit", "--data", "D", "--out", "R", "--ae1.image-size", "100")
+    assert "need images of side 64, not 100" in line
+
+
+@pytest.mark.parametrize(
+    ("words", "function", "args", "kwargs"),
+    [
+        ("validate D", "ropes.data.validate.validate", (Path("D"),), {}),
+        ("strip D --out E", "ropes.data.layout.strip_states", (Path("D"), Path("E")), {}),
+        (
+            "evaluate R --data D --out E --seed 2 --occlusions 0 8",
+            "ropes.evaluation.evaluate",
+            (Path("R"), Path("D"), Path("E")),
+            {"seed": 2, "occlusions": (0, 8)},
+        ),
+        (
+            "calibrate R --labels l.csv",
+            "ropes.prediction.calibrate",
+            (Path("R"),),
+            {"data": None, "labels": Path("l.csv"), "samples": 100, "seed": 0},
+        ),
+        ("report E", "ropes.report.html.write_report", (Path("E"), Path("E/report.html")), {}),
+        ("report E --out p.html", "ropes.report.html.write_report", (Path("E"), Path("p.html")), {}),
+        (
+            "reproduce table1 --preset paper --out R --seeds 0 1",
+            "ropes.experiments.reproduce",
+            ("table1",),
+            {"preset": "paper", "out": Path("R"), "seeds": (0, 1), "workers": None},
+        ),
+        (
+            "tables --check",
+            "ropes.report.readme_tables.update",
+            (Path("README.md"), Path("results"), True),
+            {},
+        ),
+    ],
+)
+def test_commands_call_their_functions(
+    words: str, function: str, args: tuple[Any, ...], kwargs: dict[str, Any], stub: Stub
+) -> None:
+    calls = stub(function)
+    assert cli.main(words.split()) == 0
+    assert calls == [(args, kwargs)]
+
+
+def test_predict_prints_lines_as_they_come(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
+    calls = stub("ropes.prediction.predict_lines", result=iter(['{"a": 1}', '{"a": 2}']))
+    assert cli.main(["predict", "R", "--images", "cam45=a.png", "cam135=b.png"]) == 0
+    assert calls == [((Path("R"), {"cam45": Path("a.png"), "cam135": Path("b.png")}), {})]
+    assert capsys.readouterr().out == '{"a": 1}\n{"a": 2}\n'
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_documentation_has_every_command_with_its_examples(name: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    section = page.partition(f"## ropes {name}\n")[2].partition("\n## ")[0].replace("\\\n", " ")
+    section = " ".join(section.split())
+    assert " ".join(summary(COMMANDS[name]).split()) in section
+    assert examples(COMMANDS[name])
+    assert all(f"ropes {' '.join(words)}" in section for words in examples(COMMANDS[name]))

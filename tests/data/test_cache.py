@@ -1,0 +1,119 @@
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes.data import cache as cache_module
+from ropes.data import parquet
+from ropes.data.cache import ImageCache
+from ropes.data.layout import open_dataset, strip_states
+from ropes.errors import UserError
+
+
+def test_the_cache_holds_the_split_in_order(tiny, tmp_path: Path) -> None:
+    cache = ImageCache(tiny.dataset, "train", 16, tmp_path)
+    assert cache.shape == (35, 2, 16, 16)
+    assert len(cache) == 35
+    images = tiny.images["train"].reshape(-1, 2, 16, 16)
+    np.testing.assert_array_equal(cache.read(np.arange(35)), images)
+    np.testing.assert_array_equal(cache.read([30, 2, 2]), images[[30, 2, 2]])
+    np.testing.assert_array_equal(np.load(cache.path, allow_pickle=False), images)
+
+
+def test_a_smaller_size_is_the_mean_of_the_pixels(tiny, tmp_path: Path) -> None:
+    small = ImageCache(tiny.dataset, "test-id", 8, tmp_path).read(np.arange(9))
+    mean = tiny.images["test-id"].reshape(9, 2, 8, 2, 8, 2).mean(axis=(3, 5))
+    assert np.abs(small - mean).max() <= 0.5
+
+
+def test_the_cache_is_built_once_and_shared_with_a_stripped_copy(
+    tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = ImageCache(tiny.dataset, "train", 8, tmp_path / "cache")
+    monkeypatch.setattr(cache_module, "_build", lambda *args: pytest.fail("built again"))
+    stripped = strip_states(tiny.path, tmp_path / "stripped")
+    second = ImageCache(stripped, "train", 8, tmp_path / "cache")
+    assert first.path == second.path
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [first.path.name]
+
+
+def test_a_damaged_cache_is_built_again(tiny, tmp_path: Path) -> None:
+    cache = ImageCache(tiny.dataset, "train", 16, tmp_path)
+    expected = cache.path.read_bytes()
+    for content in (expected[:-1], expected[:20], b"", b"\x93NUMPY\x02\x00" + expected[8:]):
+        cache.path.write_bytes(content)
+        ImageCache(tiny.dataset, "train", 16, tmp_path)
+        assert cache.path.read_bytes() == expected
+
+
+def test_a_cache_can_be_sent_to_another_process(tiny, tmp_path: Path) -> None:
+    cache = ImageCache(tiny.dataset, "train", 16, tmp_path)
+    sent = pickle.loads(pickle.dumps(cache))  # noqa: S301 (our own, as multiprocessing does it)
+    np.testing.assert_array_equal(sent.read([4]), cache.read([4]))
+
+
+def test_pages_are_handed_back(tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "_RESIDENT_LIMIT", 0)
+    cache = ImageCache(tiny.dataset, "train", 16, tmp_path)
+    images = tiny.images["train"].reshape(-1, 2, 16, 16)
+    for _ in range(2):
+        np.testing.assert_array_equal(cache.read([7, 3]), images[[7, 3]])
+
+
+def test_a_changed_shard_never_enters_the_cache(tiny, tmp_path: Path) -> None:
+    path = tiny.path / "data/chunk-000/file-000.parquet"
+    table = parquet.read_table(path)
+    name = "observation.images.left"
+    swapped = table.set_column(table.column_names.index(name), table.field(name), table["observation.images.right"])
+    parquet.write_table(path, swapped)
+    with pytest.raises(UserError, match=r"file-000.parquet has changed since it was written"):
+        ImageCache(open_dataset(tiny.path), "train", 16, tmp_path / "cache")
+    assert not list((tmp_path / "cache").iterdir())
+
+
+def test_sizes_that_cannot_be_had_are_refused(tiny, tmp_path: Path, make_tiny) -> None:
+    with pytest.raises(UserError, match="cannot be had at 32x32"):
+        ImageCache(tiny.dataset, "train", 32, tmp_path)
+    wide = make_tiny("wide", images={"train": np.zeros((2, 5, 2, 8, 16), np.uint8)}, states=None)
+    with pytest.raises(UserError, match="8x16 images"):
+        ImageCache(wide.dataset, "train", 8, tmp_path)
+
+
+def test_the_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_module.cache_folder() == tmp_path / "ropes"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_module.cache_folder() == tmp_path / ".cache" / "ropes"
+
+
+def test_resident_memory_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def resident() -> float:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    frames = 30_000  # 492 MB, as holes in the file
+    (tmp_path / "big.npy").touch()
+    os.truncate(tmp_path / "big.npy", frames * 2 * 64 * 128 + 128)
+    cache = ImageCache.__new__(ImageCache)
+    cache.__setstate__({"path": tmp_path / "big.npy", "shape": (frames, 2, 64, 128)})
+    monkeypatch.setattr(cache_module, "_RESIDENT_LIMIT", cache_module._mapped_bytes() + (1 << 26))
+    order, before, most = np.random.default_rng(0).permutation(frames), resident(), 0.0
+    for rows in np.split(order, 100):
+        cache.read(rows)
+        most = max(most, resident() - before)
+    assert most < 200
+
+
+def test_a_full_disk_leaves_no_cache(tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", full)
+        with pytest.raises(OSError, match="No space left"):
+            ImageCache(tiny.dataset, "train", 16, tmp_path / "cache")
+    assert not list((tmp_path / "cache").iterdir())
+    assert len(ImageCache(tiny.dataset, "train", 16, tmp_path / "cache")) == 35

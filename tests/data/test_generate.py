@@ -1,0 +1,218 @@
+import dataclasses
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes.data import generate, parquet, png, writer
+from ropes.data.generate import simulate
+from ropes.data.layout import Dataset, strip_states
+from ropes.data.validate import validate
+from ropes.errors import UserError
+from ropes.seeds import generator
+from ropes.settings import Setting, panda_setting
+
+SMALL = dataclasses.replace(panda_setting("panda-2c-causal"), image_size=8)
+
+
+def draw(cameras: int, size: int, pose: Sequence[float]) -> list[bytes]:
+    """Stands in for the renderer: an image that is a function of the pose."""
+    rng = np.random.default_rng(np.frombuffer(np.asarray(pose).tobytes(), np.uint32))
+    return [png.encode(rng.integers(0, 256, (size, size), dtype=np.uint8)) for _ in range(cameras)]
+
+
+class FakeRenderer:
+    """`render_poses` without a simulator; can stop after some frames, and counts what it drew."""
+
+    def __init__(self) -> None:
+        self.drawn = 0
+        self.stop_after: int | None = None
+        self.error: BaseException = KeyboardInterrupt()
+        self.closed = 0
+
+    def __call__(
+        self, robot: Any, cameras: Any, size: int, mesh: str, joints: Any, angles: Any, workers: Any
+    ) -> Iterator[list[bytes]]:
+        assert joints == SMALL.splits["train"].joints
+        return self.frames(len(cameras), size, angles)
+
+    def frames(self, cameras: int, size: int, angles: Any) -> Iterator[list[bytes]]:
+        try:
+            for number, pose in enumerate(angles):
+                if number == self.stop_after:
+                    raise self.error
+                self.drawn += 1
+                yield draw(cameras, size, pose)
+        finally:
+            self.closed += 1
+
+
+@pytest.fixture
+def renderer(monkeypatch: pytest.MonkeyPatch) -> FakeRenderer:
+    fake = FakeRenderer()
+    monkeypatch.setattr(generate, "render_poses", fake)
+    monkeypatch.setattr(writer, "IMAGES_PER_SHARD", 60)
+    return fake
+
+
+def make(out: Path, setting: Setting = SMALL, **options: Any) -> Dataset:
+    given = {"anchors": 7, "test_anchors": 40, "seed": 1, "progress": False}
+    return simulate(setting, out=out, **(given | options))
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def test_the_frames_are_the_models_samples(renderer: FakeRenderer, tmp_path: Path) -> None:
+    dataset = make(tmp_path / "d")
+    validate(dataset.path, progress=False)
+    model = SMALL.splits["train"]
+    poses = model.sample(generator(1, "train"), 7).reshape(-1, 6)
+    np.testing.assert_allclose(dataset.states("train"), poses, rtol=1e-6)
+    ood = SMALL.splits["test-ood"].sample_observational(generator(1, "test-ood"), 40)
+    np.testing.assert_allclose(dataset.states("test-ood"), ood, rtol=1e-6)
+    assert dataset.regimes == model.regimes
+    assert dataset.cameras == ("cam45", "cam135")
+    assert dataset.joints == model.joints
+    assert {name: len(span) for name, span in dataset.splits.items()} == {
+        "train": 7,
+        "test-id": 40,
+        "test-ood": 40,
+    }
+    for split, row, pose in (("train", 17, poses[17]), ("test-ood", 39, ood[39])):
+        image = dataset.read_images(dataset.frames(split).index[[row]])[0]
+        expected = [png.decode(data, (8, 8)) for data in draw(2, 8, pose)]
+        np.testing.assert_array_equal(image, expected)
+
+
+def test_where_the_data_came_from_is_recorded(renderer: FakeRenderer, tmp_path: Path) -> None:
+    make(tmp_path / "d")
+    content = json.loads((tmp_path / "d/meta/ropes.json").read_text())
+    assert (content["seed"], content["anchors"], content["mesh"]) == (1, 7, "simplified")
+    assert Setting.from_dict(content["setting"]) == SMALL
+    assert np.shape(content["cameras"][1]["intrinsics"]) == (3, 3)
+    assert np.shape(content["cameras"][1]["extrinsics"]) == (4, 4)
+    assert content["libraries"]["pillow"]
+
+
+@pytest.mark.parametrize(
+    ("stop", "error"),
+    [(0, KeyboardInterrupt()), (30, KeyboardInterrupt()), (61, UserError("a rendering process died"))],
+)
+def test_an_interrupted_run_goes_on_to_the_same_tree(
+    renderer: FakeRenderer, tmp_path: Path, stop: int, error: BaseException
+) -> None:
+    make(tmp_path / "whole")
+    frames = renderer.drawn
+    renderer.drawn, renderer.stop_after, renderer.error = 0, stop, error
+    with pytest.raises(type(error)):
+        make(tmp_path / "broken")
+    assert renderer.closed == 2
+    assert not list((tmp_path / "broken").rglob("*.part"))
+    for path in (tmp_path / "broken").rglob("*.parquet"):
+        parquet.read_table(path)  # whole
+    # As a kill in the middle of a write leaves it.
+    (tmp_path / "broken/meta/.info.json.x.part").write_bytes(b"half")
+    renderer.stop_after = None
+    make(tmp_path / "broken")
+    assert tree(tmp_path / "broken") == tree(tmp_path / "whole")
+    assert renderer.drawn < frames + 30  # at most one shard was drawn twice
+
+
+def test_a_full_disk_leaves_whole_shards(
+    renderer: FakeRenderer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "whole")
+    write = writer.write_shard
+
+    def full(root: Path, shard: writer.Shard, *rest: Any) -> None:
+        if shard.number == 3:
+            raise OSError(28, "No space left on device")
+        write(root, shard, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writer, "write_shard", full)
+        with pytest.raises(OSError, match="No space left"):
+            make(tmp_path / "broken")
+    make(tmp_path / "broken")
+    assert tree(tmp_path / "broken") == tree(tmp_path / "whole")
+
+
+def test_a_kill_before_the_first_file_is_no_obstacle(renderer: FakeRenderer, tmp_path: Path) -> None:
+    (tmp_path / "d/meta").mkdir(parents=True)
+    (tmp_path / "d/meta/.ropes.json.x.part").write_bytes(b"{")
+    make(tmp_path / "d")
+    validate(tmp_path / "d", progress=False)
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_what_is_complete_is_not_rendered_again(renderer: FakeRenderer, tmp_path: Path) -> None:
+    first = make(tmp_path / "d")
+    drawn = renderer.drawn
+    assert make(tmp_path / "d").checksum == first.checksum
+    assert renderer.drawn == drawn
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": 2}, "seed 1, not 2;"),
+        ({"anchors": 8}, "anchors 7, not 8;"),
+        ({"mesh": "full"}, "mesh simplified, not full;"),
+        ({"state": False}, "state True, not False;"),
+        ({"setting": dataclasses.replace(SMALL, image_size=16)}, "another setting;"),
+    ],
+)
+def test_another_request_never_mixes_in(
+    renderer: FakeRenderer, tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    make(tmp_path / "d")
+    before = tree(tmp_path / "d")
+    with pytest.raises(UserError, match=f"holds something else, a data set with {message}"):
+        make(tmp_path / "d", **change)
+    assert tree(tmp_path / "d") == before
+
+
+def test_a_folder_with_something_else_is_left_alone(renderer: FakeRenderer, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(UserError, match="holds something else"):
+        make(tmp_path)
+    assert tree(tmp_path) == {"thesis.tex": b"years of work"}
+
+
+def test_a_pose_that_cannot_be_drawn_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any) -> None:
+        raise UserError("joint 4 is beyond its limits")
+
+    monkeypatch.setattr(generate, "render_poses", refuse)
+    with pytest.raises(UserError, match="beyond its limits"):
+        make(tmp_path / "d")
+    assert not (tmp_path / "d").exists()
+
+
+def test_without_angles_it_is_the_same_training_input(renderer: FakeRenderer, tmp_path: Path) -> None:
+    known, unknown = make(tmp_path / "known"), make(tmp_path / "unknown", state=False)
+    assert unknown.checksum == known.checksum
+    assert unknown.state_names is None
+    stripped = strip_states(known.path, tmp_path / "stripped")
+    for name in ("data/chunk-000/file-000.parquet", "meta/info.json", "meta/stats.json"):
+        assert (stripped.path / name).read_bytes() == (unknown.path / name).read_bytes(), name
+
+
+def test_test_splits_can_be_left_out(renderer: FakeRenderer, tmp_path: Path) -> None:
+    assert make(tmp_path / "d", test_anchors=0).splits == {"train": range(7)}
+    with pytest.raises(UserError, match="0 anchors"):
+        make(tmp_path / "e", anchors=0)
+
+
+def test_one_and_two_workers_write_the_same_bytes(tmp_path: Path) -> None:
+    setting = dataclasses.replace(panda_setting("panda-1c-independent"), image_size=24)
+    for workers in (1, 2):
+        make(tmp_path / str(workers), setting, anchors=5, test_anchors=30, workers=workers)
+    assert tree(tmp_path / "1") == tree(tmp_path / "2")
+    images = validate(tmp_path / "1", progress=False).images
+    assert images == 5 * 7 + 30

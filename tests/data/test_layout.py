@@ -1,0 +1,181 @@
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ropes.data import parquet
+from ropes.data.layout import open_dataset, strip_states
+from ropes.errors import UserError
+from ropes.scm import Regime
+
+
+def edit(path: Path, **changes: object) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def replace_column(path: Path, name: str, values: pa.Array) -> None:
+    table = parquet.read_table(path)
+    parquet.write_table(path, table.set_column(table.column_names.index(name), table.field(name), values))
+
+
+def test_what_was_written_is_read(tiny) -> None:
+    dataset = tiny.dataset
+    assert dataset.cameras == ("right", "left")
+    assert dataset.joints == ("elbow", "wrist")
+    assert dataset.image_size == (16, 16)
+    assert dataset.regimes[3] == Regime("wrist", 1)
+    assert dataset.splits == {"train": range(7), "test-id": range(7, 16)}
+    for split, images in tiny.images.items():
+        frames = dataset.frames(split)
+        flat = images.reshape(-1, 2, 16, 16)
+        np.testing.assert_array_equal(dataset.read_images(frames.index), flat)
+        np.testing.assert_allclose(dataset.states(split), tiny.states[split].reshape(-1, 2), rtol=1e-6, strict=True)
+    train = dataset.frames("train")
+    np.testing.assert_array_equal(train.anchor, np.repeat(np.arange(7), 5))
+    np.testing.assert_array_equal(train.regime, np.tile(np.arange(5), 7))
+    np.testing.assert_array_equal(dataset.frames("test-id").regime, np.zeros(9))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
+@given(rows=st.lists(st.integers(0, 43), max_size=50))
+def test_frames_are_read_in_any_order(tiny, rows: list[int]) -> None:
+    images = np.concatenate([part.reshape(-1, 2, 16, 16) for part in tiny.images.values()])
+    np.testing.assert_array_equal(tiny.dataset.read_images(rows), images[np.asarray(rows, dtype=int)], strict=True)
+
+
+def test_files_longer_than_a_row_group(make_tiny) -> None:
+    made = make_tiny(anchors=50, images_per_shard=2000, size=4)
+    rows = [249, 0, 100, 99, 101]
+    images = made.images["train"].reshape(-1, 2, 4, 4)
+    np.testing.assert_array_equal(made.dataset.read_images(rows), images[rows])
+
+
+def test_stripping_keeps_all_that_training_sees(tiny, tmp_path: Path) -> None:
+    stripped = strip_states(tiny.path, tmp_path / "stripped")
+    assert stripped.checksum == tiny.dataset.checksum
+    assert stripped.joints == tiny.dataset.joints
+    rows = stripped.frames("train").index
+    np.testing.assert_array_equal(stripped.read_images(rows), tiny.dataset.read_images(rows))
+    with pytest.raises(UserError, match="has no joint angles"):
+        stripped.states("train")
+    for path in stripped.path.rglob("*"):
+        assert path.is_dir() or b"observation.state" not in path.read_bytes(), path
+    shutil.rmtree(tmp_path / "stripped")
+    (tmp_path / "stripped").mkdir()
+    strip_states(tiny.path, tmp_path / "stripped")
+    with pytest.raises(UserError, match="holds something already"):
+        strip_states(tiny.path, tmp_path / "stripped")
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_the_checksum_tells_training_inputs_apart(tiny, make_tiny) -> None:
+    other = make_tiny("other", images={**tiny.images, "train": tiny.images["train"][::-1]})
+    renamed = make_tiny("renamed", cameras=("right", "behind"))
+    unknown = make_tiny("unknown", states=None)
+    checksums = {made.dataset.checksum for made in (tiny, other, renamed)}
+    assert len(checksums) == 3
+    assert unknown.dataset.checksum == tiny.dataset.checksum
+    (tiny.path / "meta/ropes.json").unlink()  # computed where it was not recorded
+    edit_cameras = open_dataset(tiny.path)
+    assert edit_cameras.cameras == ("left", "right")
+    assert edit_cameras.checksum not in checksums
+
+
+def test_another_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"info.json is missing; is .*meta the right folder"):
+        open_dataset(tmp_path)
+
+
+def test_another_version_is_refused(tiny) -> None:
+    edit(tiny.path / "meta/info.json", codebase_version="v2.1")
+    with pytest.raises(UserError, match=r"LeRobot layout v2.1, not v3.0"):
+        open_dataset(tiny.path)
+
+
+def test_an_unfinished_folder_is_refused(tiny) -> None:
+    edit(tiny.path / "meta/ropes.json", complete=False)
+    with pytest.raises(UserError, match="is unfinished; run the same ropes simulate"):
+        open_dataset(tiny.path)
+
+
+def test_a_folder_of_videos_is_refused(tiny) -> None:
+    edit(tiny.path / "meta/info.json", features={"observation.images.left": {"dtype": "video"}})
+    with pytest.raises(UserError, match="has no feature"):
+        open_dataset(tiny.path)
+
+
+def test_metadata_that_is_no_object_is_refused(tiny) -> None:
+    (tiny.path / "meta/info.json").write_text("[]")
+    with pytest.raises(UserError, match="not a JSON object"):
+        open_dataset(tiny.path)
+
+
+def test_an_unknown_split_lists_the_others(tiny) -> None:
+    with pytest.raises(UserError, match=r"no split 'test-ood'; it has train, test-id"):
+        tiny.dataset.frames("test-ood")
+
+
+def test_rows_beyond_the_end_are_refused(tiny) -> None:
+    with pytest.raises(UserError, match="has frames 0 to 43"):
+        tiny.dataset.read_images([44])
+
+
+def test_a_task_without_intervention_is_named(tiny) -> None:
+    path = tiny.path / "meta/interventions.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({task: content[task] for task in content if task != "elbow/2"}))
+    with pytest.raises(UserError, match="for task 'elbow/2'"):
+        _ = open_dataset(tiny.path).regimes
+    path.write_text(json.dumps({**content, "elbow/2": {"joint": "elbow", "policy": 3}}))
+    with pytest.raises(UserError, match="no such regime"):
+        _ = open_dataset(tiny.path).regimes
+
+
+def test_a_missing_file_is_noticed(tiny) -> None:
+    (tiny.path / "data/chunk-000/file-001.parquet").unlink()
+    with pytest.raises(UserError, match="do not hold the 44 frames"):
+        open_dataset(tiny.path).frames("train")
+
+
+def test_a_truncated_file_is_named(tiny) -> None:
+    path = tiny.path / "data/chunk-000/file-001.parquet"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(UserError, match=r"file-001.parquet is truncated or damaged"):
+        open_dataset(tiny.path).frames("train")
+
+
+def test_an_angle_that_is_no_number_is_named(tiny) -> None:
+    path = tiny.path / "data/chunk-000/file-001.parquet"
+    angles = np.zeros((15, 2), np.float32)
+    angles[4, 1] = np.nan
+    replace_column(path, "observation.state", pa.array(list(angles), pa.list_(pa.float32(), 2)))
+    with pytest.raises(UserError, match=r"file-001.parquet, row 4: a joint angle is not a finite number"):
+        open_dataset(tiny.path).states("train")
+
+
+def test_a_joint_that_was_not_measured_is_named(tiny) -> None:
+    info = json.loads((tiny.path / "meta/info.json").read_text())
+    info["features"]["observation.state"]["names"] = {"motors": ["elbow", "grip"]}
+    edit(tiny.path / "meta/info.json", features=info["features"])
+    with pytest.raises(UserError, match="has no joint wrist"):
+        open_dataset(tiny.path).states("train")
+
+
+def test_a_camera_missing_from_a_file_is_named(tiny) -> None:
+    path = tiny.path / "data/chunk-000/file-000.parquet"
+    parquet.write_table(path, parquet.read_table(path).drop_columns(["observation.images.left"]))
+    with pytest.raises(UserError, match=r"file-000.parquet lacks the camera 'left'"):
+        open_dataset(tiny.path).read_images([0])
+
+
+def test_reading_needs_neither_torch_nor_a_simulator() -> None:
+    code = "import sys, ropes.data.cache, ropes.data.generate, ropes.data.validate as _; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"torch", "pybullet", "trimesh"} & set(loaded.stdout.split())

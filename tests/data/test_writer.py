@@ -1,0 +1,114 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ropes.data import parquet, schema, writer
+from ropes.errors import UserError
+from ropes.scm import Regime
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 13)), max_size=4),
+    st.integers(1, 3),
+    st.integers(1, 100),
+)
+def test_shards_cover_every_frame_once_in_order(sizes: list[tuple[int, int]], cameras: int, images: int) -> None:
+    splits = [
+        writer.SplitPlan(name=str(k), episodes=episodes, tasks=tuple(range(length)))
+        for k, (episodes, length) in enumerate(sizes)
+    ]
+    frame = episode = 0
+    for number, shard in enumerate(writer.plan_shards(splits, cameras, images)):
+        assert (shard.number, shard.first_frame, shard.first_episode) == (number, frame, episode)
+        assert shard.episodes == 1 or shard.frames * cameras <= images
+        frame, episode = frame + shard.frames, episode + shard.episodes
+    assert frame == sum(episodes * length for episodes, length in sizes)
+
+
+def test_file_numbers_turn_over_into_chunks() -> None:
+    assert schema.data_file(999) == "data/chunk-000/file-999.parquet"
+    assert schema.data_file(1000) == "data/chunk-001/file-000.parquet"
+    paths = [Path(schema.data_file(number)) for number in (1000, 999, 2, 10)]
+    assert sorted(paths, key=schema.file_order) == [Path(schema.data_file(n)) for n in (2, 10, 999, 1000)]
+
+
+def test_the_folder_is_lerobots(tiny) -> None:
+    info = json.loads((tiny.path / "meta/info.json").read_text())
+    assert info["codebase_version"] == "v3.0"
+    assert info["splits"] == {"train": "0:7", "test-id": "7:16"}
+    assert (info["total_episodes"], info["total_frames"], info["total_tasks"]) == (16, 44, 5)
+    assert info["features"]["observation.images.left"]["dtype"] == "image"
+    assert info["features"]["observation.state"]["names"] == ["elbow", "wrist"]
+    path = tiny.path / info["data_path"].format(chunk_index=0, file_index=0)
+    arrow = pq.read_schema(path)
+    assert str(arrow.field("observation.images.left").type) == "struct<bytes: binary, path: string>"
+    assert str(arrow.field("observation.state").type) == "fixed_size_list<element: float>[2]"
+    noted = json.loads(arrow.metadata[b"huggingface"])["info"]["features"]
+    assert noted["observation.images.left"] == {"_type": "Image"}
+    assert set(noted) == set(info["features"])
+    tasks = pq.read_table(tiny.path / "meta/tasks.parquet")
+    assert json.loads(tasks.schema.metadata[b"pandas"])["index_columns"] == ["task"]
+    episode = pq.read_table(tiny.path / "meta/episodes/chunk-000/file-000.parquet").to_pylist()[8]
+    assert episode["tasks"] == ["observational"]
+    assert (episode["dataset_from_index"], episode["dataset_to_index"]) == (36, 37)
+    assert (episode["data/chunk_index"], episode["data/file_index"]) == (0, 2)
+    spelt = json.loads((tiny.path / "meta/interventions.json").read_text())
+    assert spelt["observational"] == {"joint": None, "policy": 0}
+    assert spelt["wrist/2"] == {"joint": "wrist", "policy": 2}
+
+
+def test_statistics_are_those_of_the_arrays(tiny) -> None:
+    stats = json.loads((tiny.path / "meta/stats.json").read_text())
+    angles = np.concatenate([part.reshape(-1, 2) for part in tiny.states.values()]).astype(np.float32)
+    for name in ("min", "max", "mean", "std"):
+        expected = getattr(angles.astype(np.float64), name)(axis=0)
+        np.testing.assert_allclose(stats["observation.state"][name], expected, rtol=1e-9)
+    assert stats["observation.state"]["count"] == [44]
+    # Of each of the three files 16 images at most are looked at: 16, 15 and 9.
+    assert stats["observation.images.left"]["count"] == [40]
+    assert np.shape(stats["observation.images.left"]["mean"]) == (1, 1, 1)
+    assert 0.45 < stats["observation.images.left"]["mean"][0][0][0] < 0.55
+
+
+def test_one_joint_is_a_plain_column(make_tiny: Callable) -> None:
+    rng = np.random.default_rng(1)
+    images = {"train": rng.integers(0, 256, (3, 3, 2, 8, 8), dtype=np.uint8)}
+    made = make_tiny(
+        images=images,
+        states={"train": np.arange(9.0)},
+        joints=("elbow",),
+        regimes=(Regime(), Regime("elbow", 1), Regime("elbow", 2)),
+    )
+    np.testing.assert_array_equal(made.dataset.states("train")[:, 0], np.arange(9.0))
+
+
+def test_a_failed_write_leaves_nothing(tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tiny.path / "data/chunk-000/file-000.parquet"
+    table, before = parquet.read_table(path), path.read_bytes()
+
+    def full(*args: object, **options: object) -> None:
+        Path(args[1]).write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(OSError, match="No space left"):
+        parquet.write_table(path, table)
+    assert path.read_bytes() == before
+    assert not list(tiny.path.rglob("*.part"))
+
+
+def test_a_folder_with_a_data_set_is_left_alone(make_tiny: Callable) -> None:
+    make_tiny()
+    with pytest.raises(UserError, match="holds a data set already"):
+        make_tiny()
+
+
+def test_shapes_that_do_not_fit_are_refused(make_tiny: Callable) -> None:
+    with pytest.raises(UserError, match="not one frame a regime"):
+        make_tiny(images={"train": np.zeros((2, 3, 2, 8, 8), np.uint8)})

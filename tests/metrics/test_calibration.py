@@ -1,0 +1,111 @@
+"""Calibration and the evaluation protocol against closed forms."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ropes.metrics import calibrated_mse, linear_calibration, mcc, protocol
+
+
+def test_line_of_a_hand_solved_case() -> None:
+    # Points (0, 1), (1, 1), (2, 4): slope 3/2, intercept 2 - 3/2 = 1/2; residuals -1/2, 1, -1/2.
+    x, y = [[0.0], [1.0], [2.0]], [[1.0], [1.0], [4.0]]
+    slope, intercept = linear_calibration(x, y)
+    assert (slope[0], intercept[0]) == pytest.approx((1.5, 0.5))
+    assert calibrated_mse(x, y, slope, intercept) == pytest.approx([(0.25 + 1 + 0.25) / 3])
+
+
+def test_a_dead_coordinate_predicts_the_mean() -> None:
+    y = np.array([[1.0], [2.0], [6.0]])
+    slope, intercept = linear_calibration(np.full((3, 1), 7.0), y)
+    assert (slope[0], intercept[0]) == (0.0, 3.0)
+    assert calibrated_mse(np.full((3, 1), 7.0), y, slope, intercept) == pytest.approx([y.var()])
+
+
+@given(seed=st.integers(0, 2**32 - 1), scale=st.floats(1e-3, 1e3) | st.floats(-1e3, -1e-3))
+def test_the_error_does_not_depend_on_the_unit_of_the_coordinate(seed, scale) -> None:
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(50, 2))
+    guess = z + rng.normal(size=(50, 2))
+    plain = calibrated_mse(guess, z, *linear_calibration(guess, z))
+    scaled = calibrated_mse(scale * guess + 3, z, *linear_calibration(scale * guess + 3, z))
+    np.testing.assert_allclose(scaled, plain, rtol=1e-6)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_on_its_own_samples_the_error_is_variance_times_one_minus_squared_correlation(seed) -> None:
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(60, 2))
+    guess = 0.3 * z + rng.normal(size=(60, 2))
+    error = calibrated_mse(guess, z, *linear_calibration(guess, z))
+    np.testing.assert_allclose(error, z.var(axis=0) * (1 - mcc(guess, z) ** 2))
+
+
+def test_protocol_recovers_a_known_noise() -> None:
+    # Angles of variance 1 read with noise of variance s: correlation 1/sqrt(1+s), error s/(1+s).
+    rng = np.random.default_rng(1)
+    noise = np.array([0.1, 1.0])
+    z = rng.normal(size=(20_000, 2))
+    guess = -4 * (z + rng.normal(size=z.shape) * np.sqrt(noise)) + 2
+    measured = protocol(guess, z, np.random.default_rng(2))
+    np.testing.assert_allclose(measured.mcc_mean, 1 / np.sqrt(1 + noise), atol=0.01)
+    np.testing.assert_allclose(measured.mse_mean, noise / (1 + noise), rtol=0.05)
+    # Standard deviation of a mean of 500 squared normals: s/(1+s) * sqrt(2/500).
+    np.testing.assert_allclose(measured.mse_std, measured.mse_mean * np.sqrt(2 / 500), rtol=0.6)
+    assert np.all(measured.mcc_std > 0)
+
+
+def test_best_repeat_is_each_joints_own_and_agrees_with_its_pairs() -> None:
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=(2000, 3))
+    measured = protocol(z + rng.normal(size=z.shape), z, np.random.default_rng(4))
+    assert measured.best_estimate.shape == measured.best_angle.shape == (3, 500)
+    np.testing.assert_allclose(mcc(measured.best_estimate.T, measured.best_angle.T), measured.best_mcc)
+    squared = (measured.best_estimate - measured.best_angle) ** 2
+    np.testing.assert_allclose(squared.mean(axis=1), measured.best_mse)
+    assert np.all(measured.best_mcc >= measured.mcc_mean)
+
+
+def test_fitted_and_tested_poses_are_different_and_fresh() -> None:
+    # Every angle is unique, so the tested angles say which poses were drawn.
+    z = np.arange(30.0)[:, None]
+    noisy = z + np.random.default_rng(0).normal(size=z.shape)
+    one = protocol(noisy, z, np.random.default_rng(0), repeats=1, fit=20, test=10)
+    assert len(np.unique(one.best_angle)) == 10
+    rest = np.setdiff1d(z[:, 0], one.best_angle[0]).astype(int)
+    line = linear_calibration(noisy[rest], z[rest])
+    tested = one.best_angle[0].astype(int)
+    np.testing.assert_allclose(one.best_mse, calibrated_mse(noisy[tested], z[tested], *line))
+    other = protocol(noisy, z, np.random.default_rng(1), repeats=1, fit=20, test=10)
+    assert set(other.best_angle[0]) != set(one.best_angle[0])
+
+
+def test_same_generator_same_numbers() -> None:
+    rng = np.random.default_rng(5)
+    z, guess = rng.normal(size=(40, 2)), rng.normal(size=(40, 2))
+    first = protocol(guess, z, np.random.default_rng(7), fit=20, test=20)
+    again = protocol(guess, z, np.random.default_rng(7), fit=20, test=20)
+    np.testing.assert_array_equal(first.mcc_mean, again.mcc_mean)
+    np.testing.assert_array_equal(first.best_estimate, again.best_estimate)
+
+
+def test_hungarian_protocol_reads_permuted_coordinates() -> None:
+    z = np.random.default_rng(6).normal(size=(60, 3))
+    measured = protocol(z[:, [1, 2, 0]], z, np.random.default_rng(0), fit=40, test=20, matching="hungarian")
+    np.testing.assert_allclose(measured.mcc_mean, 1)
+    np.testing.assert_allclose(measured.mse_mean, 0, atol=1e-20)
+
+
+def test_too_few_poses_are_refused() -> None:
+    z = np.random.default_rng(0).normal(size=(1499, 2))
+    with pytest.raises(ValueError, match=r"needs 1500 poses \(1000 to fit, 500 to test\), got 1499"):
+        protocol(z, z, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="repeats >= 1"):
+        protocol(z, z, np.random.default_rng(0), repeats=0)
+    with pytest.raises(ValueError, match="at least two labelled"):
+        linear_calibration([[1.0]], [[1.0]])
+    with pytest.raises(ValueError, match="one coordinate a joint"):
+        linear_calibration(np.zeros((3, 2)), np.zeros((3, 1)))
+    with pytest.raises(ValueError, match="no sample"):
+        calibrated_mse(np.zeros((0, 1)), np.zeros((0, 1)), [1.0], [0.0])

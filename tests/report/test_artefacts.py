@@ -1,0 +1,102 @@
+"""What may lie beside results.json, and the line that names what is wrong with it."""
+
+import re
+
+import numpy as np
+import pytest
+
+from ropes import files
+from ropes.errors import UserError
+from ropes.paper import ONE_CAMERA
+from ropes.report import artefacts
+
+
+def small(**changes) -> dict[str, np.ndarray]:
+    images = np.zeros((2, 1, 4, 4), dtype=np.uint8)
+    base = {
+        "joints": np.array(["a", "b"]),
+        "cameras": np.array(["cam0"]),
+        "scatter_estimate": np.zeros((2, 5)),
+        "scatter_angle": np.zeros((2, 5)),
+        "scatter_mcc": np.zeros(2),
+        "scatter_mse": np.zeros(2),
+        "original": images,
+        "ae1": images,
+        "ae2": images,
+    }
+    return {name: value for name, value in (base | changes).items() if value is not None}
+
+
+def write(folder, **arrays) -> None:
+    place = folder / "artefacts" / "panda"
+    place.mkdir(parents=True)
+    np.savez(place / "evaluation.npz", **arrays)
+
+
+def test_everything_is_read(run_folder) -> None:
+    (artefact,) = artefacts.load(run_folder)
+    assert artefact.setup == ONE_CAMERA
+    assert artefact.training["stages"]["ae1"]["steps"][0] == 0
+    evaluation = artefact.evaluation
+    assert evaluation.joints == ("panda_joint2", "panda_joint4", "panda_joint6")
+    assert evaluation.scatter["scatter_estimate"].shape == (3, 500)
+    assert evaluation.interventions["intervention_images"].shape == (7, 6, 1, 64, 64)
+
+
+def test_absent_parts_are_none(tmp_path) -> None:
+    assert artefacts.load(tmp_path) == ()
+    write(tmp_path, **small())
+    (artefact,) = artefacts.load(tmp_path)
+    assert artefact.training is None
+    assert artefact.evaluation.occluded is None
+    assert artefact.evaluation.interventions is None
+    (tmp_path / "artefacts" / "panda" / "evaluation.npz").unlink()
+    (artefact,) = artefacts.load(tmp_path)
+    assert artefact.evaluation is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"joints": None}, "has no array joints"),
+        ({"ae1": None}, "has original but no ae1"),
+        ({"ae1": np.zeros((2, 4, 4), dtype=np.uint8)}, "ae1 must have 4 axes, got shape (2, 4, 4)"),
+        ({"ae1": np.zeros((3, 1, 4, 4), dtype=np.uint8)}, "differ in length: [2, 3]"),
+        ({"joints": np.array(["a"])}, "scatter_estimate has 2 rows for 1 joints"),
+        ({"ae1": np.zeros((2, 1, 4, 4))}, "ae1 must be uint8 images of 1 cameras"),
+        ({"cameras": np.array(["x", "y"])}, "must be uint8 images of 2 cameras, got (2, 1, 4, 4)"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_named(tmp_path, changes, message) -> None:
+    write(tmp_path, **small(**changes))
+    with pytest.raises(UserError, match=re.escape(message)) as caught:
+        artefacts.load(tmp_path)
+    assert "evaluation.npz" in str(caught.value)
+
+
+def test_nothing_is_unpickled_and_a_damaged_file_is_named(tmp_path) -> None:
+    write(tmp_path, **small(joints=np.array(["a", None], dtype=object)))
+    with pytest.raises(UserError, match=r"evaluation\.npz cannot be read"):
+        artefacts.load(tmp_path)
+    path = tmp_path / "artefacts" / "panda" / "evaluation.npz"
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    changed = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
+    for damaged in (whole[:100], b"", b"not an archive", changed):
+        path.write_bytes(damaged)
+        with pytest.raises(UserError, match=r"evaluation\.npz cannot be read"):
+            artefacts.load(tmp_path)
+    with path.open("wb") as stream:
+        np.save(stream, np.zeros(3))
+    with pytest.raises(UserError, match="one array instead of an archive"):
+        artefacts.load(tmp_path)
+
+
+def test_a_training_record_of_another_form_is_named(tmp_path) -> None:
+    path = tmp_path / "artefacts" / "panda" / "training.json"
+    files.write_json(path, {"seed": 0})
+    with pytest.raises(UserError, match='has no "stages"'):
+        artefacts.load(tmp_path)
+    files.write_json(path, {"stages": {"ldr": {"j": {"steps": [1, 2], "train": [0.5], "floor": 0.3}}}})
+    with pytest.raises(UserError, match=r"stages\.ldr\.j\.train has 1 values for 2 steps"):
+        artefacts.load(tmp_path)

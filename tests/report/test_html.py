@@ -1,0 +1,195 @@
+"""The page: complete, self-contained, well-formed, the same every time, and honest about what is absent."""
+
+import base64
+import io
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ropes import results
+from ropes.errors import UserError
+from ropes.paper import ONE_CAMERA
+from ropes.report.html import write_report
+from ropes.report.stills import write_figures
+from ropes.results import Results, Row
+
+VOID = {"meta", "img", "br", "link", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """Collects what a test asks for, and checks that every tag is closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href"):
+                self.links.append(value)
+            if name == "id":
+                self.ids.append(value)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data) -> None:
+        if self.open and self.open[-1] != "style":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def source(run_folder, tmp_path_factory) -> str:
+    out = tmp_path_factory.mktemp("page") / "report.html"
+    write_report(run_folder, out)
+    assert [entry.name for entry in out.parent.iterdir()] == ["report.html"]
+    return out.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(source) -> Page:
+    return Page(source)
+
+
+def a_row(**changes) -> Row:
+    base = {"setup": ONE_CAMERA, "joint": "panda_joint2", "split": "id", "occlusion": 0, "seed": 0}
+    return Row.measured(**(base | {"mcc": (0.9, 0.01), "mse": (0.05, 0.002)} | changes))
+
+
+def numbers_only(folder, *rows: Row):
+    content = Results(name="demo", preset="compact", device="CPU", version="0.1.0", seconds=1.0, rows=rows)
+    results.write(folder / "results.json", content)
+    write_report(folder, folder / "report.html")
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_page_needs_nothing_from_outside(source, page) -> None:
+    assert "script" not in page.tags
+    assert "link" not in page.tags
+    assert all(link.startswith(("data:image/png;base64,", "#")) for link in page.links)
+    assert not re.search(r"url\((?!#)", source)
+    assert "@import" not in source
+
+
+def test_every_inner_link_has_its_target_and_no_id_stands_twice(page) -> None:
+    assert len(page.ids) == len(set(page.ids))
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+
+
+def test_every_section_is_there(page) -> None:
+    for heading in (
+        "Against the paper",
+        "Occlusion and shift",
+        "One camera, independent joints",
+        "Estimated against true angles",
+        "Reconstructions",
+        "Samples of every intervention",
+        "Density ratios against their Bayes floors",
+        "Does each coordinate answer to its own joint?",
+        "Training",
+        "Settings of this run",
+        "All numbers",
+        "Provenance",
+    ):
+        assert heading in page.text
+    assert "Not recorded" not in page.text
+    assert "Of 3 cells of the paper's Table 1" in page.text
+
+
+def test_the_numbers_on_the_page_are_those_of_the_file(run_folder, page) -> None:
+    rows = [row for row in results.read(run_folder / "results.json").rows if row.joint == "panda_joint4"]
+    plain = [row.mse_mean for row in rows if row.split == "id" and row.occlusion == 0]
+    assert f"{np.mean(plain):.3f} ±" in page.text
+    assert "0.975" in page.text
+    assert "0.029" in page.text
+    assert "ae1.learning_rate 0.001" in page.text
+    assert "ropes simulate --setting panda-2c-independent" in page.text
+
+
+def test_plots_follow_the_page_colours_and_say_what_they_show(source) -> None:
+    assert source.count('<svg role="img" aria-label="') == 5
+    assert "currentColor" in source
+    assert "prefers-color-scheme: dark" in source
+    assert "#1b1f24" not in source.split("</style>")[1]
+
+
+def test_pictures_hold_the_recorded_pixels(run_folder, page) -> None:
+    with np.load(run_folder / "artefacts" / ONE_CAMERA / "evaluation.npz") as arrays:
+        wanted = arrays["occluded_original"][0, 0]
+    strips = [
+        np.asarray(Image.open(io.BytesIO(base64.b64decode(link.partition(",")[2]))))
+        for link in page.links
+        if link.startswith("data:")
+    ]
+    assert any(
+        strip.shape[:1] == (64,) and strip.ndim == 3 and np.array_equal(strip[:, :64, 0], wanted) for strip in strips
+    )
+
+
+def test_absent_inputs_take_one_line_each(tmp_path) -> None:
+    text = Page(numbers_only(tmp_path, a_row())).text
+    assert f"Not recorded: artefacts/{ONE_CAMERA}/evaluation.npz is absent" in text
+    assert f"Not recorded: artefacts/{ONE_CAMERA}/training.json is absent" in text
+    assert "No reconstructions were recorded." in text
+    assert "No intervention samples were recorded." in text
+    assert "No matrix was recorded." in text
+    assert "Occlusion and shift" not in text
+
+
+def test_no_rows_at_all_is_said(tmp_path) -> None:
+    text = Page(numbers_only(tmp_path)).text
+    assert "Nothing has been measured in distribution yet." in text
+    assert "No in-distribution rows in results.json." in text
+
+
+def test_names_cannot_smuggle_markup_in(tmp_path) -> None:
+    source = numbers_only(tmp_path, a_row(setup="<script>x</script>", joint="<b>&"))
+    assert "<script" not in source
+    assert "&lt;script&gt;" in source
+    assert "<b>" not in source
+
+
+def test_the_same_folder_gives_the_same_bytes(run_folder, tmp_path, source) -> None:
+    write_report(run_folder, tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == source
+
+
+def test_a_folder_without_results_is_named_and_nothing_written(tmp_path) -> None:
+    with pytest.raises(UserError, match=r"results\.json is missing"):
+        write_report(tmp_path, tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_figures_for_other_pages(run_folder, tmp_path) -> None:
+    written = write_figures(run_folder, tmp_path)
+    assert [path.name for path in written] == [
+        f"table1-compact-{ONE_CAMERA}-scatter.png",
+        f"table1-compact-{ONE_CAMERA}-reconstructions.png",
+    ]
+    sizes = []
+    for path in written:
+        with Image.open(path) as picture:
+            sizes.append(picture.size)
+    assert sizes[0][0] > sizes[0][1] > 200
+    assert sizes[1] == (6 * 64 + 5 * 4, 6 * 64 + 5 * 4)

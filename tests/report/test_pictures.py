@@ -1,0 +1,35 @@
+"""Strips and their PNG form, pixel by pixel."""
+
+import base64
+import io
+
+import numpy as np
+from PIL import Image
+
+from ropes.report import pictures
+
+
+def test_a_strip_keeps_every_pixel_and_leaves_gaps_transparent() -> None:
+    images = np.arange(2 * 3 * 5, dtype=np.uint8).reshape(2, 3, 5)
+    strip = pictures.strip(images)
+    assert strip.shape == (3, 5 + pictures.GAP + 5, 2)
+    np.testing.assert_array_equal(strip[:, :5, 0], images[0])
+    np.testing.assert_array_equal(strip[:, -5:, 0], images[1])
+    assert np.all(strip[:, 5:-5, 1] == 0)
+    assert np.all(strip[:, :5, 1] == 255)
+
+
+def test_strips_of_different_lengths_stack() -> None:
+    long, short = (pictures.strip(np.full((count, 2, 2), 9, dtype=np.uint8)) for count in (3, 1))
+    stacked = pictures.stack([long, short])
+    assert stacked.shape == (4 + pictures.GAP, long.shape[1], 2)
+    np.testing.assert_array_equal(stacked[:2], long)
+    np.testing.assert_array_equal(stacked[-2:, :2], short)
+    assert np.all(stacked[-2:, 2:, 1] == 0)
+
+
+def test_the_data_uri_is_a_lossless_png() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, size=(6, 7, 2), dtype=np.uint8)
+    head, _, body = pictures.data_uri(pixels).partition(",")
+    assert head == "data:image/png;base64"
+    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(body)))), pixels)

@@ -1,0 +1,91 @@
+"""The README's tables come from the results and from nowhere else."""
+
+from pathlib import Path
+
+import pytest
+
+from ropes import results
+from ropes.errors import UserError
+from ropes.paper import ONE_CAMERA, TWO_CAMERAS
+from ropes.report.readme_tables import markdown, update
+from ropes.results import Results, Row
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def row(joint: int, mcc: float, mse: float, setup: str = ONE_CAMERA, **changes) -> Row:
+    conditions = {"split": "id", "occlusion": 0, "seed": 0} | changes
+    return Row.measured(setup=setup, joint=f"panda_joint{joint}", mcc=(mcc, 0.004), mse=(mse, 0.002), **conditions)
+
+
+def found(*rows: Row) -> Results:
+    return Results(name="demo", preset="compact", device="2 cores", version="0.1.0", seconds=600.0, rows=rows)
+
+
+def test_the_table_by_hand() -> None:
+    text = markdown(found(row(2, 0.95, 0.06), row(4, 0.9, 0.02)))
+    assert text.splitlines() == [
+        "|  |  | joint 2 | joint 4 |",
+        "| --- | --- | ---: | ---: |",
+        "| One camera, independent joints | MCC | **0.950** ± 0.004 (0.949) | 0.900 ± 0.004 (0.975) |",
+        "|  | MSE, rad² | 0.060 ± 0.002 (0.053) | **0.020** ± 0.002 (0.029) |",
+        "",
+        "In brackets the paper's number, bold where ours reaches it; ± over test draws and 1 training seed. "
+        "Preset compact, 2 cores, 10 minutes.",
+    ]
+
+
+def test_occlusions_and_splits_have_their_lines() -> None:
+    rows = [row(1, 0.9, 0.05, TWO_CAMERAS, split=split, occlusion=px) for split in ("ood", "id") for px in (64, 32, 0)]
+    names = [line.split(" | ")[0] for line in markdown(found(*rows)).splitlines() if " | MCC | " in line]
+    assert names == [
+        "| Two cameras, independent joints",
+        "| Two cameras, independent joints, 32 px occluded",
+        "| Two cameras, independent joints, shifted test poses",
+        "| Two cameras, independent joints, 32 px occluded, shifted test poses",
+    ]
+
+
+def test_a_joint_without_a_number_stays_empty() -> None:
+    text = markdown(found(row(2, 0.95, 0.06), row(1, 0.9, 0.05, TWO_CAMERAS)))
+    assert "| One camera, independent joints | MCC |  | **0.950** ± 0.004 (0.949) |" in text
+
+
+@pytest.fixture
+def readme(tmp_path) -> Path:
+    results.write(tmp_path / "results" / "demo-compact.json", found(row(2, 0.95, 0.06)))
+    path = tmp_path / "README.md"
+    path.write_text("before\n<!-- table:demo-compact -->\nold\n<!-- /table -->\nafter\n")
+    return path
+
+
+def test_update_writes_only_between_the_markers_and_once(readme) -> None:
+    folder = readme.parent / "results"
+    assert update(readme, folder) == ("demo-compact",)
+    text = readme.read_text()
+    assert text.startswith("before\n<!-- table:demo-compact -->\n|  |  | joint 2 |\n")
+    assert text.endswith("minutes.\n<!-- /table -->\nafter\n")
+    assert update(readme, folder, check=True) == ()
+    assert update(readme, folder) == ()
+    assert readme.read_text() == text
+
+
+def test_check_names_what_differs_and_changes_nothing(readme) -> None:
+    before = readme.read_text()
+    with pytest.raises(UserError, match=r"README\.md: demo-compact differs from .*run `ropes tables`"):
+        update(readme, readme.parent / "results", check=True)
+    assert readme.read_text() == before
+
+
+def test_bad_markers_and_missing_results_are_named(readme, tmp_path) -> None:
+    with pytest.raises(UserError, match=r"demo-compact\.json is missing"):
+        update(readme, tmp_path / "nowhere")
+    readme.write_text("\n<!-- table:demo-compact -->\n<!-- table:b -->\n<!-- /table -->\n")
+    with pytest.raises(UserError, match=r"line 2: table:demo-compact has no <!-- /table -->"):
+        update(readme, tmp_path / "results")
+    with pytest.raises(UserError, match="cannot read"):
+        update(tmp_path / "absent.md", tmp_path / "results")
+
+
+def test_the_readme_of_this_repository_says_what_its_results_say() -> None:
+    update(REPOSITORY / "README.md", REPOSITORY / "results", check=True)

@@ -1,0 +1,57 @@
+"""The one sentence, for every kind of outcome."""
+
+from ropes.paper import ONE_CAMERA, TWO_CAMERAS
+from ropes.report.naming import joint_label
+from ropes.report.verdict import in_words, sentence
+from ropes.results import Row
+from ropes.summary import over_seeds
+
+
+def cells(*figures: tuple[float, float], setup: str = ONE_CAMERA, joints=(2, 4, 6), **changes):
+    rows = [
+        Row.measured(
+            setup=setup,
+            joint=f"panda_joint{joint}",
+            occlusion=0,
+            seed=0,
+            mcc=(mcc, 0.0),
+            mse=(mse, 0.0),
+            **({"split": "id"} | changes),
+        )
+        for joint, (mcc, mse) in zip(joints, figures, strict=False)
+    ]
+    return over_seeds(rows)
+
+
+def test_all_reached() -> None:
+    text = sentence(cells((0.99, 0.01), (0.99, 0.01), (0.99, 0.01)))
+    assert text == (
+        "All 3 cells compared with the paper's Table 1 reach its MCC and its MSE without a single label in training."
+    )
+
+
+def test_some_short() -> None:
+    text = sentence(cells((0.90, 0.01), (0.99, 0.01), (0.90, 0.1)))
+    assert text.startswith("Of 3 cells of the paper's Table 1, 1 reach its MCC and 2 its MSE")
+
+
+def test_labels_are_not_passed_over() -> None:
+    assert "label" not in sentence(cells((0.99, 0.01), labels=100))
+
+
+def test_another_arm_has_no_paper() -> None:
+    text = sentence(cells((0.95, 0.01), (0.91, 0.02), setup="kuka"))
+    assert "lowest correlation of 2 cells is 0.910 (joint 4)" in text
+    assert text.endswith("the paper has no numbers for this setup.")
+
+
+def test_nothing_in_distribution() -> None:
+    assert sentence(()) == "Nothing has been measured in distribution yet."
+    assert sentence(cells((0.9, 0.1), setup=TWO_CAMERAS, split="ood")).startswith("Nothing")
+
+
+def test_names() -> None:
+    assert in_words(TWO_CAMERAS, 32) == "Two cameras, independent joints, 32 px occluded"
+    assert in_words("kuka", 0) == "Kuka"
+    assert joint_label("panda_joint4") == "joint 4"
+    assert joint_label("lbr_iiwa_joint_1") == "lbr_iiwa_joint_1"

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+
+from ropes.errors import UserError
+from ropes.simulate.urdf import find_mesh, locate, read_urdf, rotation
+
+
+def test_reads_the_tree_its_limits_and_its_shapes(small_urdf):
+    arm = read_urdf(small_urdf)
+    assert arm.base == "base"
+    assert list(arm.moving) == ["shoulder", "elbow", "slide"]
+    shoulder, elbow, slide = arm.moving.values()
+    assert (shoulder.low, shoulder.high) == (-1.5, 1.5)
+    assert (elbow.low, elbow.high) == (-np.inf, np.inf)
+    assert (slide.low, slide.high) == (0, 0.1)
+    np.testing.assert_allclose(elbow.axis, [0, 0, 1])
+    assert [visual.link for visual in arm.visuals] == ["base", "upper", "lower", "tip"]
+    np.testing.assert_allclose(arm.visuals[2].corners.max(axis=0), [0.03, 0.03, 0.2])
+
+
+def test_rotation_about_z_is_the_textbook_matrix():
+    quarter = rotation(np.array([0.0, 0.0, 1.0]), np.array([np.pi / 2]))[0]
+    np.testing.assert_allclose(quarter, [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-12)
+
+
+def test_an_unknown_joint_is_refused_with_a_suggestion(small_urdf):
+    arm = read_urdf(small_urdf)
+    with pytest.raises(UserError, match=r"small.urdf has no movable joint 'sholder': did you mean shoulder\?"):
+        arm.joint("sholder")
+    with pytest.raises(UserError, match="movable joints are shoulder, elbow, slide"):
+        arm.joint("qqq")
+
+
+def test_missing_urdf(tmp_path):
+    with pytest.raises(UserError, match=r"no URDF file at .*nowhere\.urdf"):
+        locate(str(tmp_path / "nowhere.urdf"))
+    assert locate("franka_panda/panda.urdf").is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("not xml", "is not a URDF file"),
+        ("<sdf/>", "its root is <sdf>, not <robot>"),
+        ("<robot><link name='a'/><link name='b'/></robot>", "one base link, this file has 2"),
+        ("<robot><link name='a'><visual/></link></robot>", "is not a complete URDF file.*no geometry"),
+        ("<robot><link name='a'/><joint name='j' type='fixed'/></robot>", "is not a complete URDF file"),
+        (
+            "<robot><link name='a'><visual><geometry><mesh filename='package://x/y.stl'/></geometry></visual>"
+            "</link></robot>",
+            "names the mesh package://x/y.stl, which is nowhere near it",
+        ),
+        (
+            "<robot><link name='a'/><link name='b'/><link name='c'/>"
+            "<joint name='j' type='fixed'><parent link='b'/><child link='c'/></joint>"
+            "<joint name='k' type='fixed'><parent link='c'/><child link='b'/></joint></robot>",
+            "its joints are no tree",
+        ),
+    ],
+)
+def test_a_damaged_urdf_is_refused(tmp_path, text, message):
+    path = tmp_path / "arm.urdf"
+    path.write_text(text)
+    with pytest.raises(UserError, match=message):
+        read_urdf(path)
+
+
+def test_a_package_is_found_without_its_leading_parts(tmp_path):
+    urdf = tmp_path / "robots" / "arm.urdf"
+    mesh = tmp_path / "meshes" / "link.stl"
+    mesh.parent.mkdir()
+    mesh.touch()
+    assert find_mesh(urdf, "package://some_description/meshes/link.stl") == mesh
+    assert find_mesh(urdf, str(mesh)) == mesh

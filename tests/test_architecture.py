@@ -1,0 +1,130 @@
+"""Imports point one way, files stay short, light modules stay light, and no accelerator build slips in."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "ropes"
+
+#: From the lowest to the highest: a module imports from its own layer or a lower one; `metrics` stands alone.
+LAYERS = (
+    {"errors", "files", "seeds", "hardware", "progress", "metrics"},
+    {"scm", "paper", "results", "summary"},
+    {"settings", "simulate"},
+    {"data"},
+    {"models"},
+    {"recipes"},
+    {"checkpoints", "training"},
+    {"methods"},
+    {"estimator"},
+    {"prediction"},
+    {"evaluation"},
+    {"experiments", "report"},
+    {"commands", "cli", "__main__"},
+)
+RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[tuple[str, int]]:
+    """Dotted names that a file imports, wherever in the file, with the line."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names=names):
+                yield from ((alias.name, node.lineno) for alias in names)
+            case ast.ImportFrom(level=0, module="ropes", names=names):
+                yield from ((f"ropes.{alias.name}", node.lineno) for alias in names)
+            case ast.ImportFrom(level=0, module=str(module)):
+                yield module, node.lineno
+
+
+def imported_rooms(path: Path) -> Iterator[tuple[str, int]]:
+    """Rooms of ours that a file imports, with the line."""
+    for target, line in imports(path):
+        parts = target.split(".")
+        if parts[0] == "ropes" and len(parts) > 1 and parts[1] != "__version__":
+            yield parts[1], line
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_one_way(path: Path) -> None:
+    own = room(path)
+    if own == "__init__":
+        assert not list(imported_rooms(path))
+        return
+    assert own in RANK, f"give {own} its layer in LAYERS"
+    for other, line in imported_rooms(path):
+        assert RANK[other] <= RANK[own], f"{path.name}:{line}: {own} may not import {other}, which stands higher"
+        if own == "metrics":
+            assert other == "metrics", f"{path.name}:{line}: metrics imports nothing of ours, but imports {other}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_of_ours_are_absolute(path: Path) -> None:
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    assert not [node.lineno for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
+
+
+@pytest.mark.parametrize("folder", ["src", "tests", "benchmarks", "examples"])
+def test_no_file_is_longer_than_300_lines(folder: str) -> None:
+    long = {
+        str(path.relative_to(ROOT)): count
+        for path in (ROOT / folder).rglob("*.py")
+        if (count := len(path.read_text(encoding="utf-8").splitlines())) > 300
+    }
+    assert long == {}
+
+
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("ropes.cli", {"torch", "lightning", "pybullet", "matplotlib", "scipy", "trimesh", "pyarrow"}),
+        ("ropes.commands", {"torch", "lightning", "pybullet", "matplotlib", "scipy", "trimesh", "pyarrow"}),
+        ("ropes.recipes", {"torch", "lightning", "pybullet", "matplotlib"}),
+        ("ropes.settings", {"torch", "lightning", "pybullet", "matplotlib"}),
+        ("ropes.metrics", {"torch", "lightning", "pybullet", "matplotlib", "ropes.scm"}),
+        ("ropes.data", {"torch", "lightning", "pybullet", "matplotlib"}),
+    ],
+)
+def test_light_modules_leave_heavy_packages_alone(module: str, heavy: set[str]) -> None:
+    code = f"import sys, {module}; print(*({heavy!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == []
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.split(r"[^\w-]", line)[0].lower().replace("-", "_") for line in project["dependencies"]}
+    modules = {"pillow": "PIL", "pycollada": "collada"}
+    known = {modules.get(name, name) for name in declared} | {
+        "ropes",
+        "pybullet_data",
+        *sys.stdlib_module_names,
+    }
+    used = {target.partition(".")[0]: path.name for path in MODULES for target, _ in imports(path)}
+    assert {name: file for name, file in used.items() if name not in known} == {}
+
+
+def installed() -> set[str]:
+    return {(distribution.metadata["Name"] or "").lower() for distribution in distributions()}
+
+
+def test_nothing_depends_on_torchvision() -> None:
+    assert "torchvision" not in installed()
+
+
+@pytest.mark.skipif(Path("/proc/driver/nvidia").exists(), reason="this machine has an NVIDIA device")
+def test_no_cuda_build_without_a_gpu() -> None:
+    assert sorted(name for name in installed() if name.startswith("nvidia-")) == []

@@ -1,0 +1,58 @@
+"""Cells over training seeds, by hand."""
+
+import dataclasses
+
+import pytest
+
+from ropes.results import Row
+from ropes.summary import over_seeds
+
+
+def a_row(**changes) -> Row:
+    base = {
+        "setup": "panda-2c-independent",
+        "joint": "panda_joint1",
+        "split": "id",
+        "occlusion": 0,
+        "seed": 0,
+        "mcc": (0.9, 0.01),
+        "mse": (0.05, 0.002),
+    }
+    return Row.measured(**(base | changes))
+
+
+def test_figures_over_seeds_by_hand() -> None:
+    # Means .04 and .08: centre .06, between-variance .0004; deviations .01 and .02: within .00025.
+    rows = [a_row(seed=3, mse=(0.04, 0.01), mcc=(0.8, 0.0)), a_row(seed=1, mse=(0.08, 0.02), mcc=(0.8, 0.0))]
+    (cell,) = over_seeds(rows)
+    assert cell.seeds == (1, 3)
+    assert cell.mse == pytest.approx(0.06)
+    assert cell.mse_std == pytest.approx(0.00065**0.5)
+    assert (cell.mcc, cell.mcc_std) == (pytest.approx(0.8), pytest.approx(0.0))
+    assert (cell.mcc_reached, cell.mse_reached) == (False, True)
+
+
+def test_conditions_stay_apart_and_in_order() -> None:
+    rows = [a_row(occlusion=32), a_row(split="ood"), a_row(), a_row(seed=1, occlusion=32)]
+    cells = over_seeds(rows)
+    assert [(cell.split, cell.occlusion, len(cell.seeds)) for cell in cells] == [
+        ("id", 32, 2),
+        ("ood", 0, 1),
+        ("id", 0, 1),
+    ]
+    assert cells[1].mcc_reached is None
+    assert cells[1].mse_reached is True
+
+
+def test_reaching_is_judged_at_the_papers_precision() -> None:
+    (reached,) = over_seeds([a_row(mcc=(0.8736, 0.0), mse=(0.0834, 0.0))])
+    assert (reached.mcc_reached, reached.mse_reached) == (True, True)
+    (missed,) = over_seeds([a_row(mcc=(0.8734, 0.0), mse=(0.0836, 0.0))])
+    assert (missed.mcc_reached, missed.mse_reached) == (False, False)
+
+
+def test_absent_figures_stay_absent() -> None:
+    (cell,) = over_seeds([a_row(), dataclasses.replace(a_row(seed=1), mcc_mean=None, mcc_std=None)])
+    assert cell.mcc is None
+    assert cell.mcc_reached is None
+    assert cell.mse == pytest.approx(0.05)
