@@ -1,6 +1,6 @@
 """A trained method as users meet it: images in, joint angles out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,11 @@ from ropes.errors import UserError
 from ropes.files import read_json, write_json
 from ropes.hardware import device_kind
 from ropes.methods.disentangle import networks_of
-from ropes.methods.run import Run
+from ropes.methods.run import CALIBRATION_FILE, TRAINING_FILE, Run
 from ropes.metrics.calibration import linear_calibration
 from ropes.models.autoencoder import AE1, AE2
 from ropes.training import WEIGHTS
 
-CALIBRATION_FILE = "calibration.json"
 _CHUNK = 256
 Images = NDArray[np.uint8]
 Array = NDArray[np.float64]
@@ -56,7 +55,7 @@ class Estimator:
         """Load the run in `folder`.
 
         Raises:
-            UserError: no run there, one of another version, one without weights, or a damaged one.
+            UserError: no run there, one of another version, one without weights, an unfinished or a damaged one.
         """
         run = Run.read(folder)
         ae1 = AE1(run.recipe.ae1)
@@ -65,6 +64,8 @@ class Estimator:
         for name in networks_of(run):
             networks[name] = AE2(run.recipe.ae2, views=len(run.cameras), joints=len(run.joints))
             load_weights(networks[name], folder / "ae2" / name / WEIGHTS)
+        if not (folder / TRAINING_FILE).exists():
+            raise UserError(f"{folder} is an unfinished run; run the same ropes fit command again to go on")
         return cls(run, ae1, networks, _read_calibration(folder, run))
 
     @torch.no_grad()
@@ -130,15 +131,15 @@ class Estimator:
         )
 
 
-def fit_calibration(coordinates: Array, angles: Array) -> Calibration:
-    """The least-squares line of each joint from coordinates (n, d) to radians (n, d) (ROPES Section 4).
+def fit_calibration(coordinates: Array, angles: Array, joints: Sequence[str]) -> Calibration:
+    """The least-squares line of each of the joints from coordinates (n, d) to radians (n, d) (ROPES Section 4).
 
     Raises:
         UserError: fewer than two distinct angles of a joint.
     """
-    for column in range(angles.shape[1]):
+    for column, joint in enumerate(joints):
         if len(np.unique(angles[:, column])) < 2:
-            raise UserError(f"calibration needs two distinct angles of each joint; column {column} has one")
+            raise UserError(f"calibration needs two distinct angles of each joint; {joint} has one in all samples")
     slope, intercept = linear_calibration(coordinates, angles)
     return Calibration(slope, intercept, len(angles))
 

@@ -15,16 +15,16 @@ from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.files import atomic_path, claim_folder
 from ropes.hardware import device_name
-from ropes.methods.ropes import TRAINING_FILE
+from ropes.methods.run import TRAINING_FILE
 from ropes.metrics import Evaluation, protocol
-from ropes.prediction import images_of, states_of
+from ropes.prediction import images_of, states_of, views_of
 from ropes.progress import progress
 from ropes.results import Results, Row, write
 from ropes.scm import Regime
 from ropes.seeds import generator
 from ropes.simulate.corruption import occlude
 
-RESULTS_FILE = "results.json"
+RESULTS_FILE, ARTEFACTS = "results.json", "artefacts"
 FITTED, TESTED, REPEATS = 1000, 500, 15
 OCCLUSIONS = (0, 16, 32, 64)
 _SPLITS = {"id": "test-id", "ood": "test-ood"}
@@ -60,29 +60,34 @@ def evaluate(
         show: show progress.
 
     Raises:
-        UserError: too few test poses, no angles, cameras or joints missing, or an unfinished run.
+        UserError: too few test poses, no angles, cameras or joints missing, an occlusion larger than the images, or
+            an unfinished run.
     """
     began = time.monotonic()
     estimator, dataset = Estimator.load(run), open_dataset(data)
-    claim_folder(out, RESULTS_FILE)
     splits = _test_splits(dataset)
+    views_of(estimator.run, dataset)
+    angles_of = {split: states_of(estimator.run, dataset, _SPLITS[split]) for split in splits}
+    if (largest := max(occlusions)) > estimator.run.image_size:
+        raise UserError(f"an occlusion of {largest} pixels does not fit into images of {estimator.run.image_size}")
+    # The artefacts come first: an evaluation that was killed after them is gone on with.
+    claim_folder(out, RESULTS_FILE if (out / RESULTS_FILE).exists() else ARTEFACTS)
     rows: list[Row] = []
     best: Evaluation | None = None
     with progress("evaluate", len(splits) * len(occlusions), show=show) as update:
         for split in splits:
             frames = dataset.frames(_SPLITS[split])
             images = images_of(estimator.run, dataset, frames.index)
-            angles = states_of(estimator.run, dataset, _SPLITS[split])
             for occlusion in occlusions:
                 seen = _occluded(images, occlusion, seed, split)
                 rng = generator(seed, "evaluation", split, occlusion)
-                measured = protocol(estimator.coordinates(seen), angles, rng, REPEATS, FITTED, TESTED)
+                measured = protocol(estimator.coordinates(seen), angles_of[split], rng, REPEATS, FITTED, TESTED)
                 rows += _rows(estimator, measured, split, occlusion)
                 update(len(rows) // len(estimator.run.joints))
                 if best is None:
                     best = measured
     assert best is not None
-    artefacts = out / "artefacts" / estimator.run.setting
+    artefacts = out / ARTEFACTS / estimator.run.setting
     _write_artefacts(artefacts / "evaluation.npz", estimator, dataset, best, seed)
     shutil.copyfile(run / TRAINING_FILE, artefacts / TRAINING_FILE)
     results = Results(

@@ -1,5 +1,6 @@
 """The papers' tables from simulation to results.json: settings × training seeds, unattended and resumable."""
 
+import json
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,8 @@ from ropes.errors import UserError
 from ropes.evaluation import RESULTS_FILE, evaluate
 from ropes.files import claim_folder, read_json, write_json
 from ropes.hardware import device_name
-from ropes.methods.ropes import TRAINING_FILE, fit
+from ropes.methods.ropes import fit
+from ropes.methods.run import TRAINING_FILE
 from ropes.recipes import Experiment, experiment
 from ropes.results import Results, Row, read, write
 from ropes.settings import panda_setting
@@ -78,8 +80,7 @@ def reproduce(
 
 def _claim(path: Path, plan: Experiment) -> None:
     """Store what the folder is for, or check that it is for this."""
-    described: dict[str, Any] = asdict(replace(plan, recipe=plan.recipe, seeds=()))
-    described["recipe"] = asdict(plan.recipe)
+    described: Any = json.loads(json.dumps(asdict(replace(plan, seeds=()))))  # as it comes back from the file
     if not path.exists():
         write_json(path, {"experiment": described, "seconds": {}})
         return

@@ -48,7 +48,7 @@ def calibrate(
         images, angles = images_of(estimator.run, dataset, frames.index[rows]), states[rows]
     else:
         raise UserError("give labelled samples: a data set or a CSV file")
-    calibration = fit_calibration(estimator.coordinates(images), angles)
+    calibration = fit_calibration(estimator.coordinates(images), angles, estimator.run.joints)
     write_calibration(run, estimator.run, calibration)
     return calibration
 
@@ -69,7 +69,8 @@ def views_of(run: Run, dataset: Dataset) -> list[int]:
 
 def images_of(run: Run, dataset: Dataset, rows: NDArray[np.int64]) -> Images:
     """Images of these frames, cameras in the order of the run: uint8 (n, V, S, S)."""
-    return dataset.read_images(rows)[:, views_of(run, dataset)]
+    views = views_of(run, dataset)
+    return dataset.read_images(rows)[:, views]
 
 
 def states_of(run: Run, dataset: Dataset, split: str) -> NDArray[np.float64]:
@@ -167,6 +168,8 @@ def _read_labels(run: Run, path: Path) -> tuple[Images, NDArray[np.float64]]:
             rows = list(csv.DictReader(stream))
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} is no CSV file ({error})") from error
     if not rows:
         raise UserError(f"{path} holds no labelled samples")
     if missing := [name for name in (*run.cameras, *run.joints) if name not in rows[0]]:
@@ -177,6 +180,8 @@ def _read_labels(run: Run, path: Path) -> tuple[Images, NDArray[np.float64]]:
             angles.append([float(row[joint]) for joint in run.joints])
         except (TypeError, ValueError) as error:
             raise UserError(f"{path}, line {number}: an angle is not a number") from error
+        if absent := [camera for camera in run.cameras if not row[camera]]:
+            raise UserError(f"{path}, line {number}: no image for camera {absent[0]}")
         images.append(np.stack([_read(run, path.parent / row[camera]) for camera in run.cameras]))
     table = np.array(angles)
     if not np.isfinite(table).all():

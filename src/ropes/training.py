@@ -4,6 +4,8 @@ Because step k draws its batch and its noise from generators named after k, a ru
 its last checkpoint takes the very steps it would have taken, and ends with the same weights.
 """
 
+import math
+import logging
 import signal
 import threading
 import time
@@ -21,6 +23,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
 from ropes.checkpoints import load_tree, load_weights, save_tree, save_weights
+from ropes.errors import UserError
 from ropes.files import read_json, write_json
 from ropes.hardware import Precision
 from ropes.progress import progress
@@ -68,11 +71,17 @@ class Stage(pl.LightningModule):
         self._sums["#"] = self._sums.get("#", 0.0) + 1
 
     def record(self, **values: float) -> None:
-        """Append an entry to `history`: the step, the means of what was noted since, and `values`."""
+        """Append an entry to `history`: the step, the means of what was noted since, and `values`.
+
+        Raises:
+            UserError: a figure is not finite: the training has diverged.
+        """
         count = self._sums.pop("#", 1.0)
         means = {name: total / count for name, total in self._sums.items()}
         self._sums = {}
         for name, value in {"steps": float(self.global_step), **means, **values}.items():
+            if not math.isfinite(value):
+                raise UserError(f"training diverged by step {self.global_step} ({name} is {value}); lower its rate")
             self.history.setdefault(name, []).append(value)
 
     def evaluate(self) -> dict[str, float]:
@@ -207,7 +216,7 @@ def train(
     summary_path, checkpoint_path = folder / SUMMARY, folder / CHECKPOINT
     if summary_path.exists():
         summary: dict[str, Any] = read_json(summary_path)
-        if summary["fingerprint"] == fingerprint:
+        if summary["fingerprint"] == fingerprint and (folder / WEIGHTS).exists():
             load_weights(stage.network, folder / WEIGHTS)
             stage.network.eval()
             return summary
@@ -216,9 +225,10 @@ def train(
     with progress(description, stage.steps, show=show) as update:
         watch = _Watch(checkpoint_path, update)
         loader = DataLoader(_Steps(batch_at, start, stage.steps), batch_size=None)
-        trainer = _trainer(stage.steps, watch, precision, fingerprint)
-        with _caught(watch.catch), warnings.catch_warnings():
+        with _quiet_lightning(), _caught(watch.catch), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+            warnings.filterwarnings("ignore", message=".*LeafSpec.*is deprecated.*")
+            trainer = _trainer(stage, watch, precision, fingerprint)
             trainer.fit(stage, loader, ckpt_path=checkpoint_path if start else None)
     if watch.signal is not None and trainer.global_step < stage.steps:
         signal.raise_signal(watch.signal)
@@ -243,9 +253,10 @@ def _resume_step(path: Path, fingerprint: str) -> int:
     return int(content["checkpoint"]["global_step"]) if content["fingerprint"] == fingerprint else 0
 
 
-def _trainer(steps: int, watch: _Watch, precision: Precision, fingerprint: str) -> pl.Trainer:
+def _trainer(stage: Stage, watch: _Watch, precision: Precision, fingerprint: str) -> pl.Trainer:
     return pl.Trainer(
-        max_steps=steps,
+        max_steps=stage.steps,
+        gradient_clip_val=stage.optimisation.clip,
         max_epochs=-1,
         accelerator="auto",
         devices=1,
@@ -258,6 +269,18 @@ def _trainer(steps: int, watch: _Watch, precision: Precision, fingerprint: str) 
         enable_model_summary=False,
         use_distributed_sampler=False,
     )
+
+
+@contextmanager
+def _quiet_lightning() -> Iterator[None]:
+    """Keep Lightning's notices (devices found, checkpoints restored, advertisements) off the terminal."""
+    logger = logging.getLogger("lightning.pytorch")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 @contextmanager

@@ -1,3 +1,4 @@
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -102,6 +103,22 @@ def test_an_unreadable_mesh_is_refused(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
     with pytest.raises(UserError, match=message):
         read_surface(tmp_path / name)
+
+
+def test_a_collada_mesh_is_read_in_metres(tmp_path):
+    pytest.importorskip("collada")
+    import pybullet_data
+
+    surface = read_surface(Path(pybullet_data.getDataPath()) / "racecar" / "meshes" / "left_front_wheel.dae")
+    np.testing.assert_allclose(np.ptp(surface.points, axis=0), [0.1, 0.1, 0.045], atol=2e-3)
+    np.testing.assert_allclose(np.linalg.norm(surface.normals, axis=2), 1, atol=1e-6)
+
+
+def test_a_missing_collada_reader_names_its_install_command(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "collada", None)
+    (tmp_path / "a.dae").write_text("<COLLADA/>")
+    with pytest.raises(UserError, match=r"reading .*a\.dae needs pycollada: pip install pycollada"):
+        read_surface(tmp_path / "a.dae")
 
 
 def test_the_simplified_panda_looks_like_the_full_one():

@@ -55,6 +55,24 @@ def test_a_dead_worker_ends_all_of_them(small_robot, side_camera, poses):
     assert set(multiprocessing.active_children()) == before
 
 
+@pytest.mark.parametrize("from_file", [True, False])
+def test_a_script_needs_no_guard(small_urdf, tmp_path, from_file):
+    program = f"""
+import numpy as np
+from ropes.settings import Camera, Robot
+from ropes.simulate.workers import render_poses
+print("started")
+robot = Robot(urdf={str(small_urdf)!r}, joints=("elbow",))
+camera = Camera(name="c", target=(0, 0, 0), distance=2, yaw=0, pitch=0, roll=0, fov=60)
+print(len(list(render_poses(robot, [camera], 32, "simplified", ("elbow",), np.zeros((40, 1)), 2))))
+"""
+    script = tmp_path / "script.py"
+    script.write_text(program)
+    command = [sys.executable, str(script) if from_file else "-"]
+    done = subprocess.run(command, input=program, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("started\n40\n", "")
+
+
 @pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGKILL])
 def test_no_worker_outlives_its_parent(small_urdf, blow):
     program = f"""

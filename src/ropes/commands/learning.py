@@ -129,6 +129,7 @@ class Calibrate:
         from ropes.prediction import calibrate
 
         calibrate(self.run, data=self.data, labels=self.labels, samples=self.samples, seed=self.seed)
+        print(f"wrote {self.run / 'calibration.json'}; ropes predict now gives radians")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,9 +62,7 @@ class Reproduce:
         from ropes.report.html import write_report
         from ropes.report.terminal import print_table
 
-        results = reproduce(
-            self.name, preset=self.preset, out=self.out, seeds=self.seeds or None, workers=self.workers
-        )
+        results = reproduce(self.name, preset=self.preset, out=self.out, seeds=self.seeds or None, workers=self.workers)
         write_report(self.out, self.out / "report.html")
         print_table(results)
         print(f"wrote {self.out / 'results.json'} and {self.out / 'report.html'}")

@@ -45,6 +45,12 @@ class Codes:
         labels = torch.cat([torch.ones(len(rows[0])), torch.zeros(len(rows[1]))])
         return TensorDataset(self.values[np.concatenate(rows)], labels)
 
+    @torch.no_grad()
+    def logits(self, ratios: list[torch.nn.Module], device: torch.device) -> Tensor:
+        """Log density ratios of every pose, (n, k)."""
+        parts = self.values.split(_CHUNK)
+        return torch.cat([torch.stack([ratio(part.to(device)).cpu() for ratio in ratios], 1) for part in parts])
+
     def scores(self, ratios: list[torch.nn.Module], device: torch.device) -> Tensor:
         """Score differences of every pose, (n, k, V, 8, 8): one for each density ratio given."""
         out = torch.empty(len(self.values), len(ratios), *self.values.shape[1:])
@@ -68,8 +74,15 @@ def encode(ae1: AE1, images: TrainingImages, device: torch.device) -> Tensor:
 
 
 def standardise(train: Tensor, *others: Tensor) -> tuple[Standardise, list[Tensor]]:
-    """The affine map fitted on training codes, and all codes under it."""
+    """The affine map fitted on training codes, and all codes under it.
+
+    Raises:
+        UserError: the codes of a camera are constant.
+    """
     scale = Standardise(train.shape[1])
-    scale.fit(train)
+    try:
+        scale.fit(train)
+    except ValueError as error:
+        raise UserError(f"{error}; fit with another --seed or a lower --ae1-training.learning-rate") from error
     with torch.no_grad():
         return scale, [scale(codes) for codes in (train, *others)]

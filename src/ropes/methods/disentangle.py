@@ -17,7 +17,7 @@ from ropes.methods.stages import AE2Stage, seeded
 from ropes.models.autoencoder import AE2, Standardise
 
 JOINT = "joint"
-_HELD_OUT_POSES = 2048
+_HELD_OUT_POSES = 512
 
 
 def networks_of(run: Run) -> dict[str, list[int]]:
@@ -69,6 +69,8 @@ class _Trainer:
             ratio.requires_grad_(False).to(context.device)
         self.scores = codes.scores(ratios, context.device)
         self.held_scores = held_out.scores(ratios, context.device)
+        self.logits = codes.logits(ratios, context.device)
+        self.held_logits = held_out.logits(ratios, context.device)
         sample = EpochShuffle(len(held_out.values), min(len(held_out.values), _HELD_OUT_POSES), context.seed("ae2"))
         self.sample = sample(0)
         self.networks = networks_of(context.run)
@@ -86,10 +88,14 @@ class _Trainer:
 
         order = EpochShuffle(len(self.codes.values), optimisation.batch, context.seed("ae2", name, "order"))
 
-        def batch_at(step: int) -> tuple[Tensor, Tensor]:
+        targets = torch.eye(len(run.joints))
+        drawn = min(recipe.sparsity_rows or len(columns), len(columns))
+
+        def batch_at(step: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
             rows = torch.from_numpy(order(step))
-            scores = self.scores[rows] if len(columns) > 1 else self.scores[rows][:, columns]
-            return self.codes.values[rows], scores.transpose(0, 1)
+            some = [columns[(step * drawn + k) % len(columns)] for k in range(drawn)]
+            scores = torch.stack([self.scores[rows, k] for k in some])
+            return self.codes.values[rows], scores, targets[some], self.logits[rows][:, columns]
 
         network = seeded(context.seed("ae2", name, "weights"), build).to(memory_format=torch.channels_last)
         stage = AE2Stage(
@@ -97,16 +103,19 @@ class _Trainer:
             optimisation,
             steps=optimisation.steps(len(self.codes.values)),
             seed=context.seed("ae2", name),
-            targets=torch.eye(len(run.joints))[columns],
+            columns=columns,
             sparsity_weight=weight,
-            held_out=(
-                self.held_out.values[self.sample],
-                self.held_scores[self.sample][:, columns].transpose(0, 1),
-            ),
+            logit_weight=recipe.logit_weight,
+            held_out=(*self._held(columns), targets[columns], self.held_logits[self.sample][:, columns]),
         )
         folder = f"ae2/{name}" if share == 1.0 else f"search/lambda-{weight:g}/{name}"
-        fingerprint = context.digest("ae2", name, weight, asdict(recipe.ae2), asdict(optimisation), self.upstream)
+        fingerprint = context.digest(
+            "ae2", name, weight, drawn, recipe.logit_weight, asdict(recipe.ae2), asdict(optimisation), self.upstream
+        )
         return network, context.train(stage, batch_at, folder, fingerprint, full=True)
+
+    def _held(self, columns: list[int]) -> tuple[Tensor, Tensor]:
+        return self.held_out.values[self.sample], self.held_scores[self.sample][:, columns].transpose(0, 1)
 
     def contrasts(self, networks: dict[str, AE2]) -> dict[str, float]:
         """Held-out contrast of each joint's coordinate."""
@@ -136,9 +145,9 @@ class _Trainer:
         rows = torch.empty(len(self.context.run.joints), len(self.context.run.joints))
         for name, network in networks.items():
             columns = self.networks[name]
-            scores = self.held_scores[self.sample][:, columns].transpose(0, 1)
+            codes, scores = self._held(columns)
             with torch.no_grad():
-                coordinates = network.encode(self.held_out.values[self.sample])
+                coordinates = network.encode(codes)
             _, latent = decode_with_scores(network.decode, coordinates, scores)
             rows[columns] = sparsity_matrix(latent).detach()
         return rows

@@ -35,9 +35,18 @@ def decode_with_scores(decoder: Decoder, coordinates: Tensor, scores: Tensor) ->
     """
     decoded: Tensor
     decoded, pullback, *_ = torch.func.vjp(decoder, coordinates)
-    if len(scores) == 1:
-        return decoded, pullback(scores[0])[0].unsqueeze(0)
-    return decoded, torch.func.vmap(lambda score: pullback(score)[0])(scores)
+    return decoded, torch.stack([pullback(score)[0] for score in scores])
+
+
+def logit_loss(coordinates: Tensor, logits: Tensor) -> Tensor:
+    """E (ẑ_i − LDR_i(y))², the mean over poses and joints; both (B, k).
+
+    Where reconstruction is perfect, ẑ_i = LDR_i(y) solves Eq. 1: J_gᵀ ∇_y LDR_i(y) is then exactly e_i.
+
+    Deviation: the paper has no such term.  Far from perfect reconstruction Eq. 3 alone is also solved by a decoder that
+    moves along Δs_i for a coordinate i that its encoder never uses.
+    """
+    return functional.mse_loss(coordinates, logits)
 
 
 def sparsity_matrix(latent_scores: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ from ropes.hardware import device_name
 from ropes.methods.codes import Codes, encode, standardise
 from ropes.methods.context import Context
 from ropes.methods.disentangle import Disentangled, fit_ae2
-from ropes.methods.run import RUN_FILE, Run
+from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE1Stage, LDRStage, seeded
 from ropes.models.autoencoder import AE1
@@ -31,9 +31,7 @@ from ropes.models.density_ratio import LDR
 from ropes.recipes import RopesRecipe
 from ropes.scm import CausalModel, Regime
 
-TRAINING_FILE = "training.json"
-_HELD_OUT_IMAGES = 1024
-_HELD_OUT_POSES = 2048
+_HELD_OUT_IMAGES = 512
 
 
 def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool = True) -> Run:
@@ -47,7 +45,6 @@ def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool
     """
     dataset = open_dataset(data)
     _require_both_policies(dataset)
-    claim_folder(out, RUN_FILE)
     run = Run(
         method="ropes",
         recipe=recipe,
@@ -58,11 +55,15 @@ def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool
         image_size=dataset.image_size[0],
         data_checksum=dataset.checksum,
     )
-    run.write(out)
-    context = Context(run, out, show)
+    claim_folder(out, RUN_FILE)
+    run.require_same(out)
     cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     kept, held = images.split_anchors(recipe.held_out, seed)
+    run.write(out)  # only now: what the data lack must not leave a run behind
+    for leftover in out.rglob(".*.part"):  # of a run that was killed while writing
+        leftover.unlink()
+    context = Context(run, out, show)
 
     ae1, ae1_summary = _fit_ae1(context, kept, held)
     scale, (kept_codes, held_codes) = standardise(encode(ae1, kept, context.device), encode(ae1, held, context.device))

@@ -10,7 +10,7 @@ from ropes.errors import UserError
 from ropes.files import read_json, write_json
 from ropes.recipes import RopesRecipe, recipe_from_dict
 
-RUN_FILE = "run.json"
+RUN_FILE, TRAINING_FILE, CALIBRATION_FILE = "run.json", "training.json", "calibration.json"
 FORMAT = 1
 
 
@@ -41,18 +41,30 @@ class Run:
     version: str = __version__
 
     def write(self, folder: Path) -> None:
-        """Store in `folder`, or check that it already holds this very run.
+        """Store in `folder`; what the run there led to under other settings is no longer vouched for.
+
+        Until the fit ends again the folder counts as unfinished, and a calibration of other weights is gone.
 
         Raises:
-            UserError: the folder holds a run of other settings or data.
+            UserError: the folder holds a run of another method, seed or data set.
         """
-        if (folder / RUN_FILE).exists():
-            other = Run.read(folder)
-            if changed := [name for name in ("method", "seed", "data_checksum") if _differ(self, other, name)]:
-                raise UserError(
-                    f"{folder} holds a run with another {changed[0].replace('_', ' ')}; choose another --out"
-                )
+        self.require_same(folder)
+        if (folder / RUN_FILE).exists() and Run.read(folder).recipe != self.recipe:
+            for stale in (TRAINING_FILE, CALIBRATION_FILE):
+                (folder / stale).unlink(missing_ok=True)
         write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(self)})
+
+    def require_same(self, folder: Path) -> None:
+        """Check that `folder` holds no other run; another recipe is no other run.
+
+        Raises:
+            UserError: the folder holds a run of another method, seed or data set.
+        """
+        if not (folder / RUN_FILE).exists():
+            return
+        other = Run.read(folder)
+        if changed := [name for name in ("method", "seed", "data_checksum") if _differ(self, other, name)]:
+            raise UserError(f"{folder} holds a run with another {changed[0].replace('_', ' ')}; choose another --out")
 
     @classmethod
     def read(cls, folder: Path) -> "Run":

@@ -10,6 +10,7 @@ from ropes.errors import UserError
 from ropes.methods.objectives import (
     contrast_loss,
     decode_with_scores,
+    logit_loss,
     reconstruction_loss,
     sparsity_loss,
     sparsity_matrix,
@@ -108,8 +109,8 @@ class LDRStage(Stage):
 class AE2Stage(Stage):
     """AE2 under reconstruction plus λ times sparsity of the latent score differences (ROPES Eq. 3).
 
-    `targets` has a row e_i for each joint trained here: one row for a joint's own AE2, the identity for one AE2 of
-    all joints.
+    The sparsity loss is a sum over the joints in `columns`: one for a joint's own AE2, else all of them.
+    A batch may bring only some of them; what it brings is scaled up, so that the sum is estimated without bias.
     """
 
     network: AE2
@@ -121,34 +122,41 @@ class AE2Stage(Stage):
         *,
         steps: int,
         seed: int,
-        targets: Tensor,
+        columns: list[int],
         sparsity_weight: float,
-        held_out: tuple[Tensor, Tensor],
+        logit_weight: float,
+        held_out: tuple[Tensor, Tensor, Tensor, Tensor],
     ) -> None:
         super().__init__(network, optimisation, steps=steps, seed=seed)
-        self.register_buffer("targets", targets, persistent=False)
+        self.columns = columns
         self.sparsity_weight = sparsity_weight
+        self.logit_weight = logit_weight
         self.held_out = held_out
+        self.evaluate_every = max(1, steps // 20)
 
-    def _losses(self, codes: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
+    def _losses(self, codes: Tensor, scores: Tensor, targets: Tensor, logits: Tensor) -> dict[str, Tensor]:
         coordinates = self.network.encode(codes)
         decoded, latent = decode_with_scores(self.network.decode, coordinates, scores)
-        targets = self.targets
-        assert isinstance(targets, Tensor)
-        return reconstruction_loss(codes, decoded), sparsity_loss(sparsity_matrix(latent), targets)
+        share = len(self.columns) / len(targets)
+        return {
+            "reconstruction": reconstruction_loss(codes, decoded),
+            "sparsity": share * sparsity_loss(sparsity_matrix(latent), targets),
+            "logit": logit_loss(coordinates[:, self.columns], logits),
+        }
 
-    def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
-        """Standardised codes (B, V, 8, 8) and their score differences (k, B, V, 8, 8) → loss."""
-        reconstruction, sparsity = self._losses(*batch)
-        loss = reconstruction + self.sparsity_weight * sparsity
-        self.note(loss=loss, reconstruction=reconstruction, sparsity=sparsity)
+    def training_step(self, batch: tuple[Tensor, Tensor, Tensor, Tensor], batch_idx: int) -> Tensor:
+        """Loss of a batch: codes (B, V, 8, 8), scores (k, B, V, 8, 8), targets (k, d), logits (B, columns)."""
+        terms = self._losses(*batch)
+        loss = terms["reconstruction"] + self.sparsity_weight * terms["sparsity"]
+        if self.logit_weight:
+            loss = loss + self.logit_weight * terms["logit"]
+        self.note(loss=loss, **terms)
         return loss
 
     def evaluate(self) -> dict[str, float]:
-        """Both terms on held-out anchors."""
-        codes, scores = (tensor.to(self.device) for tensor in self.held_out)
-        reconstruction, sparsity = self._losses(codes, scores)
-        return {"held_out_reconstruction": float(reconstruction), "held_out_sparsity": float(sparsity)}
+        """Every term on held-out anchors."""
+        terms = self._losses(*(tensor.to(self.device) for tensor in self.held_out))
+        return {f"held_out_{name}": float(value) for name, value in terms.items()}
 
 
 def seeded(seed: int, make: Any) -> Any:

@@ -58,7 +58,8 @@ def start_alive(layer: nn.Module, level: float, spread: float = 0.1) -> None:
 
     A unit that starts below zero everywhere passes no gradient to any later stage and never recovers.
     """
-    assert isinstance(layer, nn.Conv2d) and layer.bias is not None
+    assert isinstance(layer, nn.Conv2d)
+    assert layer.bias is not None
     with torch.no_grad():
         layer.weight.mul_(spread)
         layer.bias.fill_(level)

@@ -21,8 +21,7 @@ from ropes.simulate.surface import Surface, flat_normals, read_surface, texture_
 from ropes.simulate.urdf import find_mesh, read_urdf, shapes_of
 
 KEPT_FRACTION = 0.07
-_FEWEST_TRIANGLES = 60
-_FORMAT = "1"
+_FEWEST_OF_A_FILE, _FEWEST_OF_A_PART = 400, 60
 # How much a normal that points elsewhere counts against a distance, in units of the mesh's diagonal.
 _NORMAL_WEIGHT = 0.05
 
@@ -67,10 +66,11 @@ def simplified_urdf(urdf: Path, *, fraction: float = KEPT_FRACTION, cache: Path 
 
 
 def simplify(surface: Surface, fraction: float) -> Surface:
-    """Collapse edges until about `fraction` of the triangles is left; small parts stay as they are.
+    """Collapse edges until about `fraction` of the triangles is left; small files and parts keep more.
 
     Each part is simplified by itself, so that no triangle reaches over a border between two colours.
     """
+    fraction = max(fraction, _FEWEST_OF_A_FILE / len(surface.faces))
     rows = [np.flatnonzero(surface.parts == part) for part in np.unique(surface.parts)]
     parts = [_simplify_part(surface, row, fraction) for row in rows]
     starts = np.cumsum([0, *(len(part.points) for part in parts)])
@@ -91,7 +91,7 @@ def _simplify_part(surface: Surface, rows: NDArray[np.int64], fraction: float) -
     """
     import fast_simplification
 
-    target = max(int(fraction * len(rows)), _FEWEST_TRIANGLES)
+    target = max(int(fraction * len(rows)), _FEWEST_OF_A_PART)
     uv = None if surface.uv is None else surface.uv[rows]
     points, faces = _weld(surface.points[surface.faces[rows]])
     if target >= len(rows):
@@ -130,7 +130,10 @@ def _key(urdf: Path, fraction: float) -> str:
     """A checksum of all that the copy depends on."""
     import fast_simplification
 
-    digest = sha256(f"{_FORMAT} {fraction} {fast_simplification.__version__}".encode())
+    digest = sha256(f"{fraction} {fast_simplification.__version__}".encode())
+    # A copy made by other code than this is not this code's copy.
+    for recipe in ("mesh.py", "surface.py"):
+        digest.update(Path(__file__).with_name(recipe).read_bytes())
     digest.update(urdf.read_bytes())
     for mesh in sorted({visual.mesh for visual in read_urdf(urdf).visuals if visual.mesh}):
         digest.update(mesh.read_bytes())

@@ -43,7 +43,7 @@ def read_surface(path: Path) -> Surface:
                 return _read_obj(path)
             case ".stl" | ".dae":
                 return _read_with_trimesh(path)
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         raise UserError(f"reading {path} needs pycollada: pip install pycollada, or use --mesh full") from error
     except (ValueError, IndexError, KeyError, TypeError) as error:
         raise UserError(f"{path} is not a readable mesh ({error}); restore it") from error

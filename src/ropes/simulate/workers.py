@@ -4,13 +4,16 @@ import io
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import zlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import connection
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -94,7 +97,8 @@ def _in_processes(scene: tuple[Any, ...], units: Sequence[NDArray[np.float64]], 
     pending: deque[Future[list[list[bytes]]]] = deque()
     try:
         for unit in units:
-            pending.append(pool.submit(_render_unit, unit))
+            with _nothing_of_main():
+                pending.append(pool.submit(_render_unit, unit))
             # Only a few units ahead of the reader: memory stays small however many poses there are.
             if len(pending) >= _AHEAD * workers:
                 yield from pending.popleft().result()
@@ -106,6 +110,21 @@ def _in_processes(scene: tuple[Any, ...], units: Sequence[NDArray[np.float64]], 
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _nothing_of_main() -> Iterator[None]:
+    """Start processes that do not run the caller's script again.
+
+    Python would have every new process import the main module, which breaks scripts read from a pipe and
+    repeats what a script without a guard does; the workers need nothing of it.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _start_worker(*scene: Any) -> None:

@@ -1,0 +1,92 @@
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from ropes import files
+from ropes.errors import UserError
+
+
+def test_a_file_is_replaced_when_the_block_ends_well(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "a.txt"
+    for text in ("one", "two"):
+        with files.atomic_path(path) as temporary:
+            assert temporary.parent == path.parent
+            temporary.write_text(text)
+        assert path.read_text() == text
+    assert list(path.parent.iterdir()) == [path]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_a_file_stays_as_it_was_when_the_block_fails(tmp_path: Path, error: type[BaseException]) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("before")
+    with pytest.raises(error), files.atomic_path(path) as temporary:
+        temporary.write_text("half")
+        raise error
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_path_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot write .*choose another output folder"):
+        files.write_text(tmp_path / "file" / "a", "")
+
+
+def test_json_is_sorted_and_ends_with_a_newline(tmp_path: Path) -> None:
+    files.write_json(tmp_path / "a.json", {"b": [1, 2.5], "a": None})
+    text = (tmp_path / "a.json").read_text()
+    assert text == json.dumps({"a": None, "b": [1, 2.5]}, indent=1) + "\n"
+    assert files.read_json(tmp_path / "a.json") == {"a": None, "b": [1, 2.5]}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_json_without_a_standard_is_not_written(tmp_path: Path, value: float) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        files.write_json(tmp_path / "a.json", {"a": value})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_json_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=rf"a.json is missing; is {tmp_path} the right folder\?"):
+        files.read_json(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize("content", [b"{", b"", b"\xff\xfe"])
+def test_damaged_json_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(UserError, match="a.json is not valid JSON"):
+        files.read_json(tmp_path / "a.json")
+
+
+def test_sha256_of_the_standard_s_example(tmp_path: Path) -> None:
+    (tmp_path / "abc").write_bytes(b"abc")
+    assert files.sha256(tmp_path / "abc").startswith("ba7816bf8f01cfea414140de5dae2223")
+
+
+def test_a_folder_is_made_or_gone_on_with(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "run"
+    files.claim_folder(folder, "run.json")
+    files.claim_folder(folder, "run.json")  # empty
+    (folder / ".run.json.x1.part").write_text("")  # of a killed writer
+    files.claim_folder(folder, "run.json")
+    (folder / "run.json").write_text("{}")
+    (folder / "weights").write_text("")
+    files.claim_folder(folder, "run.json")
+
+
+def test_something_else_s_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(UserError, match=r"holds something else \(no run.json in it\); choose an empty or new folder"):
+        files.claim_folder(tmp_path, "run.json")
+    assert os.listdir(tmp_path) == ["thesis.tex"]
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot make the folder"):
+        files.claim_folder(tmp_path / "file", "run.json")

@@ -1,0 +1,97 @@
+"""A data set of drawn blobs with two joints, and a recipe whose every stage takes a moment."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes import files
+from ropes.data import schema, writer
+from ropes.models.shapes import AE1Config, AE2Config, LDRConfig
+from ropes.recipes import Optimisation, RopesRecipe, paper_recipe
+from ropes.scm import CausalModel, TruncatedNormal
+
+CAMERAS, JOINTS = ("right", "left"), ("elbow", "wrist")
+SIDE = 16
+#: Poses in the test split: just enough for the evaluation.
+TESTED = 1500
+
+
+def model() -> CausalModel:
+    def tn(mean: float) -> TruncatedNormal:
+        return TruncatedNormal(mean=mean, variance=0.4, low=-1.5, high=1.5)
+
+    return CausalModel(
+        joints=JOINTS,
+        observational=dict.fromkeys(JOINTS, tn(0)),
+        interventions=dict.fromkeys(JOINTS, (tn(0.9), tn(-0.9))),
+    )
+
+
+def draw(angles: NDArray[np.float64], side: int = SIDE) -> NDArray[np.uint8]:
+    """(..., 2) radians → uint8 (..., 2, side, side): each camera sees a blob, the second one from behind."""
+    at = (angles[..., None, :] / 3 + 0.5) * np.array([[1.0, 1.0], [-1.0, 1.0]]) + np.array([[0.0, 0.0], [1.0, 0.0]])
+    grid = (np.arange(side) + 0.5) / side
+    columns, rows = (np.exp(-(((grid - at[..., k, None]) / 0.15) ** 2)) for k in (0, 1))
+    return np.round(255 * rows[..., :, None] * columns[..., None, :]).astype(np.uint8)
+
+
+def write_data(
+    path: Path,
+    *,
+    anchors: int = 16,
+    tests: int = TESTED,
+    described: bool = True,
+    change: Callable[[dict[str, NDArray[np.float64]]], None] | None = None,
+    **options: object,
+) -> Path:
+    """Write the data set; `described` stores its distributions, as ropes simulate does."""
+    rng, causal = np.random.default_rng(0), model()
+    states = {"train": causal.sample(rng, anchors)}
+    if tests:
+        states["test-id"] = causal.sample_observational(rng, tests)[:, None]
+    images = {split: draw(angles) for split, angles in states.items()}
+    if change:
+        change(states)
+    given = {"images": images, "states": states, "cameras": CAMERAS, "joints": JOINTS, "regimes": causal.regimes}
+    writer.write_arrays(path, **(given | options))  # type: ignore[arg-type]
+    if described:
+        note = files.read_json(path / schema.PROVENANCE)
+        note["setting"] = {"name": "tiny", "splits": {"train": causal.to_dict()}}
+        files.write_json(path / schema.PROVENANCE, note)
+    return path
+
+
+def recipe(**changes: object) -> RopesRecipe:
+    """Tiny widths, six steps of AE1, LDR and AE2 each."""
+    small = replace(
+        paper_recipe(),
+        preset="tiny",
+        ae1=AE1Config(
+            image_size=SIDE, encoder_widths=(4,), encoder_blocks=(1,), decoder_widths=(4,), decoder_blocks=(1,)
+        ),
+        ldr=LDRConfig(widths=(4, 4, 4), hidden=8, dropout=0.2),
+        ae2=AE2Config(encoder_widths=(4, 4, 8), decoder_widths=(8, 4, 4), seed_width=8, blocks=1),
+        ae1_training=Optimisation(epochs=2, batch=40, learning_rate=1e-3),
+        ldr_training=Optimisation(epochs=6, batch=24, learning_rate=1e-3, weight_decay=1e-2),
+        ae2_training=Optimisation(epochs=4, batch=40, learning_rate=1e-3),
+        joint_ae2=True,
+        sparsity_weights=(1.0,),
+        held_out=0.25,
+    )
+    return replace(small, **changes)  # type: ignore[arg-type]
+
+
+def weights(run: Path) -> dict[str, str]:
+    """Digest of every file of weights in a run."""
+    found = sorted(run.rglob("weights.safetensors"))
+    return {str(path.relative_to(run)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
+
+
+def tree(path: Path) -> dict[str, str]:
+    """Digest of every file in a folder; nothing for a folder that is not there."""
+    found = sorted(entry for entry in path.rglob("*") if entry.is_file())
+    return {str(entry.relative_to(path)): hashlib.sha256(entry.read_bytes()).hexdigest() for entry in found}
