@@ -183,14 +183,14 @@ def experiment(name: str, preset: str) -> Experiment:
     paper = preset == "paper"
     match name:
         case "demo":
-            anchors = {"panda-1c-independent": 10_000 if paper else 2_500}
+            anchors = {"panda-1c-independent": 10_000 if paper else 6_000}
             return Experiment(
                 name=name, recipe=recipe, anchors=anchors, test_anchors=2_000, seeds=(0,), occlusions=(0, 32)
             )
         case "table1":
             anchors = dict.fromkeys(("panda-1c-independent", "panda-2c-independent", "panda-2c-causal"), 10_000)
             if not paper:
-                anchors = {"panda-1c-independent": 3_000, "panda-2c-independent": 4_000, "panda-2c-causal": 4_000}
+                anchors = {"panda-1c-independent": 6_000, "panda-2c-independent": 4_000, "panda-2c-causal": 4_000}
             return Experiment(
                 name=name,
                 recipe=recipe,

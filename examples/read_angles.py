@@ -1,0 +1,31 @@
+"""Read joint angles off a data set with a fitted run, calibrated on a handful of labelled poses.
+
+    python examples/read_angles.py runs/two-cameras data/two-cameras
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from ropes.data.layout import open_dataset
+from ropes.estimator import Estimator
+from ropes.prediction import calibrate
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("data", type=Path)
+    options = parser.parse_args()
+
+    calibrate(options.run, data=options.data, samples=50)
+    estimator, dataset = Estimator.load(options.run), open_dataset(options.data)
+    images = dataset.read_images(dataset.frames("test-id").index)
+    error = estimator.angles(images) - dataset.states("test-id")
+    for joint, rms in zip(estimator.run.joints, np.sqrt((error**2).mean(0)), strict=True):
+        print(f"{joint}: {np.degrees(rms):.1f} degrees off (root mean square over {len(images)} poses)")
+
+
+if __name__ == "__main__":
+    main()

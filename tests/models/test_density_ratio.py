@@ -1,0 +1,64 @@
+import pytest
+import torch
+
+from ropes.models.blocks import count_weights
+from ropes.models.density_ratio import LDR, score_difference
+from ropes.models.shapes import LDRConfig
+
+
+def conv(i: int, o: int) -> int:
+    return 9 * i * o + o
+
+
+@pytest.mark.parametrize(("views", "total"), [(1, 158_465), (2, 158_753)])
+def test_the_ldr_has_the_weights_of_table_4(views: int, total: int) -> None:
+    flat = 128 * 2 * 2  # unpadded: 8 → 6 → 4 → 2
+    by_hand = conv(views, 32) + conv(32, 64) + conv(64, 128) + flat * 128 + 128 + 128 + 1
+    assert count_weights(LDR(LDRConfig(), views=views)) == by_hand == total
+
+
+@pytest.mark.parametrize("views", [1, 2])
+@pytest.mark.parametrize("batch", [1, 5])
+def test_one_logit_a_pose(views: int, batch: int) -> None:
+    assert LDR(LDRConfig(), views=views)(torch.randn(batch, views, 8, 8)).shape == (batch,)
+
+
+def small(seed: int = 0) -> LDR:
+    torch.manual_seed(seed)
+    return LDR(LDRConfig(widths=(3, 4, 5), hidden=6, dropout=0.5), views=2).eval()
+
+
+def test_score_differences_are_the_gradient_by_finite_differences() -> None:
+    ratio = small().double()
+    codes = torch.randn(3, 2, 8, 8, dtype=torch.float64)
+    score = score_difference(ratio, codes)
+    assert score.shape == codes.shape
+    step = 1e-6
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(5):
+        direction = torch.randn(codes.shape, generator=generator, dtype=torch.float64)
+        with torch.no_grad():
+            change = (ratio(codes + step * direction) - ratio(codes - step * direction)) / (2 * step)
+        torch.testing.assert_close((score * direction).sum((1, 2, 3)), change, rtol=1e-5, atol=1e-8)
+
+
+def test_a_pose_s_score_does_not_depend_on_its_batch() -> None:
+    ratio, codes = small(), torch.randn(4, 2, 8, 8)
+    together = score_difference(ratio, codes)
+    alone = torch.cat([score_difference(ratio, code[None]) for code in codes])
+    torch.testing.assert_close(together, alone)
+
+
+def test_scores_are_detached_and_leave_no_gradient() -> None:
+    ratio, codes = small(), torch.randn(2, 2, 8, 8, requires_grad=True)
+    with torch.no_grad():
+        score = score_difference(ratio, codes)
+    assert not score.requires_grad
+    assert score.abs().sum() > 0
+    assert codes.grad is None
+    assert all(p.grad is None for p in ratio.parameters())
+
+
+def test_scores_in_training_mode_are_refused() -> None:
+    with pytest.raises(ValueError, match="must be in eval mode"):
+        score_difference(small().train(), torch.randn(2, 2, 8, 8))
