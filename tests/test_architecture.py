@@ -22,7 +22,7 @@ LAYERS = (
     {"data"},
     {"models"},
     {"recipes"},
-    {"checkpoints", "training"},
+    {"checkpoints", "stage", "training"},
     {"methods"},
     {"estimator"},
     {"prediction"},

@@ -15,6 +15,8 @@ from torch import Tensor
 from ropes.errors import UserError
 from ropes.files import atomic_path
 
+WEIGHTS = "weights.safetensors"
+
 
 def save_tree(path: Path, tree: Any) -> None:
     """Write `tree` to `path` atomically.

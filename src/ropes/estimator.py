@@ -10,16 +10,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ropes.checkpoints import load_weights
+from ropes.checkpoints import WEIGHTS, load_weights
 from ropes.data.pictures import area_average
 from ropes.errors import UserError
 from ropes.files import read_json, write_json
 from ropes.hardware import device_kind
-from ropes.methods.disentangle import networks_of
 from ropes.methods.run import CALIBRATION_FILE, TRAINING_FILE, Run
 from ropes.metrics.calibration import linear_calibration
 from ropes.models.autoencoder import AE1, AE2
-from ropes.training import WEIGHTS
 
 _CHUNK = 256
 Images = NDArray[np.uint8]
@@ -47,7 +45,7 @@ class Estimator:
         self.run, self.calibration = run, calibration
         self._device = torch.device(device_kind())
         self._ae1 = ae1.to(self._device).eval()
-        self._columns = networks_of(run)
+        self._columns = run.networks
         self._ae2 = {name: network.to(self._device).eval() for name, network in ae2.items()}
 
     @classmethod
@@ -61,7 +59,7 @@ class Estimator:
         ae1 = AE1(run.recipe.ae1)
         load_weights(ae1, folder / "ae1" / WEIGHTS)
         networks = {}
-        for name in networks_of(run):
+        for name in run.networks:
             networks[name] = AE2(run.recipe.ae2, views=len(run.cameras), joints=len(run.joints))
             load_weights(networks[name], folder / "ae2" / name / WEIGHTS)
         if not (folder / TRAINING_FILE).exists():

@@ -12,7 +12,8 @@ from ropes.hardware import device_kind, training_precision
 from ropes.methods.run import Run
 from ropes.recipes import RopesRecipe
 from ropes.seeds import integer
-from ropes.training import BatchAt, Stage, train
+from ropes.stage import Stage
+from ropes.training import BatchAt, train
 
 
 @dataclass(frozen=True)

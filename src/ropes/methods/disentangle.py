@@ -11,20 +11,11 @@ from ropes.methods.codes import Codes
 from ropes.methods.context import Context
 from ropes.methods.criteria import held_out_contrasts
 from ropes.methods.objectives import decode_with_scores, sparsity_matrix
-from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE2Stage, seeded
 from ropes.models.autoencoder import AE2, Standardise
 
-JOINT = "joint"
 _HELD_OUT_POSES = 512
-
-
-def networks_of(run: Run) -> dict[str, list[int]]:
-    """Network → the coordinates read from it: one AE2 for all joints, or a joint's own for each."""
-    if run.recipe.joint_ae2:
-        return {JOINT: list(range(len(run.joints)))}
-    return {joint: [k] for k, joint in enumerate(run.joints)}
 
 
 @dataclass(frozen=True)
@@ -73,7 +64,7 @@ class _Trainer:
         self.held_logits = held_out.logits(ratios, context.device)
         sample = EpochShuffle(len(held_out.values), min(len(held_out.values), _HELD_OUT_POSES), context.seed("ae2"))
         self.sample = sample(0)
-        self.networks = networks_of(context.run)
+        self.networks = context.run.networks
 
     def train(self, name: str, weight: float, share: float = 1.0) -> tuple[AE2, dict[str, Any]]:
         """Train one network with λ = `weight` for a share of the recipe's epochs."""

@@ -12,6 +12,7 @@ from ropes.recipes import RopesRecipe, recipe_from_dict
 
 RUN_FILE, TRAINING_FILE, CALIBRATION_FILE = "run.json", "training.json", "calibration.json"
 FORMAT = 1
+JOINT = "joint"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,13 @@ class Run:
     image_size: int
     data_checksum: str
     version: str = __version__
+
+    @property
+    def networks(self) -> dict[str, list[int]]:
+        """Each AE2 by name → the coordinates read from it: one for all joints, or a joint's own for each."""
+        if self.recipe.joint_ae2:
+            return {JOINT: list(range(len(self.joints)))}
+        return {joint: [k] for k, joint in enumerate(self.joints)}
 
     def write(self, folder: Path) -> None:
         """Store in `folder`; what the run there led to under other settings is no longer vouched for.

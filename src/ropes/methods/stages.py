@@ -18,7 +18,7 @@ from ropes.methods.objectives import (
 from ropes.models.autoencoder import AE1, AE2
 from ropes.models.density_ratio import LDR
 from ropes.recipes import Optimisation
-from ropes.training import Stage
+from ropes.stage import Stage
 
 MAX_DEAD = 0.5
 
@@ -44,24 +44,21 @@ class AE1Stage(Stage):
         return loss
 
     def evaluate(self) -> dict[str, float]:
-        """Mean squared error and dead share on the held-out images."""
-        images = self.held_out.to(self.device)
-        codes = self.network.encode(images)
-        loss = reconstruction_loss(images, self.network.decode(codes).float())
-        return {"held_out": float(loss), "dead_fraction": dead_fraction(codes)}
-
-    def finish(self) -> None:
-        """Refuse a code that has died.
+        """Mean squared error and dead share on the held-out images.
 
         Raises:
-            UserError: more than half of the units are always zero.
+            UserError: past the middle of the training, more than half of the code's units are always zero.
         """
-        dead = self.history["dead_fraction"][-1]
-        if dead > MAX_DEAD:
+        images = self.held_out.to(self.device)
+        codes = self.network.encode(images)
+        dead = dead_fraction(codes)
+        if dead > MAX_DEAD and self.global_step >= self.steps // 2:
             raise UserError(
                 f"AE1 collapsed: {dead:.0%} of its code is always zero (bound {MAX_DEAD:.0%}); "
                 "fit with another --seed or a lower --ae1-training.learning-rate"
             )
+        loss = reconstruction_loss(images, self.network.decode(codes).float())
+        return {"held_out": float(loss), "dead_fraction": dead}
 
 
 class LDRStage(Stage):

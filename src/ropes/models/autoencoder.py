@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from ropes.models.blocks import conv, residual_stage, start_alive, upsample
+from ropes.models.blocks import RevivingReLU, conv, residual_stage, start_alive, upsample
 from ropes.models.shapes import CODE_SIDE, AE1Config, AE2Config
 
 
@@ -36,7 +36,7 @@ class AE1(nn.Module):
                 side //= 2
             layers += residual_stage(channels, width, blocks)
             channels = width
-        return [*layers, conv(channels, 1, stride=side // CODE_SIDE), nn.ReLU()]
+        return [*layers, conv(channels, 1, stride=side // CODE_SIDE), RevivingReLU(config.revive)]
 
     def _decoder_layers(self) -> list[nn.Module]:
         config, layers, channels = self.config, list[nn.Module](), 1
@@ -47,7 +47,7 @@ class AE1(nn.Module):
                 layers.append(upsample(width, width))
                 side *= 2
             channels = width
-        return [*layers, conv(channels, config.stem**2), nn.PixelShuffle(config.stem), nn.ReLU()]
+        return [*layers, conv(channels, config.stem**2), nn.PixelShuffle(config.stem), RevivingReLU(config.revive)]
 
     def encode(self, images: Tensor) -> Tensor:
         """(B, 1, S, S) in [0, 1] → codes (B, 1, 8, 8), never negative."""

@@ -53,6 +53,23 @@ def count_weights(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
 
 
+class RevivingReLU(nn.Module):
+    """ReLU whose backward pass lets `slope` of the gradient through where the input is negative.
+
+    Deviation: forward it is the tables' ReLU; backward a unit that has fallen below zero everywhere can come back,
+    which high learning rates need.  Slope 0 is the plain ReLU.
+    """
+
+    def __init__(self, slope: float) -> None:
+        super().__init__()
+        self.slope = slope
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape → the same, never negative."""
+        below = x.clamp(max=0)
+        return x.relu() + self.slope * (below - below.detach())
+
+
 def start_alive(layer: nn.Module, level: float, spread: float = 0.1) -> None:
     """Initialise the last convolution before a ReLU so that all its units start positive, near `level`.
 

@@ -18,6 +18,7 @@ class AE1Config:
         decoder_widths: channels of the decoder's stages; the first works at 8, each at twice the side of the one
             before, the last at image_size / stem or at half of it.
         decoder_blocks: residual blocks in each of them.
+        revive: share of the gradient that passes below zero at the code and at the output; 0 for plain ReLU.
 
     Raises:
         ValueError: the stages do not lead from the images to a code of side 8 and back.
@@ -29,6 +30,7 @@ class AE1Config:
     encoder_blocks: tuple[int, ...] = (2, 2, 2, 2)
     decoder_widths: tuple[int, ...] = (512, 256, 128, 64)
     decoder_blocks: tuple[int, ...] = (2, 2, 2, 2)
+    revive: float = 0.0
 
     def __post_init__(self) -> None:
         for name, widths, blocks in (

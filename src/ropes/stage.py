@@ -1,0 +1,109 @@
+"""A stage of a fit: a network with its objective, its optimiser and what it records on the way."""
+
+import math
+import time
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from torch import Tensor
+
+from ropes.errors import UserError
+from ropes.recipes import Optimisation
+from ropes.seeds import integer
+
+
+class Stage(pl.LightningModule):
+    """A network with its objective; subclasses give `training_step` and, every `evaluate_every` steps, `evaluate`.
+
+    `history` collects what the stage recorded, by name, one entry a record; it is stored with the checkpoints.
+    """
+
+    def __init__(self, network: torch.nn.Module, optimisation: Optimisation, *, steps: int, seed: int) -> None:
+        super().__init__()
+        self.network = network
+        self.optimisation = optimisation
+        self.steps = steps
+        self.seed = seed
+        self.evaluate_every = max(1, steps // 40)
+        self.history: dict[str, list[float]] = {}
+        self.seconds = 0.0
+        self._sums: dict[str, float] = {}
+        self.began = time.monotonic()
+
+    def configure_optimizers(self) -> Any:
+        """AdamW (Adam where the decay is zero) with the recipe's schedule."""
+        o = self.optimisation
+        optimiser = torch.optim.AdamW(self.network.parameters(), lr=o.learning_rate, weight_decay=o.weight_decay)
+        if o.schedule == "constant":
+            return optimiser
+        cycle = torch.optim.lr_scheduler.OneCycleLR(
+            optimiser, o.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        )
+        return {"optimizer": optimiser, "lr_scheduler": {"scheduler": cycle, "interval": "step"}}
+
+    def note(self, **values: Tensor) -> None:
+        """Add this step's values to the running means that the next record writes down."""
+        for name, value in values.items():
+            self._sums[name] = self._sums.get(name, 0.0) + float(value.detach())
+        self._sums["#"] = self._sums.get("#", 0.0) + 1
+
+    def record(self, **values: float) -> None:
+        """Append an entry to `history`: the step, the means of what was noted since, and `values`.
+
+        Raises:
+            UserError: a figure is not finite: the training has diverged.
+        """
+        count = self._sums.pop("#", 1.0)
+        means = {name: total / count for name, total in self._sums.items()}
+        self._sums = {}
+        for name, value in {"steps": float(self.global_step), **means, **values}.items():
+            if not math.isfinite(value):
+                raise UserError(f"training diverged by step {self.global_step} ({name} is {value}); lower its rate")
+            self.history.setdefault(name, []).append(value)
+
+    def evaluate(self) -> dict[str, float]:
+        """Label-free figures on held-out anchors, by name; nothing by default."""
+        return {}
+
+    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
+        """Name this step's noise after the step."""
+        torch.manual_seed(integer(self.seed, "step", self.global_step))
+
+    def after_step(self) -> None:
+        """Record every `evaluate_every` steps and at the last."""
+        if self.global_step % self.evaluate_every == 0 or self.global_step == self.steps:
+            self.network.eval()
+            with torch.no_grad():
+                self.record(**self.evaluate())
+            self.network.train()
+
+    def extra_state(self) -> dict[str, Any]:
+        """What a subclass keeps besides the network, as a tree of tensors and plain values."""
+        return {}
+
+    def load_extra_state(self, state: dict[str, Any]) -> None:
+        """Take back what `extra_state` gave."""
+
+    def on_train_start(self) -> None:
+        """Start the clock."""
+        self.began = time.monotonic()
+
+    def finish(self) -> None:
+        """Called once after the last step, before the weights are written."""
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Store the history too."""
+        seconds = self.seconds + time.monotonic() - self.began
+        checkpoint["stage"] = {
+            "history": self.history,
+            "sums": self._sums,
+            "seconds": seconds,
+            **self.extra_state(),
+        }
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Take the history back."""
+        state = dict(checkpoint["stage"])
+        self.history, self._sums, self.seconds = state.pop("history"), state.pop("sums"), state.pop("seconds")
+        self.load_extra_state(state)

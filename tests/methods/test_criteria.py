@@ -1,0 +1,117 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ropes.errors import UserError
+from ropes.methods.codes import Codes, standardise
+from ropes.methods.criteria import coordinate_contrast, held_out_contrasts
+from ropes.scm import Regime
+from tests import tiny
+
+MODEL = tiny.model()
+FLOOR = MODEL.bayes_floor("elbow")
+
+
+def drawn(n: int = 20_000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Angles of one joint under both of its policies, and the labels."""
+    rng = np.random.default_rng(seed)
+    first, second = (policy.sample(rng, n) for policy in MODEL.interventions["elbow"])
+    return np.concatenate([first, second]), np.repeat([1.0, 0.0], n)
+
+
+ANGLES, LABELS = drawn()
+BEST = coordinate_contrast(ANGLES, LABELS)
+
+
+def test_the_true_coordinate_reaches_the_bayes_floor() -> None:
+    assert pytest.approx(FLOOR, abs=0.005) == BEST
+
+
+def test_noise_stays_at_one_bit() -> None:
+    noise = np.random.default_rng(1).normal(size=len(LABELS))
+    assert coordinate_contrast(noise, LABELS) == pytest.approx(math.log(2), abs=0.001)
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_whatever_is_mixed_in_raises_it(share: float) -> None:
+    other = np.random.default_rng(2).normal(size=len(LABELS))
+    assert coordinate_contrast(ANGLES + share * other, LABELS) > FLOOR + 0.02
+
+
+def test_it_falls_as_the_other_joint_leaves() -> None:
+    other = np.random.default_rng(2).normal(size=len(LABELS))
+    found = [coordinate_contrast(ANGLES + share * other, LABELS) for share in (1.0, 0.5, 0.2, 0.0)]
+    assert found == sorted(found, reverse=True)
+
+
+scale = st.floats(1e-3, 1e3)
+
+
+@given(scale, st.sampled_from([-1.0, 1.0]), st.floats(-100, 100))
+def test_sign_scale_and_origin_do_not_matter(factor: float, sign: float, origin: float) -> None:
+    few = slice(None, None, 97)
+    expected = coordinate_contrast(ANGLES[few], LABELS[few])
+    assert coordinate_contrast(sign * factor * ANGLES[few] + origin, LABELS[few]) == pytest.approx(expected, abs=1e-5)
+
+
+def test_which_policy_is_called_the_first_does_not_matter() -> None:
+    assert coordinate_contrast(ANGLES, 1 - LABELS) == pytest.approx(BEST, abs=1e-6)
+
+
+def test_a_constant_coordinate_tells_nothing() -> None:
+    assert coordinate_contrast(np.full(10, 3.0), np.repeat([1.0, 0.0], 5)) == pytest.approx(math.log(2))
+
+
+class Reader:
+    """Stands for an AE2 whose coordinates are two pixels of the code."""
+
+    def encode(self, codes: torch.Tensor) -> torch.Tensor:
+        return codes[:, 0, 0, :2]
+
+
+def codes_of(anchors: int = 400) -> Codes:
+    poses = MODEL.sample(np.random.default_rng(3), anchors)
+    values = torch.zeros(anchors * 5, 1, 8, 8)
+    values[:, 0, 0, :2] = torch.from_numpy(poses.reshape(-1, 2)).float()
+    return Codes(values, np.tile(np.arange(5), anchors), MODEL.regimes)
+
+
+def test_a_contrast_takes_the_poses_of_one_joint_s_two_policies() -> None:
+    codes = codes_of()
+    values, labels = codes.contrast("wrist").tensors
+    assert len(values) == 800
+    assert labels.sum() == 400
+    assert torch.equal(values[labels == 1], codes.values[codes.regime == MODEL.regimes.index(Regime("wrist", 1))])
+
+
+def test_every_coordinate_is_held_against_its_own_joint() -> None:
+    right = held_out_contrasts(Reader(), codes_of(), {"elbow": 0, "wrist": 1})  # type: ignore[arg-type]
+    wrong = held_out_contrasts(Reader(), codes_of(), {"elbow": 1, "wrist": 0})  # type: ignore[arg-type]
+    assert list(right) == ["elbow", "wrist"]
+    assert max(right.values()) < 0.3
+    assert min(wrong.values()) > 0.65
+
+
+def test_a_policy_without_poses_is_named() -> None:
+    codes = codes_of(3)
+    with pytest.raises(UserError, match="no image under elbow/2: this method needs both policies on every joint"):
+        Codes(codes.values, np.where(codes.regime == 2, 0, codes.regime), MODEL.regimes).contrast("elbow")
+    with pytest.raises(UserError, match="no image under knee/1"):
+        codes.contrast("knee")
+
+
+def test_codes_are_standardised_with_the_training_codes_alone() -> None:
+    train, held = torch.randn(30, 2, 8, 8) * 3 + 1, torch.randn(10, 2, 8, 8) * 9
+    scale, (one, two) = standardise(train, held)
+    torch.testing.assert_close(one.mean((0, 2, 3)), torch.zeros(2), atol=1e-5, rtol=0)
+    torch.testing.assert_close(two, scale(held))
+    assert two.std() > 2
+
+
+def test_codes_that_never_change_are_refused() -> None:
+    with pytest.raises(UserError, match="AE1 has collapsed; fit with another --seed"):
+        standardise(torch.ones(4, 1, 8, 8))

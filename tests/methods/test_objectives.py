@@ -1,0 +1,117 @@
+"""Each objective against its equation written out."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.func import jacfwd, vmap
+
+from ropes.methods.objectives import (
+    contrast_loss,
+    decode_with_scores,
+    logit_loss,
+    reconstruction_loss,
+    sparsity_loss,
+    sparsity_matrix,
+)
+from ropes.models.autoencoder import AE2
+from ropes.models.shapes import AE2Config
+
+
+def network(memory_format: torch.memory_format = torch.contiguous_format) -> AE2:
+    torch.manual_seed(0)
+    made = AE2(
+        AE2Config(encoder_widths=(4, 4, 8), decoder_widths=(8, 4, 4), seed_width=8, blocks=1), views=2, joints=3
+    )
+    return made.to(memory_format=memory_format)  # type: ignore[call-overload]
+
+
+def explicit(ae2: AE2, coordinates: Tensor, scores: Tensor) -> Tensor:
+    """J_gᵀ Δs through the whole Jacobian: (k, B, d)."""
+    jacobian = vmap(jacfwd(lambda z: ae2.decode(z[None])[0]))(coordinates)  # (B, V, 8, 8, d)
+    return torch.einsum("bvhwd,kbvhw->kbd", jacobian, scores)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
+def test_one_vector_jacobian_product_gives_what_the_whole_jacobian_gives(
+    count: int, memory_format: torch.memory_format
+) -> None:
+    ae2, codes = network(memory_format), torch.randn(5, 2, 8, 8)
+    scores = torch.randn(count, 5, 2, 8, 8)
+    targets = torch.eye(3)[:count]
+    gradients, losses = [], []
+    for way in ("product", "jacobian"):
+        ae2.zero_grad()
+        coordinates = ae2.encode(codes)
+        if way == "product":
+            decoded, latent = decode_with_scores(ae2.decode, coordinates, scores)
+            torch.testing.assert_close(decoded, ae2(codes))
+        else:
+            latent = explicit(ae2, coordinates, scores)
+        assert latent.shape == (count, 5, 3)
+        loss = sparsity_loss(sparsity_matrix(latent), targets)
+        loss.backward()
+        losses.append(loss.detach())
+        gradients.append(torch.cat([p.grad.flatten() for p in ae2.parameters() if p.grad is not None]))
+    torch.testing.assert_close(losses[0], losses[1], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-5)
+    assert gradients[0].abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
+def test_it_works_where_no_gradient_is_wanted(memory_format: torch.memory_format) -> None:
+    ae2, scores = network(memory_format).eval(), torch.randn(3, 4, 2, 8, 8)
+    coordinates = torch.randn(4, 3)
+    with torch.no_grad():
+        _, without = decode_with_scores(ae2.decode, coordinates, scores)
+    _, latent = decode_with_scores(ae2.decode, coordinates, scores)
+    torch.testing.assert_close(without, latent.detach())
+
+
+def test_a_linear_decoder_by_hand() -> None:
+    # g(z) = A z, so J_gᵀ Δs = Aᵀ Δs for any z.
+    decoder = nn.Linear(2, 3, bias=False)
+    with torch.no_grad():
+        decoder.weight.copy_(torch.tensor([[1.0, 0.0], [2.0, 1.0], [0.0, -1.0]]))
+    scores = torch.tensor([[[1.0, 1.0, 1.0], [0.0, 0.0, 2.0]]])
+    decoded, latent = decode_with_scores(decoder, torch.tensor([[1.0, 1.0], [0.0, 2.0]]), scores)
+    assert decoded.tolist() == [[1, 3, -1], [0, 2, -2]]
+    assert latent.tolist() == [[[3, 0], [0, -2]]]
+    matrix = sparsity_matrix(latent)
+    assert matrix.tolist() == [[1.5, 1.0]]
+    assert float(sparsity_loss(matrix, torch.tensor([[1.0, 0.0]]))) == pytest.approx(0.5**2 + 1.0**2)
+
+
+def test_the_expectation_is_inside_the_norm() -> None:
+    # Two poses at 0 and 2 average to the target 1: no loss, although neither is there.
+    assert float(sparsity_loss(sparsity_matrix(torch.tensor([[[0.0], [-2.0]]])), torch.ones(1, 1))) == 0
+
+
+def test_the_sparsity_loss_is_a_sum_over_rows() -> None:
+    matrix = torch.tensor([[1.0, 0.5], [0.0, 3.0]])
+    assert float(sparsity_loss(matrix, torch.eye(2))) == pytest.approx(0.25 + 4.0)
+    rows = [float(sparsity_loss(matrix[k : k + 1], torch.eye(2)[k : k + 1])) for k in (0, 1)]
+    assert rows == pytest.approx([0.25, 4.0])
+
+
+def test_the_true_coordinates_have_no_sparsity_loss() -> None:
+    # y = A z and log ratio i = z_i, hence Δs_i = A⁻ᵀ e_i and J_gᵀ Δs_i = e_i.
+    mixing = torch.randn(3, 3) + 3 * torch.eye(3)
+    scores = torch.linalg.inv(mixing).T.T[:, None].expand(3, 4, 3)
+    _, latent = decode_with_scores(lambda z: z @ mixing.T, torch.randn(4, 3), scores)
+    torch.testing.assert_close(sparsity_matrix(latent), torch.eye(3), atol=1e-5, rtol=0)
+
+
+def test_reconstruction_is_the_mean_over_pixels() -> None:
+    assert float(reconstruction_loss(torch.zeros(2, 1, 2, 2), torch.full((2, 1, 2, 2), 3.0))) == 9
+
+
+def test_contrast_is_a_cross_entropy_in_nats() -> None:
+    logits, first = torch.tensor([0.0, 2.0, -1.0]), torch.tensor([1.0, 1.0, 0.0])
+    by_hand = (torch.log(torch.tensor(2.0)) + torch.log1p(torch.exp(torch.tensor(-2.0)))) / 3
+    by_hand = by_hand + torch.log1p(torch.exp(torch.tensor(-1.0))) / 3
+    torch.testing.assert_close(contrast_loss(logits, first), by_hand)
+
+
+def test_the_logit_term_is_a_mean_over_poses_and_joints() -> None:
+    assert float(logit_loss(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1.0, 0.0], [0.0, 4.0]]))) == 13 / 4

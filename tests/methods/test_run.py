@@ -1,0 +1,121 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ropes.errors import UserError
+from ropes.files import read_json, write_json
+from ropes.methods.run import CALIBRATION_FILE, RUN_FILE, TRAINING_FILE, Run
+from ropes.recipes import PRESETS, ropes_recipe
+from tests import tiny
+
+
+def run(**changes: object) -> Run:
+    given = {
+        "method": "ropes",
+        "recipe": tiny.recipe(),
+        "seed": 3,
+        "setting": "tiny",
+        "cameras": tiny.CAMERAS,
+        "joints": tiny.JOINTS,
+        "image_size": 16,
+        "data_checksum": "abc",
+    }
+    return Run(**(given | changes))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("recipe", [tiny.recipe(), *map(ropes_recipe, PRESETS)], ids=["tiny", *PRESETS])
+def test_a_run_comes_back_equal(tmp_path: Path, recipe: object) -> None:
+    run(recipe=recipe).write(tmp_path)
+    assert Run.read(tmp_path) == run(recipe=recipe)
+    run(recipe=recipe).write(tmp_path)
+
+
+@pytest.mark.parametrize("found", [0, 2, None])
+def test_a_run_of_another_version_is_refused(tmp_path: Path, found: int | None) -> None:
+    run().write(tmp_path)
+    write_json(tmp_path / RUN_FILE, {**read_json(tmp_path / RUN_FILE), "format": found})
+    line = f"run.json has format {found}, this version of ropes reads 1; fit the run again"
+    with pytest.raises(UserError, match=line):
+        Run.read(tmp_path)
+    with pytest.raises(UserError, match=line):
+        run().write(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"data_checksum": "other"}, "holds a run with another data checksum; choose another --out"),
+        ({"seed": 4}, "holds a run with another seed; choose another --out"),
+        ({"method": "robopepp"}, "holds a run with another method; choose another --out"),
+    ],
+)
+def test_a_folder_of_another_run_is_left_alone(tmp_path: Path, change: dict[str, object], line: str) -> None:
+    run().write(tmp_path)
+    before = tiny.tree(tmp_path)
+    with pytest.raises(UserError, match=line):
+        run(**change).write(tmp_path)
+    assert tiny.tree(tmp_path) == before
+
+
+def test_another_recipe_is_the_same_run_begun_anew(tmp_path: Path) -> None:
+    run().write(tmp_path)
+    for name in (TRAINING_FILE, CALIBRATION_FILE):
+        (tmp_path / name).write_text("{}")
+    run().write(tmp_path)
+    assert len(tiny.tree(tmp_path)) == 3
+    run(recipe=tiny.recipe(held_out=0.5)).write(tmp_path)
+    assert list(tiny.tree(tmp_path)) == [RUN_FILE]
+    assert Run.read(tmp_path).recipe.held_out == 0.5
+
+
+def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"run.json is missing; is .* the right folder\?"):
+        Run.read(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content.pop("recipe"),
+        lambda content: content.pop("seed"),
+        lambda content: content.update(colour="red"),
+        lambda content: content["recipe"].update(colour="red"),
+        lambda content: content["recipe"]["ae1"].update(image_size=17),
+        lambda content: content.update(cameras=None),
+    ],
+)
+def test_a_damaged_run_is_named(tmp_path: Path, damage: object) -> None:
+    run().write(tmp_path)
+    content = read_json(tmp_path / RUN_FILE)
+    damage(content)  # type: ignore[operator]
+    write_json(tmp_path / RUN_FILE, content)
+    with pytest.raises(UserError, match=r"run.json is damaged .*; fit the run again"):
+        Run.read(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["[]", "3", "null"])
+def test_json_that_is_no_run_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / RUN_FILE).write_text(content)
+    with pytest.raises(UserError, match="has format None"):
+        Run.read(tmp_path)
+
+
+def test_the_file_is_plain_json_with_nothing_of_this_machine(tmp_path: Path) -> None:
+    run().write(tmp_path)
+    text = (tmp_path / RUN_FILE).read_text()
+    assert json.loads(text)["format"] == 1
+    assert str(tmp_path) not in text
+
+
+def test_optimisation_out_of_range_is_refused() -> None:
+    training = tiny.recipe().ae1_training
+    for change in ({"epochs": 0}, {"batch": 0}, {"learning_rate": 0.0}, {"weight_decay": -1.0}):
+        with pytest.raises(UserError, match="must be positive"):
+            replace(training, **change)  # type: ignore[arg-type]
+
+
+def test_steps_round_and_are_never_none() -> None:
+    training = replace(tiny.recipe().ae1_training, epochs=1.5, batch=10)
+    assert [training.steps(samples) for samples in (100, 1)] == [15, 1]
