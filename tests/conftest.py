@@ -1,6 +1,8 @@
 import os
 import sys
 import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -45,3 +47,51 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
         return calls
 
     return replace
+
+
+@pytest.fixture(scope="session")
+def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache folder of the session's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache-home")
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def tiny_data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
+    """The tiny data set; never to be changed."""
+    from tests import tiny
+
+    return tiny.write_data(tmp_path_factory.mktemp("tiny") / "data")
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tmp_path_factory: pytest.TempPathFactory, tiny_data: Path) -> Path:
+    """A run fitted on it, uninterrupted; never to be changed."""
+    from ropes.methods.ropes import fit
+    from tests import tiny
+
+    out = tmp_path_factory.mktemp("fitted") / "run"
+    fit(tiny_data, out, tiny.recipe(), 0, show=False)
+    return out
+
+
+@pytest.fixture
+def own_run(tmp_path: Path, tiny_run: Path) -> Path:
+    """A copy of that run, to be changed."""
+    import shutil
+
+    return Path(shutil.copytree(tiny_run, tmp_path / "run"))
+
+
+@pytest.fixture
+def refit(tiny_data: Path) -> Callable[..., Any]:
+    """Fit on the tiny data set without a word; keywords change the recipe."""
+    from ropes.methods.ropes import fit
+    from tests import tiny
+
+    def run(out: Path, *, data: Path = tiny_data, seed: int = 0, **changes: Any) -> Any:
+        return fit(data, out, tiny.recipe(**changes), seed, show=False)
+
+    return run

@@ -22,18 +22,22 @@ def test_a_file_is_replaced_when_the_block_ends_well(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_a_file_stays_as_it_was_when_the_block_fails(tmp_path: Path, error: type[BaseException]) -> None:
+    def fail() -> None:
+        with files.atomic_path(path) as temporary:
+            temporary.write_text("half")
+            raise error
+
     path = tmp_path / "a.txt"
     path.write_text("before")
-    with pytest.raises(error), files.atomic_path(path) as temporary:
-        temporary.write_text("half")
-        raise error
+    with pytest.raises(error):
+        fail()
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_path_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="cannot write .*choose another output folder"):
+    with pytest.raises(UserError, match=r"cannot write .*choose another output folder"):
         files.write_text(tmp_path / "file" / "a", "")
 
 
@@ -59,7 +63,7 @@ def test_missing_json_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"{", b"", b"\xff\xfe"])
 def test_damaged_json_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.json").write_bytes(content)
-    with pytest.raises(UserError, match="a.json is not valid JSON"):
+    with pytest.raises(UserError, match=r"a\.json is not valid JSON"):
         files.read_json(tmp_path / "a.json")
 
 

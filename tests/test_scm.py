@@ -57,7 +57,11 @@ def test_the_second_number_is_a_variance() -> None:
 
 
 @given(
-    mean=st.floats(-4, 4), variance=st.floats(0.05, 3), low=st.floats(-3, 2.9), width=st.floats(0.1, 4), p=st.floats(0, 1)
+    mean=st.floats(-4, 4),
+    variance=st.floats(0.05, 3),
+    low=st.floats(-3, 2.9),
+    width=st.floats(0.1, 4),
+    p=st.floats(0, 1),
 )
 def test_quantile_cdf_and_interval_agree(mean: float, variance: float, low: float, width: float, p: float) -> None:
     t = tn(mean, variance, low, low + width)
@@ -251,6 +255,4 @@ def test_impossible_models_are_refused(changes: dict[str, object], line: str) ->
 def test_models_survive_json(model: CausalModel) -> None:
     again = CausalModel.from_dict(json.loads(json.dumps(model.to_dict())))
     assert again == model
-    np.testing.assert_array_equal(
-        again.sample(np.random.default_rng(9), 3), model.sample(np.random.default_rng(9), 3)
-    )
+    np.testing.assert_array_equal(again.sample(np.random.default_rng(9), 3), model.sample(np.random.default_rng(9), 3))

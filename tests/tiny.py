@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ropes import files
-from ropes.data import schema, writer
+from ropes.data import parquet, schema, writer
 from ropes.models.shapes import AE1Config, AE2Config, LDRConfig
 from ropes.recipes import Optimisation, RopesRecipe, paper_recipe
 from ropes.scm import CausalModel, TruncatedNormal
@@ -63,6 +64,21 @@ def write_data(
         note["setting"] = {"name": "tiny", "splits": {"train": causal.to_dict()}}
         files.write_json(path / schema.PROVENANCE, note)
     return path
+
+
+def forget_angle(path: Path, split: str) -> None:
+    """Put NaN in the place of an angle of a split, as if it had been recorded so."""
+    row = 5 if split == "train" else -5
+    shard = sorted(path.glob(schema.DATA_PATH.partition("/")[0] + "/*/*.parquet"))[0 if split == "train" else -1]
+    table = parquet.read_table(shard)
+    angles = table[schema.STATE].to_pylist()
+    angles[row][0] = float("nan")
+    field = table.field(schema.STATE)
+    column = pa.array(angles, field.type)
+    parquet.write_table(shard, table.set_column(table.column_names.index(schema.STATE), field, column))
+    note = files.read_json(path / schema.PROVENANCE)
+    note["files"][shard.relative_to(path).as_posix()]["sha256"] = files.sha256(shard)
+    files.write_json(path / schema.PROVENANCE, note)
 
 
 def recipe(**changes: object) -> RopesRecipe:

@@ -4,6 +4,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
-from ropes.files import atomic_path, claim_folder
+from ropes.files import atomic_path, claim_folder, read_json, write_json
 from ropes.hardware import device_name
 from ropes.methods.run import TRAINING_FILE
 from ropes.metrics import Evaluation, protocol
@@ -78,7 +79,7 @@ def evaluate(
         for split in splits:
             frames = dataset.frames(_SPLITS[split])
             images = images_of(estimator.run, dataset, frames.index)
-            for occlusion in occlusions:
+            for occlusion in sorted(set(occlusions)):
                 seen = _occluded(images, occlusion, seed, split)
                 rng = generator(seed, "evaluation", split, occlusion)
                 measured = protocol(estimator.coordinates(seen), angles_of[split], rng, REPEATS, FITTED, TESTED)
@@ -100,6 +101,16 @@ def evaluate(
     )
     write(out / RESULTS_FILE, results)
     return results
+
+
+def _claim(path: Path, estimator: Estimator, dataset: Dataset) -> None:
+    """Store which run and which data the folder is about, or check that it is about these."""
+    run = estimator.run
+    about = {"setting": run.setting, "method": run.method, "seed": run.seed, "fitted_on": run.data_checksum}
+    about["measured_on"] = dataset.checksum
+    if path.exists() and read_json(path) != about:
+        raise UserError(f"{path.parent} holds the evaluation of another run or data set; choose another --out")
+    write_json(path, about)
 
 
 def _test_splits(dataset: Dataset) -> list[str]:
@@ -145,10 +156,6 @@ def _write_artefacts(path: Path, estimator: Estimator, dataset: Dataset, best: E
     covered = _occluded(original, min(_SHOWN_OCCLUSION, run.image_size // 2), seed, "pictures")
     ae1, ae2 = estimator.reconstructions(original)
     covered_ae1, covered_ae2 = estimator.reconstructions(covered)
-    frames = dataset.frames("train")
-    shown = [regime for regime in dataset.regimes if regime == Regime() or regime.joint in run.joints]
-    numbers = [frames.index[frames.regime == dataset.regimes.index(regime)][:_SHOWN] for regime in shown]
-    few = min(len(rows) for rows in numbers)
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         np.savez_compressed(
             stream,
@@ -164,6 +171,19 @@ def _write_artefacts(path: Path, estimator: Estimator, dataset: Dataset, best: E
             occluded_original=covered,
             occluded_ae1=covered_ae1,
             occluded_ae2=covered_ae2,
-            intervention_images=np.stack([images_of(run, dataset, rows[:few]) for rows in numbers]),
-            intervention_names=np.array([regime.name for regime in shown]),
+            **_interventions(estimator, dataset),
         )
+
+
+def _interventions(estimator: Estimator, dataset: Dataset) -> dict[str, Any]:
+    """Samples of every regime (Figs. 6 and 7); nothing where the data set has only test poses."""
+    if "train" not in dataset.splits:
+        return {}
+    run, frames = estimator.run, dataset.frames("train")
+    shown = [regime for regime in dataset.regimes if regime == Regime() or regime.joint in run.joints]
+    numbers = [frames.index[frames.regime == dataset.regimes.index(regime)][:_SHOWN] for regime in shown]
+    few = min(len(rows) for rows in numbers)
+    return {
+        "intervention_images": np.stack([images_of(run, dataset, rows[:few]) for rows in numbers]),
+        "intervention_names": np.array([regime.name for regime in shown]),
+    }

@@ -10,13 +10,14 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import lightning.pytorch as pl
 from lightning.pytorch.plugins.io import CheckpointIO
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch.utils.data import DataLoader, IterableDataset
 
 from ropes.checkpoints import WEIGHTS, load_tree, load_weights, save_tree, save_weights
@@ -128,7 +129,8 @@ def train(
             warnings.filterwarnings("ignore", message=".*does not have many workers.*")
             warnings.filterwarnings("ignore", message=".*LeafSpec.*is deprecated.*")
             trainer = _trainer(stage, watch, precision, fingerprint)
-            trainer.fit(stage, loader, ckpt_path=checkpoint_path if start else None)
+            with suppress(SIGTERMException):  # Lightning's own: the process would end, with exit code 0
+                trainer.fit(stage, loader, ckpt_path=checkpoint_path if start else None)
     if watch.signal is not None and trainer.global_step < stage.steps:
         signal.raise_signal(watch.signal)
     stage.cpu()

@@ -130,12 +130,6 @@ def test_fit_refuses_shapes_that_do_not_fit(capsys: pytest.CaptureFixture[str]) 
         ("report E", "ropes.report.html.write_report", (Path("E"), Path("E/report.html")), {}),
         ("report E --out p.html", "ropes.report.html.write_report", (Path("E"), Path("p.html")), {}),
         (
-            "reproduce table1 --preset paper --out R --seeds 0 1",
-            "ropes.experiments.reproduce",
-            ("table1",),
-            {"preset": "paper", "out": Path("R"), "seeds": (0, 1), "workers": None},
-        ),
-        (
             "tables --check",
             "ropes.report.readme_tables.update",
             (Path("README.md"), Path("results"), True),
@@ -149,6 +143,16 @@ def test_commands_call_their_functions(
     calls = stub(function)
     assert cli.main(words.split()) == 0
     assert calls == [(args, kwargs)]
+
+
+def test_reproduce_writes_the_report_and_prints_the_table(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = stub("ropes.experiments.reproduce", result="the results")
+    reports, tables = stub("ropes.report.html.write_report"), stub("ropes.report.terminal.print_table")
+    assert cli.main(["reproduce", "table1", "--preset", "paper", "--out", "R", "--seeds", "0", "1"]) == 0
+    assert runs == [(("table1",), {"preset": "paper", "out": Path("R"), "seeds": (0, 1), "workers": None})]
+    assert reports == [((Path("R"), Path("R/report.html")), {})]
+    assert tables == [(("the results",), {})]
+    assert capsys.readouterr().out == "wrote R/results.json and R/report.html\n"
 
 
 def test_predict_prints_lines_as_they_come(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from ropes.models.autoencoder import AE1, AE2, Standardise
-from ropes.models.blocks import ResBlockGN, count_weights
+from ropes.models.blocks import ResBlockGN, RevivingReLU, count_weights
 from ropes.models.shapes import AE1Config, AE2Config
 from ropes.recipes import ropes_recipe
 
@@ -94,7 +94,9 @@ def test_views_are_encoded_one_by_one() -> None:
     codes = network.encode_views(images)
     for view in (0, 1):
         torch.testing.assert_close(codes[:, view : view + 1], network.encode(images[:, view : view + 1]))
-        torch.testing.assert_close(network.decode_views(codes)[:, view], network.decode(codes[:, view : view + 1])[:, 0])
+        torch.testing.assert_close(
+            network.decode_views(codes)[:, view], network.decode(codes[:, view : view + 1])[:, 0]
+        )
 
 
 @pytest.mark.parametrize("config", [CONFIGS["small"], CONFIGS["stem"], CONFIGS["compact"]])
@@ -120,6 +122,17 @@ def test_codes_and_images_are_never_negative() -> None:
     assert network.decode(codes).min() == 0
 
 
+def test_below_zero_a_reviving_unit_passes_a_share_of_the_gradient() -> None:
+    x = torch.tensor([-2.0, -0.1, 0.5, 3.0])
+    for slope in (0.0, 0.1):
+        at = x.clone().requires_grad_()
+        out = RevivingReLU(slope)(at)
+        out.sum().backward()
+        assert torch.equal(out, x.relu())
+        assert at.grad is not None
+        torch.testing.assert_close(at.grad, torch.tensor([slope, slope, 1.0, 1.0]))
+
+
 @pytest.mark.parametrize("views", [1, 2])
 def test_standardised_codes_have_mean_0_and_variance_1_a_camera(views: int) -> None:
     codes = torch.rand(50, views, 8, 8) * torch.arange(1, views + 1).reshape(1, -1, 1, 1) + 3
@@ -135,7 +148,7 @@ def test_standardised_codes_have_mean_0_and_variance_1_a_camera(views: int) -> N
 
 def test_constant_codes_cannot_be_standardised() -> None:
     codes = torch.rand(5, 2, 8, 8)
-    codes[:, 1] = 0.3
+    codes[:, 1] = torch.rand(8, 8)  # the same for every image
     with pytest.raises(ValueError, match="AE1 has collapsed"):
         Standardise(2).fit(codes)
 

@@ -66,10 +66,11 @@ class _Trainer:
         self.sample = sample(0)
         self.networks = context.run.networks
 
-    def train(self, name: str, weight: float, share: float = 1.0) -> tuple[AE2, dict[str, Any]]:
+    def train(self, name: str, weight: float, *, share: float = 1.0) -> tuple[AE2, dict[str, Any]]:
         """Train one network with λ = `weight` for a share of the recipe's epochs."""
         context, recipe, columns = self.context, self.context.recipe, self.networks[name]
-        optimisation = replace(recipe.ae2_training, epochs=recipe.ae2_training.epochs * share)
+        whole = recipe.ae2_training
+        optimisation = replace(whole, epochs=whole.epochs * share, at_least=round(whole.at_least * share))
         run = context.run
 
         def build() -> AE2:
@@ -127,7 +128,7 @@ class _Trainer:
         name = next(iter(self.networks))
         found = {}
         for weight in candidates:
-            network, _ = self.train(name, weight, self.context.recipe.search_share)
+            network, _ = self.train(name, weight, share=self.context.recipe.search_share)
             found[weight] = float(np.mean(list(self.contrasts({name: network}).values())))
         return min(found, key=found.__getitem__), {f"{weight:g}": value for weight, value in found.items()}
 

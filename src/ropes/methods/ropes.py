@@ -6,6 +6,7 @@ a digest of all that it depends on, is skipped when that has not changed, and go
 """
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ from ropes.recipes import RopesRecipe
 from ropes.scm import CausalModel, Regime
 
 _HELD_OUT_IMAGES = 512
+#: How far below its floor, in nats, a training loss must end to count as memorising (it is a mean over few batches).
+MEMORISED = 0.03
 
 
 def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool = True) -> Run:
@@ -71,6 +74,7 @@ def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool
     held_out = Codes(held_codes, held.regime, dataset.regimes)
     ratios, ldr_summaries = _fit_ldrs(context, codes, held_out, ae1_summary["fingerprint"])
     upstream = [summary["fingerprint"] for summary in ldr_summaries.values()]
+    _tell_distances(_with_floors(ldr_summaries, dataset), show=show)
     ae2 = fit_ae2(context, codes, held_out, ratios, scale, upstream)
     _write_story(context, dataset, ae1_summary, ldr_summaries, ae2)
     return run
@@ -186,6 +190,22 @@ def _fit_ldrs(
         summaries[joint] = context.train(stage, batch_at, f"ldr/{joint}", fingerprint, full=True)
         ratios.append(network)
     return ratios, summaries
+
+
+def _tell_distances(ldrs: dict[str, dict[str, Any]], *, show: bool) -> None:
+    """Say how far each held-out contrast is from its Bayes floor, and where training went below it."""
+    for joint, curves in ldrs.items():
+        if curves["floor"] is None:
+            continue
+        if show:
+            print(f"{joint}: held-out contrast {curves['best']:.3f} nats, floor {curves['floor']:.3f}", file=sys.stderr)
+        if curves["train"][-1] < curves["floor"] - MEMORISED:
+            message = (
+                f"{joint}: the density ratio ended at {curves['train'][-1]:.3f} nats on its training poses, below the "
+                f"Bayes floor of {curves['floor']:.3f}: it memorised them; kept are the weights of its best "
+                "held-out contrast"
+            )
+            print(f"ropes: warning: {message}", file=sys.stderr)
 
 
 def _with_floors(summaries: dict[str, dict[str, Any]], dataset: Dataset) -> dict[str, dict[str, Any]]:

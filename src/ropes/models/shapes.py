@@ -5,6 +5,11 @@ from dataclasses import dataclass
 CODE_SIDE = 8
 
 
+def _positive(network: str, *widths: int) -> None:
+    if min(widths) < 1:
+        raise ValueError(f"every width of {network} must be at least 1, got {min(widths)}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class AE1Config:
     """Shape of AE1.
@@ -33,6 +38,9 @@ class AE1Config:
     revive: float = 0.0
 
     def __post_init__(self) -> None:
+        _positive("AE1", self.image_size, self.stem, *self.encoder_widths, *self.decoder_widths)
+        if min(*self.encoder_blocks, *self.decoder_blocks) < 0 or not 0 <= self.revive <= 1:
+            raise ValueError("AE1: numbers of blocks must be at least 0, and revive lie in 0 to 1")
         for name, widths, blocks in (
             ("encoder", self.encoder_widths, self.encoder_blocks),
             ("decoder", self.decoder_widths, self.decoder_blocks),
@@ -56,6 +64,11 @@ class AE2Config:
     seed_width: int = 256
     blocks: int = 2
 
+    def __post_init__(self) -> None:
+        _positive("AE2", *self.encoder_widths, *self.decoder_widths, self.seed_width)
+        if self.blocks < 0:
+            raise ValueError(f"AE2 cannot have {self.blocks} residual blocks")
+
 
 @dataclass(frozen=True, kw_only=True)
 class LDRConfig:
@@ -64,3 +77,8 @@ class LDRConfig:
     widths: tuple[int, int, int] = (32, 64, 128)
     hidden: int = 128
     dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        _positive("the LDR", *self.widths, self.hidden)
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout must be at least 0 and below 1, got {self.dropout}")

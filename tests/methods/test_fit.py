@@ -1,0 +1,274 @@
+"""The whole fit on a tiny data set: the same weights from the same inputs, whatever happened on the way."""
+
+import dataclasses
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes import training
+from ropes.data.batches import ImageBatch
+from ropes.data.layout import strip_states
+from ropes.files import read_json
+from ropes.methods import disentangle
+from ropes.methods.run import TRAINING_FILE
+from ropes.methods.stages import AE1Stage, AE2Stage, LDRStage
+from ropes.recipes import Optimisation
+from ropes.stage import Stage
+from ropes.training import CHECKPOINT
+from tests import tiny
+
+Refit = Callable[..., Any]
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing cleans up after it but what would run anyway."""
+
+
+@contextmanager
+def patched_steps(after: Callable[[Stage], object]) -> Iterator[None]:
+    """Save after every step, and call `after` before that."""
+    original = Stage.after_step
+
+    def after_step(self: Stage) -> None:
+        original(self)
+        after(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "_SAVE_EVERY", 0.0)
+        patch.setattr(Stage, "after_step", after_step)
+        yield
+
+
+@contextmanager
+def killed(kind: type[Stage], step: int) -> Iterator[None]:
+    """Die in a stage of this kind, before step `step` is saved."""
+
+    def die(stage: Stage) -> None:
+        if isinstance(stage, kind) and stage.global_step == step:
+            raise Killed
+
+    with patched_steps(die), pytest.raises(Killed):
+        yield
+
+
+def stages_trained(patch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the stages that take at least one step from now on."""
+    trained: list[str] = []
+    original = Stage.on_train_start
+
+    def on_train_start(self: Stage) -> None:
+        original(self)
+        trained.append(type(self).__name__)
+
+    patch.setattr(Stage, "on_train_start", on_train_start)
+    return trained
+
+
+def test_the_same_inputs_give_the_same_weights(tiny_run: Path, tmp_path: Path, refit: Refit) -> None:
+    refit(tmp_path / "run")
+    assert tiny.weights(tmp_path / "run") == tiny.weights(tiny_run)
+    assert list(tiny.weights(tiny_run)) == [
+        f"{stage}/weights.safetensors" for stage in ("ae1", "ae2/joint", "ldr/elbow", "ldr/wrist")
+    ]
+
+
+def test_another_seed_gives_other_weights(tiny_run: Path, tmp_path: Path, refit: Refit) -> None:
+    refit(tmp_path / "run", seed=1)
+    ours, theirs = tiny.weights(tmp_path / "run"), tiny.weights(tiny_run)
+    assert all(ours[name] != theirs[name] for name in ours)
+
+
+@pytest.mark.parametrize(("kind", "step"), [(AE1Stage, 1), (AE1Stage, 4), (LDRStage, 4), (AE2Stage, 4), (AE2Stage, 6)])
+def test_killed_in_a_stage_and_resumed_it_ends_with_the_same_weights(
+    kind: type[Stage], step: int, tiny_run: Path, tmp_path: Path, refit: Refit
+) -> None:
+    with killed(kind, step):
+        refit(tmp_path / "run")
+    assert not (tmp_path / "run" / TRAINING_FILE).exists()
+    seen: list[int] = []
+    with patched_steps(lambda stage: seen.append(stage.global_step)):
+        refit(tmp_path / "run")
+    assert seen[0] == step  # it went on where it stopped
+    assert tiny.weights(tmp_path / "run") == tiny.weights(tiny_run)
+    assert stories(tmp_path / "run") == stories(tiny_run)
+    assert not list((tmp_path / "run").rglob(CHECKPOINT))
+
+
+def stories(run: Path) -> Any:
+    """training.json but for the seconds."""
+    story = read_json(run / TRAINING_FILE)
+    del story["provenance"]["seconds"]
+    return story
+
+
+def test_killed_between_the_last_step_and_the_weights(
+    tiny_run: Path, tmp_path: Path, refit: Refit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(self: Stage) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "_SAVE_EVERY", 0.0)
+        patch.setattr(LDRStage, "finish", die)
+        with pytest.raises(Killed):
+            refit(tmp_path / "run")
+    trained = stages_trained(monkeypatch)
+    refit(tmp_path / "run")
+    assert tiny.weights(tmp_path / "run") == tiny.weights(tiny_run)
+    assert "AE1Stage" not in trained
+
+
+def test_killed_while_a_checkpoint_is_written(tiny_run: Path, tmp_path: Path, refit: Refit) -> None:
+    run = tmp_path / "run"
+    with killed(AE1Stage, 3):
+        refit(run)
+    leftover = run / "ae1" / f".{CHECKPOINT}.abc.part"
+    leftover.write_bytes(b"half")
+    refit(run)
+    assert not leftover.exists()
+    assert tiny.weights(run) == tiny.weights(tiny_run)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_the_step_under_way(number: int, tiny_run: Path, tmp_path: Path, refit: Refit) -> None:
+    def send(stage: Stage) -> None:
+        if isinstance(stage, LDRStage) and stage.global_step == 3:
+            signal.raise_signal(number)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    run, before = tmp_path / "run", signal.signal(number, interrupt)
+    try:
+        with patched_steps(send), pytest.raises(KeyboardInterrupt):
+            refit(run)
+    finally:
+        signal.signal(number, before)
+    assert (run / "ldr" / "elbow" / CHECKPOINT).exists()
+    refit(run)
+    assert tiny.weights(run) == tiny.weights(tiny_run)
+
+
+def test_without_a_label_in_the_data_the_weights_are_the_same(
+    tiny_run: Path, tiny_data: Path, tmp_path: Path, refit: Refit
+) -> None:
+    strip_states(tiny_data, tmp_path / "stripped")
+    refit(tmp_path / "run", data=tmp_path / "stripped")
+    assert tiny.weights(tmp_path / "run") == tiny.weights(tiny_run)
+    assert stories(tmp_path / "run") == stories(tiny_run)
+
+
+def test_wrong_labels_in_the_data_change_nothing(tiny_run: Path, tmp_path: Path, refit: Refit) -> None:
+    def lie(states: dict[str, Any]) -> None:
+        for split in states:
+            states[split] = np.full_like(states[split], 99.0)
+
+    refit(tmp_path / "run", data=tiny.write_data(tmp_path / "lies", change=lie))
+    assert tiny.weights(tmp_path / "run") == tiny.weights(tiny_run)
+
+
+def test_the_training_batch_has_no_field_for_angles() -> None:
+    assert [field.name for field in dataclasses.fields(ImageBatch)] == ["images", "regime", "anchor"]
+
+
+def test_a_finished_run_trains_nothing_again(own_run: Path, refit: Refit, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained, before = stages_trained(monkeypatch), tiny.tree(own_run)
+    times = (own_run / TRAINING_FILE).stat().st_mtime_ns
+    refit(own_run)
+    assert trained == []
+    assert tiny.tree(own_run) == before
+    assert (own_run / TRAINING_FILE).stat().st_mtime_ns == times
+
+
+FASTER = Optimisation(epochs=4, batch=40, learning_rate=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "stages"),
+    [
+        ({"ae2_training": FASTER}, ["AE2Stage"]),
+        ({"sparsity_weights": (2.0,)}, ["AE2Stage"]),
+        ({"ldr_training": FASTER}, ["LDRStage", "LDRStage", "AE2Stage"]),
+        ({"ae1_training": FASTER}, ["AE1Stage", "LDRStage", "LDRStage", "AE2Stage"]),
+        ({"held_out": 0.5}, ["AE1Stage", "LDRStage", "LDRStage", "AE2Stage"]),
+    ],
+)
+def test_a_changed_setting_redoes_its_stage_and_what_follows(
+    change: dict[str, Any], stages: list[str], own_run: Path, tiny_run: Path, refit: Refit
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        trained = stages_trained(patch)
+        refit(own_run, **change)
+    assert trained == stages
+    changed = [name for name, digest in tiny.weights(own_run).items() if tiny.weights(tiny_run)[name] != digest]
+    assert len(changed) == len(stages)
+
+
+def test_a_run_that_was_changed_ends_as_a_fresh_one(own_run: Path, tmp_path: Path, refit: Refit) -> None:
+    refit(own_run, ldr_training=FASTER)
+    refit(tmp_path / "fresh", ldr_training=FASTER)
+    assert tiny.weights(own_run) == tiny.weights(tmp_path / "fresh")
+
+
+def test_lost_weights_are_trained_again(own_run: Path, tiny_run: Path, refit: Refit) -> None:
+    (own_run / "ldr" / "wrist" / "weights.safetensors").unlink()
+    refit(own_run)
+    assert tiny.weights(own_run) == tiny.weights(tiny_run)
+
+
+def test_one_ae2_a_joint(tmp_path: Path, refit: Refit) -> None:
+    refit(tmp_path / "run", joint_ae2=False)
+    names = [name for name in tiny.weights(tmp_path / "run") if name.startswith("ae2")]
+    assert names == ["ae2/elbow/weights.safetensors", "ae2/wrist/weights.safetensors"]
+    story = read_json(tmp_path / "run" / TRAINING_FILE)
+    assert list(story["stages"]["ae2"]) == ["elbow", "wrist"]
+    assert np.array(story["sparsity_matrix"]).shape == (2, 2)
+
+
+@pytest.mark.parametrize("best", [0.1, 1.0, 10.0])
+def test_the_sparsity_weight_of_the_least_held_out_contrast_is_taken(
+    best: float, tmp_path: Path, refit: Refit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    candidates, asked = (0.1, 1.0, 10.0), list[int]()
+
+    def contrasts(network: Any, codes: Any, columns: dict[str, int]) -> dict[str, float]:
+        asked.append(len(codes.values))
+        weight = candidates[len(asked) - 1] if len(asked) <= 3 else best
+        return dict.fromkeys(columns, 0.4 if weight == best else 0.6)
+
+    monkeypatch.setattr(disentangle, "held_out_contrasts", contrasts)
+    refit(tmp_path / "run", sparsity_weights=candidates, search_share=0.5)
+    story = read_json(tmp_path / "run" / TRAINING_FILE)
+    assert story["sparsity_weight"] == best
+    assert story["search"] == {f"{weight:g}": 0.4 if weight == best else 0.6 for weight in candidates}
+    assert story["coordinate_contrast"] == {"elbow": 0.4, "wrist": 0.4}
+    assert set(asked) == {4 * 5}  # the poses of the held-out anchors, a quarter of 16
+    assert len(read_json(tmp_path / "run" / "search" / "lambda-0.1" / "joint" / "stage.json")["history"]["steps"]) == 3
+
+
+def test_the_story_has_what_the_report_shows(tiny_run: Path) -> None:
+    story = read_json(tiny_run / TRAINING_FILE)
+    assert (story["setup"], story["seed"], story["joints"]) == ("tiny", 0, list(tiny.JOINTS))
+    stages = story["stages"]
+    assert set(stages["ae1"]) == {"steps", "loss", "held_out", "dead_fraction"}
+    floor = tiny.model().bayes_floor("elbow")
+    for joint in tiny.JOINTS:
+        found = stages["ldr"][joint]
+        assert set(found) == {"steps", "train", "held_out", "floor", "best"}
+        assert found["floor"] == pytest.approx(floor)
+        assert found["best"] == min(found["held_out"])
+    assert {"steps", "loss", "reconstruction", "sparsity"} <= set(stages["ae2"]["joint"])
+    assert all(len(curve) == 6 for curve in stages["ae1"].values())
+    assert story["provenance"]["anchors"] == 16
+    assert story["provenance"]["poses"] == 80
+
+
+def test_without_known_distributions_there_is_no_floor(tmp_path: Path, refit: Refit) -> None:
+    refit(tmp_path / "run", data=tiny.write_data(tmp_path / "others", tests=0, described=False))
+    story = read_json(tmp_path / "run" / TRAINING_FILE)
+    assert (story["setup"], story["stages"]["ldr"]["elbow"]["floor"]) == ("others", None)

@@ -1,0 +1,52 @@
+"""Both presets take two optimiser steps of every stage, at their full widths."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes.files import read_json
+from ropes.methods.ropes import fit
+from ropes.recipes import Optimisation, RopesRecipe, ropes_recipe
+from tests import tiny
+
+
+def two_steps(optimisation: Optimisation, samples: int) -> Optimisation:
+    """The same optimiser and schedule for two steps of two samples."""
+    return replace(optimisation, batch=2, epochs=4 / samples, at_least=0)
+
+
+def shortened(preset: str, poses: int, views: int) -> RopesRecipe:
+    recipe = ropes_recipe(preset)
+    return replace(
+        recipe,
+        ae1_training=two_steps(recipe.ae1_training, poses * views),
+        ldr_training=two_steps(recipe.ldr_training, 2 * poses // 5),
+        ae2_training=two_steps(recipe.ae2_training, poses),
+        sparsity_weights=recipe.sparsity_weights[:1],
+    )
+
+
+@pytest.mark.parametrize("preset", ["compact", pytest.param("paper", marks=pytest.mark.slow)])
+def test_two_steps_of_every_stage(preset: str, tmp_path: Path, cache_home: Path) -> None:
+    poses = tiny.model().sample(np.random.default_rng(0), 3)
+    images = {"train": tiny.draw(poses, side=128)}
+    data = tiny.write_data(tmp_path / "data", images=images, states=None)
+    fit(data, tmp_path / "run", shortened(preset, poses=2 * 5, views=2), 0, show=False)
+    stages = read_json(tmp_path / "run" / "training.json")["stages"]
+    curves: list[dict[str, Any]] = [stages["ae1"], *stages["ldr"].values(), *stages["ae2"].values()]
+    assert len(curves) == (4 if preset == "compact" else 5)
+    assert [curve["steps"] for curve in curves] == [[1, 2]] * len(curves)
+
+
+def test_the_presets_keep_what_the_paper_gives() -> None:
+    paper, compact = map(ropes_recipe, ("paper", "compact"))
+    rates = (paper.ae1_training, paper.ldr_training, paper.ae2_training)
+    assert [part.learning_rate for part in rates] == [1e-4, 1e-3, 7e-5]  # Tables 3 to 5
+    assert {(part.schedule, part.weight_decay, part.clip) for part in rates} == {("constant", 0.0, None)}
+    assert (paper.joint_ae2, paper.logit_weight, paper.sparsity_rows) == (False, 0.0, 0)
+    assert paper.ae2_training.batch >= 256  # the expectation is inside the norm
+    assert paper.ae1.revive == 0.0
+    assert compact.ae1.image_size == 64

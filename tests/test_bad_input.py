@@ -1,0 +1,211 @@
+"""Every bad input, through the command line: exit code 2, one line, no traceback, nothing half-written."""
+
+import errno
+import os
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes import cli
+from ropes.data import png
+from ropes.files import read_json, write_json
+from ropes.stage import Stage
+from tests import tiny
+from tests.command_line import refusal
+
+KUKA = "simulate --urdf kuka_iiwa/model.urdf --joints lbr_iiwa_joint_2 --ranges -1:1 --anchors 2 --out {out}"
+Refuse = Callable[..., str]
+
+
+@pytest.fixture
+def refuse(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refuse:
+    """Run a command that is refused, check that it left nothing, and give its line; {out} is a new folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def run(words: str, **names: object) -> str:
+        out = tmp_path / "out"
+        given = [word.format(out=out, **names) for word in words.split()]
+        inputs = [Path(str(name)) for name in names.values()]
+        before = [tiny.tree(path) for path in inputs]
+        line = refusal(capsys, *given)
+        assert tiny.tree(out) == {}
+        assert [tiny.tree(path) for path in inputs] == before
+        return line
+
+    return run
+
+
+TINY = (
+    "--preset paper --ae1.image-size 16 --ae1.encoder-widths 4 --ae1.encoder-blocks 1 --ae1.decoder-widths 4 "
+    "--ae1.decoder-blocks 1 --ae2.encoder-widths 4 4 4 --ae2.decoder-widths 4 4 4 --ae2.seed-width 4 --ae2.blocks 0 "
+    "--ldr.widths 2 2 2 --ldr.hidden 4 --ae1-training.batch 40 --ldr-training.epochs 2 --ae2-training.batch 40 "
+    "--joint-ae2 --sparsity-weights 1"
+)
+FIT = f"fit --data {{data}} --out {{out}} {TINY}"
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        ("simulate --setting panda-2c-casual --anchors 5 --out {out}", "did you mean panda-2c-causal?"),
+        ("simulate --setting panda-2c-causal --anchor 5 --out {out}", "perhaps you meant --anchors"),
+        (KUKA.replace("kuka_iiwa/model.urdf", "nowhere.urdf"), "nowhere.urdf"),
+        (KUKA.replace("joint_2", "joint_9"), "lbr_iiwa_joint_9"),
+        (KUKA.replace("-1:1", "-1:9"), "limits"),
+        ("validate {out}", "is missing"),
+        ("fit --data {out} --out {out}/run", "is missing"),
+        ("report {out}", "results.json is missing"),
+    ],
+)
+def test_names_that_do_not_exist(words: str, part: str, refuse: Refuse) -> None:
+    assert part in refuse(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "simulate --setting panda-1c-independent --anchors 2 --out {folder}",
+        "fit --data {data} --out {folder}",
+        "evaluate {run} --data {data} --out {folder} --occlusions 0",
+        "strip {data} --out {folder}",
+        "reproduce demo --out {folder}",
+    ],
+)
+def test_output_folders_that_hold_something_else(
+    words: str, tiny_run: Path, tiny_data: Path, tmp_path: Path, refuse: Refuse
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("mine")
+    line = refuse(words, folder=tmp_path / "mine", run=tiny_run, data=tiny_data)
+    assert "holds something" in line
+    assert "choose an empty or new folder" in line
+
+
+def test_too_few_anchors_for_the_evaluation(tiny_run: Path, tmp_path: Path, refuse: Refuse) -> None:
+    data = tiny.write_data(tmp_path / "data", anchors=2, tests=100)
+    line = refuse("evaluate {run} --data {data} --out {out} --occlusions 0", run=tiny_run, data=data)
+    assert "has 100 poses; the evaluation needs at least 1500" in line
+
+
+@pytest.mark.parametrize("damage", ["truncated", "changed"])
+@pytest.mark.parametrize("words", ["validate {data}", FIT])
+def test_a_shard_truncated_or_with_a_changed_byte(damage: str, words: str, tmp_path: Path, refuse: Refuse) -> None:
+    data = tiny.write_data(tmp_path / "data", tests=0)
+    shard = data / "data" / "chunk-000" / "file-000.parquet"
+    content = bytearray(shard.read_bytes())
+    if damage == "truncated":
+        del content[len(content) // 2 :]
+    else:
+        content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    assert "data/chunk-000/file-000.parquet" in refuse(words, data=data)
+
+
+def test_a_missing_camera(tiny_run: Path, tmp_path: Path, refuse: Refuse) -> None:
+    data = tiny.write_data(tmp_path / "data", anchors=2, cameras=("right", "top"))
+    expected = "has no camera left (it has right, top)"
+    assert expected in refuse("evaluate {run} --data {data} --out {out} --occlusions 0", run=tiny_run, data=data)
+    assert expected in refuse("calibrate {run} --data {data} --samples 5", run=tiny_run, data=data)
+    (tmp_path / "a.png").write_bytes(png.encode(np.zeros((16, 16), np.uint8)))
+    line = refuse("predict {run} --images right={image}", run=tiny_run, image=tmp_path / "a.png")
+    assert line == "no image for camera left; this run needs right, left"
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (16, 16, 3)])
+def test_images_of_another_size_or_type(shape: tuple[int, ...], tiny_run: Path, tmp_path: Path, refuse: Refuse) -> None:
+    from PIL import Image
+
+    image = tmp_path / "a.png"
+    Image.fromarray(np.zeros(shape, np.uint8)).save(image)
+    line = refuse("predict {run} --images right={image} left={image}", run=tiny_run, image=image)
+    assert "a.png: " in line
+    assert "image where 16x16 8-bit grey is expected" in line
+
+
+def test_angles_that_are_no_numbers(own_run: Path, tmp_path: Path, refuse: Refuse) -> None:
+    data = tiny.write_data(tmp_path / "data", anchors=2)
+    for split in ("train", "test-id"):
+        tiny.forget_angle(data, split)
+    for words in (
+        "evaluate {run} --data {data} --out {out} --occlusions 0",
+        "calibrate {run} --data {data} --samples 5",
+        "validate {data}",
+    ):
+        line = refuse(words, run=own_run, data=data)
+        assert re.search(r"file-00\d\.parquet, row \d+: ", line)
+        assert "finite" in line
+
+
+def test_regimes_without_images_and_joints_without_a_policy(tmp_path: Path, refuse: Refuse) -> None:
+    regimes = tiny.model().regimes
+    for name, kept, frames, part in (
+        ("one", regimes[:-1], 4, "joint wrist has no images under policy 2; ROPES needs both of its interventions"),
+        ("none", regimes, 1, "no training image under regime elbow/1"),
+    ):
+        images = {"train": np.zeros((4, frames, 2, 16, 16), np.uint8)}
+        data = tiny.write_data(tmp_path / name, described=False, images=images, states=None, regimes=kept)
+        assert part in refuse(FIT, data=data)
+
+
+@pytest.mark.parametrize("words", ["predict {run} --images {data}", "calibrate {run} --data {data}"])
+def test_a_run_of_another_version_or_without_weights(
+    words: str, own_run: Path, tiny_data: Path, refuse: Refuse
+) -> None:
+    (own_run / "ae1" / "weights.safetensors").unlink()
+    assert "the run has no weights; finish it with `ropes fit`" in refuse(words, run=own_run, data=tiny_data)
+    write_json(own_run / "run.json", {**read_json(own_run / "run.json"), "format": 99})
+    assert "has format 99, this version of ropes reads 1" in refuse(words, run=own_run, data=tiny_data)
+
+
+def test_a_full_disk_loses_nothing(
+    tiny_data: Path, tmp_path: Path, refuse: Refuse, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ropes import checkpoints
+
+    original, written = checkpoints.save_file, list[Path]()
+
+    def full(tensors: Any, path: Path, **options: Any) -> None:
+        if len(written) == 2:
+            path.write_bytes(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        written.append(path)
+        original(tensors, path, **options)
+
+    words = FIT.format(data=tiny_data, out=tmp_path / "run").split()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoints, "save_file", full)
+        line = refusal(capsys, *words)
+    assert line.startswith("the disk is full at ")
+    assert line.endswith("; free some space and run the same command again to go on")
+    assert len(tiny.weights(tmp_path / "run")) == 2
+    assert not list((tmp_path / "run").rglob("*.part"))
+    assert cli.main(words) == 0
+    assert cli.main(FIT.format(data=tiny_data, out=tmp_path / "whole").split()) == 0
+    assert tiny.weights(tmp_path / "run") == tiny.weights(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_loses_nothing(
+    number: int, code: int, tiny_data: Path, tmp_path: Path, refuse: Refuse, capsys: pytest.CaptureFixture[str]
+) -> None:
+    original = Stage.after_step
+
+    def after_step(self: Stage) -> None:
+        original(self)
+        if type(self).__name__ == "AE2Stage" and self.global_step == 1:
+            os.kill(os.getpid(), number)
+
+    words = FIT.format(data=tiny_data, out=tmp_path / "run").split()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stage, "after_step", after_step)
+        assert cli.main(words) == code
+    assert capsys.readouterr().err.splitlines()[-1] == "ropes: interrupted; run the same command again to go on"
+    assert (tmp_path / "run" / "ae2" / "joint" / "last.safetensors").exists()
+    assert cli.main(words) == 0
+    assert cli.main(FIT.format(data=tiny_data, out=tmp_path / "whole").split()) == 0
+    assert tiny.weights(tmp_path / "run") == tiny.weights(tmp_path / "whole")

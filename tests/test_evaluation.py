@@ -1,0 +1,140 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes import evaluation, results
+from ropes.data.layout import open_dataset, strip_states
+from ropes.errors import UserError
+from ropes.estimator import Estimator
+from ropes.evaluation import evaluate
+from ropes.files import read_json
+from ropes.metrics import protocol
+from ropes.report.artefacts import load
+from ropes.seeds import generator
+from tests import tiny
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory, tiny_run: Path, tiny_data: Path) -> Path:
+    """An evaluation of the tiny run, without and with squares."""
+    out = tmp_path_factory.mktemp("measured") / "e"
+    evaluate(tiny_run, tiny_data, out, occlusions=(0, 8), seed=3, show=False)
+    return out
+
+
+def test_results_are_of_schema_1_with_a_row_a_condition_and_joint(measured: Path) -> None:
+    found = results.read(measured / "results.json")
+    assert json.loads((measured / "results.json").read_text())["schema"] == 1
+    assert (found.name, found.preset) == ("evaluation", "tiny")
+    assert [(row.split, row.occlusion, row.joint) for row in found.rows] == [
+        ("id", occlusion, joint) for occlusion in (0, 8) for joint in tiny.JOINTS
+    ]
+    assert {(row.setup, row.method, row.labels, row.calibration_labels, row.seed) for row in found.rows} == {
+        ("tiny", "ropes", 0, 1000, 0)
+    }
+
+
+def test_the_figures_are_the_protocol_s(measured: Path, tiny_run: Path, tiny_data: Path) -> None:
+    dataset = open_dataset(tiny_data)
+    coordinates = Estimator.load(tiny_run).coordinates(dataset.read_images(dataset.frames("test-id").index))
+    expected = protocol(coordinates, dataset.states("test-id"), generator(3, "evaluation", "id", 0), 15, 1000, 500)
+    rows = [row for row in results.read(measured / "results.json").rows if row.occlusion == 0]
+    np.testing.assert_allclose([row.mcc_mean for row in rows], expected.mcc_mean)
+    np.testing.assert_allclose([row.mse_std for row in rows], expected.mse_std)
+
+
+def test_the_same_seed_gives_the_same_figures(measured: Path, tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+    first = results.read(measured / "results.json").rows
+    again = evaluate(tiny_run, tiny_data, tmp_path / "a", occlusions=(0, 8), seed=3, show=False)
+    other = evaluate(tiny_run, tiny_data, tmp_path / "b", occlusions=(0,), seed=4, show=False)
+    assert again.rows == first
+    assert other.rows[0].mse_mean != first[0].mse_mean
+
+
+def test_what_the_report_shows_is_left_beside(measured: Path, tiny_run: Path) -> None:
+    folder = measured / "artefacts" / "tiny"
+    assert (folder / "training.json").read_bytes() == (tiny_run / "training.json").read_bytes()
+    (artefacts,) = load(measured)
+    found = artefacts.evaluation
+    assert artefacts.setup == "tiny"
+    assert found is not None
+    assert (found.joints, found.cameras) == (tiny.JOINTS, tiny.CAMERAS)
+    assert found.scatter is not None
+    assert found.scatter["scatter_estimate"].shape == (2, 500)
+    assert found.reconstructions is not None
+    assert {array.shape for array in found.reconstructions.values()} == {(4, 2, 16, 16)}
+    assert found.occluded is not None
+    covered = found.occluded["occluded_original"] != found.reconstructions["original"]
+    assert covered.any(axis=(2, 3)).all()
+    assert found.interventions is not None
+    assert list(found.interventions["intervention_names"]) == [regime.name for regime in tiny.model().regimes]
+    assert found.interventions["intervention_images"].shape == (5, 4, 2, 16, 16)
+
+
+def refused(run: Path, data: Path, out: Path, line: str, **options: Any) -> None:
+    """The evaluation is refused with this line, and leaves nothing."""
+    with pytest.raises(UserError, match=line):
+        evaluate(run, data, out, show=False, **options)
+    assert not out.exists()
+
+
+def test_too_few_test_poses_are_refused(tiny_run: Path, tmp_path: Path) -> None:
+    few = tiny.write_data(tmp_path / "few", anchors=2, tests=tiny.TESTED - 1)
+    line = r"split test-id has 1499 poses; the evaluation needs at least 1500 \(1000 to calibrate, 500 to test\)"
+    refused(tiny_run, few, tmp_path / "e", line)
+    none = tiny.write_data(tmp_path / "none", anchors=2, tests=0)
+    refused(tiny_run, none, tmp_path / "e", "has no split test-id or test-ood; simulate it with --test-anchors")
+
+
+def test_data_without_angles_are_refused(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+    strip_states(tiny_data, tmp_path / "stripped")
+    refused(tiny_run, tmp_path / "stripped", tmp_path / "e", "has no joint angles")
+
+
+def test_angles_that_are_no_numbers_are_refused(tiny_run: Path, tmp_path: Path) -> None:
+    data = tiny.write_data(tmp_path / "data", anchors=2)
+    tiny.forget_angle(data, "test-id")
+    refused(tiny_run, data, tmp_path / "e", r"\.parquet, row \d+: a joint angle is not a finite number")
+
+
+def test_other_cameras_sizes_and_joints_are_refused(tiny_run: Path, tmp_path: Path) -> None:
+    other = tiny.write_data(tmp_path / "other", anchors=2, cameras=("right", "top"))
+    refused(tiny_run, other, tmp_path / "e", r"has no camera left \(it has right, top\)")
+    angles = tiny.model().sample_observational(np.random.default_rng(0), tiny.TESTED)[:, None]
+    images, states = {"test-id": tiny.draw(angles, side=32)}, {"test-id": angles}
+    large = tiny.write_data(tmp_path / "large", images=images, states=states)
+    refused(tiny_run, large, tmp_path / "e", "has 32x32 images; the run reads 16x16")
+    renamed = tiny.write_data(tmp_path / "renamed", anchors=2, joints=("elbow", "knee"))
+    refused(tiny_run, renamed, tmp_path / "e", "observation.state has no joint wrist")
+
+
+def test_a_square_larger_than_the_images_is_refused(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+    line = "an occlusion of 17 pixels does not fit into images of 16"
+    refused(tiny_run, tiny_data, tmp_path / "e", line, occlusions=(0, 17))
+
+
+def test_something_else_s_folder_is_left_alone(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(UserError, match="holds something else"):
+        evaluate(tiny_run, tiny_data, tmp_path, occlusions=(0,), show=False)
+    assert list(tiny.tree(tmp_path)) == ["thesis.tex"]
+
+
+def test_an_evaluation_killed_half_way_is_done_again(
+    tiny_run: Path, tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluation, "write", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(tiny_run, tiny_data, tmp_path / "e", occlusions=(0,), show=False)
+    assert not (tmp_path / "e" / "results.json").exists()
+    for _ in range(2):
+        evaluate(tiny_run, tiny_data, tmp_path / "e", occlusions=(0,), show=False)
+    assert read_json(tmp_path / "e" / "results.json")["rows"]
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,159 @@
+"""A whole experiment, made tiny: done once, gone on with, never mixed with another."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ropes import cli, experiments, results
+from ropes.errors import UserError
+from ropes.experiments import reproduce
+from ropes.files import read_json
+from ropes.models.shapes import AE1Config
+from ropes.recipes import Experiment, experiment
+from ropes.settings import SETTINGS, panda_setting
+from tests import tiny
+
+ONE = "panda-1c-independent"
+
+
+def small(**changes: Any) -> Experiment:
+    given = {"name": "demo", "recipe": tiny.recipe(), "anchors": {ONE: 8}, "test_anchors": tiny.TESTED}
+    return Experiment(**(given | {"seeds": (0, 1), "occlusions": (0, 8)} | changes))
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> list[str]:
+    """Experiments are tiny, their images blobs; gives what was done, in order."""
+    done: list[str] = []
+
+    def simulate(setting: Any, *, out: Path, anchors: int, test_anchors: int, **_: Any) -> None:
+        if not out.exists():
+            done.append(f"simulate {setting.name}")
+            tiny.write_data(out, anchors=anchors, tests=test_anchors)
+
+    def recorded(name: str) -> None:
+        original: Callable[..., Any] = getattr(experiments, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            done.append(name)
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(experiments, name, call)
+
+    monkeypatch.setattr(experiments, "experiment", lambda name, preset: small(name=name))
+    monkeypatch.setattr(experiments, "simulate", simulate)
+    recorded("fit")
+    recorded("evaluate")
+    return done
+
+
+def test_every_seed_is_fitted_and_evaluated_and_nothing_twice(calls: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    found = reproduce("demo", preset="compact", out=out, show=False)
+    assert calls == [f"simulate {ONE}", "fit", "evaluate", "fit", "evaluate"]
+    assert results.read(out / "results.json") == found
+    assert (found.name, found.preset) == ("demo", "compact")
+    assert [(row.seed, row.occlusion, row.joint) for row in found.rows] == [
+        (seed, occlusion, joint) for seed in (0, 1) for occlusion in (0, 8) for joint in tiny.JOINTS
+    ]
+    assert (out / "artefacts" / "tiny" / "evaluation.npz").exists()
+    assert read_json(out / "artefacts" / "tiny" / "training.json")["seed"] == 0
+    seconds = read_json(out / "experiment.json")["seconds"]
+    assert set(seconds) == {f"{ONE} simulate", *(f"{ONE} {what} {k}" for what in ("fit", "evaluate") for k in (0, 1))}
+    assert found.seconds == pytest.approx(sum(seconds.values()), abs=0.2)
+
+    calls.clear()
+    again = reproduce("demo", preset="compact", out=out, show=False)
+    assert calls == ["fit", "fit"]  # which find everything done
+    assert again.rows == found.rows
+    assert again.seconds >= found.seconds
+
+
+def test_an_interrupted_experiment_goes_on(calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "demo"
+    with monkeypatch.context() as patch:
+        patch.setattr("ropes.evaluation.write", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce("demo", preset="compact", out=out, seeds=(1,), show=False)
+    assert not (out / "results.json").exists()
+    weights = tiny.weights(out / ONE / "seed-1")
+    calls.clear()
+    found = reproduce("demo", preset="compact", out=out, seeds=(1,), show=False)
+    assert calls == ["fit", "evaluate"]
+    assert {row.seed for row in found.rows} == {1}
+    assert tiny.weights(out / ONE / "seed-1") == weights
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "change", [{"anchors": {ONE: 9}}, {"recipe": tiny.recipe(held_out=0.5)}, {"name": "table1"}, {"occlusions": (0,)}]
+)
+def test_another_experiment_s_folder_is_left_alone(
+    change: dict[str, Any], calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiments._claim(tmp_path / "experiment.json", small())
+    experiments._claim(tmp_path / "experiment.json", small(seeds=(5,)))  # other seeds are the same experiment
+    monkeypatch.setattr(experiments, "experiment", lambda name, preset: small(**change))
+    before = tiny.tree(tmp_path)
+    with pytest.raises(UserError, match="holds another experiment or preset; choose a new --out"):
+        reproduce("demo", preset="compact", out=tmp_path, show=False)
+    assert tiny.tree(tmp_path) == before
+    assert calls == []
+
+
+def test_something_else_s_folder_is_left_alone(calls: list[str], tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(UserError, match="holds something else"):
+        reproduce("demo", preset="compact", out=tmp_path, show=False)
+    assert list(tiny.tree(tmp_path)) == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("preset", ["compact", "paper"])
+def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
+    demo, table = experiment("demo", preset), experiment("table1", preset)
+    assert list(demo.anchors) == [ONE]
+    assert tuple(table.anchors) == SETTINGS
+    assert 32 in table.occlusions
+    assert len(table.seeds) > 1
+    for plan in (demo, table):
+        assert plan.test_anchors >= 1500
+        assert max(plan.occlusions) <= panda_setting(ONE).image_size
+        assert plan.recipe.preset == preset
+    assert preset != "paper" or set(table.anchors.values()) == {10_000}
+
+
+def test_unknown_experiments_are_refused() -> None:
+    with pytest.raises(UserError, match="unknown experiment 'table2': choose one of demo, table1"):
+        experiment("table2", "compact")
+    with pytest.raises(UserError, match=r"unknown preset 'compct': did you mean compact\?"):
+        experiment("demo", "compct")
+
+
+@pytest.mark.slow
+def test_from_simulation_to_report_by_one_command(
+    tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = AE1Config(
+        image_size=64, stem=8, encoder_widths=(4,), encoder_blocks=(1,), decoder_widths=(4,), decoder_blocks=(1,)
+    )
+    plan = small(recipe=replace(tiny.recipe(), ae1=config), seeds=(0,), occlusions=(0,))
+    monkeypatch.setattr(experiments, "experiment", lambda name, preset: plan)
+    out = tmp_path / "demo"
+    assert cli.main(["reproduce", "demo", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "preset compact: ours (paper's)" in printed
+    assert "(0.949)" in printed
+    found = results.read(out / "results.json")
+    assert [row.joint for row in found.rows] == ["panda_joint2", "panda_joint4", "panda_joint6"]
+    assert [row.paper_mcc for row in found.rows] == [0.949, 0.975, 0.957]
+    assert "<html" in (out / "report.html").read_text(encoding="utf-8")
+    floors = read_json(out / "artefacts" / ONE / "training.json")["stages"]["ldr"]
+    assert {round(joint["floor"], 4) for joint in floors.values()} == {0.3801}
+    assert cli.main(["reproduce", "demo", "--out", str(out)]) == 0
+    assert results.read(out / "results.json").rows == found.rows
