@@ -2,9 +2,11 @@
 
     python benchmarks/sparsity.py [--repeats 7] [--batch 256] [--out FILE]
 
-The network is the compact preset's AE2 with two cameras and six joints.  Seconds are those of one thread on the
-processor, not of the clock, so that other work on the machine distorts the ratios little; the median counts.  `one` is a step of the recipe and of the
-paper's AE2, which has one joint's score difference; `all` takes those of all six joints at once.
+The decoder is that of the compact preset's AE2 with two cameras and six joints; the gradient is that in its weights
+and in the coordinates (on from there, through the encoder, both ways are the same).  `one` is a step of the recipe
+and of the paper's AE2, which has one joint's score difference; `all` takes those of all six joints at once.  Seconds
+are those of one thread on the processor, not of the clock, so that other work on the machine distorts the ratios
+little; the median of the repeats counts.
 """
 
 import argparse
@@ -40,28 +42,28 @@ def by_jacobian(network: AE2, coordinates: Tensor, scores: Tensor) -> Tensor:
     return torch.einsum("bvhwd,kbvhw->kbd", jacobian, scores)
 
 
-def term_and_gradient(latent: Latent, network: AE2, codes: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Value of the sparsity term, and its gradient in every weight as one vector."""
+def term_and_gradient(latent: Latent, network: AE2, coordinates: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
+    """Value of the sparsity term, and its gradient in the decoder's weights and the coordinates as one vector."""
     network.zero_grad()
-    matrix = sparsity_matrix(latent(network, network.encode(codes), scores))
-    loss = sparsity_loss(matrix, torch.eye(JOINTS)[: len(scores)])
+    leaf = coordinates.clone().requires_grad_()
+    loss = sparsity_loss(sparsity_matrix(latent(network, leaf, scores)), torch.eye(JOINTS)[: len(scores)])
     loss.backward()
-    gradient = torch.cat([p.grad.flatten() for p in network.parameters() if p.grad is not None])
+    gradient = torch.cat([p.grad.flatten() for p in (leaf, *network.decoder.parameters()) if p.grad is not None])
     return loss.detach(), gradient
 
 
 def compare(network: AE2, batch: int, rows: int, repeats: int) -> dict[str, float]:
     """Milliseconds of both ways, their ratio, and how far apart they are relative to the larger value."""
     generator = torch.Generator().manual_seed(0)
-    codes = torch.randn(batch, VIEWS, 8, 8, generator=generator)
+    coordinates = torch.randn(batch, JOINTS, generator=generator)
     scores = torch.randn(rows, batch, VIEWS, 8, 8, generator=generator)
     ways: dict[str, Latent] = {"product": by_product, "jacobian": by_jacobian}
-    values = {name: term_and_gradient(way, network, codes, scores) for name, way in ways.items()}
+    values = {name: term_and_gradient(way, network, coordinates, scores) for name, way in ways.items()}
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(repeats):
         for name, way in ways.items():
             begun = time.process_time()
-            term_and_gradient(way, network, codes, scores)
+            term_and_gradient(way, network, coordinates, scores)
             seconds[name].append(time.process_time() - begun)
     apart = [float((a - b).abs().max() / b.abs().max()) for a, b in zip(*values.values(), strict=True)]
     taken = {name: statistics.median(found) for name, found in seconds.items()}
@@ -79,7 +81,7 @@ def measure(batch: int, repeats: int) -> dict[str, float]:
     torch.manual_seed(0)
     torch.set_num_threads(1)
     network = AE2(ropes_recipe("compact").ae2, views=VIEWS, joints=JOINTS)
-    figures: dict[str, float] = {"weights": count_weights(network), "batch": batch}
+    figures: dict[str, float] = {"weights": count_weights(network.decoder), "batch": batch}
     for name, rows in (("one", 1), ("all", JOINTS)):
         figures |= {f"{name}_{key}": value for key, value in compare(network, batch, rows, repeats).items()}
     return {**figures, "load": os.getloadavg()[0]}

@@ -1,6 +1,6 @@
 """Film an arm of your own: any URDF, the joints to learn and their ranges.
 
-    python examples/own_arm.py data/kuka --anchors 1000
+python examples/own_arm.py data/kuka --anchors 1000
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Read joint angles off a data set with a fitted run, calibrated on a handful of labelled poses.
 
-    python examples/read_angles.py runs/two-cameras data/two-cameras
+python examples/read_angles.py runs/two-cameras data/two-cameras
 """
 
 import argparse

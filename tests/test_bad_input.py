@@ -53,7 +53,7 @@ FIT = f"fit --data {{data}} --out {{out}} {TINY}"
     ("words", "part"),
     [
         ("simulate --setting panda-2c-casual --anchors 5 --out {out}", "did you mean panda-2c-causal?"),
-        ("simulate --setting panda-2c-causal --anchor 5 --out {out}", "perhaps you meant --anchors"),
+        ("simulate --setting panda-2c-causal --anchors 5 --sed 1 --out {out}", "perhaps you meant --seed"),
         (KUKA.replace("kuka_iiwa/model.urdf", "nowhere.urdf"), "nowhere.urdf"),
         (KUKA.replace("joint_2", "joint_9"), "lbr_iiwa_joint_9"),
         (KUKA.replace("-1:1", "-1:9"), "limits"),

@@ -64,6 +64,12 @@ def test_mistyped_option_is_refused_with_a_suggestion(capsys: pytest.CaptureFixt
     assert line == f"evaluate: {fault}; {hint} (see ropes evaluate --help)"
 
 
+def test_a_mistyped_required_option_is_refused_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    line = refusal(capsys, "simulate", "--anchorz", "6", "--setting", "panda-2c-causal", "--out", "D")
+    assert "Missing from ropes simulate: --anchors" in line
+    assert line.endswith("Unrecognized options: --anchorz 6; perhaps you meant --anchors (see ropes simulate --help)")
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
 def test_the_line_is_the_same_whatever_the_terminal_draws(encoding: str) -> None:
     words = [sys.executable, "-m", "ropes", "strip", "D", "--outt", "E"]
@@ -71,7 +77,7 @@ def test_the_line_is_the_same_whatever_the_terminal_draws(encoding: str) -> None
     done = subprocess.run(words, env=surroundings, capture_output=True, text=True)
     missing = "Missing from ropes strip: --out PATH Folder of the copy. (required)"
     unknown = "Unrecognized options: --outt E"
-    assert done.stderr == f"ropes: strip: {missing}; {unknown} (see ropes strip --help)\n"
+    assert done.stderr == f"ropes: strip: {missing}; {unknown}; perhaps you meant --out (see ropes strip --help)\n"
 
 
 def test_missing_option_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ropes import cli, experiments, results
+from ropes import cli, evaluation, experiments, results
 from ropes.errors import UserError
 from ropes.experiments import reproduce
 from ropes.files import read_json
@@ -142,7 +142,9 @@ def test_from_simulation_to_report_by_one_command(
     config = AE1Config(
         image_size=64, stem=8, encoder_widths=(4,), encoder_blocks=(1,), decoder_widths=(4,), decoder_blocks=(1,)
     )
-    plan = small(recipe=replace(tiny.recipe(), ae1=config), seeds=(0,), occlusions=(0,))
+    plan = small(recipe=replace(tiny.recipe(), ae1=config), seeds=(0,), occlusions=(0,), test_anchors=60)
+    monkeypatch.setattr(evaluation, "FITTED", 40)
+    monkeypatch.setattr(evaluation, "TESTED", 20)
     monkeypatch.setattr(experiments, "experiment", lambda name, preset: plan)
     out = tmp_path / "demo"
     assert cli.main(["reproduce", "demo", "--out", str(out)]) == 0

@@ -60,6 +60,11 @@ def test_missing_json_is_named(tmp_path: Path) -> None:
         files.read_json(tmp_path / "a.json")
 
 
+def test_missing_json_is_looked_for_in_the_folder_that_it_is_part_of(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=rf"meta/a.json is missing; is {tmp_path} the right folder\?"):
+        files.read_json(tmp_path / "meta" / "a.json", folder=tmp_path)
+
+
 @pytest.mark.parametrize("content", [b"{", b"", b"\xff\xfe"])
 def test_damaged_json_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.json").write_bytes(content)

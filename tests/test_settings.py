@@ -1,13 +1,15 @@
 """Tables 6 to 9 and App. F as the paper prints them, parsed and held against our settings."""
 
+import dataclasses
 import json
+import math
 import re
 
 import pytest
 
 from ropes.errors import UserError
 from ropes.scm import CausalModel, TruncatedNormal
-from ropes.settings import APPENDIX_F_NOISE, APPENDIX_F_WEIGHTS, SETTINGS, Setting, panda_setting
+from ropes.settings import APPENDIX_F_NOISE, APPENDIX_F_WEIGHTS, SETTINGS, Camera, Setting, panda_setting
 
 # Lines of the paper's tables: joint | observational | intervention 1 | intervention 2.
 TABLE_6 = r"""
@@ -134,6 +136,30 @@ def test_settings_survive_json(name: str) -> None:
     again = Setting.from_dict(json.loads(json.dumps(setting.to_dict())))
     assert again == setting
     assert again.to_dict() == setting.to_dict()
+
+
+CAMERA = Camera(name="c", target=(0.0, 0.0, 0.3), distance=1.4, yaw=30.0, pitch=-20.0, roll=0.0, fov=60.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"name": ""}, "the name '' is empty"),
+        ({"name": "a/b"}, "the name 'a/b' is empty or has a slash"),
+        ({"name": "a b"}, "the name 'a b'"),
+        ({"name": "a=b"}, "the name 'a=b'"),
+        ({"name": ".."}, "the name '..'"),
+        ({"target": (0.0, 0.0)}, "target has 2 numbers, not x, y and z"),
+        ({"target": (0.0, math.nan, 0.0)}, "target is (0.0, nan, 0.0), which is not finite"),
+        ({"yaw": math.inf}, "yaw is inf, which is not finite"),
+        ({"distance": 0.0}, "distance is 0 m; it must be above 0"),
+        ({"fov": 0.0}, "fov is 0°; it must be above 0 and below 180"),
+        ({"fov": 180.0}, "fov is 180°; it must be above 0 and below 180"),
+    ],
+)
+def test_what_cannot_be_a_camera_is_refused(change: dict[str, object], line: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(line)):
+        dataclasses.replace(CAMERA, **change)
 
 
 @pytest.mark.parametrize(

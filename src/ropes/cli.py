@@ -12,7 +12,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -126,11 +126,23 @@ def parse(kind: type["Command"], name: str, options: Sequence[str]) -> "Command"
     except SystemExit as exit_:
         if exit_.code in (0, None):
             raise
-        raise UserError(f"{name}: {_one_line(box.getvalue())} (see ropes {name} --help)") from None
+        line = _one_line(box.getvalue(), _options(kind, name))
+        raise UserError(f"{name}: {line} (see ropes {name} --help)") from None
 
 
-def _one_line(box: str) -> str:
-    """What tyro says under the title of its box, with the option names of its suggestions."""
+def _options(kind: type["Command"], name: str) -> list[str]:
+    """Every option of a command, as its help spells it; tyro itself suggests none beside a missing one."""
+    import tyro
+
+    text = io.StringIO()
+    with redirect_stdout(text), suppress(SystemExit):
+        tyro.cli(kind, prog=f"ropes {name}", args=["--help"], console_outputs=True)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text.getvalue())
+    return sorted(set(re.findall(r"(?<!\S)--\w[\w.-]*", plain)))
+
+
+def _one_line(box: str, options: Sequence[str]) -> str:
+    """What tyro says under the title of its box, with those of the `options` that are like an unknown one."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
     rows = [row.strip("│ ") for row in plain.splitlines() if not row.startswith(("╭", "╰")) and row.strip()]
     sections: list[list[str]] = [[]]
@@ -142,9 +154,7 @@ def _one_line(box: str) -> str:
     if "╭" not in plain:  # where the output takes ASCII only, the title is a section of its own
         del sections[0]
     fault = "; ".join(" ".join(" ".join(section).split()) for section in sections if _is_fault(section))
-    meant = [row for section in sections if _begins(section, "Perhaps you meant") for row in section]
-    options = [row.split()[0] for row in meant if row.startswith("--")]
-    typed = re.findall(r"--[\w.-]+", fault)
+    typed = re.findall(r"--\w[\w.-]*", fault.partition("Unrecognized options:")[2])
     closest = [option for word in typed for option in difflib.get_close_matches(word, options, n=1)]
     line = fault.partition(" Got errors:")[0]
     return f"{line}; perhaps you meant {' or '.join(dict.fromkeys(closest))}" if closest else line

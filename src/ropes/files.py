@@ -45,18 +45,23 @@ def write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n")
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, *, folder: Path | None = None) -> Any:
     """Read the JSON file at `path`.
+
+    Args:
+        path: of the file.
+        folder: the data set or run that it is part of, for the message; the file's own folder where left out.
 
     Raises:
         UserError: the file is missing or not JSON.
     """
+    folder = path.parent if folder is None else folder
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise UserError(f"{path} is missing; is {path.parent} the right folder?") from error
+        raise UserError(f"{path} is missing; is {folder} the right folder?") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not valid JSON ({error}); restore it or make its folder anew") from error
+        raise UserError(f"{path} is not valid JSON ({error}); restore it or make {folder} anew") from error
 
 
 def sha256(path: Path) -> str:

@@ -4,6 +4,8 @@ The Panda's settings are Tables 6 to 9 and App. F of the ROPES paper as data.
 """
 
 import difflib
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -23,6 +25,26 @@ class Camera:
     pitch: float
     roll: float
     fov: float
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be a camera.
+
+        Raises:
+            ValueError: says what is wrong with which value.
+        """
+        if not re.fullmatch(r"[^\s/=]+", self.name) or self.name in (".", ".."):
+            # It names folders of images, and comes before the = of CAMERA=FILE.
+            raise ValueError(f"the name {self.name!r} is empty or has a slash, a dot alone, an = or white space in it")
+        if len(self.target) != 3:
+            raise ValueError(f"target has {len(self.target)} numbers, not x, y and z in metres")
+        for name in ("target", "distance", "yaw", "pitch", "roll", "fov"):
+            value = getattr(self, name)
+            if not all(math.isfinite(number) for number in (value if name == "target" else (value,))):
+                raise ValueError(f"{name} is {value}, which is not finite")
+        if self.distance <= 0:
+            raise ValueError(f"distance is {self.distance:g} m; it must be above 0")
+        if not 0 < self.fov < 180:
+            raise ValueError(f"fov is {self.fov:g}°; it must be above 0 and below 180")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,6 +38,9 @@ def test_every_example_parses_to_its_own_command(name: str) -> None:
         ("simulate --setting panda-2c-casual --anchors 5 --out D", "did you mean panda-2c-causal?"),
         ("evaluate R --data D --out E --occlusions -1", "--occlusions is -1"),
         ("evaluate R --data D --out E --occlusions", "--occlusions needs at least one number"),
+        ("evaluate R --data D --out E --occlusions 0 16 0", "--occlusions has 0 twice; give each number once"),
+        ("reproduce demo --out R --seeds 0 0", "--seeds has 0 twice; give each number once"),
+        ("export D --out E --count 0", "--count is 0; it must be 1 or more"),
         ("calibrate R", "either --data DATA or --labels FILE.csv"),
         ("calibrate R --data D --samples 1", "--samples is 1; it must be 2 or more"),
         ("predict R --images", "--images needs CAMERA=FILE"),
@@ -107,7 +110,7 @@ def test_fit_suggests_fields_of_the_recipe(capsys: pytest.CaptureFixture[str]) -
 
 def test_fit_refuses_shapes_that_do_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
     line = refusal(capsys, "fit", "--data", "D", "--out", "R", "--ae1.image-size", "100")
-    assert "need images of side 64, not 100" in line
+    assert "need images of side 64 or 128, not 100" in line
 
 
 @pytest.mark.parametrize(
@@ -116,10 +119,10 @@ def test_fit_refuses_shapes_that_do_not_fit(capsys: pytest.CaptureFixture[str]) 
         ("validate D", "ropes.data.validate.validate", (Path("D"),), {}),
         ("strip D --out E", "ropes.data.layout.strip_states", (Path("D"), Path("E")), {}),
         (
-            "evaluate R --data D --out E --seed 2 --occlusions 0 8",
-            "ropes.evaluation.evaluate",
-            (Path("R"), Path("D"), Path("E")),
-            {"seed": 2, "occlusions": (0, 8)},
+            "export D --split train --count 2 --out E",
+            "ropes.data.export.export_images",
+            (Path("D"), "train", 2, Path("E")),
+            {},
         ),
         (
             "calibrate R --labels l.csv",
@@ -153,6 +156,16 @@ def test_reproduce_writes_the_report_and_prints_the_table(stub: Stub, capsys: py
     assert reports == [((Path("R"), Path("R/report.html")), {})]
     assert tables == [(("the results",), {})]
     assert capsys.readouterr().out == "wrote R/results.json and R/report.html\n"
+
+
+def test_evaluate_prints_the_table(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
+    calls = stub("ropes.evaluation.evaluate", result="the results")
+    tables = stub("ropes.report.terminal.print_table")
+    words = "evaluate R --data D --out E --seed 2 --occlusions 0 8"
+    assert cli.main(words.split()) == 0
+    assert calls == [((Path("R"), Path("D"), Path("E")), {"seed": 2, "occlusions": (0, 8)})]
+    assert tables == [(("the results",), {})]
+    assert capsys.readouterr().out == "wrote E/results.json\n"
 
 
 def test_predict_prints_lines_as_they_come(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:

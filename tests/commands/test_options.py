@@ -46,6 +46,9 @@ def test_camera_takes_the_papers_pitch_roll_and_field_of_view_unless_told() -> N
         ("s:target=0/0/0,distance=1,yaw=0,zoom=2", "--camera s: unknown zoom"),
         ("s:target=0/0,distance=1,yaw=0", "--camera s: target has 2 numbers"),
         ("s:target=0/0/0,distance=far,yaw=0", "--camera s: distance: 'far' is not a number"),
+        ("a/b:target=0/0/0,distance=1,yaw=0", "--camera a/b: the name 'a/b' is empty or has a slash"),
+        ("s:target=0/0/0,distance=-1,yaw=0", "--camera s: distance is -1 m; it must be above 0"),
+        ("s:target=0/0/0,distance=1,yaw=0,fov=180", "--camera s: fov is 180°; it must be above 0 and below 180"),
         ("s:target=0/0/0,distance=inf,yaw=0", "--camera s: distance: 'inf' is not a finite number"),
     ],
 )

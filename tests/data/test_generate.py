@@ -157,6 +157,84 @@ def test_what_is_complete_is_not_rendered_again(renderer: FakeRenderer, tmp_path
     assert renderer.drawn == drawn
 
 
+@pytest.mark.parametrize("how", ["removed", "changed"])
+def test_only_a_damaged_shard_is_rendered_again(renderer: FakeRenderer, tmp_path: Path, how: str) -> None:
+    make(tmp_path / "d")
+    before, frames = tree(tmp_path / "d"), renderer.drawn
+    shard = tmp_path / "d/data/chunk-000/file-001.parquet"
+    rows = parquet.read_metadata(shard).num_rows
+    if how == "removed":
+        shard.unlink()
+    else:
+        shard.write_bytes(shard.read_bytes()[:-1] + b"x")
+    renderer.drawn = 0
+    make(tmp_path / "d")
+    assert tree(tmp_path / "d") == before
+    assert renderer.drawn == rows < frames
+
+
+def test_an_interrupted_repair_goes_on(renderer: FakeRenderer, tmp_path: Path) -> None:
+    make(tmp_path / "d")
+    before = tree(tmp_path / "d")
+    for number in (1, 3):
+        (tmp_path / f"d/data/chunk-000/file-00{number}.parquet").write_bytes(b"")
+    renderer.stop_after = 3
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "d")
+    renderer.stop_after = None
+    make(tmp_path / "d")
+    assert tree(tmp_path / "d") == before
+
+
+def test_damaged_metadata_are_written_again_without_rendering(renderer: FakeRenderer, tmp_path: Path) -> None:
+    make(tmp_path / "d")
+    before, drawn = tree(tmp_path / "d"), renderer.drawn
+    (tmp_path / "d/meta/stats.json").unlink()
+    (tmp_path / "d/meta/info.json").write_text("{}")
+    make(tmp_path / "d")
+    assert tree(tmp_path / "d") == before
+    assert renderer.drawn == drawn
+
+
+def test_repair_touches_no_file_outside(renderer: FakeRenderer, tmp_path: Path) -> None:
+    make(tmp_path / "d")
+    (tmp_path / "thesis.tex").write_text("years of work")
+    where = tmp_path / "d/meta/ropes.json"
+    content = json.loads(where.read_text())
+    content["files"]["../thesis.tex"] = {"sha256": "0"}
+    where.write_text(json.dumps(content))
+    (tmp_path / "d/data/chunk-000/file-001.parquet").unlink()
+    make(tmp_path / "d")
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+    assert "../thesis.tex" not in where.read_text()
+
+
+def test_a_record_without_checksums_is_refused(renderer: FakeRenderer, tmp_path: Path) -> None:
+    make(tmp_path / "d")
+    where = tmp_path / "d/meta/ropes.json"
+    where.write_text(json.dumps({**json.loads(where.read_text()), "files": None}))
+    with pytest.raises(UserError, match=r"ropes.json is damaged; choose an empty or new folder"):
+        make(tmp_path / "d")
+
+
+def test_a_stripped_copy_is_something_else_and_keeps_no_seed(renderer: FakeRenderer, tmp_path: Path) -> None:
+    whole = make(tmp_path / "whole")
+    stripped = strip_states(whole.path, tmp_path / "stripped")
+    before = tree(stripped.path)
+    record = json.loads((stripped.path / "meta/ropes.json").read_text())
+    assert (record["state"], record["seed"]) == (False, None)
+    assert record["setting"] == json.loads((whole.path / "meta/ropes.json").read_text())["setting"]
+    assert stripped.checksum == whole.checksum
+    assert str(validate(stripped.path, progress=False)).endswith("without angles; every checksum agrees")
+    with pytest.raises(UserError, match="a data set with state False, not True"):
+        make(stripped.path)
+    with pytest.raises(UserError, match="a data set with no seed recorded"):
+        make(stripped.path, state=False)
+    assert tree(stripped.path) == before
+    twice = strip_states(stripped.path, tmp_path / "twice")
+    assert tree(twice.path) == before
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -89,7 +90,7 @@ def test_the_checksum_tells_training_inputs_apart(tiny, make_tiny) -> None:
 
 
 def test_another_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"info.json is missing; is .*meta the right folder"):
+    with pytest.raises(UserError, match=rf"info.json is missing; is {tmp_path} the right folder"):
         open_dataset(tmp_path)
 
 
@@ -106,7 +107,7 @@ def test_an_unfinished_folder_is_refused(tiny) -> None:
 
 
 def test_a_folder_of_videos_is_refused(tiny) -> None:
-    edit(tiny.path / "meta/info.json", features={"observation.images.left": {"dtype": "video"}})
+    edit(tiny.path / "meta/info.json", features={"observation.images.left": {"dtype": "video", "shape": [16, 16, 3]}})
     with pytest.raises(UserError, match="has no feature"):
         open_dataset(tiny.path)
 
@@ -115,6 +116,57 @@ def test_metadata_that_is_no_object_is_refused(tiny) -> None:
     (tiny.path / "meta/info.json").write_text("[]")
     with pytest.raises(UserError, match="not a JSON object"):
         open_dataset(tiny.path)
+
+
+IMAGE = "observation.images.left"
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"features": []}, "'features' is not an object"),
+        ({"features": {IMAGE: None}}, f"feature '{IMAGE}' is not an object"),
+        ({"features": {IMAGE: {"shape": [16, 16, 1]}}}, f"feature '{IMAGE}' has no 'dtype'"),
+        ({"features": {IMAGE: {"dtype": "image"}}}, f"feature '{IMAGE}' has no 'shape'"),
+        ({"features": {IMAGE: {"dtype": "image", "shape": ["16", 16]}}}, f"feature '{IMAGE}' has no 'shape'"),
+        ({"features": {IMAGE: {"dtype": "image", "shape": [16]}}}, "'shape' [16], not height, width"),
+        ({"splits": "0:7"}, "'splits' is not an object"),
+        ({"total_frames": "44"}, "'total_frames' is '44', not a number of them"),
+        ({"total_frames": True}, "'total_frames' is True, not a number of them"),
+        ({"total_episodes": -1}, "'total_episodes' is -1, not a number of them"),
+        ({"total_tasks": [5]}, "'total_tasks' is [5], not a number of them"),
+        ({"fps": 0}, "'fps' is 0, not a rate"),
+    ],
+)
+def test_malformed_metadata_are_named_by_file_and_key(tiny, change: dict[str, object], line: str) -> None:
+    edit(tiny.path / "meta/info.json", **change)
+    with pytest.raises(UserError, match=re.escape(line)) as caught:
+        open_dataset(tiny.path)
+    assert str(caught.value).startswith(f"{tiny.path / 'meta/info.json'}: ")
+
+
+def test_names_of_joints_that_are_none_are_named(tiny) -> None:
+    info = json.loads((tiny.path / "meta/info.json").read_text())
+    info["features"]["observation.state"]["names"] = {"motors": 2}
+    edit(tiny.path / "meta/info.json", features=info["features"])
+    with pytest.raises(UserError, match=r"info.json: 'names' of 'observation.state' are no list"):
+        open_dataset(tiny.path).states("train")
+
+
+def test_correcting_the_interventions_changes_the_checksum(tiny) -> None:
+    path, before = tiny.path / "meta/interventions.json", tiny.dataset.checksum
+    content = json.loads(path.read_text())
+    content["elbow/1"], content["elbow/2"] = content["elbow/2"], content["elbow/1"]
+    path.write_text(json.dumps(content))
+    assert open_dataset(tiny.path).checksum != before
+
+
+def test_interventions_are_asked_for_where_regimes_are_needed(tiny) -> None:
+    (tiny.path / "meta/interventions.json").unlink()
+    dataset = open_dataset(tiny.path)
+    assert len(dataset.checksum) == 64
+    with pytest.raises(UserError, match=rf"interventions.json is missing; is {tiny.path} the right folder"):
+        _ = dataset.regimes
 
 
 def test_an_unknown_split_lists_the_others(tiny) -> None:

@@ -38,9 +38,9 @@ def explicit(ae2: AE2, coordinates: Tensor, scores: Tensor) -> Tensor:
 def test_one_vector_jacobian_product_gives_what_the_whole_jacobian_gives(
     count: int, memory_format: torch.memory_format
 ) -> None:
-    ae2, codes = network(memory_format), torch.randn(5, 2, 8, 8)
-    scores = torch.randn(count, 5, 2, 8, 8)
-    targets = torch.eye(3)[:count]
+    ae2, codes = network(memory_format).double(), torch.randn(5, 2, 8, 8, dtype=torch.float64)
+    scores = torch.randn(count, 5, 2, 8, 8, dtype=torch.float64)
+    targets = torch.eye(3, dtype=torch.float64)[:count]
     gradients, losses = [], []
     for way in ("product", "jacobian"):
         ae2.zero_grad()
@@ -55,8 +55,8 @@ def test_one_vector_jacobian_product_gives_what_the_whole_jacobian_gives(
         loss.backward()
         losses.append(loss.detach())
         gradients.append(torch.cat([p.grad.flatten() for p in ae2.parameters() if p.grad is not None]))
-    torch.testing.assert_close(losses[0], losses[1], rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(losses[0], losses[1], rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-7, atol=1e-9)
     assert gradients[0].abs().max() > 1e-3
 
 

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -62,6 +64,15 @@ def test_ranges_by_name_and_own_cameras(kuka, side_camera):
     assert setting.cameras == (side_camera,)
     assert setting.image_size == 64
     assert setting.splits == kuka.splits
+
+
+@pytest.mark.parametrize(
+    ("distance", "how"), [(1.0, r"in some pose a part is \d\.\d\d times as far .* as its border"), (0.1, "behind it")]
+)
+def test_a_camera_that_loses_a_part_of_the_arm_is_refused(side_camera, distance, how):
+    near = dataclasses.replace(side_camera, distance=distance)
+    with pytest.raises(UserError, match=rf"camera side does not see the whole arm: .*{how}.*larger distance.*--camera"):
+        arm_setting(KUKA, JOINTS, RANGES, [near])
 
 
 def test_joints_left_out_stay_within_their_limits(side_camera):

@@ -3,7 +3,7 @@
 import inspect
 from typing import Protocol
 
-from ropes.commands.images import Simulate, Strip, Validate
+from ropes.commands.images import Export, Simulate, Strip, Validate
 from ropes.commands.learning import Calibrate, Evaluate, Fit, Predict
 from ropes.commands.results import Report, Reproduce, Tables
 
@@ -24,6 +24,7 @@ COMMANDS: dict[str, type[Command]] = {
     "simulate": Simulate,
     "validate": Validate,
     "strip": Strip,
+    "export": Export,
     "fit": Fit,
     "evaluate": Evaluate,
     "calibrate": Calibrate,

@@ -1,4 +1,4 @@
-"""Subcommands that make, check and copy data sets of images."""
+"""Subcommands that make, check and copy data sets of images, and take images out of them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,7 +109,9 @@ class Validate:
 
 @dataclass(frozen=True, kw_only=True)
 class Strip:
-    """Copy a data set without its joint angles: complete for label-free training, and no answer in sight.
+    """Copy a data set without its joint angles and its seed: complete for label-free training.
+
+    The distributions that the angles were drawn from stay, for the Bayes floors.
 
     Example:
       ropes strip data/two-cameras --out data/two-cameras-unlabelled
@@ -125,4 +127,32 @@ class Strip:
         from ropes.data.layout import strip_states
 
         strip_states(self.data, self.out)
+        print(f"wrote {self.out}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """Write images of a data set as files, FOLDER/CAMERA/INDEX.png, for example to try ropes predict with.
+
+    Example:
+      ropes export data/two-cameras --split test-id --count 4 --out photos
+    """
+
+    data: DataFolder
+    """Data set to take the images from."""
+    out: Path
+    """Folder of the images."""
+    split: str = "test-id"
+    """Split to take them from."""
+    count: int = 4
+    """Poses, the first ones of the split; one image for each camera and pose."""
+
+    def __post_init__(self) -> None:
+        at_least(1, count=self.count)
+
+    def execute(self) -> None:
+        """Write the images."""
+        from ropes.data.export import export_images
+
+        export_images(self.data, self.split, self.count, self.out)
         print(f"wrote {self.out}")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from ropes.commands.options import RunFolder, at_least, image_sources
+from ropes.commands.options import RunFolder, at_least, distinct, image_sources
 from ropes.errors import UserError
 from ropes.recipes import RopesRecipe, ropes_recipe
 
@@ -87,14 +87,16 @@ class Evaluate:
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed, occlusions=min(self.occlusions, default=0))
+        distinct(occlusions=self.occlusions)
         if not self.occlusions:
             raise UserError("--occlusions needs at least one number of pixels; 0 leaves the images as they are")
 
     def execute(self) -> None:
-        """Evaluate every split of `data` at every occlusion."""
+        """Evaluate every split of `data` at every occlusion, and print the table."""
         from ropes.evaluation import evaluate
+        from ropes.report.terminal import print_table
 
-        evaluate(self.run, self.data, self.out, seed=self.seed, occlusions=self.occlusions)
+        print_table(evaluate(self.run, self.data, self.out, seed=self.seed, occlusions=self.occlusions))
         print(f"wrote {self.out / 'results.json'}")
 
 

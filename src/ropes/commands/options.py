@@ -33,6 +33,17 @@ def at_least(lowest: int, **values: int) -> None:
             raise UserError(f"--{name.replace('_', '-')} is {value}; it must be {lowest} or more")
 
 
+def distinct(**values: Sequence[int]) -> None:
+    """Refuse an option that holds a number twice.
+
+    Raises:
+        UserError: names the option by its keyword, and the number.
+    """
+    for name, numbers in values.items():
+        if repeated := [number for number in dict.fromkeys(numbers) if numbers.count(number) > 1]:
+            raise UserError(f"--{name.replace('_', '-')} has {repeated[0]} twice; give each number once")
+
+
 def _number(text: str, where: str) -> float:
     try:
         number = float(text)
@@ -94,7 +105,10 @@ def _camera(text: str) -> "Camera":
     if len(target) != 3:
         raise UserError(f"{where}: target has {len(target)} numbers; the form is X/Y/Z in metres")
     values = _CAMERA_DEFAULTS | {key: _number(value, f"{where}: {key}") for key, value in given.items()}
-    return Camera(name=name, target=target, **values)
+    try:
+        return Camera(name=name, target=target, **values)
+    except ValueError as error:
+        raise UserError(f"{where}: {error}") from error
 
 
 def image_sources(texts: Sequence[str]) -> Mapping[str, Path] | Path:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from ropes.commands.options import EvaluationFolder, Preset, at_least
+from ropes.commands.options import EvaluationFolder, Preset, at_least, distinct
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +53,7 @@ class Reproduce:
 
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))
+        distinct(seeds=self.seeds)
         if self.workers is not None:
             at_least(1, workers=self.workers)
 

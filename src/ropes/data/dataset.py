@@ -95,7 +95,7 @@ class Dataset:
     def regimes(self) -> tuple[Regime, ...]:
         """The regime that each task index stands for."""
         where = self.path / schema.INTERVENTIONS
-        spelt = files.read_json(where)
+        spelt = files.read_json(where, folder=self.path)
         try:
             return tuple(Regime(spelt[task]["joint"], spelt[task]["policy"]) for task in self.tasks)
         except KeyError as error:
@@ -114,9 +114,10 @@ class Dataset:
         if schema.STATE not in self.info["features"]:
             return None
         names = self.info["features"][schema.STATE].get("names") or []
-        if isinstance(names, dict):  # {"motors": [...]} in some recordings
-            names = [name for group in names.values() for name in group]
-        return tuple(names)
+        groups = list(names.values()) if isinstance(names, dict) else [names]  # {"motors": [...]} in some recordings
+        if not all(isinstance(group, list) and all(isinstance(name, str) for name in group) for group in groups):
+            raise UserError(f"{self.path / schema.INFO}: 'names' of {schema.STATE!r} are no list of joints' names")
+        return tuple(name for group in groups for name in group)
 
     @cached_property
     def data_files(self) -> tuple[Path, ...]:
@@ -217,7 +218,12 @@ class Dataset:
 
     @cached_property
     def checksum(self) -> str:
-        """SHA-256 of all that label-free training sees: images, cameras, tasks, splits; never the angles."""
+        """SHA-256 of all that label-free training sees: images, cameras, regimes, splits; never the angles.
+
+        What a task stands for counts, not its text; the text where `meta/interventions.json` is absent.
+        """
+        spelt = (self.path / schema.INTERVENTIONS).exists()
+        regimes = [regime.name for regime in self.regimes] if spelt else list(self.tasks)
         recorded = (self.provenance or {}).get("files", {})
         digests = [
             recorded.get(path.relative_to(self.path).as_posix(), {}).get("images_sha256")
@@ -225,5 +231,5 @@ class Dataset:
             for path in self.data_files
         ]
         spans = {name: [span.start, span.stop] for name, span in self.splits.items()}
-        seen = [digests, self.cameras, self.image_size, self.tasks, spans]
+        seen = [digests, self.cameras, self.image_size, regimes, spans]
         return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()

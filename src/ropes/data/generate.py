@@ -2,11 +2,12 @@
 
 The seed fixes every pose and the plan fixes every shard before the first image is made.  An interrupted run
 leaves whole shards; the same command renders what is missing, and the folder ends up the same to the byte
-whatever was interrupted and however many workers there were.
+whatever was interrupted and however many workers there were.  So does a whole data set that lost a file: its
+checksums tell which, and only that is made again.
 """
 
 import itertools
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
@@ -46,7 +47,7 @@ def simulate(
     state: bool = True,
     progress: bool = True,
 ) -> Dataset:
-    """Simulate a data set, or go on with one that was interrupted (ROPES Section 4).
+    """Simulate a data set, or go on with one that was interrupted or lost a file (ROPES Section 4).
 
     A training episode is an anchor: one frame under each regime, twin-sampled.  A test episode is one
     observational pose, drawn independently of the anchors.
@@ -72,19 +73,23 @@ def simulate(
         "schema": SCHEMA,
         "version": ropes.__version__,
         "libraries": {name: version(name) for name in _LIBRARIES},
+        "state": state,
         "seed": seed,
         "anchors": anchors,
         "test_anchors": test_anchors,
         "mesh": mesh,
-        "state": state,
         "setting": setting.to_dict(),
         "cameras": [{"name": camera.name, **cameras.record(camera, setting.image_size)} for camera in setting.cameras],
     }
-    if _is_complete(root, request):
-        return open_dataset(root)
     names = tuple(camera.name for camera in setting.cameras)
     features = schema.features(names, (setting.image_size,) * 2, model.joints if state else None)
     shards = writer.plan_shards(_splits(setting, anchors, test_anchors), len(names), writer.IMAGES_PER_SHARD)
+    if (finished := _finished(root, request)) is not None:
+        if not (damaged := _damaged(root, [shard.path for shard in shards], finished)):
+            return open_dataset(root)
+        for name in damaged:
+            (root / name).unlink(missing_ok=True)
+        files.write_json(root / schema.PROVENANCE, {**request, "complete": False})
     missing = [shard for shard in shards if not (root / shard.path).exists()]
     poses = _poses(setting, anchors, test_anchors, seed)
     angles = [poses[shard.split][shard.first_row : shard.first_row + shard.frames] for shard in missing]
@@ -120,10 +125,10 @@ def simulate(
     return open_dataset(root)
 
 
-def _is_complete(root: Path, request: Mapping[str, Any]) -> bool:
-    """Whether the folder holds this very data set, whole; raises where it holds anything else."""
+def _finished(root: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The record of the folder's files if this very data set was finished in it; raises where it holds another."""
     if not root.exists():
-        return False
+        return None
     where = root / schema.PROVENANCE
     if where.parent.is_dir() and not where.exists():  # killed before the very first file was in place
         for leftover in where.parent.glob(".*.part"):
@@ -132,16 +137,31 @@ def _is_complete(root: Path, request: Mapping[str, Any]) -> bool:
             where.parent.rmdir()
     files.claim_folder(root, schema.PROVENANCE)
     if not where.exists():
-        return False
+        return None
     found = files.read_json(where)
     if not isinstance(found, dict):
         raise UserError(f"{where} is damaged; choose an empty or new folder")
     for key, value in writer.as_json(request).items():
         if found.get(key) != value:
             plain = not isinstance(value, dict | list)
-            what = f"{key} {found.get(key)}, not {value}" if plain else f"another {key}"
+            recorded = f"no {key} recorded" if found.get(key) is None else f"{key} {found[key]}, not {value}"
+            what = recorded if plain else f"another {key}"
             raise UserError(f"{root} holds something else, a data set with {what}; choose an empty or new folder")
-    return bool(found.get("complete"))
+    if not found.get("complete"):
+        return None
+    checksums = found.get("files")
+    if not isinstance(checksums, dict):
+        raise UserError(f"{where} is damaged; choose an empty or new folder")
+    return checksums
+
+
+def _damaged(root: Path, shards: Sequence[str], recorded: Mapping[str, Any]) -> list[str]:
+    """The files that are missing or not as recorded; hashing takes a small part of the time of rendering."""
+    return [
+        name
+        for name in (*shards, *schema.METADATA)
+        if not (root / name).is_file() or recorded.get(name, {}).get("sha256") != files.sha256(root / name)
+    ]
 
 
 def _splits(setting: Setting, anchors: int, test_anchors: int) -> list[SplitPlan]:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,10 @@ def open_dataset(path: Path | str) -> Dataset:
     """
     path, provenance = Path(path), None
     if (path / schema.PROVENANCE).exists():
-        provenance = _object(path / schema.PROVENANCE)
+        provenance = _object(path, schema.PROVENANCE)
         if not provenance.get("complete"):
             raise UserError(f"{path} is unfinished; run the same ropes simulate command again to go on")
-    info = _object(path / schema.INFO)
+    info = _object(path, schema.INFO)
     version = info.get("codebase_version")
     if version != schema.CODEBASE_VERSION:
         raise UserError(
@@ -34,21 +35,54 @@ def open_dataset(path: Path | str) -> Dataset:
         )
     if absent := [key for key in ("features", "splits", "total_frames", "total_episodes") if key not in info]:
         raise UserError(f"{path / schema.INFO} lacks {absent[0]!r}; restore it or make the data set anew")
+    if (fault := _fault(info)) is not None:
+        raise UserError(f"{path / schema.INFO}: {fault}; restore it or make the data set anew")
     dataset = Dataset(path, info, provenance)
     if not dataset.cameras:
         raise UserError(f"{path} has no feature {schema.IMAGES}CAMERA of dtype image; videos are not read")
     return dataset
 
 
-def _object(path: Path) -> dict[str, Any]:
-    content = files.read_json(path)
+def _object(root: Path, name: str) -> dict[str, Any]:
+    content = files.read_json(root / name, folder=root)
     if not isinstance(content, dict):
-        raise UserError(f"{path} is not a JSON object; restore it or make the data set anew")
+        raise UserError(f"{root / name} is not a JSON object; restore it or make the data set anew")
     return content
 
 
+def _fault(info: Mapping[str, Any]) -> str | None:
+    """The first key of `meta/info.json` whose value cannot be worked with, and why."""
+    for key in ("features", "splits"):
+        if not isinstance(info[key], dict):
+            return f"{key!r} is not an object"
+    for key in ("total_frames", "total_episodes", "total_tasks"):
+        if key in info and not _is_count(info[key]):
+            return f"{key!r} is {info[key]!r}, not a number of them"
+    fps = info.get("fps", schema.FPS)
+    if isinstance(fps, bool) or not isinstance(fps, int | float) or not fps > 0:
+        return f"'fps' is {fps!r}, not a rate"
+    for name, feature in info["features"].items():
+        if not isinstance(feature, dict):
+            return f"feature {name!r} is not an object"
+        if not isinstance(feature.get("dtype"), str):
+            return f"feature {name!r} has no 'dtype'"
+        shape = feature.get("shape")
+        if not isinstance(shape, list) or not all(_is_count(side) for side in shape):
+            return f"feature {name!r} has no 'shape', a list of numbers"
+        if feature["dtype"] == "image" and (len(shape) < 2 or 0 in shape):
+            return f"feature {name!r} has 'shape' {shape}, not height, width, channels"
+    return None
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
 def strip_states(source: Path | str, target: Path | str) -> Dataset:
-    """Copy a data set without its joint angles: the same training input, and nothing to peek at.
+    """Copy a data set without its joint angles: the same training input, but no label in it.
+
+    The seed is left out too, for it would draw the angles again.  The distributions stay, since the Bayes floors
+    are computed from them: what is drawn how often can be read, and a small seed can be guessed by simulating.
 
     Args:
         source: folder of the data set.
@@ -94,7 +128,9 @@ def _copy_without_states(dataset: Dataset, target: Path) -> None:
             name: {**recorded, "sha256": files.sha256(target / name)}
             for name, recorded in dataset.provenance["files"].items()
         }
-        files.write_json(target / schema.PROVENANCE, {**dataset.provenance, "files": checksums})
+        # As simulate compares it: never taken for the data set that it was copied from.
+        unlabelled = {"state": False, "files": checksums} | ({"seed": None} if "seed" in dataset.provenance else {})
+        files.write_json(target / schema.PROVENANCE, dataset.provenance | unlabelled)
 
 
 def _without_states(table: pa.Table) -> pa.Table:

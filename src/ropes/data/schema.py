@@ -22,6 +22,8 @@ INTERVENTIONS = "meta/interventions.json"
 PROVENANCE = "meta/ropes.json"
 DATA_PATH = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 EPISODES_PATH = "meta/episodes/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
+#: All that is written under `meta/` but the provenance, which records their checksums.
+METADATA = (EPISODES_PATH.format(chunk_index=0, file_index=0), TASKS, INTERVENTIONS, STATS, INFO)
 #: Files in a chunk folder; LeRobot's own number.
 CHUNKS_SIZE = 1000
 #: Frames of an anchor have no order in time; LeRobot wants a rate, so they are called one second apart.

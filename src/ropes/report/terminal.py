@@ -1,28 +1,48 @@
-"""The table against the paper in a terminal: one line a setup and occlusion, MCC and MSE of every joint."""
+"""The table against the paper in a terminal: a part for each setup, one line a split, occlusion and joint."""
 
 from rich.console import Console
 from rich.table import Table
 
 from ropes.report.naming import joint_label
 from ropes.results import Results
-from ropes.summary import over_seeds
+from ropes.summary import Cell, over_seeds
 
 
-def print_table(results: Results) -> None:
-    """Print what `results` measured beside the paper's values, on standard output."""
-    table = Table(title=f"{results.name}, preset {results.preset}: ours (paper's)")
-    for heading in ("setup", "split", "occlusion", "joint", "MCC", "MSE, rad²"):
-        table.add_column(heading, justify="right" if heading in ("occlusion", "MCC", "MSE, rad²") else "left")
+def print_table(results: Results, console: Console | None = None) -> None:
+    """Print what `results` measured beside the paper's values; 80 columns suffice.
+
+    Args:
+        results: what to show.
+        console: where; standard output when left out.
+    """
+    console = console or Console()
+    console.print(f"{results.name}, preset {results.preset}: ours (paper's)", highlight=False, markup=False)
+    setups: dict[str, list[Cell]] = {}
     for cell in over_seeds(results.rows):
+        setups.setdefault(cell.setup, []).append(cell)
+    for setup, cells in setups.items():
+        console.print(f"\n{setup}", style="bold", highlight=False, markup=False)
+        console.print(_table(cells))
+
+
+def _table(cells: list[Cell]) -> Table:
+    table = Table()
+    for heading in ("split", "occlusion", "joint", "MCC", "MSE, rad²"):
+        table.add_column(
+            heading,
+            justify="right" if heading in ("occlusion", "MCC", "MSE, rad²") else "left",
+            no_wrap=heading != "joint",
+            overflow="fold",
+        )
+    for cell in cells:
         table.add_row(
-            cell.setup,
             cell.split,
             f"{cell.occlusion} px" if cell.occlusion else "none",
             joint_label(cell.joint),
             _beside(cell.mcc, cell.paper_mcc, cell.mcc_reached),
             _beside(cell.mse, cell.paper_mse, cell.mse_reached),
         )
-    Console().print(table)
+    return table
 
 
 def _beside(ours: float | None, paper: float | None, reached: bool | None) -> str:

@@ -4,13 +4,14 @@ The distributions are Table 7's of the ROPES paper, stretched from its intervals
 range.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ropes.errors import UserError
 from ropes.scm import CausalModel, TruncatedNormal
 from ropes.settings import Camera, Robot, Setting
-from ropes.simulate.framing import drawable_ranges, nearest_view
+from ropes.simulate.framing import drawable_ranges, farthest_place, nearest_view
 from ropes.simulate.urdf import Joint, Urdf, locate, read_urdf
 
 # Table 7, joint 5: interval of width 3, observational mean in its middle, policies .9 to either side.
@@ -39,8 +40,8 @@ def arm_setting(
             pybullet_data.
         joints: URDF names of the joints that vary and are to be estimated.
         ranges: (low, high) in radians for each of them, by name or in the same order.
-        cameras: from where; None measures two views, at yaw 45° and 135°, that keep the whole arm in every
-            pose.
+        cameras: from where, the whole arm in view in every pose; None measures two such views, at yaw 45° and
+            135°.
         name: of the setting; the URDF's own file name when left out.
         image_size: side of the images, pixels.
 
@@ -49,8 +50,8 @@ def arm_setting(
         Table 8).
 
     Raises:
-        UserError: no such URDF, not a URDF, an unknown joint, a range outside the limits, or names given
-            twice.
+        UserError: no such URDF, not a URDF, an unknown joint, a range outside the limits, names given twice, or a
+            camera that loses a part of the arm.
     """
     path = Path(urdf).resolve() if Path(urdf).is_file() else locate(str(urdf))
     arm = read_urdf(path)
@@ -62,12 +63,19 @@ def arm_setting(
         check_limits=True,
     )
     model = _model(intervals)
+    drawable, given = drawable_ranges([model]), cameras
     if cameras is None:
-        drawable = drawable_ranges([model])
         cameras = [nearest_view(robot, drawable, name=f"cam{yaw:.0f}", yaw=yaw, pitch=_PITCH) for yaw in _YAWS]
     names = [camera.name for camera in cameras]
     if not names or len(set(names)) < len(names):
         raise UserError(f"cameras need one name each, and there must be one at least; got {names}")
+    for camera in given or ():
+        if (place := farthest_place(robot, drawable, camera)) > 1:
+            how = f"{place:.2f} times as far from the image's centre as its border" if place < math.inf else "behind it"
+            raise UserError(
+                f"camera {camera.name} does not see the whole arm: in some pose a part is {how}; give it a larger "
+                "distance, or leave --camera out to have two views measured"
+            )
     return Setting(
         name=name or path.stem,
         robot=robot,

@@ -1,0 +1,48 @@
+import io
+from collections.abc import Sequence
+
+import numpy as np
+from rich.console import Console
+
+from ropes.report.terminal import print_table
+from ropes.results import Results, Row
+from tests.report.conftest import SETUPS, made_up_rows
+
+
+def printed(rows: Sequence[Row]) -> list[str]:
+    results = Results(name="table1", preset="compact", device="d", version="0.1.0", seconds=1.0, rows=tuple(rows))
+    stream = io.StringIO()
+    print_table(results, Console(file=stream, width=80))
+    return stream.getvalue().splitlines()
+
+
+def test_eighty_columns_hold_every_value_on_one_line() -> None:
+    rows = made_up_rows(np.random.default_rng(0), seeds=(0,))
+    lines = printed(rows)
+    assert max(map(len, lines)) <= 80
+    assert "…" not in "".join(lines)
+    assert [line for line in lines if line in SETUPS] == list(SETUPS)  # a section title each
+    bodies = [line for line in lines if line.startswith("│")]
+    assert len(bodies) == len(rows)
+    for row, line in zip(rows, bodies, strict=True):
+        cells = [cell.strip() for cell in line.strip("│").split("│")]
+        occlusion = f"{row.occlusion} px" if row.occlusion else "none"
+        assert cells[:3] == [row.split, occlusion, row.joint.replace("panda_joint", "joint ")]
+        assert cells[3].startswith(f"{row.mcc_mean:.3f}")
+        assert cells[4].startswith(f"{row.mse_mean:.3f}")
+
+
+def test_the_paper_stands_beside_ours() -> None:
+    (row, *_) = made_up_rows(np.random.default_rng(0), seeds=(0,))
+    line = printed([row])[-2]
+    assert row.paper_mcc is not None
+    reached = "✓" if round(row.mcc_mean or 0, 3) >= row.paper_mcc else "✗"
+    assert f"{row.mcc_mean:.3f} ({row.paper_mcc:.3f}) {reached}" in line
+
+
+def test_a_long_name_of_a_joint_is_folded_and_never_cut() -> None:
+    row = Row.measured(setup="arm", joint="q" * 60, split="id", occlusion=0, seed=0, mcc=(0.5, 0.0), mse=(1234.5, 0.0))
+    lines = printed([row])
+    assert max(map(len, lines)) <= 80
+    assert "".join(lines).count("q") == 60
+    assert "1234.500" in "".join(lines)
