@@ -162,8 +162,16 @@ def test_a_run_of_another_version_or_without_weights(
     assert "has format 99, this version of ropes reads 1" in refuse(words, run=own_run, data=tiny_data)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, tiny_data: Path) -> Path:
+    """A run fitted by the same command without a break."""
+    run = tmp_path_factory.mktemp("whole") / "run"
+    assert cli.main(FIT.format(data=tiny_data, out=run).split()) == 0
+    return run
+
+
 def test_a_full_disk_loses_nothing(
-    tiny_data: Path, tmp_path: Path, refuse: Refuse, capsys: pytest.CaptureFixture[str]
+    whole: Path, tiny_data: Path, tmp_path: Path, refuse: Refuse, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from ropes import checkpoints
 
@@ -185,13 +193,12 @@ def test_a_full_disk_loses_nothing(
     assert len(tiny.weights(tmp_path / "run")) == 2
     assert not list((tmp_path / "run").rglob("*.part"))
     assert cli.main(words) == 0
-    assert cli.main(FIT.format(data=tiny_data, out=tmp_path / "whole").split()) == 0
-    assert tiny.weights(tmp_path / "run") == tiny.weights(tmp_path / "whole")
+    assert tiny.weights(tmp_path / "run") == tiny.weights(whole)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_loses_nothing(
-    number: int, code: int, tiny_data: Path, tmp_path: Path, refuse: Refuse, capsys: pytest.CaptureFixture[str]
+    number: int, code: int, whole: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     original = Stage.after_step
 
@@ -207,5 +214,4 @@ def test_an_interrupt_loses_nothing(
     assert capsys.readouterr().err.splitlines()[-1] == "ropes: interrupted; run the same command again to go on"
     assert (tmp_path / "run" / "ae2" / "joint" / "last.safetensors").exists()
     assert cli.main(words) == 0
-    assert cli.main(FIT.format(data=tiny_data, out=tmp_path / "whole").split()) == 0
-    assert tiny.weights(tmp_path / "run") == tiny.weights(tmp_path / "whole")
+    assert tiny.weights(tmp_path / "run") == tiny.weights(whole)

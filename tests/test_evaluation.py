@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,26 @@ def test_something_else_s_folder_is_left_alone(tiny_run: Path, tiny_data: Path, 
     with pytest.raises(UserError, match="holds something else"):
         evaluate(tiny_run, tiny_data, tmp_path, occlusions=(0,), show=False)
     assert list(tiny.tree(tmp_path)) == ["thesis.tex"]
+
+
+def test_another_run_s_evaluation_is_left_alone(
+    measured: Path, tiny_data: Path, tmp_path: Path, refit: Callable[..., Any]
+) -> None:
+    refit(tmp_path / "run", seed=1)
+    before = tiny.tree(measured)
+    with pytest.raises(UserError, match="holds the evaluation of another run or data set; choose another --out"):
+        evaluate(tmp_path / "run", tiny_data, measured, occlusions=(0,), show=False)
+    assert tiny.tree(measured) == before
+
+
+def test_a_data_set_of_test_poses_alone_will_do(tiny_run: Path, tmp_path: Path) -> None:
+    angles = tiny.model().sample_observational(np.random.default_rng(0), tiny.TESTED)[:, None]
+    data = tiny.write_data(tmp_path / "data", images={"test-id": tiny.draw(angles)}, states={"test-id": angles})
+    found = evaluate(tiny_run, data, tmp_path / "e", occlusions=(8, 0, 8), show=False)
+    assert [row.occlusion for row in found.rows] == [0, 0, 8, 8]
+    (artefacts,) = load(tmp_path / "e")
+    assert artefacts.evaluation is not None
+    assert artefacts.evaluation.interventions is None
 
 
 def test_an_evaluation_killed_half_way_is_done_again(

@@ -25,7 +25,7 @@ from ropes.scm import Regime
 from ropes.seeds import generator
 from ropes.simulate.corruption import occlude
 
-RESULTS_FILE, ARTEFACTS = "results.json", "artefacts"
+RESULTS_FILE, ABOUT_FILE, ARTEFACTS = "results.json", "evaluation.json", "artefacts"
 FITTED, TESTED, REPEATS = 1000, 500, 15
 OCCLUSIONS = (0, 16, 32, 64)
 _SPLITS = {"id": "test-id", "ood": "test-ood"}
@@ -61,8 +61,8 @@ def evaluate(
         show: show progress.
 
     Raises:
-        UserError: too few test poses, no angles, cameras or joints missing, an occlusion larger than the images, or
-            an unfinished run.
+        UserError: too few test poses, no angles, cameras or joints missing, an occlusion larger than the images, an
+            unfinished run, or a folder that holds something else.
     """
     began = time.monotonic()
     estimator, dataset = Estimator.load(run), open_dataset(data)
@@ -71,11 +71,11 @@ def evaluate(
     angles_of = {split: states_of(estimator.run, dataset, _SPLITS[split]) for split in splits}
     if (largest := max(occlusions)) > estimator.run.image_size:
         raise UserError(f"an occlusion of {largest} pixels does not fit into images of {estimator.run.image_size}")
-    # The artefacts come first: an evaluation that was killed after them is gone on with.
-    claim_folder(out, RESULTS_FILE if (out / RESULTS_FILE).exists() else ARTEFACTS)
+    claim_folder(out, RESULTS_FILE if (out / RESULTS_FILE).exists() else ABOUT_FILE)
+    _claim(out / ABOUT_FILE, estimator, dataset)
     rows: list[Row] = []
     best: Evaluation | None = None
-    with progress("evaluate", len(splits) * len(occlusions), show=show) as update:
+    with progress("evaluate", len(splits) * len(set(occlusions)), show=show) as update:
         for split in splits:
             frames = dataset.frames(_SPLITS[split])
             images = images_of(estimator.run, dataset, frames.index)

@@ -14,7 +14,7 @@ from ropes import training
 from ropes.data.batches import ImageBatch
 from ropes.data.layout import strip_states
 from ropes.files import read_json
-from ropes.methods import disentangle
+from ropes.methods import disentangle, ropes
 from ropes.methods.run import TRAINING_FILE
 from ropes.methods.stages import AE1Stage, AE2Stage, LDRStage
 from ropes.recipes import Optimisation
@@ -195,7 +195,6 @@ FASTER = Optimisation(epochs=4, batch=40, learning_rate=2e-3)
         ({"sparsity_weights": (2.0,)}, ["AE2Stage"]),
         ({"ldr_training": FASTER}, ["LDRStage", "LDRStage", "AE2Stage"]),
         ({"ae1_training": FASTER}, ["AE1Stage", "LDRStage", "LDRStage", "AE2Stage"]),
-        ({"held_out": 0.5}, ["AE1Stage", "LDRStage", "LDRStage", "AE2Stage"]),
     ],
 )
 def test_a_changed_setting_redoes_its_stage_and_what_follows(
@@ -230,7 +229,7 @@ def test_one_ae2_a_joint(tmp_path: Path, refit: Refit) -> None:
     assert np.array(story["sparsity_matrix"]).shape == (2, 2)
 
 
-@pytest.mark.parametrize("best", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("best", [0.1, 10.0])
 def test_the_sparsity_weight_of_the_least_held_out_contrast_is_taken(
     best: float, tmp_path: Path, refit: Refit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +265,17 @@ def test_the_story_has_what_the_report_shows(tiny_run: Path) -> None:
     assert all(len(curve) == 6 for curve in stages["ae1"].values())
     assert story["provenance"]["anchors"] == 16
     assert story["provenance"]["poses"] == 80
+
+
+def test_memorised_poses_are_told_of(
+    tmp_path: Path, refit: Refit, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ropes, "MEMORISED", -1.0)
+    refit(tmp_path / "run")
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("ropes: warning: elbow: the density ratio ended at 0.")
+    assert "below the Bayes floor of 0.229: it memorised them" in lines[0]
 
 
 def test_without_known_distributions_there_is_no_floor(tmp_path: Path, refit: Refit) -> None:

@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -107,15 +106,3 @@ def test_the_file_is_plain_json_with_nothing_of_this_machine(tmp_path: Path) -> 
     text = (tmp_path / RUN_FILE).read_text()
     assert json.loads(text)["format"] == 1
     assert str(tmp_path) not in text
-
-
-def test_optimisation_out_of_range_is_refused() -> None:
-    training = tiny.recipe().ae1_training
-    for change in ({"epochs": 0}, {"batch": 0}, {"learning_rate": 0.0}, {"weight_decay": -1.0}):
-        with pytest.raises(UserError, match="must be positive"):
-            replace(training, **change)  # type: ignore[arg-type]
-
-
-def test_steps_round_and_are_never_none() -> None:
-    training = replace(tiny.recipe().ae1_training, epochs=1.5, batch=10)
-    assert [training.steps(samples) for samples in (100, 1)] == [15, 1]

@@ -1,0 +1,66 @@
+import json
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from ropes.errors import UserError
+from ropes.recipes import PRESETS, Optimisation, recipe_from_dict, ropes_recipe
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_recipes_survive_json(preset: str) -> None:
+    recipe = ropes_recipe(preset)
+    assert recipe_from_dict(json.loads(json.dumps(asdict(recipe)))) == recipe
+
+
+def test_unknown_presets_are_refused() -> None:
+    with pytest.raises(UserError, match=r"unknown preset 'papier': did you mean paper\?"):
+        ropes_recipe("papier")
+    with pytest.raises(UserError, match="unknown preset 'x': choose one of compact, paper"):
+        ropes_recipe("x")
+
+
+def training(**changes: Any) -> Optimisation:
+    return Optimisation(**({"epochs": 1.5, "batch": 10, "learning_rate": 1e-3} | changes))
+
+
+def test_steps_round_and_are_never_none() -> None:
+    assert [training().steps(samples) for samples in (100, 1)] == [15, 1]
+    assert [training(at_least=300).steps(samples) for samples in (100, 1000)] == [30, 150]
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"epochs": 0}, "epochs must be positive, got 0"),
+        ({"epochs": float("inf")}, "epochs must be positive, got inf"),
+        ({"batch": -1}, "batch must be positive, got -1"),
+        ({"learning_rate": NAN}, "learning_rate must be positive, got nan"),
+        ({"weight_decay": -1.0}, "weight_decay must be at least 0, got -1.0"),
+        ({"at_least": -1}, "at_least must be at least 0, got -1"),
+        ({"clip": 0.0}, "clip must be positive, got 0.0; leave it out for no bound"),
+    ],
+)
+def test_optimisation_out_of_range_is_refused(change: dict[str, Any], line: str) -> None:
+    with pytest.raises(UserError, match=line):
+        training(**change)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"sparsity_weights": ()}, "sparsity_weights must be one or more numbers of at least 0"),
+        ({"sparsity_weights": (1.0, -1.0)}, "sparsity_weights must be one or more numbers of at least 0"),
+        ({"search_share": 1.0}, "search_share must lie between 0 and 1, got 1.0"),
+        ({"held_out": 0.0}, "held_out must lie between 0 and 1, got 0.0"),
+        ({"sparsity_rows": -1}, "sparsity_rows and logit_weight must be at least 0"),
+        ({"logit_weight": NAN}, "sparsity_rows and logit_weight must be at least 0"),
+    ],
+)
+def test_recipes_out_of_range_are_refused(change: dict[str, Any], line: str) -> None:
+    with pytest.raises(UserError, match=line):
+        replace(ropes_recipe("compact"), **change)
