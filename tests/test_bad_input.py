@@ -171,7 +171,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, tiny_data: Path) -> Path:
 
 
 def test_a_full_disk_loses_nothing(
-    whole: Path, tiny_data: Path, tmp_path: Path, refuse: Refuse, capsys: pytest.CaptureFixture[str]
+    whole: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from ropes import checkpoints
 
