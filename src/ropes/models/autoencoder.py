@@ -138,10 +138,12 @@ class AE2(nn.Module):
         """Adopt the scale of the codes and start the rectified output alive, at their mean."""
         self.standardise.load_state_dict(standardise.state_dict())
         head = self.decoder[-2]
-        start_alive(head, level=0.0)  # type: ignore[arg-type]
+        assert isinstance(head, nn.Conv2d)
+        assert head.bias is not None
+        start_alive(head, level=0.0)
         with torch.no_grad():
-            head.weight.mul_(standardise.scale.reshape(-1, 1, 1, 1))  # type: ignore[operator, union-attr]
-            head.bias.copy_(standardise.mean.flatten() + 0.5 * standardise.scale.flatten())  # type: ignore[operator, union-attr]
+            head.weight.mul_(standardise.scale.reshape(-1, 1, 1, 1))
+            head.bias.copy_(standardise.mean.flatten() + 0.5 * standardise.scale.flatten())
 
     def encode(self, codes: Tensor) -> Tensor:
         """Standardised codes (B, V, 8, 8) → coordinates (B, d)."""
