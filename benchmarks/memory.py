@@ -7,8 +7,6 @@ nothing, but take the same room as real ones); then every stage is fitted for a 
 process of its own.  Counted are the process's peak resident memory and, of that, what no file backs.
 """
 
-import argparse
-import json
 import multiprocessing
 import os
 import resource
@@ -22,7 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ropes.data import png, schema, writer
+from figures import options, publish
+from ropes import png
+from ropes.data import schema, writer
 from ropes.recipes import Optimisation, RopesRecipe, ropes_recipe
 from ropes.settings import Setting, panda_setting
 
@@ -115,18 +115,10 @@ def measure(anchors: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--anchors", type=int, default=4000, help="training anchors, 26 images each")
-    parser.add_argument("--out", type=Path, help="also write the figures here, as JSON")
-    options = parser.parse_args()
-    figures = measure(options.anchors)
-    text = json.dumps({name: round(value, 3) for name, value in figures.items()}, indent=1)
-    if options.out:
-        options.out.write_text(text + "\n", encoding="utf-8")
-    print(text)
-    print("\n| figure | value |\n|---|---:|")
-    for name, value in figures.items():
-        print(f"| {name.replace('_', ' ')} | {value:.3g} |")
+    given = parser.parse_args()
+    publish(measure(given.anchors), given.out)
 
 
 if __name__ == "__main__":

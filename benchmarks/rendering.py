@@ -6,20 +6,19 @@ needs the extra `bench` (panda-gym).  Seconds on one core are those of the proce
 other work on the machine distorts the ratios little; images a second on all cores are those of the clock.
 """
 
-import argparse
-import json
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from figures import options, publish
+from ropes import png
 from ropes.scm import CausalModel
 from ropes.settings import Setting, panda_setting
 from ropes.simulate.scene import Mesh, Scene, import_pybullet, quiet
-from ropes.simulate.workers import png, render_poses, usable_cores
+from ropes.simulate.workers import render_poses, usable_cores
 
 SIZE = 128
 SETTING = "panda-2c-independent"
@@ -66,7 +65,7 @@ def our_cost(setting: Setting, mesh: Mesh, poses: NDArray[np.float64], seconds: 
 
         def draw(k: int) -> object:
             images = scene.render(poses[k % len(poses)])
-            return [png(image) for image in images] if encode else images
+            return [png.encode(image) for image in images] if encode else images
 
         return cost(draw, seconds) / len(setting.cameras)
 
@@ -127,18 +126,10 @@ def measure(seconds: float) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each measurement")
-    parser.add_argument("--out", type=Path, help="also write the figures here, as JSON")
-    options = parser.parse_args()
-    figures = measure(options.seconds)
-    text = json.dumps({name: round(value, 4) for name, value in figures.items()}, indent=1)
-    if options.out:
-        options.out.write_text(text + "\n", encoding="utf-8")
-    print(text)
-    print("\n| figure | value |\n|---|---:|")
-    for name, value in figures.items():
-        print(f"| {name.replace('_', ' ')} | {value:.3g} |")
+    given = parser.parse_args()
+    publish(measure(given.seconds), given.out)
 
 
 if __name__ == "__main__":

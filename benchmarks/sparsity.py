@@ -9,19 +9,17 @@ are those of one thread on the processor, not of the clock, so that other work o
 little; the median of the repeats counts.
 """
 
-import argparse
-import json
 import os
 import statistics
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.func import jacfwd, vmap
 
+from figures import options, publish
 from ropes.methods.objectives import decode_with_scores, sparsity_loss, sparsity_matrix
 from ropes.models.autoencoder import AE2
 from ropes.models.blocks import count_weights
@@ -88,20 +86,12 @@ def measure(batch: int, repeats: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--repeats", type=int, default=7, help="of each measurement")
     parser.add_argument("--batch", type=int, default=ropes_recipe("compact").ae2_training.batch, help="poses a step")
-    parser.add_argument("--out", type=Path, help="also write the figures here, as JSON")
-    options = parser.parse_args()
+    given = parser.parse_args()
     warnings.filterwarnings("ignore", message=".*torch.jit.script.*")  # torch's own forward mode
-    figures = measure(options.batch, options.repeats)
-    text = json.dumps({name: float(f"{value:.4g}") for name, value in figures.items()}, indent=1)
-    if options.out:
-        options.out.write_text(text + "\n", encoding="utf-8")
-    print(text)
-    print("\n| figure | value |\n|---|---:|")
-    for name, value in figures.items():
-        print(f"| {name.replace('_', ' ')} | {value:.3g} |")
+    publish(measure(given.batch, given.repeats), given.out)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ PACKAGE = ROOT / "src" / "ropes"
 
 #: From the lowest to the highest: a module imports from its own layer or a lower one; `metrics` stands alone.
 LAYERS = (
-    {"errors", "files", "seeds", "hardware", "progress", "metrics"},
+    {"errors", "files", "png", "seeds", "hardware", "progress", "metrics"},
     {"scm", "paper", "results", "summary"},
     {"settings", "simulate"},
     {"data"},

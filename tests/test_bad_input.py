@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ropes import cli
-from ropes.data import png
+from ropes import cli, png
 from ropes.files import read_json, write_json
 from ropes.stage import Stage
 from tests import tiny

@@ -76,14 +76,32 @@ def test_fewer_than_two_distinct_angles_are_refused(angles: list[list[float]]) -
         fit_calibration(np.random.default_rng(0).normal(size=(len(angles), 2)), np.array(angles), ("a", "b"))
 
 
+@pytest.mark.parametrize("spread", [0.0, 1e-7])
+def test_a_coordinate_that_never_changes_is_refused(spread: float) -> None:
+    angles = np.random.default_rng(0).normal(size=(50, 2))
+    coordinates = angles.copy()
+    coordinates[:, 1] = 3.0 + spread * angles[:, 0]
+    line = (
+        "the coordinate of b is the same in all samples, so no line leads from it to angles; calibrate on more varied"
+    )
+    with pytest.raises(UserError, match=line):
+        fit_calibration(coordinates, angles, ("a", "b"))
+
+
+def test_a_coordinate_of_tiny_values_is_not_taken_for_constant() -> None:
+    angles = np.random.default_rng(0).normal(size=(50, 1))
+    np.testing.assert_allclose(fit_calibration(1e-9 * angles, angles, ("a",)).slope, 1e9)
+
+
 def test_reconstructions_look_like_images(estimator: Estimator, images: np.ndarray) -> None:
     for pictures in estimator.reconstructions(images[:3]):
         assert pictures.shape == (3, 2, 16, 16)
         assert pictures.dtype == np.uint8
 
 
-def test_reconstructions_are_as_large_as_the_images(tmp_path: Path, refit) -> None:
-    images = {"train": tiny.draw(tiny.model().sample(np.random.default_rng(0), 8), side=32)}
+@pytest.mark.parametrize("side", [32, 24, 41])
+def test_reconstructions_are_as_large_as_the_images(side: int, tmp_path: Path, refit) -> None:
+    images = {"train": tiny.draw(tiny.model().sample(np.random.default_rng(0), 8), side=side)}
     data = tiny.write_data(tmp_path / "data", images=images, states=None)
     refit(tmp_path / "run", data=data)
     estimator = Estimator.load(tmp_path / "run")

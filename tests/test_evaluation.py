@@ -113,8 +113,9 @@ def test_other_cameras_sizes_and_joints_are_refused(tiny_run: Path, tmp_path: Pa
 
 
 def test_a_square_larger_than_the_images_is_refused(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
-    line = "an occlusion of 17 pixels does not fit into images of 16"
+    line = "an occluding square of 17 pixels does not fit into 16×16 images"
     refused(tiny_run, tiny_data, tmp_path / "e", line, occlusions=(0, 17))
+    refused(tiny_run, tiny_data, tmp_path / "e", "an occluding square of -1 pixels", occlusions=(8, -1))
 
 
 def test_something_else_s_folder_is_left_alone(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
@@ -137,7 +138,7 @@ def test_another_run_s_evaluation_is_left_alone(
 def test_a_data_set_of_test_poses_alone_will_do(tiny_run: Path, tmp_path: Path) -> None:
     angles = tiny.model().sample_observational(np.random.default_rng(0), tiny.TESTED)[:, None]
     data = tiny.write_data(tmp_path / "data", images={"test-id": tiny.draw(angles)}, states={"test-id": angles})
-    found = evaluate(tiny_run, data, tmp_path / "e", occlusions=(8, 0, 8), show=False)
+    found = evaluate(tiny_run, data, tmp_path / "e", occlusions=(8, 0), show=False)
     assert [row.occlusion for row in found.rows] == [0, 0, 8, 8]
     (artefacts,) = load(tmp_path / "e")
     assert artefacts.evaluation is not None

@@ -97,14 +97,17 @@ def _interrupt(*_: object) -> None:
 def test_another_experiment_s_folder_is_left_alone(
     change: dict[str, Any], calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiments._claim(tmp_path / "experiment.json", small())
-    experiments._claim(tmp_path / "experiment.json", small(seeds=(5,)))  # other seeds are the same experiment
+    with monkeypatch.context() as patch:
+        patch.setattr(experiments, "fit", _interrupt)
+        for seeds in ((0,), (5,)):  # other seeds are the same experiment
+            with pytest.raises(KeyboardInterrupt):
+                reproduce("demo", preset="compact", out=tmp_path / "demo", seeds=seeds, show=False)
     monkeypatch.setattr(experiments, "experiment", lambda name, preset: small(**change))
     before = tiny.tree(tmp_path)
     with pytest.raises(UserError, match="holds another experiment or preset; choose a new --out"):
-        reproduce("demo", preset="compact", out=tmp_path, show=False)
+        reproduce("demo", preset="compact", out=tmp_path / "demo", show=False)
     assert tiny.tree(tmp_path) == before
-    assert calls == []
+    assert calls == [f"simulate {ONE}"]
 
 
 def test_something_else_s_folder_is_left_alone(calls: list[str], tmp_path: Path) -> None:

@@ -99,3 +99,22 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot make the folder"):
         files.claim_folder(tmp_path / "file", "run.json")
+
+
+def test_a_folder_is_about_one_thing(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "about.json"
+    files.claim_record(path, {"sizes": (1, 2), "name": "a"}, "holds another")
+    assert files.read_json(path) == {"sizes": [1, 2], "name": "a"}
+    files.write_json(path, {**files.read_json(path), "seconds": 3.0})
+    before = path.read_bytes()
+    files.claim_record(path, {"sizes": (1, 2), "name": "a"}, "holds another")  # as it came back from the file
+    for other in ({"sizes": (1, 3), "name": "a"}, {"sizes": (1, 2), "name": "a", "more": 1}):
+        with pytest.raises(UserError, match=rf"^{path.parent} holds another$"):
+            files.claim_record(path, other, "holds another")
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_record_is_another(tmp_path: Path) -> None:
+    files.write_json(tmp_path / "about.json", ["name"])
+    with pytest.raises(UserError, match="holds another"):
+        files.claim_record(tmp_path / "about.json", {"name": "a"}, "holds another")

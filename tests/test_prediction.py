@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ropes.data import png
+from ropes import png
 from ropes.data.layout import open_dataset, strip_states
 from ropes.errors import UserError
 from ropes.estimator import Estimator

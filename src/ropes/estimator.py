@@ -1,6 +1,6 @@
 """A trained method as users meet it: images in, joint angles out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ropes.checkpoints import WEIGHTS, load_weights
-from ropes.data.pictures import area_average
+from ropes.data.pictures import area_average, enlarge
 from ropes.errors import UserError
 from ropes.files import read_json, write_json
 from ropes.hardware import device_kind
+from ropes.methods.readers import Reader, load_reader
 from ropes.methods.run import CALIBRATION_FILE, TRAINING_FILE, Run
 from ropes.metrics.calibration import linear_calibration
-from ropes.models.autoencoder import AE1, AE2
 
 _CHUNK = 256
+#: Spread, relative to the values, that float32 networks give to equal inputs in batches of different size.
+_ROUNDING = 1e-6
 Images = NDArray[np.uint8]
 Array = NDArray[np.float64]
 
@@ -41,12 +42,9 @@ class Estimator:
         calibration: the line to radians, or None before `calibrate`.
     """
 
-    def __init__(self, run: Run, ae1: AE1, ae2: Mapping[str, AE2], calibration: Calibration | None) -> None:
+    def __init__(self, run: Run, reader: Reader, calibration: Calibration | None) -> None:
         self.run, self.calibration = run, calibration
-        self._device = torch.device(device_kind())
-        self._ae1 = ae1.to(self._device).eval()
-        self._columns = run.networks
-        self._ae2 = {name: network.to(self._device).eval() for name, network in ae2.items()}
+        self._reader = reader
 
     @classmethod
     def load(cls, folder: Path) -> "Estimator":
@@ -56,28 +54,21 @@ class Estimator:
             UserError: no run there, one of another version, one without weights, an unfinished or a damaged one.
         """
         run = Run.read(folder)
-        ae1 = AE1(run.recipe.ae1)
-        load_weights(ae1, folder / "ae1" / WEIGHTS)
-        networks = {}
-        for name in run.networks:
-            networks[name] = AE2(run.recipe.ae2, views=len(run.cameras), joints=len(run.joints))
-            load_weights(networks[name], folder / "ae2" / name / WEIGHTS)
+        reader = load_reader(run, folder, torch.device(device_kind()))
         if not (folder / TRAINING_FILE).exists():
             raise UserError(f"{folder} is an unfinished run; run the same ropes fit command again to go on")
-        return cls(run, ae1, networks, _read_calibration(folder, run))
+        return cls(run, reader, _read_calibration(folder, run))
 
-    @torch.no_grad()
-    def _codes(self, images: Images) -> Tensor:
-        """(n, V, S, S) grey levels → raw codes (n, V, 8, 8)."""
+    def _pixels(self, images: Images) -> Tensor:
+        """(n, V, S, S) grey levels → what the networks read, (n, V, s, s) in [0, 1]."""
         views, side = len(self.run.cameras), self.run.image_size
         if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != (views, side, side):
             raise UserError(
                 f"images of shape {images.shape} and type {images.dtype}: "
                 f"this run reads uint8 (n, {views}, {side}, {side})"
             )
-        small = area_average(images, self.run.recipe.ae1.image_size)
-        pixels = torch.from_numpy(small).to(self._device).float().div_(255)
-        return self._ae1.encode_views(pixels)
+        small = area_average(images, self._reader.size)
+        return torch.from_numpy(small).to(device_kind()).float().div_(255)
 
     @torch.no_grad()
     def coordinates(self, images: Images) -> Array:
@@ -94,11 +85,8 @@ class Estimator:
         """
         out = np.empty((len(images), len(self.run.joints)))
         for start in range(0, len(images), _CHUNK):
-            codes = self._codes(images[start : start + _CHUNK])
-            for name, network in self._ae2.items():
-                columns = self._columns[name]
-                values = network.encode(network.standardise(codes))
-                out[start : start + _CHUNK, columns] = values[:, columns].double().cpu().numpy()
+            found = self._reader.coordinates(self._pixels(images[start : start + _CHUNK]))
+            out[start : start + _CHUNK] = found.double().cpu().numpy()
         return out
 
     def angles(self, images: Images) -> Array:
@@ -112,32 +100,32 @@ class Estimator:
         return self.coordinates(images) * self.calibration.slope + self.calibration.intercept
 
     @torch.no_grad()
-    def reconstructions(self, images: Images) -> tuple[Images, Images]:
+    def reconstructions(self, images: Images) -> tuple[Images, Images] | None:
         """What AE1, and AE2 followed by AE1's decoder, make of images (Figs. 4, 8, 9), uint8 like `images`.
 
-        With one AE2 a joint the first one's is shown.
+        None for a method that reconstructs nothing.
         """
-        codes = self._codes(images)
-        network = next(iter(self._ae2.values()))
-        again = network.standardise.inverse(network(network.standardise(codes)))
-        first, second = (self._ae1.decode_views(c).clamp(0, 1).mul(255).round() for c in (codes, again))
-        scale = self.run.image_size // self.run.recipe.ae1.image_size
-        grow = np.ones((1, 1, scale, scale), dtype=np.uint8)
-        return (
-            np.kron(first.byte().cpu().numpy(), grow),
-            np.kron(second.byte().cpu().numpy(), grow),
-        )
+        made = self._reader.reconstructions(self._pixels(images))
+        if made is None:
+            return None
+        first, second = (part.clamp(0, 1).mul(255).round().byte().cpu().numpy() for part in made)
+        return enlarge(first, self.run.image_size), enlarge(second, self.run.image_size)
 
 
 def fit_calibration(coordinates: Array, angles: Array, joints: Sequence[str]) -> Calibration:
     """The least-squares line of each of the joints from coordinates (n, d) to radians (n, d) (ROPES Section 4).
 
     Raises:
-        UserError: fewer than two distinct angles of a joint.
+        UserError: fewer than two distinct angles of a joint, or a coordinate that does not vary.
     """
     for column, joint in enumerate(joints):
         if len(np.unique(angles[:, column])) < 2:
             raise UserError(f"calibration needs two distinct angles of each joint; {joint} has one in all samples")
+        if np.ptp(coordinates[:, column]) <= _ROUNDING * np.abs(coordinates[:, column]).max():
+            raise UserError(
+                f"the coordinate of {joint} is the same in all samples, so no line leads from it to angles; "
+                "calibrate on more varied samples, or fit the run again"
+            )
     slope, intercept = linear_calibration(coordinates, angles)
     return Calibration(slope, intercept, len(angles))
 

@@ -14,7 +14,7 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
-from ropes.files import atomic_path, claim_folder, read_json, write_json
+from ropes.files import atomic_path, claim_folder, claim_record
 from ropes.hardware import device_name
 from ropes.methods.run import TRAINING_FILE
 from ropes.metrics import Evaluation, protocol
@@ -23,7 +23,7 @@ from ropes.progress import progress
 from ropes.results import Results, Row, write
 from ropes.scm import Regime
 from ropes.seeds import generator
-from ropes.simulate.corruption import occlude
+from ropes.simulate.corruption import check_square, occlude
 
 RESULTS_FILE, ABOUT_FILE, ARTEFACTS = "results.json", "evaluation.json", "artefacts"
 FITTED, TESTED, REPEATS = 1000, 500, 15
@@ -56,7 +56,7 @@ def evaluate(
         data: data set with angles and test splits; another one than the run was fitted on may be given.
         out: folder for `results.json` and `artefacts/` (what the report shows).
         seed: of the draws and the occlusions.
-        occlusions: sides of the white squares in pixels, 0 for none.
+        occlusions: different sides of the white squares in pixels, 0 for none.
         name: of the results.
         show: show progress.
 
@@ -69,17 +69,18 @@ def evaluate(
     splits = _test_splits(dataset)
     views_of(estimator.run, dataset)
     angles_of = {split: states_of(estimator.run, dataset, _SPLITS[split]) for split in splits}
-    if (largest := max(occlusions)) > estimator.run.image_size:
-        raise UserError(f"an occlusion of {largest} pixels does not fit into images of {estimator.run.image_size}")
+    for occlusion in occlusions:
+        check_square(occlusion, dataset.image_size)
     claim_folder(out, RESULTS_FILE if (out / RESULTS_FILE).exists() else ABOUT_FILE)
-    _claim(out / ABOUT_FILE, estimator, dataset)
+    about = _about(estimator, dataset)
+    claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
     rows: list[Row] = []
     best: Evaluation | None = None
-    with progress("evaluate", len(splits) * len(set(occlusions)), show=show) as update:
+    with progress("evaluate", len(splits) * len(occlusions), show=show) as update:
         for split in splits:
             frames = dataset.frames(_SPLITS[split])
             images = images_of(estimator.run, dataset, frames.index)
-            for occlusion in sorted(set(occlusions)):
+            for occlusion in sorted(occlusions):
                 seen = _occluded(images, occlusion, seed, split)
                 rng = generator(seed, "evaluation", split, occlusion)
                 measured = protocol(estimator.coordinates(seen), angles_of[split], rng, REPEATS, FITTED, TESTED)
@@ -103,14 +104,11 @@ def evaluate(
     return results
 
 
-def _claim(path: Path, estimator: Estimator, dataset: Dataset) -> None:
-    """Store which run and which data the folder is about, or check that it is about these."""
+def _about(estimator: Estimator, dataset: Dataset) -> dict[str, Any]:
+    """Which run and which data an evaluation is of."""
     run = estimator.run
     about = {"setting": run.setting, "method": run.method, "seed": run.seed, "fitted_on": run.data_checksum}
-    about["measured_on"] = dataset.checksum
-    if path.exists() and read_json(path) != about:
-        raise UserError(f"{path.parent} holds the evaluation of another run or data set; choose another --out")
-    write_json(path, about)
+    return {**about, "measured_on": dataset.checksum}
 
 
 def _test_splits(dataset: Dataset) -> list[str]:
@@ -141,6 +139,7 @@ def _rows(estimator: Estimator, measured: Evaluation, split: str, occlusion: int
             split=split,
             occlusion=occlusion,
             seed=estimator.run.seed,
+            method=estimator.run.method,
             mcc=(float(measured.mcc_mean[k]), float(measured.mcc_std[k])),
             mse=(float(measured.mse_mean[k]), float(measured.mse_std[k])),
             calibration_labels=FITTED,
@@ -154,8 +153,6 @@ def _write_artefacts(path: Path, estimator: Estimator, dataset: Dataset, best: E
     test = dataset.frames(next(name for name in _SPLITS.values() if name in dataset.splits)).index[:_SHOWN]
     original = images_of(run, dataset, test)
     covered = _occluded(original, min(_SHOWN_OCCLUSION, run.image_size // 2), seed, "pictures")
-    ae1, ae2 = estimator.reconstructions(original)
-    covered_ae1, covered_ae2 = estimator.reconstructions(covered)
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         np.savez_compressed(
             stream,
@@ -165,14 +162,18 @@ def _write_artefacts(path: Path, estimator: Estimator, dataset: Dataset, best: E
             scatter_angle=best.best_angle,
             scatter_mcc=best.best_mcc,
             scatter_mse=best.best_mse,
-            original=original,
-            ae1=ae1,
-            ae2=ae2,
-            occluded_original=covered,
-            occluded_ae1=covered_ae1,
-            occluded_ae2=covered_ae2,
+            **_reconstructions(estimator, "", original),
+            **_reconstructions(estimator, "occluded_", covered),
             **_interventions(estimator, dataset),
         )
+
+
+def _reconstructions(estimator: Estimator, prefix: str, images: Images) -> dict[str, Any]:
+    """Images and what the two autoencoders make of them, by name; nothing for a method that has none."""
+    made = estimator.reconstructions(images)
+    if made is None:
+        return {}
+    return {f"{prefix}original": images, f"{prefix}ae1": made[0], f"{prefix}ae2": made[1]}
 
 
 def _interventions(estimator: Estimator, dataset: Dataset) -> dict[str, Any]:

@@ -1,19 +1,16 @@
 """The papers' tables from simulation to results.json: settings × training seeds, unattended and resumable."""
 
-import json
 import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from ropes import __version__
 from ropes.data.generate import simulate
-from ropes.errors import UserError
 from ropes.evaluation import RESULTS_FILE, evaluate
-from ropes.files import claim_folder, read_json, write_json
+from ropes.files import claim_folder, claim_record, read_json, write_json
 from ropes.hardware import device_name
 from ropes.methods.ropes import fit
 from ropes.methods.run import TRAINING_FILE
@@ -50,7 +47,8 @@ def reproduce(
     if seeds:
         plan = replace(plan, seeds=tuple(seeds))
     claim_folder(out, EXPERIMENT_FILE)
-    _claim(out / EXPERIMENT_FILE, plan)
+    described = {"experiment": asdict(replace(plan, seeds=()))}  # more seeds are no other experiment
+    claim_record(out / EXPERIMENT_FILE, described, "holds another experiment or preset; choose a new --out")
     rows: list[Row] = []
     for setting, anchors in plan.anchors.items():
         data = out / setting / "data"
@@ -76,16 +74,6 @@ def reproduce(
     )
     write(out / RESULTS_FILE, results)
     return results
-
-
-def _claim(path: Path, plan: Experiment) -> None:
-    """Store what the folder is for, or check that it is for this."""
-    described: Any = json.loads(json.dumps(asdict(replace(plan, seeds=()))))  # as it comes back from the file
-    if not path.exists():
-        write_json(path, {"experiment": described, "seconds": {}})
-        return
-    if read_json(path)["experiment"] != described:
-        raise UserError(f"{path.parent} holds another experiment or preset; choose a new --out")
 
 
 def _one_seed(plan: Experiment, out: Path, setting: str, seed: int, *, show: bool) -> tuple[Row, ...]:
@@ -115,6 +103,6 @@ def _clocked(out: Path, stage: str) -> Iterator[None]:
         yield
     finally:
         content = read_json(out / EXPERIMENT_FILE)
-        spent = content["seconds"].get(stage, 0.0) + time.monotonic() - began
-        content["seconds"][stage] = round(spent, 1)
+        seconds = content.setdefault("seconds", {})
+        seconds[stage] = round(seconds.get(stage, 0.0) + time.monotonic() - began, 1)
         write_json(out / EXPERIMENT_FILE, content)

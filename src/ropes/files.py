@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,11 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def as_json(content: Any) -> Any:
+    """`content` as it would come back from a JSON file, for comparisons with one."""
+    return json.loads(json.dumps(content))
+
+
 def claim_folder(path: Path, marker: str) -> None:
     """Create `path`, or accept it when it is empty or already holds the file `marker` (a run to go on with).
 
@@ -85,3 +90,24 @@ def claim_folder(path: Path, marker: str) -> None:
     contents = [entry for entry in path.iterdir() if not entry.name.endswith(".part")]
     if contents and not (path / marker).exists():
         raise UserError(f"{path} holds something else (no {marker} in it); choose an empty or new folder")
+
+
+def claim_record(path: Path, about: Mapping[str, Any], refusal: str) -> None:
+    """Store in the JSON file `path` what its folder is about, or check that the folder is about this already.
+
+    Other entries of a file that is there are nobody's business here, and stay.
+
+    Args:
+        path: of the record.
+        about: the entries that have to agree.
+        refusal: what the message says of the folder where they do not.
+
+    Raises:
+        UserError: an entry differs, or the record is damaged.
+    """
+    if not path.exists():
+        write_json(path, about)
+        return
+    found = read_json(path)
+    if not isinstance(found, dict) or any(found.get(key) != value for key, value in as_json(about).items()):
+        raise UserError(f"{path.parent} {refusal}")

@@ -34,13 +34,23 @@ class Stage(pl.LightningModule):
     def configure_optimizers(self) -> Any:
         """AdamW (Adam where the decay is zero) with the recipe's schedule."""
         o = self.optimisation
-        optimiser = torch.optim.AdamW(self.network.parameters(), lr=o.learning_rate, weight_decay=o.weight_decay)
+        optimiser = torch.optim.AdamW(
+            self.network.parameters(), lr=o.learning_rate, weight_decay=o.weight_decay, fused=True
+        )
         if o.schedule == "constant":
             return optimiser
         cycle = torch.optim.lr_scheduler.OneCycleLR(
             optimiser, o.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
         )
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": cycle, "interval": "step"}}
+
+    def configure_gradient_clipping(self, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
+        """Bound the norm of the gradient.
+
+        Not left to Lightning, which refuses fused optimisers under any autocast, though bf16 scales no gradient.
+        """
+        if self.optimisation.clip is not None:
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.optimisation.clip)
 
     def note(self, **values: Tensor) -> None:
         """Add this step's values to the running means that the next record writes down."""
@@ -86,7 +96,15 @@ class Stage(pl.LightningModule):
         """Take back what `extra_state` gave."""
 
     def on_train_start(self) -> None:
-        """Start the clock."""
+        """Lay restored moments out like their weights, and start the clock.
+
+        The fused optimiser walks both by address, and a checkpoint knows no channels-last.
+        """
+        for optimiser in self.trainer.optimizers:
+            for weight, state in optimiser.state.items():
+                for name, value in state.items():
+                    if value.shape == weight.shape:
+                        state[name] = torch.empty_like(weight).copy_(value)
         self.began = time.monotonic()
 
     def finish(self) -> None:

@@ -157,7 +157,6 @@ def _resume_step(path: Path, fingerprint: str) -> int:
 def _trainer(stage: Stage, watch: _Watch, precision: Precision, fingerprint: str) -> pl.Trainer:
     return pl.Trainer(
         max_steps=stage.steps,
-        gradient_clip_val=stage.optimisation.clip,
         max_epochs=-1,
         accelerator="auto",
         devices=1,

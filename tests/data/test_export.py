@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ropes import png
 from ropes.data.export import export_images
 from ropes.errors import UserError
 from ropes.prediction import predict_lines
@@ -22,6 +23,7 @@ def test_images_are_written_by_camera_and_row(tiny, tmp_path: Path) -> None:
             with Image.open(path) as image:
                 assert image.mode == "L"
                 np.testing.assert_array_equal(np.asarray(image), pixels)
+            assert path.read_bytes() == png.encode(pixels)
 
 
 def test_what_cannot_be_exported_leaves_nothing(tiny, tmp_path: Path) -> None:

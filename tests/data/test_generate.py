@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ropes.data import generate, parquet, png, writer
+from ropes import png
+from ropes.data import generate, parquet, writer
 from ropes.data.generate import simulate
 from ropes.data.layout import Dataset, strip_states
 from ropes.data.validate import validate

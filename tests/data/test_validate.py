@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
-from ropes import files
-from ropes.data import parquet, png
+from ropes import files, png
+from ropes.data import parquet
 from ropes.data.layout import open_dataset, strip_states
 from ropes.data.validate import faults, validate
 from ropes.errors import UserError

@@ -109,6 +109,18 @@ def test_a_folder_with_a_data_set_is_left_alone(make_tiny: Callable) -> None:
         make_tiny()
 
 
+@pytest.mark.parametrize("angle", [np.nan, np.inf])
+def test_angles_that_are_no_numbers_are_refused_before_anything_is_written(
+    angle: float, make_tiny: Callable, tmp_path: Path
+) -> None:
+    states = {"train": np.zeros((7, 5, 2)), "test-id": np.zeros((9, 1, 2))}
+    states["test-id"][3, 0, 1] = angle
+    line = "states of split 'test-id' hold an angle that is not a finite number; leave its frames out"
+    with pytest.raises(UserError, match=line):
+        make_tiny(states=states)
+    assert not list((tmp_path / "tiny").rglob("*.*"))
+
+
 def test_shapes_that_do_not_fit_are_refused(make_tiny: Callable) -> None:
     with pytest.raises(UserError, match="not one frame a regime"):
         make_tiny(images={"train": np.zeros((2, 3, 2, 8, 8), np.uint8)})

@@ -154,21 +154,31 @@ def test_a_signal_saves_the_step_under_way(number: int, tiny_run: Path, tmp_path
     assert tiny.weights(run) == tiny.weights(tiny_run)
 
 
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of the test's own, so that images are decoded from its data, not found as `tiny_run` left them."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "ropes"
+
+
 def test_without_a_label_in_the_data_the_weights_are_the_same(
-    tiny_run: Path, tiny_data: Path, tmp_path: Path, refit: Refit
+    tiny_run: Path, tiny_data: Path, own_cache: Path, tmp_path: Path, refit: Refit
 ) -> None:
     strip_states(tiny_data, tmp_path / "stripped")
+    assert not own_cache.exists()
     refit(tmp_path / "run", data=tmp_path / "stripped")
+    assert len(list(own_cache.glob("*.npy"))) == 1
     assert tiny.weights(tmp_path / "run") == tiny.weights(tiny_run)
     assert stories(tmp_path / "run") == stories(tiny_run)
 
 
-def test_wrong_labels_in_the_data_change_nothing(tiny_run: Path, tmp_path: Path, refit: Refit) -> None:
+def test_wrong_labels_in_the_data_change_nothing(tiny_run: Path, own_cache: Path, tmp_path: Path, refit: Refit) -> None:
     def lie(states: dict[str, Any]) -> None:
         for split in states:
             states[split] = np.full_like(states[split], 99.0)
 
     refit(tmp_path / "run", data=tiny.write_data(tmp_path / "lies", change=lie))
+    assert len(list(own_cache.glob("*.npy"))) == 1
     assert tiny.weights(tmp_path / "run") == tiny.weights(tiny_run)
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from ropes.models.autoencoder import AE1, AE2, Standardise
-from ropes.models.blocks import ResBlockGN, RevivingReLU, count_weights
+from ropes.models.blocks import ResBlockGN, RevivingReLU, count_weights, group_norm
 from ropes.models.shapes import AE1Config, AE2Config
 from ropes.recipes import ropes_recipe
 
@@ -54,6 +54,16 @@ def test_ae2_has_the_weights_of_table_5(views: int, joints: int, total: int) -> 
     assert count_weights(network.encoder) == sum(encoder)
     assert count_weights(network.decoder) == sum(decoder)
     assert count_weights(network) == sum(encoder) + sum(decoder) == total
+
+
+@pytest.mark.parametrize(
+    ("channels", "groups"),
+    [(64, 32), (128, 32), (256, 32), (512, 32), (32, 32), (4, 4), (1, 1), (48, 24), (40, 20), (33, 11), (37, 1)],
+)
+def test_groups_are_32_or_the_most_below_that_divide_the_channels(channels: int, groups: int) -> None:
+    layer = group_norm(channels)
+    assert (layer.num_groups, layer.num_channels) == (groups, channels)
+    assert layer(torch.randn(2, channels, 3, 3)).shape == (2, channels, 3, 3)
 
 
 def test_a_block_adds_to_its_input() -> None:

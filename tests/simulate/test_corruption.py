@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ropes.errors import UserError
 from ropes.simulate.corruption import occlude
 
 
@@ -31,5 +32,5 @@ def test_places_are_uniform_independent_and_seeded():
 
 
 def test_a_square_larger_than_the_image_is_refused():
-    with pytest.raises(ValueError, match="a square of 9 pixels does not fit into 8×8 images"):
-        occlude(np.zeros((1, 1, 8, 8), dtype=np.uint8), 9, np.random.default_rng(0))
+    with pytest.raises(UserError, match="an occluding square of 9 pixels does not fit into 16×8 images"):
+        occlude(np.zeros((1, 1, 8, 16), dtype=np.uint8), 9, np.random.default_rng(0))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ropes import png
 from ropes.errors import UserError
 from ropes.simulate.scene import Scene
 from ropes.simulate.workers import UNIT, render_poses
@@ -32,6 +33,7 @@ def test_the_same_bytes_in_order_whatever_the_number_of_workers(small_robot, sid
             decoded = np.stack([np.asarray(Image.open(io.BytesIO(data))) for data in alone[row]])
             assert decoded.dtype == np.uint8
             np.testing.assert_array_equal(decoded, scene.render(poses[row]))
+            assert alone[row] == [png.encode(view) for view in decoded]
 
 
 def test_closing_the_iterator_ends_all_workers(small_robot, side_camera, poses):

@@ -43,7 +43,7 @@ class Simulate:
     workers: int | None = None
     """Processes that render; one for each core where left out."""
     mesh: Literal["simplified", "full"] = "simplified"
-    """Visual meshes with a tenth of their triangles, or as they are."""
+    """Visual meshes with a twentieth of their triangles, or as they are."""
     state: bool = True
     """Store the joint angles too, for the evaluation; training never reads them."""
 

@@ -4,13 +4,13 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
 from ropes.commands.options import RunFolder, at_least, distinct, image_sources
 from ropes.errors import UserError
-from ropes.recipes import RopesRecipe, ropes_recipe
+from ropes.recipes import EncoderRecipe, Recipe, RopesRecipe, recipe_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,35 +27,42 @@ class Fit:
     """Data set that ropes simulate wrote."""
     out: Path
     """Folder of the run: checkpoints, weights and logs."""
-    method: Literal["ropes"] = "ropes"
-    """What to learn with."""
+    method: Literal["anchored", "ldr", "ropes"] = "ropes"
+    """What to learn with: regimes and anchors, regimes alone, or the paper's three stages."""
     seed: int = 0
     """Seed of weights, splits and batches."""
-    recipe: RopesRecipe
+    recipe: Recipe
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed)
 
     def execute(self) -> None:
         """Fit the method."""
-        from ropes.methods.ropes import fit
+        from ropes.methods import anchored, ropes
 
-        fit(self.data, self.out, self.recipe, self.seed)
+        match self.recipe:
+            case RopesRecipe() as recipe:
+                ropes.fit(self.data, self.out, recipe, self.seed)
+            case EncoderRecipe() as recipe:
+                anchored.fit(self.data, self.out, recipe, self.seed, method=self.method)
         print(f"wrote {self.out}")
 
 
 def fit_with_recipe(arguments: Sequence[str]) -> type[Fit]:
-    """`Fit` with one dotted option for each field of the recipe that `arguments` choose by --preset.
+    """`Fit` with one dotted option for each field of the recipe that `arguments` choose by --method and --preset.
 
-    The preset has to be known before parsing, since its values are the options' defaults.
+    Method and preset have to be known before parsing: their recipe's values are the options' defaults.
 
     Raises:
-        UserError: no preset of that name.
+        UserError: no method or preset of that name.
     """
     scan = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     scan.add_argument("--preset", nargs="?", default="compact")
-    recipe = ropes_recipe(scan.parse_known_args(list(arguments))[0].preset or "compact")
-    options = Annotated[RopesRecipe, tyro.conf.arg(name="")]
+    scan.add_argument("--method", nargs="?", default="ropes")
+    chosen = scan.parse_known_args(list(arguments))[0]
+    recipe = recipe_of(chosen.method or "ropes", chosen.preset or "compact")
+    kind: Any = type(recipe)
+    options = Annotated[kind, tyro.conf.arg(name="")]
     return make_dataclass(
         "Fit",
         [("recipe", options, field(default=recipe))],

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from ropes import files
-from ropes.data import png
+from ropes import files, png
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 
@@ -31,9 +30,7 @@ def export_images(data: Path | str, split: str, count: int, out: Path | str) -> 
         raise UserError(f"{dataset.path}: camera {outside[0]!r} cannot name a folder; rename it in the data set")
     about = {"data": dataset.checksum, "split": split, "count": count}
     files.claim_folder(out, EXPORT_FILE)
-    if (out / EXPORT_FILE).exists() and files.read_json(out / EXPORT_FILE) != about:
-        raise UserError(f"{out} holds another export; choose an empty or new folder")
-    files.write_json(out / EXPORT_FILE, about)
+    files.claim_record(out / EXPORT_FILE, about, "holds another export; choose an empty or new folder")
     for row in frames.index[:count]:
         for camera, pixels in zip(dataset.cameras, dataset.read_images([row])[0], strict=True):
             with files.atomic_path(out / camera / f"{row:06d}.png") as temporary:

@@ -141,7 +141,7 @@ def _finished(root: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
     found = files.read_json(where)
     if not isinstance(found, dict):
         raise UserError(f"{where} is damaged; choose an empty or new folder")
-    for key, value in writer.as_json(request).items():
+    for key, value in files.as_json(request).items():
         if found.get(key) != value:
             plain = not isinstance(value, dict | list)
             recorded = f"no {key} recorded" if found.get(key) is None else f"{key} {found[key]}, not {value}"

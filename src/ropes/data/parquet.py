@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ropes import files
-from ropes.data import png, schema
+from ropes import files, png
+from ropes.data import schema
 from ropes.errors import UserError
 
 Ints = NDArray[np.int64]

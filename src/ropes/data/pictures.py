@@ -1,12 +1,14 @@
-"""Smaller pictures by area averaging, the same for training and for prediction."""
+"""Smaller pictures by area averaging, the same for training and for prediction; and larger ones to look at."""
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from ropes import png
+
 
 def area_average(images: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
-    """Average square images to `side` pixels, rounding halves up as the training cache does.
+    """Average square images to `side` pixels, to the last bit as the training cache does.
 
     Args:
         images: uint8 (..., S, S).
@@ -15,10 +17,18 @@ def area_average(images: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
     whole = images.shape[-1]
     if whole == side:
         return images
-    if whole % side == 0:
-        k = whole // side
-        blocks = images.reshape(*images.shape[:-2], side, k, side, k).sum((-3, -1), dtype=np.uint32)
-        return ((blocks + k * k // 2) // (k * k)).astype(np.uint8)
-    flat = images.reshape(-1, whole, whole)
-    small = [np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.BOX)) for image in flat]
-    return np.stack(small).reshape(*images.shape[:-2], side, side)
+    small = np.empty((*images.shape[:-2], side, side), np.uint8)
+    for place in np.ndindex(images.shape[:-2]):
+        small[place] = png.shrink(Image.fromarray(images[place]), side)
+    return small
+
+
+def enlarge(images: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
+    """Enlarge square images to `side` pixels, each with the grey level of the one that its centre lies in.
+
+    Args:
+        images: uint8 (..., S, S).
+        side: at least S.
+    """
+    below = (2 * np.arange(side) + 1) * images.shape[-1] // (2 * side)
+    return images[..., below[:, None], below]

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ropes.data import png
+from ropes import png
 
 _IMAGES_PER_SHARD = 16
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ropes import files
-from ropes.data import parquet, png, schema
+from ropes import files, png
+from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.stats import vectors

@@ -5,7 +5,6 @@ files; `finish` reads them all back and writes the metadata.  What is on disk th
 the images, never on the order or the number of attempts in which the shards came to be.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
-from ropes import files
-from ropes.data import parquet, png, schema
+from ropes import files, png
+from ropes.data import parquet, schema
 from ropes.data.stats import Moments
 from ropes.errors import UserError
 from ropes.progress import progress as show_progress
@@ -245,11 +244,14 @@ def write_arrays(
         images_per_shard: about how many images go into a file.
 
     Raises:
-        UserError: the folder holds something, or the shapes do not fit one another.
+        UserError: the folder holds something, an angle is not finite, or the shapes do not fit one another.
     """
     files.claim_folder(root, schema.PROVENANCE)
     if (root / schema.PROVENANCE).exists():
         raise UserError(f"{root} holds a data set already; choose an empty or new folder")
+    for name, given in (states or {}).items():
+        if not np.isfinite(given).all():
+            raise UserError(f"states of split {name!r} hold an angle that is not a finite number; leave its frames out")
     plans = []
     for name, pixels in images.items():
         if pixels.ndim != 5 or pixels.shape[1] not in (1, len(regimes)) or pixels.shape[2] != len(cameras):
@@ -270,8 +272,3 @@ def write_arrays(
         regimes=regimes,
         provenance={"schema": 1, "cameras": [{"name": name} for name in cameras]},
     )
-
-
-def as_json(content: Any) -> Any:
-    """`content` as it would come back from a JSON file, for comparisons with one."""
-    return json.loads(json.dumps(content))

@@ -24,9 +24,22 @@ class Context:
     folder: Path
     show: bool
 
+    @classmethod
+    def begin(cls, run: Run, folder: Path, *, show: bool) -> "Context":
+        """Store the run's identity in its folder, and clear what a killed run left half-written.
+
+        Raises:
+            UserError: see `Run.write`.
+        """
+        run.write(folder)
+        for leftover in folder.rglob(".*.part"):
+            leftover.unlink()
+        return cls(run, folder, show)
+
     @property
     def recipe(self) -> RopesRecipe:
-        """The run's settings."""
+        """The settings of a run of ROPES."""
+        assert isinstance(self.run.recipe, RopesRecipe)
         return self.run.recipe
 
     @property
@@ -36,7 +49,7 @@ class Context:
 
     def digest(self, *parts: Any) -> str:
         """Digest of the data, the seed and `parts`."""
-        named = [self.run.data_checksum, self.run.seed, self.recipe.held_out, *parts]
+        named = [self.run.data_checksum, self.run.seed, self.run.recipe.held_out, *parts]
         return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 
     def seed(self, *names: str | int) -> int:

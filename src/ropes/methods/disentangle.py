@@ -64,7 +64,7 @@ class _Trainer:
         self.held_logits = held_out.logits(ratios, context.device)
         sample = EpochShuffle(len(held_out.values), min(len(held_out.values), _HELD_OUT_POSES), context.seed("ae2"))
         self.sample = sample(0)
-        self.networks = context.run.networks
+        self.networks = context.recipe.networks(context.run.joints)
 
     def train(self, name: str, weight: float, *, share: float = 1.0) -> tuple[AE2, dict[str, Any]]:
         """Train one network with λ = `weight` for a share of the recipe's epochs."""

@@ -5,7 +5,6 @@ codes into coordinates such that the score difference of joint i lives on coordi
 a digest of all that it depends on, is skipped when that has not changed, and goes on where it was killed.
 """
 
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -18,19 +17,17 @@ from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.errors import UserError
-from ropes.files import claim_folder, read_json, write_json
-from ropes.hardware import device_name
 from ropes.methods.codes import Codes, encode, standardise
 from ropes.methods.context import Context
-from ropes.methods.disentangle import Disentangled, fit_ae2
-from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
+from ropes.methods.disentangle import fit_ae2
+from ropes.methods.policies import bayes_floors, require_both_policies
+from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE1Stage, LDRStage, seeded
+from ropes.methods.story import write_story
 from ropes.models.autoencoder import AE1
 from ropes.models.density_ratio import LDR
 from ropes.recipes import RopesRecipe
-from ropes.scm import CausalModel, Regime
 
 _HELD_OUT_IMAGES = 512
 #: How far below its floor, in nats, a training loss must end to count as memorising (it is a mean over few batches).
@@ -47,26 +44,13 @@ def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool
         KeyboardInterrupt: interrupted; everything so far is stored.
     """
     dataset = open_dataset(data)
-    _require_both_policies(dataset)
-    run = Run(
-        method="ropes",
-        recipe=recipe,
-        seed=seed,
-        setting=str((dataset.provenance or {}).get("setting", {}).get("name", Path(data).name)),
-        cameras=dataset.cameras,
-        joints=dataset.joints,
-        image_size=dataset.image_size[0],
-        data_checksum=dataset.checksum,
-    )
-    claim_folder(out, RUN_FILE)
+    require_both_policies(dataset)
+    run = Run.of(dataset, method="ropes", recipe=recipe, seed=seed)
     run.require_same(out)
     cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     kept, held = images.split_anchors(recipe.held_out, seed)
-    run.write(out)  # only now: what the data lack must not leave a run behind
-    for leftover in out.rglob(".*.part"):  # of a run that was killed while writing
-        leftover.unlink()
-    context = Context(run, out, show)
+    context = Context.begin(run, out, show=show)  # only now: what the data lack must not leave a run behind
 
     ae1, ae1_summary = _fit_ae1(context, kept, held)
     scale, (kept_codes, held_codes) = standardise(encode(ae1, kept, context.device), encode(ae1, held, context.device))
@@ -76,61 +60,25 @@ def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool
     upstream = [summary["fingerprint"] for summary in ldr_summaries.values()]
     _tell_distances(_with_floors(ldr_summaries, dataset), show=show)
     ae2 = fit_ae2(context, codes, held_out, ratios, scale, upstream)
-    _write_story(context, dataset, ae1_summary, ldr_summaries, ae2)
-    return run
-
-
-def _write_story(
-    context: Context,
-    dataset: Dataset,
-    ae1: dict[str, Any],
-    ldrs: dict[str, dict[str, Any]],
-    ae2: Disentangled,
-) -> None:
-    """Store curves, choices and provenance for the report, unless they are stored already."""
-    run, frames = context.run, dataset.frames("train")
-    story = {
-        "setup": run.setting,
-        "seed": run.seed,
-        "joints": list(run.joints),
-        "stages": {
-            "ae1": ae1["history"],
-            "ldr": _with_floors(ldrs, dataset),
+    write_story(
+        context,
+        dataset,
+        stages={
+            "ae1": ae1_summary["history"],
+            "ldr": _with_floors(ldr_summaries, dataset),
             "ae2": {name: summary["history"] for name, summary in ae2.summaries.items()},
         },
-        "sparsity_matrix": ae2.matrix.tolist(),
-        "sparsity_weight": ae2.sparsity_weight,
-        "search": ae2.search,
-        "coordinate_contrast": ae2.contrasts,
-        "settings": asdict(run.recipe),
-        "provenance": {
-            "version": run.version,
-            "device": device_name(),
-            "data_checksum": run.data_checksum,
-            "anchors": len(dataset.splits["train"]),
-            "poses": len(frames),
-            "seconds": {
-                "ae1": ae1["seconds"],
-                "ldr": round(sum(summary["seconds"] for summary in ldrs.values()), 1),
-                "ae2": round(sum(summary["seconds"] for summary in ae2.summaries.values()), 1),
-            },
+        seconds={
+            "ae1": ae1_summary["seconds"],
+            "ldr": sum(summary["seconds"] for summary in ldr_summaries.values()),
+            "ae2": sum(summary["seconds"] for summary in ae2.summaries.values()),
         },
-    }
-    path = context.folder / TRAINING_FILE
-    if not path.exists() or read_json(path) != json.loads(json.dumps(story)):
-        write_json(path, story)
-
-
-def _require_both_policies(dataset: Dataset) -> None:
-    if not dataset.joints:
-        raise UserError(f"{dataset.path} has no interventions; ROPES needs both policies on every joint")
-    for joint in dataset.joints:
-        for policy in (1, 2):
-            if Regime(joint, policy) not in dataset.regimes:
-                raise UserError(
-                    f"{dataset.path}: joint {joint} has no images under policy {policy}; "
-                    "ROPES needs both of its interventions"
-                )
+        sparsity_matrix=ae2.matrix.tolist(),
+        sparsity_weight=ae2.sparsity_weight,
+        search=ae2.search,
+        coordinate_contrast=ae2.contrasts,
+    )
+    return run
 
 
 def _fit_ae1(context: Context, kept: TrainingImages, held: TrainingImages) -> tuple[AE1, dict[str, Any]]:
@@ -210,12 +158,8 @@ def _tell_distances(ldrs: dict[str, dict[str, Any]], *, show: bool) -> None:
 
 def _with_floors(summaries: dict[str, dict[str, Any]], dataset: Dataset) -> dict[str, dict[str, Any]]:
     """Each joint's losses beside its exact Bayes floor, where the data set tells its distributions."""
-    described = (dataset.provenance or {}).get("setting", {}).get("splits", {}).get("train")
-    model = CausalModel.from_dict(described) if described else None
-    out = {}
-    for joint, summary in summaries.items():
-        history = summary["history"]
-        best = min(history["held_out"])
-        floor = model.bayes_floor(joint) if model else None
-        out[joint] = {**history, "floor": floor, "best": best}
-    return out
+    floors = bayes_floors(dataset)
+    return {
+        joint: {**summary["history"], "floor": floors[joint], "best": min(summary["history"]["held_out"])}
+        for joint, summary in summaries.items()
+    }

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from ropes import __version__
+from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.files import read_json, write_json
-from ropes.recipes import RopesRecipe, recipe_from_dict
+from ropes.files import claim_folder, read_json, write_json
+from ropes.recipes import Recipe, recipe_from_dict
 
 RUN_FILE, TRAINING_FILE, CALIBRATION_FILE = "run.json", "training.json", "calibration.json"
 FORMAT = 1
-JOINT = "joint"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class Run:
     """The identity of a run; stored as `run.json`.
 
     Attributes:
-        method: "ropes".
+        method: "ropes", "ldr" or "anchored".
         recipe: all its settings.
         seed: of the fit.
         setting: name of the setting that was filmed, or of the data set's folder.
@@ -32,7 +32,7 @@ class Run:
     """
 
     method: str
-    recipe: RopesRecipe
+    recipe: Recipe
     seed: int
     setting: str
     cameras: tuple[str, ...]
@@ -41,12 +41,19 @@ class Run:
     data_checksum: str
     version: str = __version__
 
-    @property
-    def networks(self) -> dict[str, list[int]]:
-        """Each AE2 by name → the coordinates read from it: one for all joints, or a joint's own for each."""
-        if self.recipe.joint_ae2:
-            return {JOINT: list(range(len(self.joints)))}
-        return {joint: [k] for k, joint in enumerate(self.joints)}
+    @classmethod
+    def of(cls, dataset: Dataset, *, method: str, recipe: Recipe, seed: int) -> "Run":
+        """The run of a method on the training split of a data set."""
+        return cls(
+            method=method,
+            recipe=recipe,
+            seed=seed,
+            setting=str((dataset.provenance or {}).get("setting", {}).get("name", dataset.path.name)),
+            cameras=dataset.cameras,
+            joints=dataset.joints,
+            image_size=dataset.image_size[0],
+            data_checksum=dataset.checksum,
+        )
 
     def write(self, folder: Path) -> None:
         """Store in `folder`; what the run there led to under other settings is no longer vouched for.
@@ -54,7 +61,7 @@ class Run:
         Until the fit ends again the folder counts as unfinished, and a calibration of other weights is gone.
 
         Raises:
-            UserError: the folder holds a run of another method, seed or data set.
+            UserError: the folder holds something else, or a run of another method, seed or data set.
         """
         self.require_same(folder)
         if (folder / RUN_FILE).exists() and Run.read(folder).recipe != self.recipe:
@@ -63,11 +70,12 @@ class Run:
         write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(self)})
 
     def require_same(self, folder: Path) -> None:
-        """Check that `folder` holds no other run; another recipe is no other run.
+        """Check that `folder` may hold this run: it is empty, or holds it already; another recipe is no other run.
 
         Raises:
-            UserError: the folder holds a run of another method, seed or data set.
+            UserError: the folder holds something else, or a run of another method, seed or data set.
         """
+        claim_folder(folder, RUN_FILE)
         if not (folder / RUN_FILE).exists():
             return
         other = Run.read(folder)

@@ -34,7 +34,7 @@ class AE1(nn.Module):
             if k:
                 layers += [conv(channels, channels, stride=2), nn.ReLU()]
                 side //= 2
-            layers += residual_stage(channels, width, blocks)
+            layers += residual_stage(channels, width, blocks, config.groups)
             channels = width
         return [*layers, conv(channels, 1, stride=side // CODE_SIDE), RevivingReLU(config.revive)]
 
@@ -42,7 +42,7 @@ class AE1(nn.Module):
         config, layers, channels = self.config, list[nn.Module](), 1
         side, full = CODE_SIDE, config.image_size // config.stem
         for width, blocks in zip(config.decoder_widths, config.decoder_blocks, strict=True):
-            layers += residual_stage(channels, width, blocks)
+            layers += residual_stage(channels, width, blocks, config.groups)
             if side < full:
                 layers.append(upsample(width, width))
                 side *= 2

@@ -6,12 +6,12 @@ from torch import Tensor, nn
 GROUPS = 32
 
 
-def group_norm(channels: int) -> nn.GroupNorm:
-    """GroupNorm with 32 groups, or as many as there are channels where that is fewer.
+def group_norm(channels: int, groups: int = GROUPS) -> nn.GroupNorm:
+    """GroupNorm with `groups` groups, or the largest number below that divides the channels.
 
-    Deviation: the paper does not give the number of groups; 32 is the usual choice.
+    Deviation: the paper does not give the number of groups; 32 is the usual choice, and divides all its widths.
     """
-    return nn.GroupNorm(min(GROUPS, channels), channels)
+    return nn.GroupNorm(max(k for k in range(1, min(groups, channels) + 1) if channels % k == 0), channels)
 
 
 def conv(channels_in: int, channels_out: int, *, stride: int = 1) -> nn.Conv2d:
@@ -27,13 +27,13 @@ def upsample(channels_in: int, channels_out: int) -> nn.Sequential:
 class ResBlockGN(nn.Module):
     """GroupNorm → ReLU → conv → GroupNorm → ReLU → conv, plus the input (Table 3)."""
 
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int, groups: int = GROUPS) -> None:
         super().__init__()
         self.body = nn.Sequential(
-            group_norm(channels),
+            group_norm(channels, groups),
             nn.ReLU(),
             conv(channels, channels),
-            group_norm(channels),
+            group_norm(channels, groups),
             nn.ReLU(),
             conv(channels, channels),
         )
@@ -43,9 +43,9 @@ class ResBlockGN(nn.Module):
         return x + self.body(x)
 
 
-def residual_stage(channels_in: int, channels: int, blocks: int) -> list[nn.Module]:
+def residual_stage(channels_in: int, channels: int, blocks: int, groups: int = GROUPS) -> list[nn.Module]:
     """A convolution to `channels`, then `blocks` residual blocks."""
-    return [conv(channels_in, channels), *(ResBlockGN(channels) for _ in range(blocks))]
+    return [conv(channels_in, channels), *(ResBlockGN(channels, groups) for _ in range(blocks))]
 
 
 def count_weights(module: nn.Module) -> int:

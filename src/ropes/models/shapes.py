@@ -23,6 +23,7 @@ class AE1Config:
         decoder_widths: channels of the decoder's stages; the first works at 8, each at twice the side of the one
             before, the last at image_size / stem or at half of it.
         decoder_blocks: residual blocks in each of them.
+        groups: of a group normalisation, at most.
         revive: share of the gradient that passes below zero at the code and at the output; 0 for plain ReLU.
 
     Raises:
@@ -35,10 +36,11 @@ class AE1Config:
     encoder_blocks: tuple[int, ...] = (2, 2, 2, 2)
     decoder_widths: tuple[int, ...] = (512, 256, 128, 64)
     decoder_blocks: tuple[int, ...] = (2, 2, 2, 2)
+    groups: int = 32
     revive: float = 0.0
 
     def __post_init__(self) -> None:
-        _positive("AE1", self.image_size, self.stem, *self.encoder_widths, *self.decoder_widths)
+        _positive("AE1", self.image_size, self.stem, self.groups, *self.encoder_widths, *self.decoder_widths)
         if min(*self.encoder_blocks, *self.decoder_blocks) < 0 or not 0 <= self.revive <= 1:
             raise ValueError("AE1: numbers of blocks must be at least 0, and revive lie in 0 to 1")
         for name, widths, blocks in (
@@ -80,5 +82,43 @@ class LDRConfig:
 
     def __post_init__(self) -> None:
         _positive("the LDR", *self.widths, self.hidden)
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout must be at least 0 and below 1, got {self.dropout}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderConfig:
+    """Shape of the encoder that reads coordinates straight from images.
+
+    Attributes:
+        image_size: side of the images in pixels.
+        stem: side of the patches that the first layer reads.
+        widths: channels of the stages; the first works at image_size / stem, each at half the side of the one before.
+        blocks: residual blocks in each of them.
+        hidden: width of the dense layer before the coordinates.
+        dropout: before the last layer.
+        groups: of a group normalisation, at most.
+
+    Raises:
+        ValueError: the stages do not fit the images.
+    """
+
+    image_size: int = 128
+    stem: int = 4
+    widths: tuple[int, ...] = (48, 96, 192, 256)
+    blocks: tuple[int, ...] = (1, 1, 1, 1)
+    hidden: int = 256
+    dropout: float = 0.0
+    groups: int = 8
+
+    def __post_init__(self) -> None:
+        _positive("the encoder", self.image_size, self.stem, self.hidden, self.groups, *self.widths)
+        if len(self.widths) != len(self.blocks) or min(self.blocks) < 0:
+            raise ValueError(f"the encoder needs as many numbers of blocks as widths, got {self.blocks}, {self.widths}")
+        if self.image_size % (self.stem * 2 ** (len(self.widths) - 1)):
+            raise ValueError(
+                f"{len(self.widths)} stages after a stem of {self.stem} need images whose side is a multiple of "
+                f"{self.stem * 2 ** (len(self.widths) - 1)}, not {self.image_size}"
+            )
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout must be at least 0 and below 1, got {self.dropout}")

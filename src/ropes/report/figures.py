@@ -170,39 +170,40 @@ def density_ratio_bars(ldr: Mapping[str, Mapping[str, Any]]) -> Figure:
 
 @_styled
 def training_curves(stages: Mapping[str, Any]) -> Figure | None:
-    """Loss and dead units of the first autoencoder, both terms of the second's loss; None without any.
+    """Losses and dead units of the stages that there are, held out beside training; None without any.
 
     Args:
         stages: of training.json.
     """
-    ae1, ae2 = stages.get("ae1") or {}, stages.get("ae2") or {}
-    wanted = []
-    if ae1.get("loss"):
-        wanted.append("first autoencoder: reconstruction")
-    if ae1.get("dead_fraction"):
-        wanted.append("first autoencoder: dead code units")
-    for term in ("reconstruction", "sparsity"):
-        if any(curve.get(term) for curve in ae2.values()):
-            wanted.append(f"second autoencoder: {term}")
+    wanted = [panel for panel in _curves(stages) if any(curve.get(name) for _, curve, name in panel[1])]
     if not wanted:
         return None
     figure, panels = _panels(len(wanted), height=2.8, columns=2)
-    for panel, title in zip(panels, wanted, strict=True):
-        panel.set(title=title, xlabel="step")
+    for panel, (title, lines) in zip(panels, wanted, strict=True):
+        panel.set(title=title, xlabel="step", ylabel="loss")
+        for colour, (label, curve, name) in zip(_cycle(len(lines)), lines, strict=True):
+            _line(panel, curve, name, colour, label)
         if title.endswith("dead code units"):
-            _line(panel, ae1, "dead_fraction", PAPER, "dead")
             panel.set(ylim=(-0.02, 1.02), ylabel="fraction")
-            continue
-        panel.set_yscale("log")
-        if title.startswith("first"):
-            _line(panel, ae1, "loss", OURS, "train", alpha=0.8)
-            _line(panel, ae1, "held_out", PAPER, "held out")
         else:
-            for colour, (joint, curve) in zip(_cycle(len(ae2)), ae2.items(), strict=True):
-                _line(panel, curve, title.rsplit(" ", 1)[1], colour, joint_label(joint))
-        panel.set_ylabel("loss")
-        panel.legend(ncols=2)
+            panel.set_yscale("log")
+            panel.legend(ncols=2)
     return figure
+
+
+def _curves(stages: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Mapping[str, Any], str]]]]:
+    """Panels as titles with lines, each a label, the curves that it is among, and its name there."""
+    ae1, ae2, encoder = (stages.get(name) or {} for name in ("ae1", "ae2", "encoder"))
+    return [
+        ("first autoencoder: reconstruction", [("train", ae1, "loss"), ("held out", ae1, "held_out")]),
+        ("first autoencoder: dead code units", [("dead", ae1, "dead_fraction")]),
+        *(
+            (f"second autoencoder: {term}", [(joint_label(joint), curve, term) for joint, curve in ae2.items()])
+            for term in ("reconstruction", "sparsity")
+        ),
+        ("encoder: regimes told apart", [("train", encoder, "regimes"), ("held out", encoder, "held_out")]),
+        ("encoder: variance within anchors", [("train", encoder, "within"), ("held out", encoder, "held_out_within")]),
+    ]
 
 
 def to_svg(figure: Figure, label: str) -> str:

@@ -3,7 +3,20 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.errors import UserError
+
 Images = NDArray[np.uint8]
+
+
+def check_square(size: int, image_size: tuple[int, int]) -> None:
+    """Check that a square of `size` × `size` pixels fits into images of `image_size` (height, width).
+
+    Raises:
+        UserError: the square is larger than the images, or its size negative.
+    """
+    height, width = image_size
+    if not 0 <= size <= min(height, width):
+        raise UserError(f"an occluding square of {size} pixels does not fit into {width}×{height} images")
 
 
 def occlude(images: Images, size: int, rng: np.random.Generator) -> Images:
@@ -21,11 +34,10 @@ def occlude(images: Images, size: int, rng: np.random.Generator) -> Images:
         A damaged copy.
 
     Raises:
-        ValueError: the square is larger than the images, or its size negative.
+        UserError: as `check_square`.
     """
     n, cameras, height, width = images.shape
-    if not 0 <= size <= min(height, width):
-        raise ValueError(f"a square of {size} pixels does not fit into {width}×{height} images")
+    check_square(size, (height, width))
     damaged = images.copy()
     top = rng.integers(0, height - size, (n, cameras), endpoint=True)
     left = rng.integers(0, width - size, (n, cameras), endpoint=True)

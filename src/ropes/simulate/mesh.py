@@ -1,4 +1,4 @@
-"""A lighter copy of a URDF: visual meshes with a twelfth of their triangles, made once and kept in a cache.
+"""A lighter copy of a URDF: visual meshes with a twentieth of their triangles, made once and kept in a cache.
 
 Nearly all the cost of a small software-rendered image is the transformation of triangles that are smaller
 than a pixel.  Positions come from quadric edge collapse; normals and colours are looked up on the original
@@ -20,8 +20,8 @@ from ropes.errors import UserError
 from ropes.simulate.surface import Surface, flat_normals, read_surface, texture_of, write_obj
 from ropes.simulate.urdf import find_mesh, read_urdf, shapes_of
 
-KEPT_FRACTION = 0.07
-_FEWEST_OF_A_FILE, _FEWEST_OF_A_PART = 400, 60
+KEPT_FRACTION = 0.05
+_FEWEST_OF_A_FILE, _FEWEST_OF_A_PART = 300, 50
 # How much a normal that points elsewhere counts against a distance, in units of the mesh's diagonal.
 _NORMAL_WEIGHT = 0.05
 

@@ -1,12 +1,10 @@
 """Many poses, many processes, one order: the same bytes come out whatever the number of workers."""
 
-import io
 import multiprocessing
 import os
 import signal
 import sys
 import threading
-import zlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -18,8 +16,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from PIL import Image
 
+from ropes import png
 from ropes.errors import UserError
 from ropes.settings import Camera, Robot
 from ropes.simulate.scene import Mesh, Scene, check_poses, resolve_urdf
@@ -33,14 +31,6 @@ _scene: Scene | None = None  # of a worker process, which has exactly one
 def usable_cores() -> int:
     """The cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def png(image: NDArray[np.uint8]) -> bytes:
-    """A grey image (H, W) as lossless PNG, compressed for speed."""
-    buffer = io.BytesIO()
-    # Runs of background are all there is to gain: run-length matching is both smallest and fastest here.
-    Image.fromarray(image).save(buffer, format="PNG", compress_level=1, compress_type=zlib.Z_RLE)
-    return buffer.getvalue()
 
 
 def render_poses(
@@ -148,4 +138,4 @@ def _render_unit(poses: NDArray[np.float64]) -> list[list[bytes]]:
 
 
 def _encode(scene: Scene, pose: NDArray[np.float64]) -> list[bytes]:
-    return [png(image) for image in scene.render(pose)]
+    return [png.encode(image) for image in scene.render(pose)]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from PIL import Image
 
-from ropes.data import png
+from ropes import png
 
 
 def encoded(image: Image.Image) -> bytes:

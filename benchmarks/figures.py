@@ -1,0 +1,25 @@
+"""What every benchmark does with its figures: their option, and how they are shown and kept."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def options(description: str | None) -> argparse.ArgumentParser:
+    """The option that all of them have; the description is shown as it stands."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="also write the figures here, as JSON")
+    return parser
+
+
+def publish(figures: Mapping[str, float], out: Path | None) -> None:
+    """Print the figures as JSON, four digits each, and as a table; write the JSON to `out` too."""
+    rounded = {name: value if isinstance(value, int) else float(f"{value:.4g}") for name, value in figures.items()}
+    text = json.dumps(rounded, indent=1)
+    if out:
+        out.write_text(text + "\n", encoding="utf-8")
+    print(text)
+    print("\n| figure | value |\n|---|---:|")
+    for name, value in figures.items():
+        print(f"| {name.replace('_', ' ')} | {value:.3g} |")

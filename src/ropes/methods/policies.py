@@ -1,0 +1,29 @@
+"""What a data set must offer, and may tell, about the two policies on each joint."""
+
+from ropes.data.dataset import Dataset
+from ropes.errors import UserError
+from ropes.scm import CausalModel, Regime
+
+
+def require_both_policies(dataset: Dataset) -> None:
+    """Check that every joint has images under both of its policies.
+
+    Raises:
+        UserError: no interventions at all, or a joint with only one.
+    """
+    if not dataset.joints:
+        raise UserError(f"{dataset.path} has no interventions; fitting needs both policies on every joint")
+    for joint in dataset.joints:
+        for policy in (1, 2):
+            if Regime(joint, policy) not in dataset.regimes:
+                raise UserError(
+                    f"{dataset.path}: joint {joint} has no images under policy {policy}; "
+                    "fitting needs both of its interventions"
+                )
+
+
+def bayes_floors(dataset: Dataset) -> dict[str, float | None]:
+    """The exact Bayes floor of each joint's contrast, nats; None where the data set tells no distributions."""
+    described = (dataset.provenance or {}).get("setting", {}).get("splits", {}).get("train")
+    model = CausalModel.from_dict(described) if described else None
+    return {joint: model.bayes_floor(joint) if model else None for joint in dataset.joints}

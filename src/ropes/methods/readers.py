@@ -1,0 +1,90 @@
+"""What a finished run reads images with: one class a family of methods, all with the same face."""
+
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from ropes.checkpoints import WEIGHTS, load_weights
+from ropes.methods.run import Run
+from ropes.models.autoencoder import AE1, AE2
+from ropes.models.encoder import ContrastNetwork
+from ropes.recipes import EncoderRecipe, RopesRecipe
+
+
+class Reader(Protocol):
+    """Images of poses to coordinates; images are float (n, V, size, size) in [0, 1]."""
+
+    size: int
+
+    def coordinates(self, images: Tensor) -> Tensor:
+        """(n, V, size, size) → (n, d)."""
+
+    def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Two stages of reconstruction, like the images; None for a method that reconstructs nothing."""
+
+
+class RopesReader:
+    """AE1's encoder, then the coordinates of one AE2 for all joints or of each joint's own."""
+
+    def __init__(self, run: Run, recipe: RopesRecipe, folder: Path, device: torch.device) -> None:
+        self.size = recipe.ae1.image_size
+        self._joints, self._columns = len(run.joints), recipe.networks(run.joints)
+        self._ae1 = AE1(recipe.ae1)
+        load_weights(self._ae1, folder / "ae1" / WEIGHTS)
+        self._ae1.to(device).eval()
+        self._ae2: dict[str, AE2] = {}
+        for name in self._columns:
+            network = AE2(recipe.ae2, views=len(run.cameras), joints=len(run.joints))
+            load_weights(network, folder / "ae2" / name / WEIGHTS)
+            self._ae2[name] = network.to(device).eval()
+
+    def coordinates(self, images: Tensor) -> Tensor:
+        """(n, V, size, size) → (n, d)."""
+        codes = self._ae1.encode_views(images)
+        found = codes.new_empty(len(codes), self._joints)
+        for name, network in self._ae2.items():
+            columns = self._columns[name]
+            found[:, columns] = network.encode(network.standardise(codes))[:, columns]
+        return found
+
+    def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """What AE1, and AE2 followed by AE1's decoder, make of images; with one AE2 a joint the first one's."""
+        codes = self._ae1.encode_views(images)
+        network = next(iter(self._ae2.values()))
+        again = network.standardise.inverse(network(network.standardise(codes)))
+        return self._ae1.decode_views(codes), self._ae1.decode_views(again)
+
+
+class EncoderReader:
+    """The encoder of the methods `ldr` and `anchored`."""
+
+    def __init__(self, run: Run, recipe: EncoderRecipe, folder: Path, device: torch.device) -> None:
+        self.size = recipe.encoder.image_size
+        network = ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints))
+        load_weights(network, folder / "encoder" / WEIGHTS)
+        self._encoder = network.encoder.to(device).eval()
+        torch.nn.utils.convert_conv2d_weight_memory_format(self._encoder, torch.channels_last)
+
+    def coordinates(self, images: Tensor) -> Tensor:
+        """(n, V, size, size) → (n, d)."""
+        found: Tensor = self._encoder(images.contiguous(memory_format=torch.channels_last))
+        return found
+
+    def reconstructions(self, images: Tensor) -> None:
+        """Nothing: the encoder has no decoder."""
+        return None
+
+
+def load_reader(run: Run, folder: Path, device: torch.device) -> Reader:
+    """The reader of the run in `folder`.
+
+    Raises:
+        UserError: weights are missing, damaged or of another shape.
+    """
+    match run.recipe:
+        case RopesRecipe() as recipe:
+            return RopesReader(run, recipe, folder, device)
+        case EncoderRecipe() as recipe:
+            return EncoderReader(run, recipe, folder, device)

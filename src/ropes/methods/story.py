@@ -1,0 +1,47 @@
+"""What a finished fit tells the report: curves, choices, settings and provenance."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from ropes.data.dataset import Dataset
+from ropes.files import read_json, write_json
+from ropes.hardware import device_name
+from ropes.methods.context import Context
+from ropes.methods.run import TRAINING_FILE
+
+
+def write_story(
+    context: Context, dataset: Dataset, *, stages: Mapping[str, Any], seconds: Mapping[str, float], **more: Any
+) -> None:
+    """Store the story of a fit in its folder, unless it is stored already.
+
+    Args:
+        context: of the fit.
+        dataset: what it was fitted on.
+        stages: stage → curves by name, or joint → curves.
+        seconds: stage → seconds.
+        more: what else the method found, JSON-able.
+    """
+    run = context.run
+    story = {
+        "setup": run.setting,
+        "method": run.method,
+        "seed": run.seed,
+        "joints": list(run.joints),
+        "stages": stages,
+        **more,
+        "settings": asdict(run.recipe),
+        "provenance": {
+            "version": run.version,
+            "device": device_name(),
+            "data_checksum": run.data_checksum,
+            "anchors": len(dataset.splits["train"]),
+            "poses": len(dataset.frames("train")),
+            "seconds": {stage: round(value, 1) for stage, value in seconds.items()},
+        },
+    }
+    path = context.folder / TRAINING_FILE
+    if not path.exists() or read_json(path) != json.loads(json.dumps(story)):
+        write_json(path, story)

@@ -1,0 +1,48 @@
+"""The fit loop itself, on a network of one weight."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from ropes.recipes import Optimisation
+from ropes.stage import Stage
+from ropes.training import train
+
+
+class Steep(Stage):
+    """A loss whose gradient is a thousand wherever one is; keeps the norms that the optimiser meets."""
+
+    def __init__(self, clip: float | None) -> None:
+        optimisation = Optimisation(epochs=1, batch=1, learning_rate=0.01, clip=clip)
+        super().__init__(torch.nn.Linear(1, 1, bias=False), optimisation, steps=3, seed=0)
+        self.norms: list[float] = []
+
+    def training_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
+        loss = 1000 * self.network(batch).sum()
+        self.note(loss=loss)
+        return loss
+
+    def configure_optimizers(self) -> Any:
+        configured = super().configure_optimizers()
+        configured["optimizer"].register_step_post_hook(self._look)
+        return configured
+
+    def _look(self, *_: Any) -> None:
+        self.norms.append(float(self.network.weight.grad.norm()))
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+@pytest.mark.parametrize(("clip", "met"), [(None, 1000.0), (0.5, 0.5)])
+def test_the_gradient_is_bounded_under_every_precision(tmp_path, precision, clip, met):
+    stage = Steep(clip)
+    train(
+        stage,
+        lambda step: torch.ones(1, 1),
+        folder=tmp_path,
+        fingerprint="x",
+        description="steep",
+        precision=precision,
+        show=False,
+    )
+    assert stage.norms == pytest.approx([met] * 3, rel=1e-3)
