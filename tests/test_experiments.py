@@ -12,7 +12,7 @@ from ropes.errors import UserError
 from ropes.experiments import reproduce
 from ropes.files import read_json
 from ropes.models.shapes import AE1Config
-from ropes.recipes import Experiment, experiment
+from ropes.plans import Experiment, experiment
 from ropes.settings import SETTINGS, panda_setting
 from tests import tiny
 

@@ -89,7 +89,7 @@ def recipe(**changes: object) -> RopesRecipe:
         ae1=AE1Config(
             image_size=SIDE, encoder_widths=(4,), encoder_blocks=(1,), decoder_widths=(4,), decoder_blocks=(1,)
         ),
-        ldr=LDRConfig(widths=(4, 4, 4), hidden=8, dropout=0.2),
+        ldr=LDRConfig(widths=(4, 4, 4), hidden=8, dropout=0.2, others=True),
         ae2=AE2Config(encoder_widths=(4, 4, 8), decoder_widths=(8, 4, 4), seed_width=8, blocks=1),
         ae1_training=Optimisation(epochs=2, batch=40, learning_rate=1e-3),
         ldr_training=Optimisation(epochs=6, batch=24, learning_rate=1e-3, weight_decay=1e-2),

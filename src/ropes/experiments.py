@@ -14,7 +14,7 @@ from ropes.files import claim_folder, claim_record, read_json, write_json
 from ropes.hardware import device_name
 from ropes.methods.ropes import fit
 from ropes.methods.run import TRAINING_FILE
-from ropes.recipes import Experiment, experiment
+from ropes.plans import Experiment, experiment
 from ropes.results import Results, Row, read, write
 from ropes.settings import panda_setting
 

@@ -185,10 +185,10 @@ def compact_recipe() -> RopesRecipe:
             groups=8,
             revive=0.1,
         ),
-        ldr=LDRConfig(dropout=0.3),
+        ldr=LDRConfig(dropout=0.3, others=True),
         ae2=AE2Config(encoder_widths=(32, 64, 128), decoder_widths=(128, 64, 32), seed_width=128, blocks=1),
         ae1_training=Optimisation(epochs=1, at_least=80_000, batch=16, learning_rate=3e-3, clip=0.5),
-        ldr_training=Optimisation(epochs=12, batch=64, learning_rate=1e-3, weight_decay=0.05),
+        ldr_training=Optimisation(epochs=30, batch=64, learning_rate=1e-3, weight_decay=0.05),
         ae2_training=Optimisation(epochs=1, at_least=96_000, batch=256, learning_rate=2e-3, clip=1.0),
         joint_ae2=True,
         sparsity_rows=1,
@@ -245,58 +245,3 @@ def _require(name: str, known: Sequence[str], kind: str) -> None:
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(known)}"
         raise UserError(f"unknown {kind} {name!r}: {hint}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Experiment:
-    """A table of the paper as something to run: settings × training seeds.
-
-    Attributes:
-        name: as results files carry it.
-        recipe: of every fit.
-        anchors: setting → training anchors.
-        test_anchors: poses in each test split.
-        seeds: training seeds.
-        occlusions: sides of the white squares in pixels.
-        data_seed: seed of the simulation.
-    """
-
-    name: str
-    recipe: RopesRecipe
-    anchors: dict[str, int]
-    test_anchors: int
-    seeds: tuple[int, ...]
-    occlusions: tuple[int, ...]
-    data_seed: int = 0
-
-
-def experiment(name: str, preset: str) -> Experiment:
-    """The experiment of that name under a preset.
-
-    Deviation: the compact preset takes fewer anchors than the paper's 10,000, to fit two CPU cores.
-
-    Raises:
-        UserError: no such experiment or preset.
-    """
-    recipe = ropes_recipe(preset)
-    paper = preset == "paper"
-    match name:
-        case "demo":
-            anchors = {"panda-1c-independent": 10_000 if paper else 6_000}
-            return Experiment(
-                name=name, recipe=recipe, anchors=anchors, test_anchors=2_000, seeds=(0,), occlusions=(0, 32)
-            )
-        case "table1":
-            anchors = dict.fromkeys(("panda-1c-independent", "panda-2c-independent", "panda-2c-causal"), 10_000)
-            if not paper:
-                anchors = {"panda-1c-independent": 6_000, "panda-2c-independent": 4_500, "panda-2c-causal": 4_500}
-            return Experiment(
-                name=name,
-                recipe=recipe,
-                anchors=anchors,
-                test_anchors=10_000 if paper else 2_000,
-                seeds=(0, 1),
-                occlusions=(0, 16, 32, 64),
-            )
-        case _:
-            raise UserError(f"unknown experiment {name!r}: choose one of demo, table1")

@@ -88,6 +88,12 @@ def test_a_contrast_takes_the_poses_of_one_joint_s_two_policies() -> None:
     assert torch.equal(values[labels == 1], codes.values[codes.regime == MODEL.regimes.index(Regime("wrist", 1))])
 
 
+def test_the_others_are_the_poses_under_neither_policy() -> None:
+    codes = codes_of(20)
+    own = {MODEL.regimes.index(Regime("wrist", policy)) for policy in (1, 2)}
+    assert torch.equal(codes.others("wrist"), codes.values[[k not in own for k in codes.regime]])
+
+
 def test_every_coordinate_is_held_against_its_own_joint() -> None:
     right = held_out_contrasts(Reader(), codes_of(), {"elbow": 0, "wrist": 1})  # type: ignore[arg-type]
     wrong = held_out_contrasts(Reader(), codes_of(), {"elbow": 1, "wrist": 0})  # type: ignore[arg-type]

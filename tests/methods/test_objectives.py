@@ -8,6 +8,7 @@ from torch.func import jacfwd, vmap
 from ropes.methods.objectives import (
     contrast_loss,
     decode_with_scores,
+    kinds_loss,
     logit_loss,
     reconstruction_loss,
     sparsity_loss,
@@ -117,3 +118,30 @@ def test_contrast_is_a_cross_entropy_in_nats() -> None:
 
 def test_the_logit_term_is_a_mean_over_poses_and_joints() -> None:
     assert float(logit_loss(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1.0, 0.0], [0.0, 4.0]]))) == 13 / 4
+
+
+def test_the_third_kind_is_every_pose_behind_the_labelled_ones() -> None:
+    scores = torch.randn(5, 3)
+    chances = scores.log_softmax(1)
+    wanted = -(chances[0, 0] + chances[1, 1] + chances[2, 0] + chances[3, 2] + chances[4, 2]) / 5
+    torch.testing.assert_close(kinds_loss(scores, torch.tensor([1.0, 0.0, 1.0])), wanted)
+
+
+def test_a_third_kind_leaves_the_best_log_ratio_where_it_was() -> None:
+    """Two policies and the rest on four cells: at the optimum the first two scores differ by the log ratio."""
+    first, second, rest = torch.tensor([[0.7, 0.1, 0.1, 0.1], [0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.4, 0.1]])
+    cells = torch.arange(4)
+    weights = torch.cat([first, second, 2 * rest])
+    scores = torch.zeros(4, 3, requires_grad=True)
+    optimiser = torch.optim.LBFGS([scores], max_iter=200, line_search_fn="strong_wolfe")
+    kinds = torch.tensor([1.0] * 4 + [0.0] * 4)
+
+    def closure() -> Tensor:
+        optimiser.zero_grad()
+        singles = [kinds_loss(scores[cells[k % 4]][None], kinds[k : k + 1]) for k in range(12)]
+        loss = (torch.stack(singles) * weights).sum()
+        loss.backward()
+        return loss
+
+    optimiser.step(closure)
+    torch.testing.assert_close((scores[:, 0] - scores[:, 1]).detach(), (first / second).log(), atol=1e-3, rtol=0)

@@ -23,9 +23,16 @@ def test_one_logit_a_pose(views: int, batch: int) -> None:
     assert LDR(LDRConfig(), views=views)(torch.randn(batch, views, 8, 8)).shape == (batch,)
 
 
-def small(seed: int = 0) -> LDR:
+def small(seed: int = 0, *, others: bool = False) -> LDR:
     torch.manual_seed(seed)
-    return LDR(LDRConfig(widths=(3, 4, 5), hidden=6, dropout=0.5), views=2).eval()
+    return LDR(LDRConfig(widths=(3, 4, 5), hidden=6, dropout=0.5, others=others), views=2).eval()
+
+
+def test_with_a_third_kind_the_logit_is_still_that_of_the_two_policies() -> None:
+    ratio, codes = small(others=True), torch.randn(7, 2, 8, 8)
+    chances = ratio.kinds(codes).softmax(1)
+    assert chances.shape == (7, 3)
+    torch.testing.assert_close(ratio(codes), (chances[:, 0] / chances[:, 1]).log())
 
 
 def test_score_differences_are_the_gradient_by_finite_differences() -> None:

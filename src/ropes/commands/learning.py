@@ -109,10 +109,11 @@ class Evaluate:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibrate:
-    """Fit the map from raw coordinates to radians on a few labelled samples, and store it with the run.
+    """Fit the map from raw coordinates to radians on a few labelled samples, or on none, and store it with the run.
 
     Example:
       ropes calibrate runs/two-cameras --data data/two-cameras --samples 100
+      ropes calibrate runs/two-cameras --data data/two-cameras --commanded
       ropes calibrate runs/two-cameras --labels labels.csv
     """
 
@@ -124,6 +125,8 @@ class Calibrate:
     """Or a CSV file: a column of image paths for each camera, of radians for each joint, by name."""
     samples: int = 100
     """Labelled samples to draw from --data."""
+    commanded: bool = False
+    """Read no label: fit what the policies of --data were commanded to draw, where it tells."""
     seed: int = 0
     """Seed of the draw."""
 
@@ -132,12 +135,19 @@ class Calibrate:
         at_least(0, seed=self.seed)
         if (self.data is None) == (self.labels is None):
             raise UserError("give either --data DATA or --labels FILE.csv to calibrate on")
+        if self.commanded and self.data is None:
+            raise UserError("--commanded needs --data, which tells the distributions")
 
     def execute(self) -> None:
         """Calibrate the run's estimator."""
         from ropes.prediction import calibrate
 
-        calibrate(self.run, data=self.data, labels=self.labels, samples=self.samples, seed=self.seed)
+        if self.commanded and self.data is not None:
+            from ropes.commanded import calibrate_commanded
+
+            calibrate_commanded(self.run, self.data, seed=self.seed)
+        else:
+            calibrate(self.run, data=self.data, labels=self.labels, samples=self.samples, seed=self.seed)
         print(f"wrote {self.run / 'calibration.json'}; ropes predict now gives radians")
 
 

@@ -34,16 +34,21 @@ class Codes:
         Raises:
             UserError: one of the two policies has no poses.
         """
-        rows = []
-        for policy in (1, 2):
-            wanted = Regime(joint, policy)
-            number = self.regimes.index(wanted) if wanted in self.regimes else -1
-            found = np.flatnonzero(self.regime == number)
-            if not len(found):
-                raise UserError(f"no image under {wanted.name}: this method needs both policies on every joint")
-            rows.append(found)
-        labels = torch.cat([torch.ones(len(rows[0])), torch.zeros(len(rows[1]))])
-        return TensorDataset(self.values[np.concatenate(rows)], labels)
+        first, second = (self._rows(Regime(joint, policy)) for policy in (1, 2))
+        labels = torch.cat([torch.ones(len(first)), torch.zeros(len(second))])
+        return TensorDataset(self.values[np.concatenate([first, second])], labels)
+
+    def others(self, joint: str) -> Tensor:
+        """The codes under neither policy on `joint`, (n, V, 8, 8)."""
+        own = np.concatenate([self._rows(Regime(joint, policy)) for policy in (1, 2)])
+        return self.values[np.setdiff1d(np.arange(len(self.values)), own)]
+
+    def _rows(self, regime: Regime) -> Indices:
+        number = self.regimes.index(regime) if regime in self.regimes else -1
+        found = np.flatnonzero(self.regime == number)
+        if not len(found):
+            raise UserError(f"no image under {regime.name}: this method needs both policies on every joint")
+        return found
 
     @torch.no_grad()
     def logits(self, ratios: list[torch.nn.Module], device: torch.device) -> Tensor:

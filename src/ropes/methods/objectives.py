@@ -22,6 +22,20 @@ def contrast_loss(logits: Tensor, first_policy: Tensor) -> Tensor:
     return functional.binary_cross_entropy_with_logits(logits, first_policy)
 
 
+def kinds_loss(scores: Tensor, first_policy: Tensor) -> Tensor:
+    """Cross-entropy of policy 1, policy 2 or neither, in nats.
+
+    Args:
+        scores: (B, 3); the first poses are under one of the two policies, the others under neither.
+        first_policy: (b,) for the first b poses, 1 for policy 1 and 0 for policy 2.
+
+    Deviation: the paper contrasts the two policies alone.  What the third kind shares with them cancels from
+    s_1 − s_2, which stays log q(y) − log q̄(y), while every image says something about every joint.
+    """
+    neither = first_policy.new_full((len(scores) - len(first_policy),), 2)
+    return functional.cross_entropy(scores, torch.cat([1 - first_policy, neither]).long())
+
+
 def decode_with_scores(decoder: Decoder, coordinates: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
     """g(ẑ) and J_g(ẑ)ᵀ Δs for one or several score differences, by vector-Jacobian products.
 

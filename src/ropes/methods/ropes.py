@@ -28,6 +28,7 @@ from ropes.methods.story import write_story
 from ropes.models.autoencoder import AE1
 from ropes.models.density_ratio import LDR
 from ropes.recipes import RopesRecipe
+from ropes.training import BatchAt
 
 _HELD_OUT_IMAGES = 512
 #: How far below its floor, in nats, a training loss must end to count as memorising (it is a mean over few batches).
@@ -114,15 +115,7 @@ def _fit_ldrs(
     summaries = {}
     optimisation = context.recipe.ldr_training
     for joint in context.run.joints:
-        values, labels = codes.contrast(joint).tensors
-        order = EpochShuffle(len(values), optimisation.batch, context.seed("ldr", joint, "order"))
-
-        def batch_at(
-            step: int, values: Tensor = values, labels: Tensor = labels, order: EpochShuffle = order
-        ) -> tuple[Tensor, Tensor]:
-            rows = order(step)
-            return values[rows], labels[rows]
-
+        batch_at, samples = _ldr_batches(context, codes, joint)
         network = seeded(
             context.seed("ldr", joint, "weights"),
             lambda: LDR(context.recipe.ldr, views=len(context.run.cameras)),
@@ -130,7 +123,7 @@ def _fit_ldrs(
         stage = LDRStage(
             network,
             optimisation,
-            steps=optimisation.steps(len(values)),
+            steps=optimisation.steps(samples),
             seed=context.seed("ldr", joint),
             held_out=held_out.contrast(joint),
         )
@@ -138,6 +131,18 @@ def _fit_ldrs(
         summaries[joint] = context.train(stage, batch_at, f"ldr/{joint}", fingerprint, full=True)
         ratios.append(network)
     return ratios, summaries
+
+
+def _ldr_batches(context: Context, codes: Codes, joint: str) -> tuple[BatchAt, int]:
+    """Step → codes and labels of a batch, as many poses under neither policy behind; and the number of own poses."""
+    values, labels = codes.contrast(joint).tensors
+    batch = context.recipe.ldr_training.batch
+    order = EpochShuffle(len(values), batch, context.seed("ldr", joint, "order"))
+    if not context.recipe.ldr.others:
+        return lambda step: (values[order(step)], labels[order(step)]), len(values)
+    others = codes.others(joint)
+    mixed = EpochShuffle(len(others), batch, context.seed("ldr", joint, "others"))
+    return lambda step: (torch.cat([values[order(step)], others[mixed(step)]]), labels[order(step)]), len(values)
 
 
 def _tell_distances(ldrs: dict[str, dict[str, Any]], *, show: bool) -> None:

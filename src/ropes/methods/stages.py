@@ -10,6 +10,7 @@ from ropes.errors import UserError
 from ropes.methods.objectives import (
     contrast_loss,
     decode_with_scores,
+    kinds_loss,
     logit_loss,
     reconstruction_loss,
     sparsity_loss,
@@ -75,11 +76,16 @@ class LDRStage(Stage):
         self.best: dict[str, Tensor] = {}
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
-        """Standardised codes (B, V, 8, 8) and labels (B,) → loss."""
+        """Standardised codes (B, V, 8, 8), those under neither policy last, and labels (b,) → loss."""
         codes, first_policy = batch
-        loss = contrast_loss(self.network(codes), first_policy)
-        self.note(train=loss)
-        return loss
+        if len(codes) == len(first_policy):
+            loss = contrast_loss(self.network(codes), first_policy)
+            self.note(train=loss)
+            return loss
+        scores = self.network.kinds(codes)
+        own = scores[: len(first_policy)]
+        self.note(train=contrast_loss(own[:, 0] - own[:, 1], first_policy))
+        return kinds_loss(scores, first_policy)
 
     def evaluate(self) -> dict[str, float]:
         """Held-out contrast; remembers the best weights so far."""

@@ -1,12 +1,13 @@
 """Numpy in, numbers out: how well estimated coordinates match true joint angles. Imports nothing of ours."""
 
-from ropes.metrics.calibration import Evaluation, calibrated_mse, linear_calibration, protocol
+from ropes.metrics.calibration import Evaluation, calibrated_mse, commanded_calibration, linear_calibration, protocol
 from ropes.metrics.correlation import assignment, correlation_matrix, mcc
 
 __all__ = [
     "Evaluation",
     "assignment",
     "calibrated_mse",
+    "commanded_calibration",
     "correlation_matrix",
     "linear_calibration",
     "mcc",

@@ -66,6 +66,38 @@ def linear_calibration(estimates: ArrayLike, angles: ArrayLike) -> tuple[Floats,
     return slope, mean - slope * centre
 
 
+def commanded_calibration(first: ArrayLike, second: ArrayLike, means: ArrayLike) -> tuple[Floats, Floats]:
+    """The line from coordinate i to joint i that needs no label, only what the two policies were told to do.
+
+    It gives the poses under each policy on joint i the mean angle that the policy was commanded with:
+
+        slope_i = (μ_i¹ − μ_i²) / (E¹[ẑ_i] − E²[ẑ_i]),    intercept_i = μ_i¹ − slope_i E¹[ẑ_i]
+
+    Noise in a coordinate that is no part of the angle leaves both means, and so the line, where they are.
+
+    Args:
+        first: (n, d), coordinate i of poses under policy 1 on joint i in column i, any unit.
+        second: (m, d), the same under policy 2.
+        means: (2, d) commanded mean angles under policy 1 and 2, radians.
+
+    Returns:
+        slope (d,) in radians per unit of the coordinate, intercept (d,) in radians.
+
+    Raises:
+        ValueError: shapes disagree, values not finite, or a coordinate whose means under both policies are equal.
+    """
+    one, two, commanded = (np.asarray(values, dtype=np.float64) for values in (first, second, means))
+    if one.ndim != 2 or two.ndim != 2 or not one.shape[1] == two.shape[1] == commanded.shape[-1]:
+        raise ValueError(f"expected (n, d), (m, d) and (2, d), got {one.shape}, {two.shape} and {commanded.shape}")
+    if not len(one) or not len(two) or not all(np.isfinite(values).all() for values in (one, two, commanded)):
+        raise ValueError("each policy needs at least one pose, and every value must be finite")
+    apart = one.mean(axis=0) - two.mean(axis=0)
+    if (apart == 0).any():
+        raise ValueError(f"coordinate {int(np.flatnonzero(apart == 0)[0])} is the same under both policies")
+    slope = (commanded[0] - commanded[1]) / apart
+    return slope, commanded[0] - slope * one.mean(axis=0)
+
+
 def calibrated_mse(estimates: ArrayLike, angles: ArrayLike, slope: ArrayLike, intercept: ArrayLike) -> Floats:
     """Mean squared error per joint after the line of `linear_calibration`: mean_n (slope ẑ + intercept - z)².
 

@@ -11,6 +11,9 @@ class LDR(nn.Module):
 
     Trained to the Bayes optimum with equally many samples of both, the logit is log q(y) − log q̄(y).
     Convolutions are unpadded: 8 → 6 → 4 → 2.
+
+    Deviation: with `others` (never in the paper's preset) there are scores of three kinds, policy 1, policy 2 and
+    neither; the difference of the first two is the same log ratio, learnt from the images of all regimes.
     """
 
     def __init__(self, config: LDRConfig, *, views: int) -> None:
@@ -27,11 +30,19 @@ class LDR(nn.Module):
             nn.Linear(channels * side**2, config.hidden),
             nn.ReLU(),
         ]
-        self.body = nn.Sequential(*layers, nn.Dropout(config.dropout), nn.Linear(config.hidden, 1))
+        self.body = nn.Sequential(
+            *layers, nn.Dropout(config.dropout), nn.Linear(config.hidden, 3 if config.others else 1)
+        )
 
     def forward(self, codes: Tensor) -> Tensor:
         """Standardised codes (B, V, 8, 8) → logits (B,)."""
-        return self.body(codes).squeeze(1)
+        scores: Tensor = self.body(codes)
+        return scores[:, 0] - scores[:, 1] if scores.shape[1] == 3 else scores[:, 0]
+
+    def kinds(self, codes: Tensor) -> Tensor:
+        """Standardised codes (B, V, 8, 8) → scores of policy 1, policy 2 and neither, (B, 3)."""
+        scores: Tensor = self.body(codes)
+        return scores
 
 
 def score_difference(ratio: nn.Module, codes: Tensor) -> Tensor:

@@ -74,11 +74,19 @@ class AE2Config:
 
 @dataclass(frozen=True, kw_only=True)
 class LDRConfig:
-    """Shape of the LDR network: channels of its three convolutions, its hidden layer, dropout before the last."""
+    """Shape of the LDR network.
+
+    Attributes:
+        widths: channels of its three convolutions.
+        hidden: width of its hidden layer.
+        dropout: before its last two layers.
+        others: tell the poses of all other regimes from both policies' as well, as a third kind.
+    """
 
     widths: tuple[int, int, int] = (32, 64, 128)
     hidden: int = 128
     dropout: float = 0.0
+    others: bool = False
 
     def __post_init__(self) -> None:
         _positive("the LDR", *self.widths, self.hidden)

@@ -1,0 +1,79 @@
+"""Radians from what the policies were told to do, on estimators whose coordinates are known lines of the angles."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from ropes import files
+from ropes.commanded import commanded_line
+from ropes.data import schema
+from ropes.data.layout import open_dataset, strip_states
+from ropes.errors import UserError
+from ropes.estimator import Estimator
+from ropes.metrics import commanded_calibration
+from tests import tiny
+
+
+class Blobs:
+    """Stands for a trained estimator: reads the blobs' places, in units and signs of its own."""
+
+    def __init__(self) -> None:
+        self.run = type("Run", (), {"joints": tiny.JOINTS, "cameras": tiny.CAMERAS, "image_size": tiny.SIDE})()
+
+    def coordinates(self, images: np.ndarray) -> np.ndarray:
+        weights = images[:, 0].astype(float)
+        weights /= weights.sum((1, 2), keepdims=True)
+        grid = (np.arange(tiny.SIDE) + 0.5) / tiny.SIDE
+        across, down = weights.sum(1) @ grid, weights.sum(2) @ grid
+        return np.stack([-7 * across, 0.5 * down + 2], axis=1)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.write_data(tmp_path_factory.mktemp("commanded") / "data", anchors=400, tests=0)
+
+
+def blobs() -> Estimator:
+    return cast("Any", Blobs())
+
+
+def test_the_line_gives_each_policy_its_commanded_mean() -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(1, 2, (300, 2)), rng.normal(-1, 2, (200, 2))
+    means = np.array([[0.7, 2.4], [-0.7, 0.6]])
+    slope, intercept = commanded_calibration(first, second, means)
+    np.testing.assert_allclose([first.mean(0) * slope + intercept, second.mean(0) * slope + intercept], means)
+
+
+@pytest.mark.parametrize("second", [np.ones((3, 2)), np.zeros((0, 2)), np.full((3, 2), np.nan), np.zeros((3, 1))])
+def test_policies_that_tell_nothing_apart_are_refused(second: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=r"same under both|at least one pose|expected \(n, d\)"):
+        commanded_calibration(np.ones((3, 2)), second, np.zeros((2, 2)))
+
+
+def test_angles_come_out_in_radians_without_a_label(data: Path, tmp_path: Path) -> None:
+    strip_states(data, tmp_path / "stripped")
+    found = commanded_line(blobs(), open_dataset(tmp_path / "stripped"))
+    dataset = open_dataset(data)
+    rows = dataset.frames("train").index
+    angles = blobs().coordinates(dataset.read_images(rows)) * found.slope + found.intercept
+    assert np.abs(angles - dataset.states("train")).mean() < 0.1
+    assert found.samples == 0
+
+
+def test_distributions_that_contradict_the_images_are_refused(data: Path, tmp_path: Path) -> None:
+    strip_states(data, tmp_path / "other")
+    note = files.read_json(tmp_path / "other" / schema.PROVENANCE)
+    first = note["setting"]["splits"]["train"]["interventions"]["wrist"][0]
+    note["setting"]["splits"]["train"]["interventions"]["wrist"][0] = {**first, "mean": 8.0, "low": 7.0, "high": 9.0}
+    files.write_json(tmp_path / "other" / schema.PROVENANCE, note)
+    with pytest.raises(UserError, match="commanded distributions contradict the images: joint wrist reads"):
+        commanded_line(blobs(), open_dataset(tmp_path / "other"))
+
+
+def test_a_data_set_that_tells_none_is_refused(tmp_path: Path) -> None:
+    untold = tiny.write_data(tmp_path / "data", anchors=4, tests=0, described=False)
+    with pytest.raises(UserError, match="does not tell its policies' distributions; calibrate on labelled samples"):
+        commanded_line(blobs(), open_dataset(untold))
