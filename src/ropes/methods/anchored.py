@@ -92,7 +92,7 @@ def by_anchor(dataset: Dataset, images: TrainingImages) -> Indices:
     """Rows of `images` by anchor and regime, (A, R), the observational regime first.
 
     Raises:
-        UserError: an anchor lacks a regime.
+        UserError: an anchor lacks a regime, or there are no observational images.
     """
     regimes = len(dataset.regimes)
     anchors, number = np.unique(images.anchor, return_inverse=True)
@@ -110,6 +110,8 @@ def by_anchor(dataset: Dataset, images: TrainingImages) -> Indices:
 def _order(dataset: Dataset) -> Indices:
     """The data set's regimes in the order of the head: observational, then both policies of each joint."""
     wanted = [Regime(), *(Regime(joint, policy) for joint in dataset.joints for policy in (1, 2))]
+    if Regime() not in dataset.regimes:
+        raise UserError(f"{dataset.path} has no observational images; anchors need the pose without intervention")
     return np.array([dataset.regimes.index(regime) for regime in wanted])
 
 
@@ -124,15 +126,15 @@ def _fit_encoder(
     table, held_table = tables
     regimes = table.shape[1]
     anchors = max(2, optimisation.batch // regimes)
-    by_anchor = recipe.anchor_weight > 0
+    together = recipe.anchor_weight > 0
     order = EpochShuffle(
-        *((len(table), anchors) if by_anchor else (table.size, anchors * regimes)), context.seed("encoder", "order")
+        *((len(table), anchors) if together else (table.size, anchors * regimes)), context.seed("encoder", "order")
     )
 
     def batch_at(step: int) -> tuple[Tensor, Tensor]:
         drawn = order(step)
-        rows = table[drawn] if by_anchor else table.flat[drawn]
-        regime = torch.arange(regimes).expand(rows.shape) if by_anchor else torch.from_numpy(drawn % regimes)
+        rows = table[drawn] if together else table.flat[drawn]
+        regime = torch.arange(regimes).expand(rows.shape) if together else torch.from_numpy(drawn % regimes)
         pixels = torch.from_numpy(kept.pixels(rows.reshape(-1))).float().div_(255)
         return pixels.unflatten(0, rows.shape), regime
 
