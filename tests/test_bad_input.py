@@ -143,7 +143,7 @@ def test_angles_that_are_no_numbers(own_run: Path, tmp_path: Path, refuse: Refus
 def test_regimes_without_images_and_joints_without_a_policy(tmp_path: Path, refuse: Refuse) -> None:
     regimes = tiny.model().regimes
     for name, kept, frames, part in (
-        ("one", regimes[:-1], 4, "joint wrist has no images under policy 2; ROPES needs both of its interventions"),
+        ("one", regimes[:-1], 4, "joint wrist has no images under policy 2; fitting needs both of its interventions"),
         ("none", regimes, 1, "no training image under regime elbow/1"),
     ):
         images = {"train": np.zeros((4, frames, 2, 16, 16), np.uint8)}

@@ -87,7 +87,7 @@ def test_an_interrupted_experiment_goes_on(calls: list[str], tmp_path: Path, mon
     assert tiny.weights(out / ONE / "seed-1") == weights
 
 
-def _interrupt(*_: object) -> None:
+def _interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 

@@ -189,7 +189,7 @@ def compact_recipe() -> RopesRecipe:
         ae2=AE2Config(encoder_widths=(32, 64, 128), decoder_widths=(128, 64, 32), seed_width=128, blocks=1),
         ae1_training=Optimisation(epochs=1, at_least=80_000, batch=16, learning_rate=3e-3, clip=0.5),
         ldr_training=Optimisation(epochs=30, batch=64, learning_rate=1e-3, weight_decay=0.05),
-        ae2_training=Optimisation(epochs=1, at_least=96_000, batch=256, learning_rate=2e-3, clip=1.0),
+        ae2_training=Optimisation(epochs=1, at_least=192_000, batch=128, learning_rate=2e-3, clip=1.0),
         joint_ae2=True,
         sparsity_rows=1,
         logit_weight=1.0,

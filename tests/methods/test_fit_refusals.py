@@ -28,7 +28,7 @@ def regimes_data(path: Path, regimes: tuple[Regime, ...], frames: int) -> Path:
     ("regimes", "frames", "line"),
     [
         ((Regime(), Regime("elbow", 1), Regime("elbow", 2), Regime("wrist", 1)), 4, "joint wrist has no images under"),
-        ((Regime(),), 1, "has no interventions; ROPES needs both policies on every joint"),
+        ((Regime(),), 1, "has no interventions; fitting needs both policies on every joint"),
         ((Regime(), Regime("elbow", 1), Regime("elbow", 2)), 1, "no training image under regime elbow/1"),
     ],
 )

@@ -38,13 +38,14 @@ class Fit:
 
     def execute(self) -> None:
         """Fit the method."""
-        from ropes.methods import anchored, ropes
+        from ropes.methods.anchored import fit as fit_encoder
+        from ropes.methods.ropes import fit as fit_ropes
 
         match self.recipe:
             case RopesRecipe() as recipe:
-                ropes.fit(self.data, self.out, recipe, self.seed)
+                fit_ropes(self.data, self.out, recipe, self.seed)
             case EncoderRecipe() as recipe:
-                anchored.fit(self.data, self.out, recipe, self.seed, method=self.method)
+                fit_encoder(self.data, self.out, recipe, self.seed, method=self.method)
         print(f"wrote {self.out}")
 
 
@@ -109,7 +110,7 @@ class Evaluate:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibrate:
-    """Fit the map from raw coordinates to radians on a few labelled samples, or on none, and store it with the run.
+    """Fit the map from coordinates to radians on few labelled samples or none, and store it with the run.
 
     Example:
       ropes calibrate runs/two-cameras --data data/two-cameras --samples 100
