@@ -9,9 +9,10 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Calibration, Estimator, write_calibration
+from ropes.methods.policies import described_model
 from ropes.metrics.calibration import commanded_calibration
 from ropes.prediction import images_of
-from ropes.scm import CausalModel, Regime
+from ropes.scm import Regime
 from ropes.seeds import generator
 
 #: Farther off than this share of the distance between the two policies' means, an observational mean contradicts.
@@ -53,10 +54,9 @@ def commanded_line(estimator: Estimator, dataset: Dataset, *, seed: int = 0) -> 
     Raises:
         UserError: the data set tells no distributions or lacks a policy, or what it tells contradicts its images.
     """
-    described = (dataset.provenance or {}).get("setting", {}).get("splits", {}).get("train")
-    if not described:
+    model, joints = described_model(dataset), estimator.run.joints
+    if model is None:
         raise UserError(f"{dataset.path} does not tell its policies' distributions; calibrate on labelled samples")
-    model, joints = CausalModel.from_dict(described), estimator.run.joints
     if missing := [joint for joint in joints if joint not in model.interventions]:
         raise UserError(f"{dataset.path} tells no commanded distribution for {missing[0]}")
     means = np.array([[model.interventions[joint][k].moments()[0] for joint in joints] for k in (0, 1)])
@@ -80,12 +80,12 @@ def commanded_line(estimator: Estimator, dataset: Dataset, *, seed: int = 0) -> 
 def _under(estimator: Estimator, dataset: Dataset, regimes: list[Regime], seed: int) -> Array:
     """Coordinate k of poses under the k-th regime, as many for each: (n, d)."""
     frames = dataset.frames("train")
-    columns = []
-    for k, regime in enumerate(regimes):
+    read = {}
+    for regime in dict.fromkeys(regimes):
         rows = frames.index[frames.regime == dataset.regimes.index(regime)] if regime in dataset.regimes else []
         if not len(rows):
             raise UserError(f"{dataset.path} has no training image under {regime.name}")
         chosen = np.sort(generator(seed, "commanded", regime.name).permutation(rows)[:_POSES])
-        columns.append(estimator.coordinates(images_of(estimator.run, dataset, chosen))[:, k])
-    fewest = min(len(column) for column in columns)
-    return np.stack([column[:fewest] for column in columns], axis=1)
+        read[regime] = estimator.coordinates(images_of(estimator.run, dataset, chosen))
+    fewest = min(map(len, read.values()))
+    return np.stack([read[regime][:fewest, k] for k, regime in enumerate(regimes)], axis=1)

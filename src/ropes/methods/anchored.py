@@ -5,6 +5,7 @@ policies have equal variance and bounds (ROPES Section 3.1): a network that tell
 has therefore read the joint.  Anchors say more: what an intervention does not move stays as it was, to the last bit.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -107,12 +108,16 @@ def by_anchor(dataset: Dataset, images: TrainingImages) -> Indices:
     return table[:, _order(dataset)]
 
 
+def _in_order(joints: Sequence[str]) -> list[Regime]:
+    """The regimes in the order of the head: observational, then both policies of each joint."""
+    return [Regime(), *(Regime(joint, policy) for joint in joints for policy in (1, 2))]
+
+
 def _order(dataset: Dataset) -> Indices:
-    """The data set's regimes in the order of the head: observational, then both policies of each joint."""
-    wanted = [Regime(), *(Regime(joint, policy) for joint in dataset.joints for policy in (1, 2))]
+    """Where the head's regimes are among the data set's."""
     if Regime() not in dataset.regimes:
         raise UserError(f"{dataset.path} has no observational images; anchors need the pose without intervention")
-    return np.array([dataset.regimes.index(regime) for regime in wanted])
+    return np.array([dataset.regimes.index(regime) for regime in _in_order(dataset.joints)])
 
 
 def _fit_encoder(
@@ -153,7 +158,7 @@ def _fit_encoder(
         anchor_weight=recipe.anchor_weight,
         warm_up=round(recipe.alone * steps),
         log_prior=torch.full((regimes,), -float(np.log(regimes))),
-        target=targets([Regime(), *(Regime(j, k) for j in run.joints for k in (1, 2))], run.joints),
+        target=targets(_in_order(run.joints), run.joints),
         held_out=torch.from_numpy(held.pixels(shown.reshape(-1))).unflatten(0, shown.shape),
     )
     fingerprint = context.digest(

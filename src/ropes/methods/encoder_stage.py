@@ -74,7 +74,7 @@ class EncoderStage(Stage):
         regime = torch.arange(regimes).repeat(anchors)
         self.effects = followers(coordinates, self.target)
         return {
-            "held_out": float(regime_loss(logits, regime, torch.full((regimes,), -float(np.log(regimes))))),
+            "held_out": float(regime_loss(logits, regime, self.log_prior)),
             "held_out_within": float(anchor_loss(coordinates, self.target, self.effects)),
             "followers": float(self.effects.count_nonzero() - len(self.effects)),
             **{f"contrast_{k}": value for k, value in enumerate(contrasts(coordinates, self.target))},

@@ -22,8 +22,13 @@ def require_both_policies(dataset: Dataset) -> None:
                 )
 
 
+def described_model(dataset: Dataset) -> CausalModel | None:
+    """The causal model that the training split was drawn from; None where the data set does not tell."""
+    described = (dataset.provenance or {}).get("setting", {}).get("splits", {}).get("train")
+    return CausalModel.from_dict(described) if described else None
+
+
 def bayes_floors(dataset: Dataset) -> dict[str, float | None]:
     """The exact Bayes floor of each joint's contrast, nats; None where the data set tells no distributions."""
-    described = (dataset.provenance or {}).get("setting", {}).get("splits", {}).get("train")
-    model = CausalModel.from_dict(described) if described else None
+    model = described_model(dataset)
     return {joint: model.bayes_floor(joint) if model else None for joint in dataset.joints}

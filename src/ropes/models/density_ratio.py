@@ -36,11 +36,11 @@ class LDR(nn.Module):
 
     def forward(self, codes: Tensor) -> Tensor:
         """Standardised codes (B, V, 8, 8) → logits (B,)."""
-        scores: Tensor = self.body(codes)
+        scores = self.kinds(codes)
         return scores[:, 0] - scores[:, 1] if scores.shape[1] == 3 else scores[:, 0]
 
     def kinds(self, codes: Tensor) -> Tensor:
-        """Standardised codes (B, V, 8, 8) → scores of policy 1, policy 2 and neither, (B, 3)."""
+        """Standardised codes (B, V, 8, 8) → scores of policy 1, policy 2 and neither, (B, 3); one logit without `others`."""
         scores: Tensor = self.body(codes)
         return scores
 
