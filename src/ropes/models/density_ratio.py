@@ -40,7 +40,7 @@ class LDR(nn.Module):
         return scores[:, 0] - scores[:, 1] if scores.shape[1] == 3 else scores[:, 0]
 
     def kinds(self, codes: Tensor) -> Tensor:
-        """Standardised codes (B, V, 8, 8) → scores of policy 1, policy 2 and neither, (B, 3); one logit without `others`."""
+        """Standardised codes (B, V, 8, 8) → scores of policy 1, policy 2 and neither, (B, 3), or one logit."""
         scores: Tensor = self.body(codes)
         return scores
 
