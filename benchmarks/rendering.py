@@ -18,14 +18,14 @@ from ropes import png
 from ropes.scm import CausalModel
 from ropes.settings import Setting, panda_setting
 from ropes.simulate.scene import Mesh, Scene, import_pybullet, quiet
-from ropes.simulate.workers import render_poses, usable_cores
+from ropes.simulate.workers import UNIT, render_poses, usable_cores
 
 SIZE = 128
 SETTING = "panda-2c-independent"
 
 
 def cost(draw: Callable[[int], object], seconds: float) -> float:
-    """Processor seconds of one call of `draw`."""
+    """Processor seconds of one call of `draw`, which gets 0, 1, 2, …."""
     draw(0)
     calls, begun, clock = 0, time.process_time(), time.monotonic()
     while time.monotonic() - clock < seconds:
@@ -64,10 +64,10 @@ def our_cost(setting: Setting, mesh: Mesh, poses: NDArray[np.float64], seconds: 
     with Scene(setting.robot, setting.cameras, SIZE, mesh, setting.splits["train"].joints) as scene:
 
         def draw(k: int) -> object:
-            images = scene.render(poses[k % len(poses)])
-            return [png.encode(image) for image in images] if encode else images
+            drawn = list(scene.render_all(np.take(poses, range(k * UNIT, (k + 1) * UNIT), axis=0, mode="wrap")))
+            return [png.encode(image) for images in drawn for image in images] if encode else drawn
 
-        return cost(draw, seconds) / len(setting.cameras)
+        return cost(draw, seconds) / UNIT / len(setting.cameras)
 
 
 def likeness(setting: Setting, poses: NDArray[np.float64]) -> dict[str, float]:
@@ -91,7 +91,7 @@ def rate(setting: Setting, poses: NDArray[np.float64], workers: int) -> float:
     """Images a second by the clock, PNG included, once the workers have started."""
     joints = setting.splits["train"].joints
     drawn = render_poses(setting.robot, setting.cameras, SIZE, "simplified", joints, poses, workers)
-    skipped = 8 * 32
+    skipped = 8 * UNIT
     for _ in range(skipped):
         next(drawn)
     begun = time.monotonic()

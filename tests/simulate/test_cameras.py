@@ -11,7 +11,7 @@ from ropes.simulate.cameras import (
     projection_matrix,
     record,
     view_matrix,
-    window_around,
+    windows_around,
 )
 from ropes.simulate.scene import Scene, import_pybullet
 
@@ -52,13 +52,15 @@ def test_a_drawn_ball_is_where_the_record_says(tmp_path):
 
 def test_a_window_holds_the_places_in_whole_steps():
     places = np.array([[20.5, 41.0, 1.0], [2 * 30.2, 2 * 60.9, 2.0]])
-    # One step of room on each side: columns 20.5 to 30.2, rows 41 to 60.9.
-    assert window_around(places, 128, 2) == (slice(38, 64), slice(18, 34))
-    assert window_around(places, 62, 2) == (slice(38, 62), slice(18, 34))
-    outside = np.array([[-9.0, 500.0, 1.0]])
-    assert window_around(outside, 128, 2) == (slice(126, 128), slice(0, 2))
     behind = np.array([[20.0, 40.0, 1.0], [20.0, 40.0, -1.0]])
-    assert window_around(behind, 128, 2) == (slice(0, 128), slice(0, 128))
+    # One step of room on each side: columns 20.5 to 30.2, rows 41 to 60.9.
+    assert windows_around(np.stack([behind, places]), 128, 2) == [
+        (slice(0, 128), slice(0, 128)),
+        (slice(38, 64), slice(18, 34)),
+    ]
+    assert windows_around(places[None], 62, 2) == [(slice(38, 62), slice(18, 34))]
+    outside = np.array([[[-9.0, 500.0, 1.0]]])
+    assert windows_around(outside, 128, 2) == [(slice(126, 128), slice(0, 2))]
 
 
 def test_a_window_s_corners_fill_the_cropped_view(side_camera):

@@ -28,7 +28,7 @@ def test_link_poses_are_pybullets(arm, small_robot: Robot):
     with Scene(loose, [], mesh="full") as scene:
         poses = link_poses(scene.urdf, robot.joints, angles, {})
         for row, pose in enumerate(angles):
-            scene.set_pose(pose)
+            scene.render(pose)
             for link, expected in _pybullets_positions(scene).items():
                 np.testing.assert_allclose(poses[link][row, :3], expected, atol=1e-5, err_msg=link)
 

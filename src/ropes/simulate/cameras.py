@@ -70,27 +70,25 @@ def project(camera: Camera, image_size: int, points: Array) -> Array:
     return homogeneous[:, :2] / homogeneous[:, 2:]
 
 
-def window_around(places: Array, image_size: int, step: int) -> tuple[slice, slice]:
-    """The rows and columns of the image that hold all `places` with a little room, in multiples of `step`.
+def windows_around(places: Array, image_size: int, step: int) -> list[tuple[slice, slice]]:
+    """The rows and columns of each image that hold all its `places` with a little room, in multiples of `step`.
 
     Args:
-        places: (n, 3) homogeneous pixel coordinates, K · (R p + t); the last is the depth.
-        image_size: side of the image, pixels.
-        step: what the window's edges are multiples of.
+        places: (n, points, 3) homogeneous pixel coordinates of n images, K · (R p + t); the last is the depth.
+        image_size: side of the images, pixels.
+        step: what the windows' edges are multiples of.
 
     Returns:
-        Rows and columns; the whole image when a place is behind the camera.
+        Rows and columns for each image; all of it when a place is behind the camera.
     """
-    if places[:, 2].min() <= NEAR:
-        return slice(0, image_size), slice(0, image_size)
-    pixels = places[:, :2] / places[:, 2:]
-    left, top = (pixels.min(axis=0) // step * step).astype(int).tolist()
-    right, bottom = (pixels.max(axis=0) // step * step).astype(int).tolist()
-    rows, columns = (
-        (min(max(low - step, 0), image_size - step), max(min(high + 2 * step, image_size), step))
-        for low, high in ((top, bottom), (left, right))
-    )
-    return slice(*rows), slice(*columns)
+    behind = places[..., 2].min(axis=1) <= NEAR
+    pixels = places[~behind, :, :2] / places[~behind, :, 2:]
+    low = (pixels.min(axis=1) // step * step).astype(int) - step
+    high = (pixels.max(axis=1) // step * step).astype(int) + 2 * step
+    edges = np.tile([0, 0, image_size, image_size], (len(places), 1))
+    edges[~behind, :2] = low.clip(0, image_size - step)
+    edges[~behind, 2:] = high.clip(step, image_size)
+    return [(slice(top, bottom), slice(left, right)) for left, top, right, bottom in edges.tolist()]
 
 
 def cropped(projection: Array, image_size: int, rows: slice, columns: slice) -> Array:

@@ -77,8 +77,7 @@ def render_poses(
 def _in_this_process(scene: tuple[Any, ...], units: Sequence[NDArray[np.float64]]) -> Iterator[list[bytes]]:
     with Scene(*scene) as drawn:
         for unit in units:
-            for pose in unit:
-                yield _encode(drawn, pose)
+            yield from _encoded(drawn, unit)
 
 
 def _in_processes(scene: tuple[Any, ...], units: Sequence[NDArray[np.float64]], workers: int) -> Iterator[list[bytes]]:
@@ -134,8 +133,8 @@ def _end_with(sentinel: int) -> None:
 
 def _render_unit(poses: NDArray[np.float64]) -> list[list[bytes]]:
     assert _scene is not None
-    return [_encode(_scene, pose) for pose in poses]
+    return list(_encoded(_scene, poses))
 
 
-def _encode(scene: Scene, pose: NDArray[np.float64]) -> list[bytes]:
-    return [png.encode(image) for image in scene.render(pose)]
+def _encoded(scene: Scene, poses: NDArray[np.float64]) -> Iterator[list[bytes]]:
+    return ([png.encode(image) for image in images] for images in scene.render_all(poses))
