@@ -48,7 +48,7 @@ def experiment(name: str, preset: str) -> Experiment:
         case "table1":
             anchors = dict.fromkeys(("panda-1c-independent", "panda-2c-independent", "panda-2c-causal"), 10_000)
             if not paper:
-                anchors = {"panda-1c-independent": 6_000, "panda-2c-independent": 4_500, "panda-2c-causal": 4_500}
+                anchors = {"panda-1c-independent": 6_000, "panda-2c-independent": 5_000, "panda-2c-causal": 5_000}
             return Experiment(
                 name=name,
                 recipe=recipe,
