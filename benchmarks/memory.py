@@ -1,6 +1,6 @@
 """How much memory a compact fit of the size of Table 1 holds at its highest.
 
-    python benchmarks/memory.py [--anchors 4000] [--out FILE]
+    python benchmarks/memory.py [--anchors 5000] [--out FILE]
 
 A data set of two cameras and six joints is written with random images (they compress badly, decode slowly and teach
 nothing, but take the same room as real ones); then every stage is fitted for a few steps of the recipe's batches, in a
@@ -116,7 +116,7 @@ def measure(anchors: int) -> dict[str, float]:
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("--anchors", type=int, default=4000, help="training anchors, 26 images each")
+    parser.add_argument("--anchors", type=int, default=5000, help="training anchors, 26 images each")
     given = parser.parse_args()
     publish(measure(given.anchors), given.out)
 

@@ -9,6 +9,7 @@ other work on the machine distorts the ratios little; images a second on all cor
 import os
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +42,8 @@ def panda_gym_cost(poses: NDArray[np.float64], seconds: float, *, arm_alone: boo
         import gymnasium
         import panda_gym  # noqa: F401 (registers its environments)
 
-        size = {"render_width": SIZE, "render_height": SIZE}
-        environment = gymnasium.make("PandaReach-v3", render_mode="rgb_array", **size).unwrapped
+        size: Any = {"render_width": SIZE, "render_height": SIZE}
+        environment: Any = gymnasium.make("PandaReach-v3", render_mode="rgb_array", **size).unwrapped
         environment.reset(seed=0)
     simulation, robot = environment.sim, environment.robot
     if arm_alone:

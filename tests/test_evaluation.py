@@ -123,6 +123,10 @@ def test_something_else_s_folder_is_left_alone(tiny_run: Path, tiny_data: Path, 
     with pytest.raises(UserError, match="holds something else"):
         evaluate(tiny_run, tiny_data, tmp_path, occlusions=(0,), show=False)
     assert list(tiny.tree(tmp_path)) == ["thesis.tex"]
+    (tmp_path / "results.json").write_text("{}")  # of an experiment, or of other software
+    with pytest.raises(UserError, match="holds something else"):
+        evaluate(tiny_run, tiny_data, tmp_path, occlusions=(0,), show=False)
+    assert (tmp_path / "results.json").read_text() == "{}"
 
 
 def test_another_run_s_evaluation_is_left_alone(
@@ -160,3 +164,20 @@ def test_an_evaluation_killed_half_way_is_done_again(
 
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_both_test_splits_are_measured_each_by_its_own_poses(tiny_run: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    near = tiny.model().sample_observational(rng, tiny.TESTED)[:, None]
+    far = np.clip(near + 0.5, -1.5, 1.5)
+    angles = {"test-id": near, "test-ood": far}
+    images = {split: tiny.draw(poses) for split, poses in angles.items()}
+    data = tiny.write_data(tmp_path / "data", images=images, states=angles)
+    found = evaluate(tiny_run, data, tmp_path / "e", occlusions=(0,), show=False)
+    assert [(row.split, row.joint) for row in found.rows] == [(s, j) for s in ("id", "ood") for j in tiny.JOINTS]
+    estimator = Estimator.load(tiny_run)
+    for split, name in (("id", "test-id"), ("ood", "test-ood")):
+        seen = estimator.coordinates(images[name][:, 0])
+        expected = protocol(seen, angles[name][:, 0], generator(0, "evaluation", split, 0), 15, 1000, 500)
+        rows = [row for row in found.rows if row.split == split]
+        assert [row.mse_mean for row in rows] == pytest.approx(expected.mse_mean.tolist())

@@ -44,7 +44,7 @@ def test_shrinking_by_a_fraction_keeps_the_mean() -> None:
         (encoded(Image.new("RGB", (4, 4))), "4x4 8-bit RGB image where 4x4 8-bit grey is expected"),
         (encoded(Image.new("I;16", (4, 4))), "4x4 16-bit grey image where"),
         (encoded(Image.new("L", (5, 4))), "4x5 8-bit grey image where 4x4"),
-        (encoded(Image.new("L", (4, 4)))[:44], "damaged PNG"),
+        (encoded(Image.new("L", (4, 4)))[:44], "truncated PNG"),
     ],
 )
 def test_another_image_is_refused(data: bytes | None, message: str) -> None:
@@ -61,3 +61,13 @@ def test_a_flipped_bit_is_seen_in_any_chunk() -> None:
             png.check_chunks(bytes(damaged))
     with pytest.raises(png.NotAnImage, match="truncated"):
         png.check_chunks(bytes(data[:-6]))
+
+
+def test_no_changed_bit_comes_through_as_other_pixels() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (16, 16), dtype=np.uint8)
+    data = png.encode(pixels)
+    for bit in range(0, 8 * len(data), 7):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(png.NotAnImage):
+            png.decode(bytes(damaged), (16, 16))

@@ -172,6 +172,10 @@ def spoil(folder: Path, what: str) -> None:
             path.write_text("no image")
         case "cut":
             path.write_bytes(path.read_bytes()[:60])
+        case "flipped":
+            data = bytearray(path.read_bytes())
+            data[60] ^= 1
+            path.write_bytes(data)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +185,8 @@ def spoil(folder: Path, what: str) -> None:
         ("colour", "16x16 8-bit RGB image where 16x16 8-bit grey is expected"),
         ("depth", "16x16 16-bit grey image where 16x16 8-bit grey is expected"),
         ("text", "not a PNG"),
-        ("cut", "damaged PNG"),
+        ("cut", "truncated PNG"),
+        ("flipped", "damaged PNG"),
     ],
 )
 @pytest.mark.parametrize("way", ["files", "folder"])
@@ -214,6 +219,9 @@ def test_folders_that_do_not_serve_are_named(tiny_run: Path, one_camera: Path, f
         list(predict_lines(one_camera, tmp_path / "empty"))
     with pytest.raises(UserError, match="is neither a folder nor a data set"):
         list(predict_lines(tiny_run, tmp_path / "nowhere"))
+    (tmp_path / "empty" / "photo.JPG").touch()
+    with pytest.raises(UserError, match=r"photo\.JPG is no PNG; convert it"):
+        list(predict_lines(one_camera, tmp_path / "empty"))
 
 
 def test_cameras_and_joints_of_a_data_set_are_matched_by_name(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def evaluate(
     angles_of = {split: states_of(estimator.run, dataset, _SPLITS[split]) for split in splits}
     for occlusion in occlusions:
         check_square(occlusion, dataset.image_size)
-    claim_folder(out, RESULTS_FILE if (out / RESULTS_FILE).exists() else ABOUT_FILE)
+    claim_folder(out, ABOUT_FILE)
     about = _about(estimator, dataset)
     claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
     rows: list[Row] = []

@@ -49,6 +49,7 @@ def reproduce(
     claim_folder(out, EXPERIMENT_FILE)
     described = {"experiment": asdict(replace(plan, seeds=()))}  # more seeds are no other experiment
     claim_record(out / EXPERIMENT_FILE, described, "holds another experiment or preset; choose a new --out")
+    plan = replace(plan, seeds=tuple(sorted({*plan.seeds, *_finished_seeds(out, plan)})))
     rows: list[Row] = []
     for setting, anchors in plan.anchors.items():
         data = out / setting / "data"
@@ -74,6 +75,18 @@ def reproduce(
     )
     write(out / RESULTS_FILE, results)
     return results
+
+
+def _finished_seeds(out: Path, plan: Experiment) -> set[int]:
+    """The seeds that an earlier call brought to an end in every setting: their rows stay in the results."""
+    found = [
+        {
+            int(path.parts[-3].removeprefix("seed-"))
+            for path in (out / setting).glob(f"seed-*/evaluation/{RESULTS_FILE}")
+        }
+        for setting in plan.anchors
+    ]
+    return set.intersection(*found)
 
 
 def _one_seed(plan: Experiment, out: Path, setting: str, seed: int, *, show: bool) -> tuple[Row, ...]:

@@ -29,9 +29,19 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o644)
+        _settle(temporary)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _settle(path: Path) -> None:
+    """Have the file's content on disk before its name is: a power cut must not leave a whole name on half a file."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -17,6 +17,7 @@ from ropes.methods.run import Run
 from ropes.seeds import generator
 
 _CHUNK = 256
+_OTHER_IMAGES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".tif", ".tiff", ".webp"}
 Images = NDArray[np.uint8]
 Source = Mapping[str, Path] | Path
 
@@ -138,11 +139,11 @@ def _files_in(run: Run, folder: Path) -> list[dict[str, Path]]:
     if not folder.is_dir():
         raise UserError(f"{folder} is neither a folder nor a data set")
     if len(run.cameras) == 1 and not (folder / run.cameras[0]).is_dir():
-        images = [{run.cameras[0]: path} for path in sorted(folder.glob("*.png"))]
+        images = [{run.cameras[0]: path} for path in _images_in(folder)]
     else:
         if missing := [camera for camera in run.cameras if not (folder / camera).is_dir()]:
             raise UserError(f"{folder} has no folder {missing[0]}; it needs one of PNG images for each camera")
-        names = {camera: {path.name for path in (folder / camera).glob("*.png")} for camera in run.cameras}
+        names = {camera: {path.name for path in _images_in(folder / camera)} for camera in run.cameras}
         every = sorted(set().union(*names.values()))
         for camera, found in names.items():
             if lacking := [name for name in every if name not in found]:
@@ -151,6 +152,14 @@ def _files_in(run: Run, folder: Path) -> list[dict[str, Path]]:
     if not images:
         raise UserError(f"{folder} holds no PNG images")
     return images
+
+
+def _images_in(folder: Path) -> list[Path]:
+    """The PNG files of a folder, by name; images of other kinds are not passed over in silence."""
+    found = sorted(folder.iterdir())
+    if others := [path for path in found if path.suffix.lower() in _OTHER_IMAGES]:
+        raise UserError(f"{others[0]} is no PNG; convert it to 8-bit grey PNG (BT.601), or take it out of the folder")
+    return [path for path in found if path.suffix.lower() == ".png"]
 
 
 def _read(run: Run, path: Path) -> Images:

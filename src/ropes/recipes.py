@@ -86,8 +86,8 @@ class RopesRecipe:
         for name in ("search_share", "held_out"):
             if not 0 < getattr(self, name) < 1:
                 raise UserError(f"{name} must lie between 0 and 1, got {getattr(self, name)}")
-        if self.sparsity_rows < 0 or not self.logit_weight >= 0:
-            raise UserError("sparsity_rows and logit_weight must be at least 0")
+        if self.sparsity_rows < 0 or not 0 <= self.logit_weight < math.inf:
+            raise UserError("sparsity_rows and logit_weight must be at least 0, and finite")
 
     def networks(self, joints: Sequence[str]) -> dict[str, list[int]]:
         """Each AE2 by name → the coordinates read from it: one for all joints, or a joint's own for each."""

@@ -124,6 +124,32 @@ def test_an_interrupted_run_goes_on_to_the_same_tree(
     assert renderer.drawn < frames + 30  # at most one shard was drawn twice
 
 
+@pytest.mark.parametrize("damage", ["cut", "byte", "empty"])
+def test_a_shard_damaged_before_the_end_is_made_again(renderer: FakeRenderer, tmp_path: Path, damage: str) -> None:
+    make(tmp_path / "whole")
+    renderer.stop_after = 100
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "broken")
+    shard = min((tmp_path / "broken").rglob("*.parquet"))
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    shard.write_bytes({"cut": data[:-20], "byte": data, "empty": b""}[damage])
+    renderer.stop_after = None
+    make(tmp_path / "broken")
+    assert tree(tmp_path / "broken") == tree(tmp_path / "whole")
+
+
+def test_another_arm_under_the_same_name_is_another_data_set(renderer: FakeRenderer, tmp_path: Path) -> None:
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text('<robot name="arm"><link name="base"/></robot>')
+    setting = dataclasses.replace(SMALL, robot=dataclasses.replace(SMALL.robot, urdf=str(urdf)))
+    make(tmp_path / "d", setting)
+    make(tmp_path / "d", setting)
+    urdf.write_text('<robot name="arm"><link name="base"/><!-- changed --></robot>')
+    with pytest.raises(UserError, match="holds something else, a data set with arm_sha256"):
+        make(tmp_path / "d", setting)
+
+
 def test_a_full_disk_leaves_whole_shards(
     renderer: FakeRenderer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -231,3 +231,45 @@ def test_reading_needs_neither_torch_nor_a_simulator() -> None:
     code = "import sys, ropes.data.cache, ropes.data.generate, ropes.data.validate as _; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"torch", "pybullet", "trimesh"} & set(loaded.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"files": []}, "'files' is no object of objects with a 'sha256'"),
+        ({"files": {"a": {}}}, "'files' is no object of objects with a 'sha256'"),
+        ({"cameras": None}, "'cameras' is no list of objects with a 'name'"),
+        ({"cameras": [{"yaw": 45}]}, "'cameras' is no list of objects with a 'name'"),
+        ({"setting": {"splits": 3}}, "'setting' is no object with 'splits'"),
+    ],
+)
+def test_a_malformed_origin_is_named_by_key(tiny, change: dict[str, object], line: str) -> None:
+    edit(tiny.path / "meta/ropes.json", **change)
+    with pytest.raises(UserError, match=rf"meta/ropes\.json: {line}"):
+        open_dataset(tiny.path)
+
+
+def test_a_table_of_tasks_without_its_columns_is_named(tiny) -> None:
+    path = tiny.path / "meta/tasks.parquet"
+    parquet.write_table(path, parquet.read_table(path).drop_columns(["task_index"]))
+    with pytest.raises(UserError, match=r"tasks\.parquet has no column task_index"):
+        _ = open_dataset(tiny.path).tasks
+
+
+def test_commanded_positions_are_stripped_too(tiny, tmp_path: Path) -> None:
+    info = json.loads((tiny.path / "meta/info.json").read_text())
+    info["features"]["action"] = {**info["features"]["observation.state"]}
+    (tiny.path / "meta/info.json").write_text(json.dumps(info))
+    for path in sorted(tiny.path.glob("data/*/*.parquet")):
+        table = parquet.read_table(path)
+        parquet.write_table(path, table.append_column("action", table["observation.state"]))
+    stripped = strip_states(tiny.path, tmp_path / "stripped")
+    assert "action" not in stripped.info["features"]
+    for path in stripped.path.rglob("*.parquet"):
+        assert "action" not in parquet.read_table(path).column_names
+
+
+def test_the_copy_may_go_where_one_stands(tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert strip_states(tiny.path, ".").checksum == tiny.dataset.checksum

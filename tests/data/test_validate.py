@@ -34,7 +34,10 @@ def replace_column(root: Path, name: str, values: list, *, file: str = SECOND) -
 
 
 def bless(root: Path, file: str) -> None:
-    edit_json(root / "meta/ropes.json", lambda c: c["files"][file].update(sha256=files.sha256(root / file)))
+    digests = {"sha256": files.sha256(root / file)}
+    if file.startswith("data/"):
+        digests["images_sha256"] = parquet.images_digest(parquet.read_table(root / file))
+    edit_json(root / "meta/ropes.json", lambda c: c["files"][file].update(digests))
 
 
 def replace_image(root: Path, row: int, data: bytes | None, camera: str = "left") -> None:
@@ -225,3 +228,18 @@ def test_wrong_counts_are_named(tiny, change: dict, message: str) -> None:
     bless(tiny.path, "meta/info.json")
     with pytest.raises(UserError, match=message):
         validate(tiny.path)
+
+
+def test_a_data_set_that_lost_its_checksums_is_not_called_whole(tiny) -> None:
+    edit_json(tiny.path / "meta/ropes.json", lambda c: c.update(files={}))
+    with pytest.raises(UserError, match=f"no checksum of {FIRST}"):
+        validate(tiny.path, progress=False)
+
+
+def test_a_changed_checksum_is_told_from_a_changed_shard(tiny) -> None:
+    def change(content: dict) -> None:
+        content["files"][FIRST]["images_sha256"] = "0" * 64
+
+    edit_json(tiny.path / "meta/ropes.json", change)
+    with pytest.raises(UserError, match=f"meta/ropes.json: the checksum of the images of {FIRST}"):
+        validate(tiny.path, progress=False)

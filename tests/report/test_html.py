@@ -13,7 +13,7 @@ from ropes import results
 from ropes.errors import UserError
 from ropes.paper import ONE_CAMERA
 from ropes.report.html import write_report
-from ropes.report.stills import write_figures
+from ropes.report.stills import publish, write_figures
 from ropes.results import Results, Row
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
@@ -193,3 +193,11 @@ def test_figures_for_other_pages(run_folder, tmp_path) -> None:
             sizes.append(picture.size)
     assert sizes[0][0] > sizes[0][1] > 200
     assert sizes[1] == (6 * 64 + 5 * 4, 6 * 64 + 5 * 4)
+
+
+def test_results_and_figures_are_committed_together(run_folder, tmp_path) -> None:
+    table, *pictures = publish(run_folder, tmp_path)
+    found = results.read(run_folder / "results.json")
+    assert table == tmp_path / f"{found.name}-{found.preset}.json"
+    assert results.read(table) == found
+    assert [path.name for path in pictures] == [path.name for path in write_figures(run_folder, tmp_path / "again")]

@@ -36,6 +36,8 @@ class Simulate:
     camera: tuple[str, ...] = ()
     """With --urdf: NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG], one for each camera;
     two views that keep the whole arm in sight where left out."""
+    name: str | None = None
+    """With --urdf: what the setting is called; the robot's name in the URDF where left out."""
     test_anchors: int = 2000
     """Observational poses of each test split."""
     seed: int = 0
@@ -54,8 +56,8 @@ class Simulate:
             at_least(1, workers=self.workers)
         if (self.setting is None) == (self.urdf is None):
             raise UserError("give either --setting NAME or --urdf FILE with --joints and --ranges")
-        if self.urdf is None and (self.joints or self.ranges or self.camera):
-            raise UserError("--joints, --ranges and --camera go with --urdf, not with --setting")
+        if self.urdf is None and (self.joints or self.ranges or self.camera or self.name):
+            raise UserError("--joints, --ranges, --camera and --name go with --urdf, not with --setting")
 
     def execute(self) -> None:
         """Resolve the setting, then simulate it."""
@@ -72,7 +74,7 @@ class Simulate:
                 joints=self.joints,
                 ranges=parse_ranges(self.joints, self.ranges),
                 cameras=parse_cameras(self.camera) or None,
-                name=self.urdf.stem,
+                name=self.name,
             )
         from ropes.data.generate import simulate
 
@@ -109,7 +111,7 @@ class Validate:
 
 @dataclass(frozen=True, kw_only=True)
 class Strip:
-    """Copy a data set without its joint angles and its seed: complete for label-free training.
+    """Copy a data set without its joint angles, commanded positions and seed: complete for label-free training.
 
     The distributions that the angles were drawn from stay, for the Bayes floors.
 
@@ -123,7 +125,7 @@ class Strip:
     """Folder of the copy."""
 
     def execute(self) -> None:
-        """Copy all but `observation.state`."""
+        """Copy all but `observation.state` and `action`."""
         from ropes.data.layout import strip_states
 
         strip_states(self.data, self.out)

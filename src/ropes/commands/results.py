@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import tyro
 
 from ropes.commands.options import EvaluationFolder, Preset, at_least, distinct
+from ropes.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +74,10 @@ class Reproduce:
 class Tables:
     """Write the tables of README.md from the committed results, or check that they agree.
 
+    With --run, first commit the results of an experiment: its results.json and its figures go to --results.
+
     Example:
+      ropes tables --run runs/table1
       ropes tables --check
     """
 
@@ -83,9 +87,19 @@ class Tables:
     """Folder with NAME-PRESET.json."""
     check: bool = False
     """Write nothing; fail where a table differs."""
+    run: Path | None = None
+    """Folder of a finished experiment to take results and figures from."""
+
+    def __post_init__(self) -> None:
+        if self.check and self.run is not None:
+            raise UserError("--check writes nothing, so it does not go with --run")
 
     def execute(self) -> None:
         """Update or check the tables."""
         from ropes.report.readme_tables import update
+        from ropes.report.stills import publish
 
+        if self.run is not None:
+            for path in publish(self.run, self.results):
+                print(f"wrote {path}")
         update(self.readme, self.results, self.check)

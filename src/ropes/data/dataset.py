@@ -86,6 +86,8 @@ class Dataset:
         """The tasks by task index."""
         table = parquet.read_table(self.path / schema.TASKS)
         texts = "task" if "task" in table.column_names else "__index_level_0__"
+        if not {"task_index", texts} <= set(table.column_names):
+            raise UserError(f"{self.path / schema.TASKS} has no column task_index or task; restore it")
         rows = sorted(zip(table["task_index"].to_pylist(), table[texts].to_pylist(), strict=True))
         if [number for number, _ in rows] != list(range(len(rows))):
             raise UserError(f"{self.path / schema.TASKS}: task indices are not 0 to {len(rows) - 1}")

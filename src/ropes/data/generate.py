@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import ropes
 from ropes import files
-from ropes.data import schema, writer
+from ropes.data import parquet, schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.writer import SplitPlan
@@ -27,6 +27,8 @@ from ropes.progress import progress as show_progress
 from ropes.seeds import generator
 from ropes.settings import Setting
 from ropes.simulate import cameras
+from ropes.simulate.mesh import arm_digest
+from ropes.simulate.urdf import locate
 from ropes.simulate.workers import render_poses
 
 #: Of the content of `meta/ropes.json`.
@@ -79,6 +81,7 @@ def simulate(
         "test_anchors": test_anchors,
         "mesh": mesh,
         "setting": setting.to_dict(),
+        "arm_sha256": arm_digest(locate(setting.robot.urdf)),
         "cameras": [{"name": camera.name, **cameras.record(camera, setting.image_size)} for camera in setting.cameras],
     }
     names = tuple(camera.name for camera in setting.cameras)
@@ -90,7 +93,7 @@ def simulate(
         for name in damaged:
             (root / name).unlink(missing_ok=True)
         files.write_json(root / schema.PROVENANCE, {**request, "complete": False})
-    missing = [shard for shard in shards if not (root / shard.path).exists()]
+    missing = [shard for shard in shards if not parquet.is_whole(root / shard.path, shard.frames)]
     poses = _poses(setting, anchors, test_anchors, seed)
     angles = [poses[shard.split][shard.first_row : shard.first_row + shard.frames] for shard in missing]
     frames: Iterator[list[bytes]] = iter(())

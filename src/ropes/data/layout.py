@@ -27,6 +27,8 @@ def open_dataset(path: Path | str) -> Dataset:
         provenance = _object(path, schema.PROVENANCE)
         if not provenance.get("complete"):
             raise UserError(f"{path} is unfinished; run the same ropes simulate command again to go on")
+        if (fault := _provenance_fault(provenance)) is not None:
+            raise UserError(f"{path / schema.PROVENANCE}: {fault}; restore it or make the data set anew")
     info = _object(path, schema.INFO)
     version = info.get("codebase_version")
     if version != schema.CODEBASE_VERSION:
@@ -41,6 +43,24 @@ def open_dataset(path: Path | str) -> Dataset:
     if not dataset.cameras:
         raise UserError(f"{path} has no feature {schema.IMAGES}CAMERA of dtype image; videos are not read")
     return dataset
+
+
+def _provenance_fault(content: Mapping[str, Any]) -> str | None:
+    """The first key of `meta/ropes.json` whose value cannot be worked with, and why."""
+    cameras, checksums = content.get("cameras"), content.get("files")
+    if not isinstance(cameras, list) or not all(isinstance(_get(camera, "name"), str) for camera in cameras):
+        return "'cameras' is no list of objects with a 'name'"
+    entries = checksums.values() if isinstance(checksums, dict) else [None]
+    if not all(isinstance(_get(entry, "sha256"), str) for entry in entries):
+        return "'files' is no object of objects with a 'sha256'"
+    setting = content.get("setting", {})
+    if not isinstance(setting, dict) or not isinstance(setting.get("splits", {}), dict):
+        return "'setting' is no object with 'splits'"
+    return None
+
+
+def _get(entry: object, key: str) -> object:
+    return entry.get(key) if isinstance(entry, dict) else None
 
 
 def _object(root: Path, name: str) -> dict[str, Any]:
@@ -81,8 +101,9 @@ def _is_count(value: object) -> bool:
 def strip_states(source: Path | str, target: Path | str) -> Dataset:
     """Copy a data set without its joint angles: the same training input, but no label in it.
 
-    The seed is left out too, for it would draw the angles again.  The distributions stay, since the Bayes floors
-    are computed from them: what is drawn how often can be read, and a small seed can be guessed by simulating.
+    Commanded positions (`action`, in recordings of others) are left out with them, and the seed, for it would draw
+    the angles again.  The distributions stay, since the Bayes floors are computed from them: what is drawn how often
+    can be read, and a small seed can be guessed by simulating.
 
     Args:
         source: folder of the data set.
@@ -91,7 +112,7 @@ def strip_states(source: Path | str, target: Path | str) -> Dataset:
     Raises:
         UserError: the source is no data set, or the target holds something.
     """
-    dataset, target = open_dataset(source), Path(target)
+    dataset, target = open_dataset(source), Path(target).absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target} holds something already; choose an empty or new folder")
     partial = target.with_name(f".{target.name}.part")
@@ -112,12 +133,12 @@ def _copy_without_states(dataset: Dataset, target: Path) -> None:
             copy = target / path.relative_to(dataset.path)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
-    info = {**dataset.info, "features": dict(dataset.info["features"])}
-    info["features"].pop(schema.STATE, None)
+    kept = {name: feature for name, feature in dataset.info["features"].items() if not schema.tells_angles(name)}
+    info = {**dataset.info, "features": kept}
     files.write_json(target / schema.INFO, info)
     if (target / schema.STATS).exists():
         stats = files.read_json(target / schema.STATS)
-        files.write_json(target / schema.STATS, {k: v for k, v in stats.items() if k != schema.STATE})
+        files.write_json(target / schema.STATS, {k: v for k, v in stats.items() if not schema.tells_angles(k)})
     # Episode tables of other writers hold statistics of each feature.
     tables = [*dataset.data_files, *sorted(dataset.path.glob("meta/episodes/**/*.parquet"))]
     for path in tables:
@@ -134,7 +155,7 @@ def _copy_without_states(dataset: Dataset, target: Path) -> None:
 
 
 def _without_states(table: pa.Table) -> pa.Table:
-    names = [n for n in table.column_names if n == schema.STATE or n.startswith(f"stats/{schema.STATE}/")]
+    names = [n for n in table.column_names if schema.tells_angles(n.removeprefix("stats/").partition("/")[0])]
     table, note = table.drop_columns(names), dict(table.schema.metadata or {})
     if b"huggingface" in note:
         content = json.loads(note[b"huggingface"])

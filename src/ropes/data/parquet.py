@@ -60,6 +60,16 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     return _read(path, columns, None)
 
 
+def is_whole(path: Path, rows: int) -> bool:
+    """Whether a data table is there, undamaged, and has so many rows."""
+    if not path.exists():
+        return False
+    try:
+        return len(read_table(path)) == rows
+    except UserError:
+        return False
+
+
 def read_metadata(path: Path) -> pq.FileMetaData:
     """Read the footer of a parquet file.
 

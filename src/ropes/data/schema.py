@@ -30,6 +30,7 @@ CHUNKS_SIZE = 1000
 FPS = 1
 IMAGES = "observation.images."
 STATE = "observation.state"
+ACTION = "action"
 #: The columns that LeRobot itself keeps, and their types.
 INDEX_COLUMNS = {
     "timestamp": "float32",
@@ -39,6 +40,11 @@ INDEX_COLUMNS = {
     "task_index": "int64",
 }
 _ARROW = {"float32": pa.float32(), "float64": pa.float64(), "int64": pa.int64()}
+
+
+def tells_angles(feature: str) -> bool:
+    """Whether a feature holds joint angles or commanded positions, which are nearly the same."""
+    return any(feature == name or feature.startswith(f"{name}.") for name in (STATE, ACTION))
 
 
 def data_file(number: int) -> str:

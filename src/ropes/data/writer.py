@@ -156,7 +156,7 @@ def finish(
     moments, checksums = Moments(features), {}
     with show_progress("reading back, files", len(shards), show=progress) as update:
         for done, shard in enumerate(shards, 1):
-            table = pq.read_table(root / shard.path)
+            table = parquet.read_table(root / shard.path)
             moments.add(table)
             checksums[shard.path] = {
                 "sha256": files.sha256(root / shard.path),

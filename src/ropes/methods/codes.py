@@ -10,6 +10,7 @@ from ropes.data.batches import TrainingImages
 from ropes.errors import UserError
 from ropes.models.autoencoder import AE1, Standardise
 from ropes.models.density_ratio import score_difference
+from ropes.progress import progress
 from ropes.scm import Regime
 
 _CHUNK = 512
@@ -56,24 +57,28 @@ class Codes:
         parts = self.values.split(_CHUNK)
         return torch.cat([torch.stack([ratio(part.to(device)).cpu() for ratio in ratios], 1) for part in parts])
 
-    def scores(self, ratios: list[torch.nn.Module], device: torch.device) -> Tensor:
-        """Score differences of every pose, (n, k, V, 8, 8): one for each density ratio given."""
+    def scores(self, ratios: list[torch.nn.Module], device: torch.device, *, show: bool = False) -> Tensor:
+        """Score differences of every pose, (n, k, V, 8, 8): one for each density ratio given; `show` shows progress."""
         out = torch.empty(len(self.values), len(ratios), *self.values.shape[1:])
-        for start in range(0, len(self.values), _CHUNK):
-            part = self.values[start : start + _CHUNK].to(device)
-            for k, ratio in enumerate(ratios):
-                out[start : start + _CHUNK, k] = score_difference(ratio, part).cpu()
+        with progress("score differences, poses", len(self.values), show=show) as update:
+            for start in range(0, len(self.values), _CHUNK):
+                part = self.values[start : start + _CHUNK].to(device)
+                for k, ratio in enumerate(ratios):
+                    out[start : start + _CHUNK, k] = score_difference(ratio, part).cpu()
+                update(start + len(part))
         return out
 
 
 @torch.no_grad()
-def encode(ae1: AE1, images: TrainingImages, device: torch.device) -> Tensor:
-    """Raw codes of all poses, (n, V, 8, 8), on the CPU."""
+def encode(ae1: AE1, images: TrainingImages, device: torch.device, *, show: bool = False) -> Tensor:
+    """Raw codes of all poses, (n, V, 8, 8), on the CPU; `show` shows progress."""
     ae1 = ae1.to(device)
     parts = []
-    for start in range(0, len(images), _CHUNK):
-        rows = np.arange(start, min(start + _CHUNK, len(images)))
-        parts.append(ae1.encode_views(images.batch(rows).images.to(device)).float().cpu())
+    with progress("encode, poses", len(images), show=show) as update:
+        for start in range(0, len(images), _CHUNK):
+            rows = np.arange(start, min(start + _CHUNK, len(images)))
+            parts.append(ae1.encode_views(images.batch(rows).images.to(device)).float().cpu())
+            update(start + len(rows))
     ae1.cpu()
     return torch.cat(parts)
 

@@ -58,7 +58,7 @@ class _Trainer:
         )
         for ratio in ratios:
             ratio.requires_grad_(False).to(context.device)
-        self.scores = codes.scores(ratios, context.device)
+        self.scores = codes.scores(ratios, context.device, show=context.show)
         self.held_scores = held_out.scores(ratios, context.device)
         self.logits = codes.logits(ratios, context.device)
         self.held_logits = held_out.logits(ratios, context.device)

@@ -54,7 +54,9 @@ def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool
     context = Context.begin(run, out, show=show)  # only now: what the data lack must not leave a run behind
 
     ae1, ae1_summary = _fit_ae1(context, kept, held)
-    scale, (kept_codes, held_codes) = standardise(encode(ae1, kept, context.device), encode(ae1, held, context.device))
+    scale, (kept_codes, held_codes) = standardise(
+        encode(ae1, kept, context.device, show=show), encode(ae1, held, context.device)
+    )
     codes = Codes(kept_codes, kept.regime, dataset.regimes)
     held_out = Codes(held_codes, held.regime, dataset.regimes)
     ratios, ldr_summaries = _fit_ldrs(context, codes, held_out, ae1_summary["fingerprint"])

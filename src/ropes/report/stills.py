@@ -34,6 +34,18 @@ def write_figures(folder: Path, out: Path) -> tuple[Path, ...]:
     return tuple(written)
 
 
+def publish(folder: Path, out: Path) -> tuple[Path, ...]:
+    """Copy an experiment's results.json to `out`/NAME-PRESET.json, and write its figures beside it.
+
+    Raises:
+        UserError: as `write_figures`.
+    """
+    found = results.read(folder / "results.json")
+    table = out / f"{found.name}-{found.preset}.json"
+    results.write(table, found)
+    return table, *write_figures(folder, out)
+
+
 def _stills(evaluation: Evaluation) -> Iterator[tuple[str, bytes]]:
     if evaluation.scatter:
         yield "scatter", figures.to_png(figures.scatter(evaluation.joints, evaluation.scatter))

@@ -42,7 +42,7 @@ def arm_setting(
         ranges: (low, high) in radians for each of them, by name or in the same order.
         cameras: from where, the whole arm in view in every pose; None measures two such views, at yaw 45° and
             135°.
-        name: of the setting; the URDF's own file name when left out.
+        name: of the setting; the robot's name in the URDF when left out, or else the file's.
         image_size: side of the images, pixels.
 
     Returns:
@@ -77,7 +77,7 @@ def arm_setting(
                 "distance, or leave --camera out to have two views measured"
             )
     return Setting(
-        name=name or path.stem,
+        name=name or arm.name,
         robot=robot,
         cameras=tuple(cameras),
         image_size=image_size,

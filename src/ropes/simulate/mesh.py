@@ -134,12 +134,22 @@ def _key(urdf: Path, fraction: float) -> str:
     # A copy made by other code than this is not this code's copy.
     for recipe in ("mesh.py", "surface.py"):
         digest.update(Path(__file__).with_name(recipe).read_bytes())
-    digest.update(urdf.read_bytes())
+    digest.update(arm_digest(urdf).encode())
+    return digest.hexdigest()[:32]
+
+
+def arm_digest(urdf: Path) -> str:
+    """SHA-256 of a URDF, its meshes and their textures: of all that decides what the arm looks like.
+
+    Raises:
+        UserError: a file is missing, or no URDF.
+    """
+    digest = sha256(urdf.read_bytes())
     for mesh in sorted({visual.mesh for visual in read_urdf(urdf).visuals if visual.mesh}):
         digest.update(mesh.read_bytes())
         if texture := texture_of(mesh):
             digest.update(texture.read_bytes())
-    return digest.hexdigest()[:32]
+    return digest.hexdigest()
 
 
 def _make(urdf: Path, folder: Path, fraction: float) -> None:

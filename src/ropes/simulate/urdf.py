@@ -67,6 +67,7 @@ class Urdf:
     """A parsed URDF file.  Joints stand in the order of the tree: parents first."""
 
     path: Path
+    name: str
     base: str
     joints: tuple[Joint, ...]
     visuals: tuple[Visual, ...]
@@ -149,7 +150,7 @@ def read_urdf(path: Path) -> Urdf:
         raise UserError(f"{path} is not a complete URDF file: {error!r}") from error
     links = [link.attrib["name"] for link in root.findall("link")]
     base, ordered = _tree(path, links, joints)
-    return Urdf(path=path, base=base, joints=ordered, visuals=tuple(visuals))
+    return Urdf(path=path, name=root.get("name") or path.stem, base=base, joints=ordered, visuals=tuple(visuals))
 
 
 def shapes_of(link: ET.Element) -> Iterable[tuple[str, ET.Element]]:

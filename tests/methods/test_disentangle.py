@@ -1,0 +1,70 @@
+"""Which joint's score difference meets which row of the identity, however AE2s and rows are dealt out."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ropes.methods.codes import Codes
+from ropes.methods.disentangle import _Trainer
+from ropes.models.autoencoder import Standardise
+from ropes.scm import Regime
+from tests import tiny
+
+POSES = 24
+
+
+class Line(torch.nn.Module):
+    """A log density ratio whose score difference is `slope` everywhere."""
+
+    def __init__(self, slope: torch.Tensor) -> None:
+        super().__init__()
+        self.slope = slope
+
+    def forward(self, codes: torch.Tensor) -> torch.Tensor:
+        return (codes * self.slope).flatten(1).sum(1)
+
+
+def batches(name: str, **changes: Any) -> tuple[list[torch.Tensor], list[Any]]:
+    """The slopes of both joints, and the first four batches of AE2 `name`."""
+    recipe = tiny.recipe(**changes)
+    slopes = list(torch.randn(2, 2, 8, 8, generator=torch.Generator().manual_seed(0)))
+    values = torch.rand(POSES, 2, 8, 8, generator=torch.Generator().manual_seed(1))
+    codes = Codes(values, np.zeros(POSES, dtype=np.int64), (Regime(),))
+    scale = Standardise(2)
+    scale.fit(values)
+    taken: list[Any] = []
+
+    def train(stage: Any, batch_at: Any, *_: Any, **__: Any) -> dict[str, Any]:
+        taken.extend(batch_at(step) for step in range(4))
+        return {}
+
+    run = SimpleNamespace(joints=tiny.JOINTS, cameras=tiny.CAMERAS)
+    device = torch.device("cpu")
+    given = {"run": run, "recipe": recipe, "device": device, "show": False, "train": train}
+    context: Any = SimpleNamespace(**given, seed=lambda *names: 0, digest=lambda *parts: "")
+    lines: list[torch.nn.Module] = [Line(slope) for slope in slopes]
+    _Trainer(context, codes, codes, lines, scale, []).train(name, 1.0)
+    return slopes, taken
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "rows"),
+    [
+        ("joint", {"joint_ae2": True, "sparsity_rows": 1}, [[0], [1], [0], [1]]),
+        ("joint", {"joint_ae2": True, "sparsity_rows": 0}, [[0, 1]] * 4),
+        ("elbow", {"joint_ae2": False}, [[0]] * 4),
+        ("wrist", {"joint_ae2": False}, [[1]] * 4),
+    ],
+)
+def test_each_score_difference_meets_its_own_joint(name: str, changes: dict[str, Any], rows: list[list[int]]) -> None:
+    slopes, taken = batches(name, **changes)
+    own = [tiny.JOINTS.index(name)] if name in tiny.JOINTS else [0, 1]
+    for (codes, scores, targets, logits), joints in zip(taken, rows, strict=True):
+        torch.testing.assert_close(targets, torch.eye(2)[joints])
+        for score, joint in zip(scores, joints, strict=True):
+            torch.testing.assert_close(score, slopes[joint].expand_as(codes))
+        expected = torch.stack([(codes * slopes[joint]).flatten(1).sum(1) for joint in own], dim=1)
+        torch.testing.assert_close(logits, expected)
