@@ -45,7 +45,7 @@ def batches(name: str, **changes: Any) -> tuple[list[torch.Tensor], list[Any]]:
     device = torch.device("cpu")
     given = {"run": run, "recipe": recipe, "device": device, "show": False, "train": train}
     context: Any = SimpleNamespace(**given, seed=lambda *names: 0, digest=lambda *parts: "")
-    lines: list[torch.nn.Module] = [Line(slope) for slope in slopes]
+    lines: list[torch.nn.Module] = [Line(slope).eval() for slope in slopes]
     _Trainer(context, codes, codes, lines, scale, []).train(name, 1.0)
     return slopes, taken
 
