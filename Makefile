@@ -47,7 +47,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 
 types: $(STAMP)
-	$(BIN)/mypy src
+	$(BIN)/mypy
 
 unit: $(STAMP)
 	$(BIN)/pytest $(PYTEST_FLAGS)
