@@ -79,10 +79,12 @@ def test_simulate_builds_any_arm(stub: Stub) -> None:
     words += " --camera c:target=0/0/1,distance=2,yaw=9"
     assert cli.main(words.split()) == 0
     [((), arm)] = arms
-    assert (arm["urdf"], arm["joints"], arm["name"]) == ("arm.urdf", ("a", "b"), "arm")
+    assert (arm["urdf"], arm["joints"], arm["name"]) == ("arm.urdf", ("a", "b"), None)
     assert arm["ranges"] == ((-1.0, 1.0), (0.0, 2.5))
     assert [(camera.name, camera.yaw, camera.pitch) for camera in arm["cameras"]] == [("c", 9.0, -30.0)]
     assert calls[0][0] == ("an arm",)
+    assert cli.main([*words.split(), "--name", "mine"]) == 0
+    assert arms[1][1]["name"] == "mine"
 
 
 def test_fit_changes_fields_of_the_recipe(stub: Stub) -> None:

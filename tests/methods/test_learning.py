@@ -15,7 +15,7 @@ from tests import tiny
 
 @pytest.mark.slow
 @pytest.mark.parametrize("joint_ae2", [True, False], ids=["one AE2", "an AE2 a joint"])
-def test_rope_s_coordinates_follow_their_joints(tmp_path: Path, cache_home: Path, joint_ae2: bool) -> None:
+def test_coordinates_of_ropes_follow_their_joints(tmp_path: Path, cache_home: Path, joint_ae2: bool) -> None:
     data = tiny.write_data(tmp_path / "data", anchors=300)
     recipe = tiny.recipe(
         ae1=AE1Config(
@@ -30,9 +30,9 @@ def test_rope_s_coordinates_follow_their_joints(tmp_path: Path, cache_home: Path
         ),
         ldr=LDRConfig(widths=(8, 16, 16), hidden=32, dropout=0.2, others=True),
         ae2=AE2Config(encoder_widths=(8, 16, 32), decoder_widths=(32, 16, 8), seed_width=32, blocks=1),
-        ae1_training=Optimisation(epochs=1, at_least=16_000, batch=40, learning_rate=5e-3, clip=1.0),
-        ldr_training=Optimisation(epochs=20, batch=32, learning_rate=2e-3, weight_decay=1e-2),
-        ae2_training=Optimisation(epochs=1, at_least=16_000, batch=40, learning_rate=3e-3, clip=1.0),
+        ae1_training=Optimisation(epochs=1, at_least=12_000, batch=40, learning_rate=5e-3, clip=1.0),
+        ldr_training=Optimisation(epochs=15, batch=32, learning_rate=2e-3, weight_decay=1e-2),
+        ae2_training=Optimisation(epochs=1, at_least=10_000, batch=40, learning_rate=3e-3, clip=1.0),
         joint_ae2=joint_ae2,
         sparsity_rows=1,
         logit_weight=1.0,

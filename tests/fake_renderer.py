@@ -1,0 +1,66 @@
+"""A renderer that costs nothing, and a data set made with it."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes import png
+from ropes.data import generate, writer
+from ropes.data.generate import simulate
+from ropes.data.layout import Dataset
+from ropes.settings import Setting, panda_setting
+
+SMALL = dataclasses.replace(panda_setting("panda-2c-causal"), image_size=8)
+
+
+def draw(cameras: int, size: int, pose: Sequence[float]) -> list[bytes]:
+    """Stands in for the renderer: an image that is a function of the pose."""
+    rng = np.random.default_rng(np.frombuffer(np.asarray(pose).tobytes(), np.uint32))
+    return [png.encode(rng.integers(0, 256, (size, size), dtype=np.uint8)) for _ in range(cameras)]
+
+
+class FakeRenderer:
+    """`render_poses` without a simulator; can stop after some frames, and counts what it drew."""
+
+    def __init__(self) -> None:
+        self.drawn = 0
+        self.stop_after: int | None = None
+        self.error: BaseException = KeyboardInterrupt()
+        self.closed = 0
+
+    def __call__(
+        self, robot: Any, cameras: Any, size: int, mesh: str, joints: Any, angles: Any, workers: Any
+    ) -> Iterator[list[bytes]]:
+        assert joints == SMALL.splits["train"].joints
+        return self.frames(len(cameras), size, angles)
+
+    def frames(self, cameras: int, size: int, angles: Any) -> Iterator[list[bytes]]:
+        try:
+            for number, pose in enumerate(angles):
+                if number == self.stop_after:
+                    raise self.error
+                self.drawn += 1
+                yield draw(cameras, size, pose)
+        finally:
+            self.closed += 1
+
+
+@pytest.fixture
+def renderer(monkeypatch: pytest.MonkeyPatch) -> FakeRenderer:
+    fake = FakeRenderer()
+    monkeypatch.setattr(generate, "render_poses", fake)
+    monkeypatch.setattr(writer, "IMAGES_PER_SHARD", 60)
+    return fake
+
+
+def make(out: Path, setting: Setting = SMALL, **options: Any) -> Dataset:
+    given = {"anchors": 7, "test_anchors": 40, "seed": 1, "progress": False}
+    return simulate(setting, out=out, **(given | options))
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
