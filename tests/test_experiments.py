@@ -71,7 +71,9 @@ def test_every_seed_is_fitted_and_evaluated_and_nothing_twice(calls: list[str], 
     assert again.rows == found.rows
     assert again.seconds >= found.seconds
 
+    calls.clear()
     more = reproduce("demo", preset="compact", out=out, seeds=(2,), show=False)
+    assert calls == ["fit", "evaluate"]  # of the new seed alone
     assert {row.seed for row in more.rows} == {0, 1, 2}
     assert more.rows[: len(found.rows)] == found.rows
     assert read_json(out / "artefacts" / "tiny" / "training.json")["seed"] == 0

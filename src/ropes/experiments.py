@@ -49,7 +49,8 @@ def reproduce(
     claim_folder(out, EXPERIMENT_FILE)
     described = {"experiment": asdict(replace(plan, seeds=()))}  # more seeds are no other experiment
     claim_record(out / EXPERIMENT_FILE, described, "holds another experiment or preset; choose a new --out")
-    plan = replace(plan, seeds=tuple(sorted({*plan.seeds, *_finished_seeds(out, plan)})))
+    asked = plan.seeds
+    plan = replace(plan, seeds=tuple(sorted({*asked, *_finished_seeds(out, plan)})))
     rows: list[Row] = []
     for setting, anchors in plan.anchors.items():
         data = out / setting / "data"
@@ -64,7 +65,9 @@ def reproduce(
                 progress=show,
             )
         for seed in plan.seeds:
-            rows += _one_seed(plan, out, setting, seed, show=show)
+            if seed in asked:
+                _one_seed(plan, out, setting, seed, show=show)
+            rows += read(out / setting / f"seed-{seed}" / "evaluation" / RESULTS_FILE).rows
     results = Results(
         name=name,
         preset=preset,
@@ -89,7 +92,7 @@ def _finished_seeds(out: Path, plan: Experiment) -> set[int]:
     return set.intersection(*found)
 
 
-def _one_seed(plan: Experiment, out: Path, setting: str, seed: int, *, show: bool) -> tuple[Row, ...]:
+def _one_seed(plan: Experiment, out: Path, setting: str, seed: int, *, show: bool) -> None:
     data, run = out / setting / "data", out / setting / f"seed-{seed}"
     with _clocked(out, f"{setting} fit {seed}"):
         fit(data, run, plan.recipe, seed, show=show)
@@ -99,7 +102,6 @@ def _one_seed(plan: Experiment, out: Path, setting: str, seed: int, *, show: boo
             evaluate(run, data, measured, occlusions=plan.occlusions, name=plan.name, show=show)
     if seed == plan.seeds[0]:
         shutil.copytree(measured / "artefacts", out / "artefacts", dirs_exist_ok=True)
-    return read(measured / RESULTS_FILE).rows
 
 
 def _is_current(measured: Path, run: Path) -> bool:
