@@ -121,6 +121,8 @@ class EncoderRecipe:
             raise UserError(f"anchor_weight must be at least 0, got {self.anchor_weight}")
         if not 0 <= self.alone < 1 or not 0 < self.held_out < 1:
             raise UserError("alone and held_out must be shares between 0 and 1")
+        if self.encoder.window and not self.anchor_weight:
+            raise UserError("only anchors tell where to look closely: without them set the encoder's window to 0")
 
 
 Recipe = RopesRecipe | EncoderRecipe
@@ -203,14 +205,20 @@ def encoder_recipe(preset: str) -> EncoderRecipe:
     if preset == "paper":
         return EncoderRecipe(
             preset="paper",
-            encoder=EncoderConfig(widths=(64, 128, 256, 512), blocks=(2, 2, 2, 2), hidden=512),
+            encoder=EncoderConfig(
+                widths=(64, 128, 256, 512),
+                blocks=(2, 2, 2, 2),
+                hidden=512,
+                window_widths=(64, 128, 256),
+                window_blocks=(2, 2, 2),
+            ),
             training=Optimisation(epochs=20, batch=208, learning_rate=1e-3, weight_decay=0.05, clip=1.0),
-            anchor_weight=3.0,
+            anchor_weight=1.0,
         )
     return EncoderRecipe(
         preset="compact",
-        training=Optimisation(epochs=5, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0),
-        anchor_weight=3.0,
+        training=Optimisation(epochs=4, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0),
+        anchor_weight=1.0,
     )
 
 
@@ -235,7 +243,8 @@ def recipe_of(method: str, preset: str) -> Recipe:
         case "ropes":
             return ropes_recipe(preset)
         case "ldr":
-            return replace(encoder_recipe(preset), anchor_weight=0.0)
+            recipe = encoder_recipe(preset)
+            return replace(recipe, anchor_weight=0.0, encoder=replace(recipe.encoder, window=0))
         case _:
             return encoder_recipe(preset)
 

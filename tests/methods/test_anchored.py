@@ -24,11 +24,22 @@ from tests import tiny
 def recipe(**changes: object) -> EncoderRecipe:
     small = EncoderRecipe(
         preset="tiny",
-        encoder=EncoderConfig(image_size=tiny.SIDE, stem=2, widths=(8, 16), blocks=(1, 1), hidden=16, groups=4),
+        encoder=EncoderConfig(
+            image_size=tiny.SIDE,
+            stem=2,
+            widths=(8, 16),
+            blocks=(1, 1),
+            hidden=16,
+            window=8,
+            window_widths=(8, 8),
+            window_blocks=(1, 1),
+        ),
         training=Optimisation(epochs=8, batch=20, learning_rate=1e-2),
         anchor_weight=3.0,
         held_out=0.25,
     )
+    if changes.get("anchor_weight") == 0:
+        changes["encoder"] = replace(small.encoder, window=0)
     return replace(small, **changes)  # type: ignore[arg-type]
 
 

@@ -21,7 +21,7 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.context import Context
-from ropes.methods.contrast import targets
+from ropes.methods.contrast import least_moving, targets
 from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.policies import bayes_floors, require_both_policies
 from ropes.methods.run import Run
@@ -33,7 +33,8 @@ from ropes.recipes import EncoderRecipe
 from ropes.scm import Regime
 
 Indices = NDArray[np.int64]
-_HELD_OUT_ANCHORS = 64
+_HELD_OUT_ANCHORS = 128
+_ADAPTED_TO = 256
 
 
 def fit(
@@ -150,6 +151,9 @@ def _fit_encoder(
         context.seed("encoder", "weights"),
         lambda: ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints)),
     ).to(memory_format=torch.channels_last)
+    few = EpochShuffle(len(kept), min(len(kept), _ADAPTED_TO), context.seed("background"))
+    network.encoder.adapt(torch.from_numpy(kept.pixels(few(0))).float().div(255))
+    held_out = torch.from_numpy(held.pixels(shown.reshape(-1))).unflatten(0, shown.shape)
     stage = EncoderStage(
         network,
         optimisation,
@@ -159,7 +163,8 @@ def _fit_encoder(
         warm_up=round(recipe.alone * steps),
         log_prior=torch.full((regimes,), -float(np.log(regimes))),
         target=targets(_in_order(run.joints), run.joints),
-        held_out=torch.from_numpy(held.pixels(shown.reshape(-1))).unflatten(0, shown.shape),
+        held_out=held_out,
+        gaze_joint=least_moving(held_out.float()) if together else 0,
     )
     fingerprint = context.digest(
         "encoder", asdict(recipe.encoder), asdict(optimisation), recipe.anchor_weight, recipe.alone

@@ -10,6 +10,8 @@ from ropes.scm import Regime
 
 #: Below this share of the joint's own change a response counts as none.
 LEFT_ALONE = 0.1
+#: A variance in squared nats that no coordinate of use comes near.
+_VANISHING = 1e-6
 
 
 def regime_loss(logits: Tensor, regime: Tensor, log_prior: Tensor) -> Tensor:
@@ -18,6 +20,23 @@ def regime_loss(logits: Tensor, regime: Tensor, log_prior: Tensor) -> Tensor:
     The logits are log density ratios against the observational regime, so the shares enter as in Bayes' rule.
     """
     return functional.cross_entropy(logits + log_prior, regime)
+
+
+def policy_loss(coordinates: Tensor, regime: Tensor) -> Tensor:
+    """The sum over joints of the cross-entropy of "which policy on joint i", told by the logit ẑ_i alone, in nats.
+
+    In `regime_loss` a joint's two policies are two regimes of 1 + 2 d, so that a coordinate hardly begins to learn;
+    the minimum of both is the same log ratio.
+
+    Args:
+        coordinates: (B, d).
+        regime: (B,), 0 observational, then both policies of each joint in turn.
+    """
+    moved = regime > 0
+    joint, policy = (regime[moved] - 1) // 2, (regime[moved] - 1) % 2
+    logit = coordinates[moved].gather(1, joint[:, None]).squeeze(1)
+    each = functional.softplus(torch.where(policy == 0, -logit, logit))
+    return each.sum() / moved.sum().clamp_min(1) * coordinates.shape[1]
 
 
 def changes(coordinates: Tensor) -> Tensor:
@@ -58,16 +77,70 @@ def responses(coordinates: Tensor, target: Tensor) -> Tensor:
     return torch.stack(rows)
 
 
-def followers(coordinates: Tensor, target: Tensor, bound: float = LEFT_ALONE) -> Tensor:
+def followers(coordinates: Tensor, target: Tensor, *, doubt: float = 0.0, bound: float = LEFT_ALONE) -> Tensor:
     """`responses`, with zero wherever an intervention left a coordinate alone.
 
     A response counts as none where it is below `bound` when both coordinates are measured by how far their own
-    interventions move them.
+    interventions move them.  While coordinates are in `doubt` the bound is higher, by up to three times, and all
+    responses are drawn towards zero by it: what is mixed by mistake then goes on shrinking, what follows indeed is
+    held up by its joint's contrast.
+
+    Args:
+        coordinates: (A, R, d), the observational pose of each anchor first.
+        target: see `targets`.
+        doubt: from 1, nothing is known yet, to 0.
+        bound: of a response that counts, in shares.
+
+    Returns:
+        (d, d), ones on the diagonal.
     """
     found = responses(coordinates, target)
     moved = changes(coordinates)
     own = torch.stack([moved[:, target == i, i].std() for i in range(len(found))]).clamp_min(1e-12)
-    return torch.where((found * own[:, None] / own).abs() < bound, 0.0, found)
+    size = (found * own[:, None] / own).abs()
+    least = bound * (1 + 2 * doubt)
+    kept = torch.where(size < least, 0.0, found)
+    if doubt:
+        kept = kept * (1 - least / size.clamp_min(least))
+    return torch.where(torch.eye(len(found), dtype=torch.bool), found, kept)
+
+
+def changed_share(images: Tensor, regime: int, cells: int) -> Tensor:
+    """Where interventions changed the images: shares of the grey levels' change, in cells of a grid.
+
+    Args:
+        images: (A, R, V, S, S), the observational pose of each anchor first.
+        regime: the first of a joint's two regimes.
+        cells: a side.
+
+    Returns:
+        For the observational poses and those under the joint's two policies: (A, 3, V, cells²), each summing to one;
+        all zero where nothing changed.
+    """
+    change = (images[:, [regime, regime + 1]] - images[:, :1]).abs()
+    change = torch.cat([change.mean(1, keepdim=True), change], dim=1)
+    parts = functional.avg_pool2d(change.flatten(0, 1), change.shape[-1] // cells).flatten(2).unflatten(0, (-1, 3))
+    return parts / parts.sum(-1, keepdim=True).clamp_min(1e-9)
+
+
+def gaze_loss(gaze: Tensor, images: Tensor, joint: int) -> Tensor:
+    """Cross-entropy of the map of where to look against where interventions on one joint change the images, in nats.
+
+    Args:
+        gaze: logits (A, R, V, s, s).
+        images: (A, R, V, S, S), the observational pose of each anchor first.
+        joint: whose interventions.
+    """
+    first = 1 + 2 * joint
+    share = changed_share(images, first, gaze.shape[-1])
+    said = gaze[:, [0, first, first + 1]].flatten(3).log_softmax(-1)
+    return -(share * said).sum(-1).mean()
+
+
+def least_moving(images: Tensor) -> int:
+    """The joint whose interventions change the images least: (A, R, V, S, S) → its number."""
+    change = (images[:, 1:] - images[:, :1]).abs().mean((0, 2, 3, 4))
+    return int(change.unflatten(0, (-1, 2)).sum(1).argmin())
 
 
 def anchor_loss(coordinates: Tensor, target: Tensor, effects: Tensor) -> Tensor:
@@ -77,7 +150,7 @@ def anchor_loss(coordinates: Tensor, target: Tensor, effects: Tensor) -> Tensor:
 
     Where T_ij is zero the intervention left joint j alone, and ẑ_j itself must be the same; where it is not, what is
     left after the response must.  The mean over joints of the variance within anchors, in shares of the variance
-    of all poses.
+    of all poses: no coordinate gains by shrinking.
 
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
@@ -94,5 +167,5 @@ def anchor_loss(coordinates: Tensor, target: Tensor, effects: Tensor) -> Tensor:
     number = counted.sum(0)
     mean = (every * counted).sum(1, keepdim=True) / number
     within = ((every - mean).square() * counted).sum((0, 1)) / (len(every) * (number - 1))
-    whole = coordinates.detach().flatten(0, 1).var(0)
-    return (within / whole.clamp_min(1e-12)).mean()
+    whole = coordinates.flatten(0, 1).var(0)
+    return (within / (whole + _VANISHING)).mean()

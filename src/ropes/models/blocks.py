@@ -43,6 +43,23 @@ class ResBlockGN(nn.Module):
         return x + self.body(x)
 
 
+class ScaledResidual(nn.Module):
+    """The input plus a scale, zero at first, times ReLU → conv → ReLU → conv: trains without normalisation.
+
+    The scale is that of SkipInit (De and Smith, "Batch Normalization Biases Residual Blocks Towards the Identity
+    Function in Deep Networks", 2020).
+    """
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.ReLU(), conv(channels, channels), nn.ReLU(), conv(channels, channels))
+        self.scale = nn.Parameter(torch.zeros(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, C, H, W) → the same shape."""
+        return x + self.scale * self.body(x)
+
+
 def residual_stage(channels_in: int, channels: int, blocks: int, groups: int = GROUPS) -> list[nn.Module]:
     """A convolution to `channels`, then `blocks` residual blocks."""
     return [conv(channels_in, channels), *(ResBlockGN(channels, groups) for _ in range(blocks))]

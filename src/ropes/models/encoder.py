@@ -2,37 +2,114 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from ropes.models.blocks import conv, group_norm, residual_stage
+from ropes.models.blocks import ScaledResidual, conv
 from ropes.models.shapes import EncoderConfig
+
+#: Which stage's features tell where to look: the first that sees enough of the arm around.
+_LOOKED_FROM = 1
 
 
 class PoseEncoder(nn.Module):
-    """Images of one pose → coordinates: a stem of patches, residual stages at falling resolution, two dense layers.
+    """Images of one pose → coordinates: residual stages over the whole images, and over a window around the hand.
 
     The cameras are the channels of one image.  Nothing is pooled: where something is in the image is what counts.
+    The last joints move few pixels, wherever the first ones carry them, so a map of where to look is read from the
+    second stage; a window around its mean is cut from each image at full resolution and seen by stages of its own.
+    There is no normalisation: each residual branch begins at zero, and pixels enter as their difference from the
+    background, in units of its spread.
     """
+
+    background: Tensor
+    spread: Tensor
 
     def __init__(self, config: EncoderConfig, *, views: int, joints: int) -> None:
         super().__init__()
         self.config = config
-        first = config.widths[0]
-        layers: list[nn.Module] = [nn.Conv2d(views, first, config.stem, stride=config.stem)]
-        channels, side = first, config.image_size // config.stem
-        for k, (width, blocks) in enumerate(zip(config.widths, config.blocks, strict=True)):
-            if k:
-                layers += [group_norm(channels, config.groups), nn.ReLU(), conv(channels, width, stride=2)]
-                side //= 2
-            layers += residual_stage(width, width, blocks, config.groups)[1:]
-            channels = width
-        layers += [group_norm(channels, config.groups), nn.ReLU(), nn.Flatten()]
-        layers += [nn.Linear(channels * side**2, config.hidden), nn.ReLU(), nn.Dropout(config.dropout)]
-        self.body = nn.Sequential(*layers, nn.Linear(config.hidden, joints))
+        self.register_buffer("background", torch.ones(views, config.image_size, config.image_size))
+        self.register_buffer("spread", torch.tensor(0.125))
+        self.whole = _stages(views, config.stem, config.widths, config.blocks)
+        self.far = _dense(config.image_size, config.stem, config.widths, config.hidden)
+        if config.window:
+            self.gaze = nn.Sequential(nn.ReLU(), nn.Conv2d(config.widths[_LOOKED_FROM], views, 1))
+            self.window = _stages(views, config.window_stem, config.window_widths, config.window_blocks)
+            self.near = _dense(config.window, config.window_stem, config.window_widths, config.hidden)
+            self.place = nn.Linear(2 * views, config.hidden)
+        parts = 3 if config.window else 1
+        self.join = nn.Sequential(nn.ReLU(), nn.Linear(parts * config.hidden, config.hidden), nn.ReLU())
+        self.read_off = nn.Sequential(nn.Dropout(config.dropout), nn.Linear(config.hidden, joints))
+
+    @torch.no_grad()
+    def adapt(self, images: Tensor) -> None:
+        """Take background (median of each pixel) and spread (of what differs) from images (n, V, S, S) in [0, 1]."""
+        self.background.copy_(images.median(dim=0).values)
+        self.spread.copy_((images - self.background).std().clamp_min(1e-3))
 
     def forward(self, images: Tensor) -> Tensor:
         """(B, V, S, S) in [0, 1] → (B, d)."""
-        coordinates: Tensor = self.body(1 - images)
-        return coordinates
+        return self.look(images)[0]
+
+    def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, V, S, S) in [0, 1] → coordinates (B, d), and the dense features (B, hidden) that they are read from."""
+        features, _ = self._features(images)
+        return self.read_off(features), features
+
+    def look(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Coordinates (B, d), and the logits (B, V, s, s) of the map of where to look; None without a window."""
+        features, gaze = self._features(images)
+        return self.read_off(features), gaze
+
+    def _features(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
+        seen = (self.background - images) / self.spread
+        seen = seen.contiguous(memory_format=torch.channels_last)
+        x, gaze = seen, None
+        for k, stage in enumerate(self.whole):
+            x = stage(x)
+            if self.config.window and k == _LOOKED_FROM:
+                gaze = self.gaze(x).float()
+        parts = [self.far(x)]
+        if gaze is not None:
+            centres = _centres(gaze.detach(), images.shape[-1])
+            x = _cut(seen, centres, self.config.window).contiguous(memory_format=torch.channels_last)
+            for stage in self.window:
+                x = stage(x)
+            parts += [self.near(x), self.place(2 * centres.flatten(1) / images.shape[-1] - 1)]
+        return self.join(torch.cat(parts, dim=1)), gaze
+
+
+def _stages(channels: int, stem: int, widths: tuple[int, ...], blocks: tuple[int, ...]) -> nn.ModuleList:
+    """Patches of side `stem` → residual stages, each but the first at half the side of the one before."""
+    stages, before = [], channels
+    for k, (width, count) in enumerate(zip(widths, blocks, strict=True)):
+        entry = [nn.ReLU(), conv(before, width, stride=2)] if k else [nn.Conv2d(before, width, stem, stride=stem)]
+        stages.append(nn.Sequential(*entry, *(ScaledResidual(width) for _ in range(count))))
+        before = width
+    return nn.ModuleList(stages)
+
+
+def _dense(side: int, stem: int, widths: tuple[int, ...], hidden: int) -> nn.Sequential:
+    left = side // stem // 2 ** (len(widths) - 1)
+    return nn.Sequential(nn.ReLU(), nn.Flatten(), nn.Linear(widths[-1] * left**2, hidden))
+
+
+def _centres(gaze: Tensor, side: int) -> Tensor:
+    """Mean of the softmax of each map (B, V, s, s), in whole pixels of an image of that side: (B, V, 2), row first."""
+    cells = gaze.shape[-1]
+    share = gaze.flatten(2).softmax(dim=-1).unflatten(2, (cells, cells))
+    middle = (torch.arange(cells, device=gaze.device) + 0.5) * (side / cells)
+    return torch.stack([(share.sum(3) * middle).sum(-1), (share.sum(2) * middle).sum(-1)], dim=-1).round()
+
+
+def _cut(images: Tensor, centres: Tensor, side: int) -> Tensor:
+    """The window of that side around a centre of every image, zero outside it: (B, V, S, S) → (B, V, side, side)."""
+    padded = functional.pad(images, (side // 2,) * 4)
+    first = centres.long().clamp(0, images.shape[-1] - 1)
+    steps = torch.arange(side, device=images.device)
+    rows, columns = first[..., 0, None] + steps, first[..., 1, None] + steps
+    sample = torch.arange(len(images), device=images.device)[:, None, None, None]
+    view = torch.arange(images.shape[1], device=images.device)[None, :, None, None]
+    return padded[sample, view, rows[..., :, None], columns[..., None, :]]
 
 
 class RegimeHead(nn.Module):
@@ -67,7 +144,7 @@ class ContrastNetwork(nn.Module):
         self.encoder = PoseEncoder(config, views=views, joints=joints)
         self.head = RegimeHead(joints)
 
-    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, V, S, S) → coordinates (B, d) and logits (B, 1 + 2 d)."""
-        coordinates = self.encoder(images)
-        return coordinates, self.head(coordinates)
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """(B, V, S, S) → coordinates (B, d), logits (B, 1 + 2 d), and where it looked, see `PoseEncoder.look`."""
+        coordinates, gaze = self.encoder.look(images)
+        return coordinates, self.head(coordinates), gaze

@@ -103,30 +103,47 @@ class EncoderConfig:
         stem: side of the patches that the first layer reads.
         widths: channels of the stages; the first works at image_size / stem, each at half the side of the one before.
         blocks: residual blocks in each of them.
-        hidden: width of the dense layer before the coordinates.
+        hidden: width of the dense layers before the coordinates.
         dropout: before the last layer.
-        groups: of a group normalisation, at most.
+        window: side in pixels of the window that is looked at once more, closely, where the hand is; 0 for none.
+        window_stem: side of the patches in it.
+        window_widths: channels of its stages.
+        window_blocks: residual blocks in each of them.
 
     Raises:
-        ValueError: the stages do not fit the images.
+        ValueError: the stages do not fit the images or the window.
     """
 
     image_size: int = 128
     stem: int = 4
-    widths: tuple[int, ...] = (48, 96, 192, 256)
+    widths: tuple[int, ...] = (32, 64, 128, 256)
     blocks: tuple[int, ...] = (1, 1, 1, 1)
     hidden: int = 256
     dropout: float = 0.0
-    groups: int = 8
+    window: int = 40
+    window_stem: int = 2
+    window_widths: tuple[int, ...] = (32, 64, 128)
+    window_blocks: tuple[int, ...] = (1, 1, 1)
 
     def __post_init__(self) -> None:
-        _positive("the encoder", self.image_size, self.stem, self.hidden, self.groups, *self.widths)
-        if len(self.widths) != len(self.blocks) or min(self.blocks) < 0:
-            raise ValueError(f"the encoder needs as many numbers of blocks as widths, got {self.blocks}, {self.widths}")
-        if self.image_size % (self.stem * 2 ** (len(self.widths) - 1)):
-            raise ValueError(
-                f"{len(self.widths)} stages after a stem of {self.stem} need images whose side is a multiple of "
-                f"{self.stem * 2 ** (len(self.widths) - 1)}, not {self.image_size}"
-            )
+        _positive("the encoder", self.image_size, self.stem, self.hidden, *self.widths)
+        _positive("the encoder's window", self.window_stem, *self.window_widths)
+        _stages_fit("images", self.image_size, self.stem, self.widths, self.blocks)
+        if not 0 <= self.window <= self.image_size:
+            raise ValueError(f"a window of side {self.window} does not lie in images of side {self.image_size}")
+        if self.window:
+            _stages_fit("windows", self.window, self.window_stem, self.window_widths, self.window_blocks)
+            if len(self.widths) < 2:
+                raise ValueError("where to look closely is read from the second stage, and there is only one")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout must be at least 0 and below 1, got {self.dropout}")
+
+
+def _stages_fit(what: str, side: int, stem: int, widths: tuple[int, ...], blocks: tuple[int, ...]) -> None:
+    if len(widths) != len(blocks) or min(blocks) < 0:
+        raise ValueError(f"the encoder needs as many numbers of blocks as widths, got {blocks}, {widths}")
+    if side % (multiple := stem * 2 ** (len(widths) - 1)):
+        raise ValueError(
+            f"{len(widths)} stages after a stem of {stem} need {what} whose side is a multiple of {multiple}, "
+            f"not {side}"
+        )
