@@ -46,3 +46,14 @@ def test_the_gradient_is_bounded_under_every_precision(tmp_path, precision, clip
         show=False,
     )
     assert stage.norms == pytest.approx([met] * 3, rel=1e-3)
+
+
+def test_what_is_noted_bit_by_bit_is_averaged_over_the_steps():
+    stage = Steep(None)
+    for value in (1.0, 3.0):
+        stage.note(first=torch.tensor(value))
+        stage.note(second=torch.tensor(-value), third=torch.tensor(0.0))
+    stage.record(held_out=7.0)
+    assert stage.history == {"steps": [0.0], "first": [2.0], "second": [-2.0], "third": [0.0], "held_out": [7.0]}
+    stage.record(held_out=8.0)
+    assert stage.history["first"] == [2.0]

@@ -28,7 +28,7 @@ class Stage(pl.LightningModule):
         self.evaluate_every = max(1, steps // 40)
         self.history: dict[str, list[float]] = {}
         self.seconds = 0.0
-        self._sums: dict[str, float] = {}
+        self._noted: dict[str, list[float]] = {}
         self.began = time.monotonic()
 
     def configure_optimizers(self) -> Any:
@@ -55,8 +55,7 @@ class Stage(pl.LightningModule):
     def note(self, **values: Tensor) -> None:
         """Add this step's values to the running means that the next record writes down."""
         for name, value in values.items():
-            self._sums[name] = self._sums.get(name, 0.0) + float(value.detach())
-        self._sums["#"] = self._sums.get("#", 0.0) + 1
+            self._noted.setdefault(name, []).append(float(value.detach()))
 
     def record(self, **values: float) -> None:
         """Append an entry to `history`: the step, the means of what was noted since, and `values`.
@@ -64,9 +63,8 @@ class Stage(pl.LightningModule):
         Raises:
             UserError: a figure is not finite: the training has diverged.
         """
-        count = self._sums.pop("#", 1.0)
-        means = {name: total / count for name, total in self._sums.items()}
-        self._sums = {}
+        means = {name: sum(noted) / len(noted) for name, noted in self._noted.items()}
+        self._noted = {}
         for name, value in {"steps": float(self.global_step), **means, **values}.items():
             if not math.isfinite(value):
                 raise UserError(f"training diverged by step {self.global_step} ({name} is {value}); lower its rate")
@@ -115,7 +113,7 @@ class Stage(pl.LightningModule):
         seconds = self.seconds + time.monotonic() - self.began
         checkpoint["stage"] = {
             "history": self.history,
-            "sums": self._sums,
+            "noted": self._noted,
             "seconds": seconds,
             **self.extra_state(),
         }
@@ -123,5 +121,5 @@ class Stage(pl.LightningModule):
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Take the history back."""
         state = dict(checkpoint["stage"])
-        self.history, self._sums, self.seconds = state.pop("history"), state.pop("sums"), state.pop("seconds")
+        self.history, self._noted, self.seconds = state.pop("history"), state.pop("noted"), state.pop("seconds")
         self.load_extra_state(state)

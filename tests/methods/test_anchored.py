@@ -5,14 +5,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from ropes import training
+from ropes.checkpoints import WEIGHTS
 from ropes.data.layout import open_dataset, strip_states
 from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.evaluation import evaluate
 from ropes.files import read_json
-from ropes.methods import anchored
+from ropes.methods import anchored, encoder_stage
+from ropes.methods.contrast import regime_loss
+from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.run import TRAINING_FILE
 from ropes.models.shapes import EncoderConfig
 from ropes.recipes import EncoderRecipe, Optimisation
@@ -114,6 +119,28 @@ def test_killed_it_goes_on_to_the_same_weights(data: Path, tmp_path: Path, monke
             anchored.fit(data, tmp_path / "killed", chosen, show=False)
     anchored.fit(data, tmp_path / "killed", chosen, show=False)
     assert tiny.weights(tmp_path / "killed") == tiny.weights(tmp_path / "whole")
+
+
+def test_a_run_that_memorises_ends_with_its_best_weights(data: Path, tmp_path: Path, monkeypatch) -> None:
+    """Held-out loss is made to rise from the third record on."""
+    seen: list[dict[str, torch.Tensor]] = []
+
+    def rising(logits: torch.Tensor, regime: torch.Tensor, log_prior: torch.Tensor) -> torch.Tensor:
+        return regime_loss(logits, regime, log_prior) + (0.0 if logits.requires_grad else 10.0 * abs(len(seen) - 2))
+
+    def look(stage: EncoderStage) -> dict[str, float]:
+        seen.append({name: weight.clone() for name, weight in stage.network.state_dict().items()})
+        return original(stage)
+
+    original = EncoderStage.evaluate
+    monkeypatch.setattr(encoder_stage, "regime_loss", rising)
+    monkeypatch.setattr(EncoderStage, "evaluate", look)
+    anchored.fit(data, tmp_path / "run", recipe(), show=False)
+    curves = read_json(tmp_path / "run" / TRAINING_FILE)["stages"]["encoder"]
+    assert len(curves["steps"]) == len(seen) < 16
+    kept = load_file(tmp_path / "run" / "encoder" / WEIGHTS)
+    assert all(torch.equal(kept[name], weight) for name, weight in seen[1].items())
+    assert not all(torch.equal(kept[name], weight) for name, weight in seen[-1].items())
 
 
 def test_a_recipe_of_the_other_method_is_refused(data: Path, tmp_path: Path) -> None:

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from ropes.methods.contrast import anchor_loss, followers, regime_loss, responses, targets
+from ropes.methods.contrast import (
+    anchor_loss,
+    changed_share,
+    followers,
+    gaze_loss,
+    least_moving,
+    policy_loss,
+    regime_loss,
+    responses,
+    targets,
+)
 from ropes.scm import Regime
 from ropes.settings import panda_setting
 from tests import tiny
@@ -75,3 +85,63 @@ def test_neither_scale_nor_sign_nor_shift_of_a_coordinate_matters():
 def test_an_effect_that_is_denied_costs():
     drawn, target = angles("panda-2c-causal")
     assert float(anchor_loss(drawn, target, torch.eye(6, dtype=drawn.dtype))) > 0.01
+
+
+def test_no_coordinate_gains_by_shrinking():
+    drawn, target = angles("panda-2c-independent")
+    noisy = drawn + torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0))
+    noisy.requires_grad_()
+    anchor_loss(noisy, target, torch.eye(6, dtype=noisy.dtype)).backward()
+    centred = noisy.detach() - noisy.detach().flatten(0, 1).mean(0)
+    along = (noisy.grad * centred).sum((0, 1))
+    across = (noisy.grad.square().sum((0, 1)) * centred.square().sum((0, 1))).sqrt()
+    assert float((along / across).abs().max()) < 1e-4
+
+
+def test_each_policy_is_told_by_its_own_coordinate_alone():
+    coordinates = torch.tensor([[7.0, 7.0], [2.0, -9.0], [2.0, 9.0], [-9.0, -1.0], [9.0, 3.0]])
+    found = policy_loss(coordinates, torch.tensor([0, 1, 2, 3, 4]))
+    softplus = [math.log1p(math.exp(x)) for x in (-2, 2, 1, 3)]
+    assert float(found) == pytest.approx(2 * sum(softplus) / 4)
+
+
+def test_without_an_intervention_there_is_no_policy_to_tell():
+    assert float(policy_loss(torch.ones(3, 2), torch.zeros(3, dtype=torch.long))) == 0
+
+
+def test_mixing_is_drawn_towards_zero_while_in_doubt():
+    drawn, target = angles("panda-2c-independent", anchors=2000)
+    mixed = drawn.clone()
+    mixed[..., 4] += 0.25 * drawn[..., 5]
+    plain, doubted = (followers(mixed, target, doubt=doubt)[5, 4] for doubt in (0.0, 1.0))
+    assert float(plain) == pytest.approx(0.25, abs=0.01)
+    assert float(doubted) == 0
+    half = followers(mixed, target, doubt=0.25)
+    assert float(half[5, 4]) == pytest.approx(0.1, abs=0.02)
+    torch.testing.assert_close(half.diagonal(), torch.ones(6, dtype=half.dtype))
+
+
+def scenes() -> torch.Tensor:
+    """One anchor, two joints, one view of 4×4: joint 0 darkens six pixels, joint 1 the lower right one."""
+    images = torch.ones(1, 5, 1, 4, 4)
+    images[0, 1:3, 0, 0:2, 0:3] = 0
+    images[0, 3:5, 0, 3, 3] = 0
+    return images
+
+
+def test_the_joint_that_moves_the_fewest_grey_levels_is_found():
+    assert least_moving(scenes()) == 1
+    assert least_moving(scenes()[:, [0, 3, 4, 1, 2]]) == 0
+
+
+def test_what_changed_is_shared_out_over_the_grid():
+    assert changed_share(scenes(), 3, 2).tolist() == [[[[0, 0, 0, 1]]] * 3]
+    torch.testing.assert_close(changed_share(scenes(), 1, 2)[0, 0, 0], torch.tensor([2 / 3, 1 / 3, 0, 0]))
+
+
+def test_looking_where_the_images_change_costs_nothing():
+    gaze = torch.full((1, 5, 1, 2, 2), -50.0)
+    gaze[..., 1, 1] = 50
+    assert float(gaze_loss(gaze, scenes(), joint=1)) == pytest.approx(0, abs=1e-6)
+    assert float(gaze_loss(torch.zeros_like(gaze), scenes(), joint=1)) == pytest.approx(math.log(4))
+    assert float(gaze_loss(gaze, scenes(), joint=0)) > 50

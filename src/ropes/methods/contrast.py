@@ -10,8 +10,6 @@ from ropes.scm import Regime
 
 #: Below this share of the joint's own change a response counts as none.
 LEFT_ALONE = 0.1
-#: A variance in squared nats that no coordinate of use comes near.
-_VANISHING = 1e-6
 
 
 def regime_loss(logits: Tensor, regime: Tensor, log_prior: Tensor) -> Tensor:
@@ -168,4 +166,4 @@ def anchor_loss(coordinates: Tensor, target: Tensor, effects: Tensor) -> Tensor:
     mean = (every * counted).sum(1, keepdim=True) / number
     within = ((every - mean).square() * counted).sum((0, 1)) / (len(every) * (number - 1))
     whole = coordinates.flatten(0, 1).var(0)
-    return (within / (whole + _VANISHING)).mean()
+    return (within / whole.clamp_min(1e-12)).mean()

@@ -1,0 +1,128 @@
+"""The encoder of the methods `ldr` and `anchored`: where it looks, what it cuts out, and how its head counts."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from ropes.models.encoder import ContrastNetwork, PoseEncoder, RegimeHead, _centres, _cut
+from ropes.models.shapes import EncoderConfig
+
+SMALL = EncoderConfig(
+    image_size=16,
+    stem=2,
+    widths=(4, 8),
+    blocks=(1, 1),
+    hidden=8,
+    window=8,
+    window_widths=(4, 4),
+    window_blocks=(1, 1),
+)
+
+
+def encoder(config: EncoderConfig = SMALL, views: int = 2) -> PoseEncoder:
+    torch.manual_seed(0)
+    return PoseEncoder(config, views=views, joints=3).eval()
+
+
+def test_a_window_is_cut_around_each_image_s_own_centre() -> None:
+    images = torch.arange(2 * 2 * 36, dtype=torch.float32).reshape(2, 2, 6, 6)
+    centres = torch.tensor([[[2.0, 3.0], [4.0, 1.0]], [[1.0, 1.0], [3.0, 3.0]]])
+    found = _cut(images, centres, 2)
+    assert torch.equal(found[0, 0], images[0, 0, 1:3, 2:4])
+    assert torch.equal(found[0, 1], images[0, 1, 3:5, 0:2])
+    assert torch.equal(found[1, 1], images[1, 1, 2:4, 2:4])
+
+
+def test_beyond_the_border_a_window_is_empty() -> None:
+    found = _cut(torch.ones(1, 1, 4, 4), torch.tensor([[[0.0, 0.0]]]), 4)
+    assert found[0, 0].tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
+
+
+def test_the_centre_is_the_mean_of_the_map_in_pixels() -> None:
+    gaze = torch.full((1, 1, 4, 4), -100.0)
+    gaze[0, 0, 1, 3] = 0
+    assert _centres(gaze, 16).tolist() == [[[6.0, 14.0]]]
+    gaze[0, 0, 3, 3] = 0
+    assert _centres(gaze, 16).tolist() == [[[10.0, 14.0]]]
+
+
+def test_the_background_is_what_most_images_show() -> None:
+    network = encoder()
+    background = torch.rand(2, 16, 16)
+    images = background.repeat(9, 1, 1, 1)
+    images[0, :, 3:5, 3:5] = 0
+    network.adapt(images)
+    assert torch.equal(network.background, background)
+    assert float(network.spread) == pytest.approx(float((images - background).std()))
+    network.adapt(torch.ones(4, 2, 16, 16))
+    assert float(network.spread) == pytest.approx(1e-3)
+
+
+def test_an_image_is_read_alike_alone_and_in_company() -> None:
+    network, images = encoder(), torch.rand(5, 2, 16, 16)
+    torch.testing.assert_close(network(images)[2:3], network(images[2:3]))
+
+
+def test_coordinates_are_read_off_the_features() -> None:
+    network, images = encoder(), torch.rand(3, 2, 16, 16)
+    coordinates, features = network.read(images)
+    assert features.shape == (3, 8)
+    torch.testing.assert_close(coordinates, network(images))
+    torch.testing.assert_close(network.read_off(features), coordinates)
+
+
+def test_without_a_window_nothing_is_looked_at_twice() -> None:
+    network = encoder(replace(SMALL, window=0))
+    coordinates, gaze = network.look(torch.rand(3, 2, 16, 16))
+    assert gaze is None
+    assert coordinates.shape == (3, 3)
+
+
+def test_the_window_moves_with_its_map() -> None:
+    network, images = encoder(), torch.rand(1, 2, 16, 16)
+    with torch.no_grad():
+        network.gaze[1].weight.zero_()
+        middle = network(images)
+        network.gaze[1].weight.normal_(std=100)
+    assert _centres(network.look(images)[1], 16).tolist() != [[[8.0, 8.0], [8.0, 8.0]]]
+    assert not torch.equal(middle, network(images))
+
+
+def test_two_policies_differ_by_the_joint_s_coordinate() -> None:
+    torch.manual_seed(0)
+    coordinates = torch.randn(4, 3)
+    logits = RegimeHead(3)(coordinates)
+    assert logits.shape == (4, 7)
+    torch.testing.assert_close(logits[:, 1::2] - logits[:, 2::2], coordinates)
+    assert not logits[:, 0].any()
+
+
+def test_every_weight_is_taught() -> None:
+    torch.manual_seed(0)
+    network = ContrastNetwork(SMALL, views=2, joints=3)
+    for parameter in network.parameters():
+        if parameter.ndim == 0:
+            torch.nn.init.ones_(parameter)
+    torch.nn.init.normal_(network.encoder.gaze[1].weight, std=10)  # else all centres are the images' own
+    coordinates, logits, gaze = network(torch.rand(6, 2, 16, 16))
+    assert gaze is not None
+    (coordinates.square().sum() + logits.square().sum() + gaze.square().sum()).backward()
+    silent = [name for name, weight in network.named_parameters() if weight.grad is None or not weight.grad.any()]
+    assert silent == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"window": 20}, "a window of side 20 does not lie in images of side 16"),
+        ({"window": 6}, "need windows whose side is a multiple of 4, not 6"),
+        ({"image_size": 18}, "need images whose side is a multiple of 4, not 18"),
+        ({"widths": (4,), "blocks": (1,)}, "read from the second stage"),
+        ({"window_blocks": (1,)}, "as many numbers of blocks as widths"),
+        ({"dropout": 1.0}, "dropout must be at least 0 and below 1"),
+    ],
+)
+def test_shapes_that_cannot_be_are_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(SMALL, **changes)  # type: ignore[arg-type]
