@@ -60,7 +60,7 @@ def test_they_come_back_from_the_file(tmp_path) -> None:
 
 
 def test_the_same_conditions_twice_are_refused() -> None:
-    with pytest.raises(ValueError, match="two rows of the same conditions: .*intervals from anchors"):
+    with pytest.raises(ValueError, match=r"two rows of the same conditions: .*intervals from anchors"):
         wrapped(ROW, ROW)
 
 
