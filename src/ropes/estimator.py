@@ -114,9 +114,11 @@ class Estimator:
     @property
     def intervals(self) -> Intervals | None:
         """How large errors are, from the calibration's labels, or else from anchors; None where neither tells."""
-        if self.calibration is not None and self.calibration.intervals is not None:
-            return self.calibration.intervals
-        return None if self.trust is None else intervals_from_anchors(self.trust)
+        told = None if self.calibration is None else self.calibration.intervals
+        if told is None and self.trust is not None:
+            told = intervals_from_anchors(self.trust)
+        knows = self.trust is not None and self.trust.spread is not None
+        return told if told is not None and (knows or not told.by_image) else None
 
     def angles(self, images: Images) -> Array:
         """Joint angles in radians, (n, d).

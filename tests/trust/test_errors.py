@@ -163,11 +163,11 @@ def test_without_deviations_labels_give_one_width_for_all_images() -> None:
 
 
 def test_intervals_come_back_from_json_and_damage_is_noticed() -> None:
-    one = Intervals(0.9, np.array([1.0, 2.0]), np.array([1.5, 3.5]), "labels", 100)
+    one = Intervals(0.9, np.array([1.0, 2.0]), np.array([1.5, 3.5]), "labels", 100, by_image=False)
     content = one.to_dict(["a", "b"])
     again = Intervals.from_dict(content, ["b", "a"])
     assert (again.quantile == [3.5, 1.5]).all()
-    assert (again.level, again.source, again.samples) == (0.9, "labels", 100)
+    assert (again.level, again.source, again.samples, again.by_image) == (0.9, "labels", 100, False)
     with pytest.raises(KeyError):
         Intervals.from_dict(content, ["c"])
     for wrong in ({"source": "guess"}, {"joints": {"a": {"scale": 1, "quantile": "inf"}}}):

@@ -162,6 +162,13 @@ def test_a_run_from_before_predicts_without_and_says_so(
     assert set(found[0]) == {"images", "unit", "joints", "std", "low", "high", "level"}
     assert len({line["std"]["elbow"] for line in found}) == 1
     assert "no flags of unusual images" in capsys.readouterr().err
+    anchored.fit(data, own, RECIPE, show=False)  # brings the stage, but not the units of that calibration
+    later = lines_of(own, data)
+    assert [line["std"] for line in later] == [line["std"] for line in found]
+    assert "unusual" in later[0]
+    calibrate(own, data=data, samples=100)
+    (own / TRUST_FILE).unlink()
+    assert "std" not in lines_of(own, data)[0]
 
 
 def test_data_without_complete_anchors_leave_the_flag(

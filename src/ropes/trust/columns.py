@@ -25,7 +25,7 @@ def trust_columns(
     Args:
         joints: (d,) names.
         values: (n, d), estimates in the unit that is shown.
-        deviation: (n, d), σ of the coordinates; None for the same, 1 by convention, everywhere.
+        deviation: (n, d), σ of the coordinates; None where the run knows none.
         distance: (n,), above 1 for unusual images; None where unknown.
         unit: (d,), what is shown for one unit of the coordinate, positive.
         intervals: what σ has to be multiplied by; None where nothing is known.
@@ -35,7 +35,7 @@ def trust_columns(
     """
     found: list[dict[str, Any]] = [{} for _ in values]
     if intervals is not None:
-        sigma = (np.ones_like(values) if deviation is None else deviation) * unit
+        sigma = intervals.sigma(deviation, values) * unit
         half = intervals.quantile * sigma
         columns = {"std": intervals.scale * sigma, "low": values - half, "high": values + half}
         for k, pose in enumerate(found):

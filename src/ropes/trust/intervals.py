@@ -25,6 +25,7 @@ class Intervals:
         quantile: (d,), what it is multiplied by to be half an interval.
         source: "anchors" (no label) or "labels".
         samples: errors that both rest on, for each joint.
+        by_image: whether σ is each image's own; it is 1 for all of them where the run knew none.
     """
 
     level: float
@@ -32,6 +33,14 @@ class Intervals:
     quantile: Array
     source: Source
     samples: int
+    by_image: bool = True
+
+    def sigma(self, deviation: Array | None, like: Array) -> Array:
+        """σ for each image and joint, in the units of the coordinate, shaped as `like` (n, d)."""
+        if not self.by_image:
+            return np.ones_like(like)
+        assert deviation is not None  # Estimator.intervals gives none such without
+        return deviation
 
     def to_dict(self, joints: Sequence[str]) -> dict[str, Any]:
         """For JSON."""
@@ -39,7 +48,8 @@ class Intervals:
             joint: {"scale": float(self.scale[k]), "quantile": float(self.quantile[k])}
             for k, joint in enumerate(joints)
         }
-        return {"level": self.level, "source": self.source, "samples": self.samples, "joints": by_joint}
+        about = {"level": self.level, "source": self.source, "samples": self.samples, "by_image": self.by_image}
+        return {**about, "joints": by_joint}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any], joints: Sequence[str]) -> "Intervals":
@@ -52,14 +62,15 @@ class Intervals:
         scale, quantile = (np.array([float(line[key]) for line in lines]) for key in ("scale", "quantile"))
         if content["source"] not in ("anchors", "labels") or not (np.isfinite(quantile) & (quantile >= 0)).all():
             raise ValueError("intervals of no known source, or without a bound")
-        return cls(float(content["level"]), scale, quantile, content["source"], int(content["samples"]))
+        samples, by_image = int(content["samples"]), bool(content["by_image"])
+        return cls(float(content["level"]), scale, quantile, content["source"], samples, by_image)
 
 
 def intervals_from_anchors(trust: Trust, level: float = LEVEL) -> Intervals | None:
     """Intervals that no label was needed for; None where there were no complete anchors, or too few for the level."""
     if trust.scores is None:
         return None
-    return _intervals(trust.scores, level, "anchors")
+    return _intervals(trust.scores, level, "anchors", by_image=True)
 
 
 def intervals_from_labels(
@@ -82,11 +93,11 @@ def intervals_from_labels(
     except ValueError:
         return None
     unit = np.abs(slope) * (np.ones_like(coordinates) if deviation is None else deviation)
-    return _intervals(np.abs(residuals) / unit, level, "labels")
+    return _intervals(np.abs(residuals) / unit, level, "labels", by_image=deviation is not None)
 
 
-def _intervals(scores: Array, level: float, source: Source) -> Intervals | None:
+def _intervals(scores: Array, level: float, source: Source, *, by_image: bool) -> Intervals | None:
     quantile = conformal_quantile(scores, level)
     if not np.isfinite(quantile).all():
         return None
-    return Intervals(level, np.sqrt((scores**2).mean(0)), quantile, source, len(scores))
+    return Intervals(level, np.sqrt((scores**2).mean(0)), quantile, source, len(scores), by_image)

@@ -98,7 +98,7 @@ def _score(
     """Coverage and mean width (radians) of each joint, (2, d)."""
     slope, intercept = line
     values = reading.coordinates[rows] * slope + intercept
-    sigma = np.abs(slope) * (np.ones_like(values) if reading.deviation is None else reading.deviation[rows])
+    sigma = np.abs(slope) * intervals.sigma(None if reading.deviation is None else reading.deviation[rows], values)
     half = intervals.quantile * sigma
     return np.stack([coverage(values - half, values + half, truth), 2 * half.mean(0)])
 

@@ -10,9 +10,6 @@ from scipy import optimize
 
 Array = NDArray[np.float64]
 
-#: Weight of the squared coefficients, per sample: what keeps a few hundred of them from fitting noise.
-RIDGE = 0.03
-
 
 @dataclass(frozen=True)
 class Spread:
@@ -48,17 +45,17 @@ class Spread:
         return cls(**{name: tensor.double().numpy() for name, tensor in tree.items()})
 
 
-def fit_spread(features: Array, samples: Array, ridge: float = RIDGE) -> Spread:
-    """Maximum likelihood of a normal error whose log variance is affine in standardised features φ.
+def fit_spread(features: Array, samples: Array) -> Spread:
+    """The likeliest log variance of a normal error that is affine in standardised features φ.
 
-        minimise  mean ½ (η + e² exp(−η)) + ½ ridge ‖w‖²,    η = w·φ + b
+        minimise  Σ ½ (η + e² exp(−η)) + ½ f ‖w‖²,    η = w·φ + b,    over n samples with f features
 
-    That is convex in w and b, so that there is one answer, for each joint.
+    The second term says of η, before any sample, that it has a variance of about 1: a few hundred weights do not fit
+    the noise of few samples.  The sum is convex in w and b, so that there is one answer, for each joint.
 
     Args:
         features: (n, f).
         samples: (n, d) errors e; NaN where there is none.
-        ridge: weight of the squared coefficients.
     """
     centre, spread = features.mean(0), features.std(0)
     # A feature that never varies says nothing, whatever it is like in other images.
@@ -68,15 +65,15 @@ def fit_spread(features: Array, samples: Array, ridge: float = RIDGE) -> Spread:
     bounds = []
     for j, errors in enumerate(samples.T):
         known = np.isfinite(errors)
-        weights[:, j], level[j] = _one_joint(scaled[known], errors[known], ridge)
+        weights[:, j], level[j] = _one_joint(scaled[known], errors[known])
         bounds.append(np.quantile(scaled[known] @ weights[:, j] + level[j], [0, 1]))
     lowest, highest = np.stack(bounds, axis=1)
     return Spread(centre, scale, weights, level, lowest, highest)
 
 
-def _one_joint(features: Array, errors: Array, ridge: float) -> tuple[Array, float]:
+def _one_joint(features: Array, errors: Array) -> tuple[Array, float]:
     usual = float(np.mean(errors**2)) or 1.0  # an estimator without any error has no units either
-    squared = errors**2 / usual
+    squared, ridge = errors**2 / usual, features.shape[1] / len(errors)
 
     def loss(parameters: Array) -> tuple[float, Array]:
         weights, level = parameters[:-1], parameters[-1]
