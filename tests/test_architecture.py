@@ -17,13 +17,13 @@ PACKAGE = ROOT / "src" / "ropes"
 #: From the lowest to the highest: a module imports from its own layer or a lower one; `metrics` stands alone.
 LAYERS = (
     {"errors", "files", "png", "seeds", "hardware", "progress", "metrics"},
-    {"scm", "paper", "results", "summary"},
+    {"scm", "paper", "results", "summary", "trust_rows"},
     {"settings", "simulate"},
     {"data"},
     {"models"},
     {"recipes", "plans"},
     {"checkpoints", "stage", "training"},
-    {"methods"},
+    {"methods", "trust"},
     {"estimator"},
     {"prediction"},
     {"commanded", "evaluation"},

@@ -1,5 +1,6 @@
 """Radians without a label: the line that fits what the policies were commanded to draw."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from ropes.metrics.calibration import commanded_calibration
 from ropes.prediction import images_of
 from ropes.scm import Regime
 from ropes.seeds import generator
+from ropes.trust.intervals import LEVEL, intervals_from_anchors
 
 #: Farther off than this share of the distance between the two policies' means, an observational mean contradicts.
 _OFF_CENTRE = 0.25
@@ -23,19 +25,21 @@ _DRAWN = 20_000
 Array = NDArray[np.float64]
 
 
-def calibrate_commanded(run: Path, data: Path, *, seed: int = 0) -> Calibration:
+def calibrate_commanded(run: Path, data: Path, *, seed: int = 0, level: float = LEVEL) -> Calibration:
     """Fit the line from coordinates to radians on commanded distributions, and store it with the run.
 
     Args:
         run: folder of the run.
         data: data set that tells its distributions, as those of `ropes simulate` do.
         seed: of the choice of poses where there are more than enough.
+        level: share of the truths that the intervals, which rest on held-out anchors, are meant to hold.
 
     Raises:
         UserError: see `commanded_line`.
     """
     estimator = Estimator.load(run)
-    calibration = commanded_line(estimator, open_dataset(data), seed=seed)
+    intervals = intervals_from_anchors(estimator.trust, level) if estimator.trust else None
+    calibration = replace(commanded_line(estimator, open_dataset(data), seed=seed), intervals=intervals)
     write_calibration(run, estimator.run, calibration)
     return calibration
 

@@ -17,6 +17,8 @@ from ropes.hardware import device_kind
 from ropes.methods.readers import Reader, load_reader
 from ropes.methods.run import CALIBRATION_FILE, TRAINING_FILE, Run
 from ropes.metrics.calibration import linear_calibration
+from ropes.trust.intervals import Intervals, intervals_from_anchors
+from ropes.trust.trust import Reading, Seen, Trust, read_trust, see
 
 _CHUNK = 256
 #: Spread, relative to the values, that float32 networks give to equal inputs in batches of different size.
@@ -27,11 +29,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Calibration:
-    """A line from each raw coordinate to radians: angle = slope · coordinate + intercept, (d,) each."""
+    """A line from each raw coordinate to radians: angle = slope · coordinate + intercept, (d,) each.
+
+    With it, how large the errors are, where that is known.
+    """
 
     slope: Array
     intercept: Array
     samples: int
+    intervals: Intervals | None = None
 
 
 class Estimator:
@@ -40,10 +46,11 @@ class Estimator:
     Attributes:
         run: identity of the run: joints, cameras, image size.
         calibration: the line to radians, or None before `calibrate`.
+        trust: what the run knows of its own errors; None for one that was fitted before there was that stage.
     """
 
-    def __init__(self, run: Run, reader: Reader, calibration: Calibration | None) -> None:
-        self.run, self.calibration = run, calibration
+    def __init__(self, run: Run, reader: Reader, calibration: Calibration | None, trust: Trust | None = None) -> None:
+        self.run, self.calibration, self.trust = run, calibration, trust
         self._reader = reader
 
     @classmethod
@@ -57,7 +64,7 @@ class Estimator:
         reader = load_reader(run, folder, torch.device(device_kind()))
         if not (folder / TRAINING_FILE).exists():
             raise UserError(f"{folder} is an unfinished run; run the same ropes fit command again to go on")
-        return cls(run, reader, _read_calibration(folder, run))
+        return cls(run, reader, _read_calibration(folder, run), read_trust(folder))
 
     def _pixels(self, images: Images) -> Tensor:
         """(n, V, S, S) grey levels → what the networks read, (n, V, s, s) in [0, 1]."""
@@ -88,6 +95,30 @@ class Estimator:
             found = self._reader.coordinates(self._pixels(images[start : start + _CHUNK]))
             out[start : start + _CHUNK] = found.double().cpu().numpy()
         return out
+
+    def read(self, images: Images) -> Reading:
+        """Raw coordinates with their standard deviations, and how unusual each image is.
+
+        Args:
+            images: as for `coordinates`.
+
+        Raises:
+            UserError: images of another shape or type.
+        """
+        if self.trust is None or not len(images):
+            return Reading(self.coordinates(images), None, None)
+        chunks = [images[start : start + _CHUNK] for start in range(0, len(images), _CHUNK)]
+        seen = Seen.join([see(self._reader, self._pixels(chunk)) for chunk in chunks])
+        return Reading(seen.coordinates, self.trust.deviation(seen), self.trust.distance(seen))
+
+    @property
+    def intervals(self) -> Intervals | None:
+        """How large errors are, from the calibration's labels, or else from anchors; None where neither tells."""
+        told = None if self.calibration is None else self.calibration.intervals
+        if told is None and self.trust is not None:
+            told = intervals_from_anchors(self.trust)
+        knows = self.trust is not None and self.trust.spread is not None
+        return told if told is not None and (knows or not told.by_image) else None
 
     def angles(self, images: Images) -> Array:
         """Joint angles in radians, (n, d).
@@ -136,7 +167,10 @@ def write_calibration(folder: Path, run: Run, calibration: Calibration) -> None:
         joint: {"slope": float(calibration.slope[k]), "intercept": float(calibration.intercept[k])}
         for k, joint in enumerate(run.joints)
     }
-    write_json(folder / CALIBRATION_FILE, {"samples": calibration.samples, "joints": lines})
+    content: dict[str, Any] = {"samples": calibration.samples, "joints": lines}
+    if calibration.intervals is not None:
+        content["intervals"] = calibration.intervals.to_dict(run.joints)
+    write_json(folder / CALIBRATION_FILE, content)
 
 
 def _read_calibration(folder: Path, run: Run) -> Calibration | None:
@@ -147,6 +181,8 @@ def _read_calibration(folder: Path, run: Run) -> Calibration | None:
     try:
         lines = [content["joints"][joint] for joint in run.joints]
         slope, intercept = (np.array([float(line[key]) for line in lines]) for key in ("slope", "intercept"))
-        return Calibration(slope, intercept, int(content["samples"]))
-    except (KeyError, TypeError, ValueError) as error:
+        told = content.get("intervals")
+        intervals = None if told is None else Intervals.from_dict(told, run.joints)
+        return Calibration(slope, intercept, int(content["samples"]), intervals)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path} is damaged ({error}); run `ropes calibrate` again") from error

@@ -24,6 +24,9 @@ from ropes.results import Results, Row, write
 from ropes.scm import Regime
 from ropes.seeds import generator
 from ropes.simulate.corruption import check_square, occlude
+from ropes.trust.measure import measure_trust
+from ropes.trust.trust import Reading
+from ropes.trust_rows import TrustRow
 
 RESULTS_FILE, ABOUT_FILE, ARTEFACTS = "results.json", "evaluation.json", "artefacts"
 FITTED, TESTED, REPEATS = 1000, 500, 15
@@ -54,7 +57,8 @@ def evaluate(
     Args:
         run: folder of the run.
         data: data set with angles and test splits; another one than the run was fitted on may be given.
-        out: folder for `results.json` and `artefacts/` (what the report shows).
+        out: folder for `results.json` (`trust_rows` in it: see `ropes.trust.measure`) and `artefacts/` (what the
+            report shows).
         seed: of the draws and the occlusions.
         occlusions: different sides of the white squares in pixels, 0 for none.
         name: of the results.
@@ -75,15 +79,18 @@ def evaluate(
     about = _about(estimator, dataset)
     claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
     rows: list[Row] = []
+    readings: dict[tuple[str, int], Reading] = {}
     best: Evaluation | None = None
     with progress("evaluate", len(splits) * len(occlusions), show=show) as update:
         for split in splits:
             frames = dataset.frames(_SPLITS[split])
             images = images_of(estimator.run, dataset, frames.index)
-            for occlusion in sorted(occlusions):
-                seen = _occluded(images, occlusion, seed, split)
+            for occlusion in sorted({0, *occlusions}):  # what to trust is learnt from images without squares
+                reading = readings[split, occlusion] = estimator.read(_occluded(images, occlusion, seed, split))
+                if occlusion not in occlusions:
+                    continue
                 rng = generator(seed, "evaluation", split, occlusion)
-                measured = protocol(estimator.coordinates(seen), angles_of[split], rng, REPEATS, FITTED, TESTED)
+                measured = protocol(reading.coordinates, angles_of[split], rng, REPEATS, FITTED, TESTED)
                 rows += _rows(estimator, measured, split, occlusion)
                 update(len(rows) // len(estimator.run.joints))
                 if best is None:
@@ -99,6 +106,7 @@ def evaluate(
         version=__version__,
         seconds=round(time.monotonic() - began, 1),
         rows=tuple(rows),
+        trust_rows=_trust_rows(estimator, readings, angles_of, occlusions, seed),
     )
     write(out / RESULTS_FILE, results)
     return results
@@ -146,6 +154,27 @@ def _rows(estimator: Estimator, measured: Evaluation, split: str, occlusion: int
         )
         for k, joint in enumerate(estimator.run.joints)
     ]
+
+
+def _trust_rows(
+    estimator: Estimator,
+    readings: dict[tuple[str, int], Reading],
+    angles: dict[str, NDArray[np.float64]],
+    occlusions: Sequence[int],
+    seed: int,
+) -> tuple[TrustRow, ...]:
+    """Intervals and flags against the truth; nothing for a run that knows nothing of its errors."""
+    if estimator.trust is None:
+        return ()
+    measured = measure_trust(
+        estimator.trust, readings, angles, generator(seed, "trust"), repeats=REPEATS, fitted=FITTED, tested=TESTED
+    )
+    run = estimator.run
+    return tuple(
+        TrustRow(setup=run.setting, method=run.method, seed=run.seed, joint=run.joints[column], **row)
+        for column, row in measured
+        if row["occlusion"] in occlusions
+    )
 
 
 def _write_artefacts(path: Path, estimator: Estimator, dataset: Dataset, best: Evaluation, seed: int) -> None:

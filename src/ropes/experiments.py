@@ -17,6 +17,7 @@ from ropes.methods.run import TRAINING_FILE
 from ropes.plans import Experiment, experiment
 from ropes.results import Results, Row, read, write
 from ropes.settings import panda_setting
+from ropes.trust_rows import TrustRow
 
 EXPERIMENT_FILE = "experiment.json"
 
@@ -52,6 +53,7 @@ def reproduce(
     asked = plan.seeds
     plan = replace(plan, seeds=tuple(sorted({*asked, *_finished_seeds(out, plan)})))
     rows: list[Row] = []
+    trust_rows: list[TrustRow] = []
     for setting, anchors in plan.anchors.items():
         data = out / setting / "data"
         with _clocked(out, f"{setting} simulate"):
@@ -67,7 +69,9 @@ def reproduce(
         for seed in plan.seeds:
             if seed in asked:
                 _one_seed(plan, out, setting, seed, show=show)
-            rows += read(out / setting / f"seed-{seed}" / "evaluation" / RESULTS_FILE).rows
+            measured = read(out / setting / f"seed-{seed}" / "evaluation" / RESULTS_FILE)
+            rows += measured.rows
+            trust_rows += measured.trust_rows
     results = Results(
         name=name,
         preset=preset,
@@ -75,6 +79,7 @@ def reproduce(
         version=__version__,
         seconds=round(sum(read_json(out / EXPERIMENT_FILE)["seconds"].values()), 1),
         rows=tuple(rows),
+        trust_rows=tuple(trust_rows),
     )
     write(out / RESULTS_FILE, results)
     return results

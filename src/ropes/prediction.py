@@ -2,7 +2,9 @@
 
 import csv
 import json
+import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,8 @@ from ropes.errors import UserError
 from ropes.estimator import Calibration, Estimator, fit_calibration, write_calibration
 from ropes.methods.run import Run
 from ropes.seeds import generator
+from ropes.trust.columns import missing_columns, trust_columns
+from ropes.trust.intervals import LEVEL, intervals_from_anchors, intervals_from_labels
 
 _CHUNK = 256
 _OTHER_IMAGES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".tif", ".tiff", ".webp"}
@@ -23,9 +27,15 @@ Source = Mapping[str, Path] | Path
 
 
 def calibrate(
-    run: Path, *, data: Path | None = None, labels: Path | None = None, samples: int = 100, seed: int = 0
+    run: Path,
+    *,
+    data: Path | None = None,
+    labels: Path | None = None,
+    samples: int = 100,
+    seed: int = 0,
+    level: float = LEVEL,
 ) -> Calibration:
-    """Fit the line from coordinates to radians and store it with the run.
+    """Fit the line from coordinates to radians, and intervals around it, and store both with the run.
 
     Args:
         run: folder of the run.
@@ -33,6 +43,8 @@ def calibrate(
         labels: or a CSV file with a column of image paths for each camera and one of radians for each joint.
         samples: how many to draw from `data`.
         seed: of the draw.
+        level: share of the truths that the intervals are meant to hold; too few samples for it leave the
+            intervals to the held-out anchors, and one line on standard error says so.
 
     Raises:
         UserError: no labels, too few, or images that do not fit the run.
@@ -49,7 +61,13 @@ def calibrate(
         images, angles = images_of(estimator.run, dataset, frames.index[rows]), states[rows]
     else:
         raise UserError("give labelled samples: a data set or a CSV file")
-    calibration = fit_calibration(estimator.coordinates(images), angles, estimator.run.joints)
+    reading = estimator.read(images)
+    line = fit_calibration(reading.coordinates, angles, estimator.run.joints)
+    intervals = intervals_from_labels(reading.coordinates, reading.deviation, angles, line.slope, level)
+    if intervals is None:
+        print(f"ropes: {len(angles)} samples are too few for {level:.0%} intervals of their own", file=sys.stderr)
+        intervals = intervals_from_anchors(estimator.trust, level) if estimator.trust else None
+    calibration = replace(line, intervals=intervals)
     write_calibration(run, estimator.run, calibration)
     return calibration
 
@@ -87,7 +105,9 @@ def states_of(run: Run, dataset: Dataset, split: str) -> NDArray[np.float64]:
 
 
 def predict_lines(run: Path, source: Source) -> Iterator[str]:
-    """One JSON line a pose: its images, the unit ("rad", or "raw" before calibration) and a value a joint.
+    """One JSON line a pose: its images, the unit ("rad", or "raw" before calibration), a value a joint, what to trust.
+
+    See `ropes.trust.columns.trust_columns`; a run that does not know gets one line on standard error instead.
 
     Args:
         run: folder of the run.
@@ -98,14 +118,19 @@ def predict_lines(run: Path, source: Source) -> Iterator[str]:
         UserError: a camera is missing or unknown, or an image is of another size or type.
     """
     estimator = Estimator.load(run)
+    calibration, intervals = estimator.calibration, estimator.intervals
+    unit, slope = ("raw", np.ones(len(estimator.run.joints))) if calibration is None else ("rad", calibration.slope)
+    if lacking := missing_columns(run, known=estimator.trust is not None, intervals=intervals):
+        print(f"ropes: {lacking}", file=sys.stderr)
     for names, images in _batches(estimator.run, source):
-        coordinates = estimator.coordinates(images)
-        calibration = estimator.calibration
-        unit = "raw" if calibration is None else "rad"
-        values = coordinates if calibration is None else coordinates * calibration.slope + calibration.intercept
-        for name, row in zip(names, values, strict=True):
+        reading = estimator.read(images)
+        values = reading.coordinates * slope + (0 if calibration is None else calibration.intercept)
+        doubts = trust_columns(
+            estimator.run.joints, values, reading.deviation, reading.distance, np.abs(slope), intervals
+        )
+        for name, row, doubt in zip(names, values, doubts, strict=True):
             joints = {joint: round(float(value), 6) for joint, value in zip(estimator.run.joints, row, strict=True)}
-            yield json.dumps({"images": name, "unit": unit, "joints": joints})
+            yield json.dumps({"images": name, "unit": unit, "joints": joints, **doubt})
 
 
 def _batches(run: Run, source: Source) -> Iterator[tuple[list[object], Images]]:

@@ -3,14 +3,16 @@
 import math
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from ropes import files
 from ropes.errors import UserError
 from ropes.paper import published
+from ropes.trust_rows import TrustRow
 
 SCHEMA = 1
 SPLITS = ("id", "ood")
+R = TypeVar("R", "Row", TrustRow)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +146,7 @@ class Results:
         version: of this package.
         seconds: wall time of the whole experiment.
         rows: no two of the same conditions and seed.
+        trust_rows: intervals and flags against the truth; empty where that was not measured.
 
     Raises:
         ValueError: a field is empty or out of range, or two rows are of the same conditions.
@@ -155,6 +158,7 @@ class Results:
     version: str
     seconds: float
     rows: tuple[Row, ...]
+    trust_rows: tuple[TrustRow, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("name", "preset", "device", "version"):
@@ -165,7 +169,7 @@ class Results:
         if not (math.isfinite(self.seconds) and self.seconds >= 0):
             raise ValueError(f"seconds must be at least 0, got {self.seconds!r}")
         seen = set()
-        for row in self.rows:
+        for row in (*self.rows, *self.trust_rows):
             key = (*row.conditions, row.seed)
             if key in seen:
                 raise ValueError(f"two rows of the same conditions: {', '.join(map(str, key))}")
@@ -174,8 +178,9 @@ class Results:
     def to_dict(self) -> dict[str, Any]:
         """The content of results.json."""
         rows = [asdict(row) for row in self.rows]
-        head = {name.name: getattr(self, name.name) for name in fields(self) if name.name != "rows"}
-        return {"schema": SCHEMA, **head, "rows": rows}
+        trust = {"trust_rows": [asdict(row) for row in self.trust_rows]} if self.trust_rows else {}
+        head = {name.name: getattr(self, name.name) for name in fields(self) if not name.name.endswith("rows")}
+        return {"schema": SCHEMA, **head, "rows": rows, **trust}
 
     @classmethod
     def from_dict(cls, content: Any) -> Self:
@@ -190,16 +195,12 @@ class Results:
             raise ValueError(f"schema {content['schema']!r} is not the schema {SCHEMA} that this version reads")
         if not isinstance(content.get("rows"), list):
             raise ValueError("rows must be a list")
-        head = {name: value for name, value in content.items() if name not in ("schema", "rows")}
-        _same_fields({*head, "rows"}, cls)
-        rows = []
-        for number, row in enumerate(content["rows"]):
-            try:
-                _same_fields(set(row) if isinstance(row, dict) else set(), Row)
-                rows.append(Row(**row))
-            except ValueError as error:
-                raise ValueError(f"row {number}: {error}") from error
-        return cls(**head, rows=tuple(rows))
+        if not isinstance(content.get("trust_rows", []), list):
+            raise ValueError("trust_rows must be a list")
+        head = {name: value for name, value in content.items() if name not in ("schema", "rows", "trust_rows")}
+        _same_fields({*head, "rows", "trust_rows"}, cls)
+        trust_rows = _rows(content.get("trust_rows", []), TrustRow, "trust row")
+        return cls(**head, rows=_rows(content["rows"], Row, "row"), trust_rows=trust_rows)
 
 
 def write(path: Path, results: Results) -> None:
@@ -219,7 +220,18 @@ def read(path: Path) -> Results:
         raise UserError(f"{path}: {error}; make it again with `ropes evaluate` or `ropes reproduce`") from error
 
 
-def _same_fields(given: set[str], kind: type[Row] | type[Results]) -> None:
+def _rows(content: list[Any], kind: type[R], word: str) -> tuple[R, ...]:
+    rows = []
+    for number, row in enumerate(content):
+        try:
+            _same_fields(set(row) if isinstance(row, dict) else set(), kind)
+            rows.append(kind(**row))
+        except ValueError as error:
+            raise ValueError(f"{word} {number}: {error}") from error
+    return tuple(rows)
+
+
+def _same_fields(given: set[str], kind: type[Any]) -> None:
     wanted = {field.name for field in fields(kind)}
     for word, names in (("missing", wanted - given), ("unknown", given - wanted)):
         if names:

@@ -130,9 +130,13 @@ class Calibrate:
     """Read no label: fit what the policies of --data were commanded to draw, where it tells."""
     seed: int = 0
     """Seed of the draw."""
+    level: float = 0.9
+    """Share of the true angles that the intervals of ropes predict are meant to hold."""
 
     def __post_init__(self) -> None:
         at_least(2, samples=self.samples)
+        if not 0 < self.level < 1:
+            raise UserError(f"--level is {self.level:g}; it must lie between 0 and 1, for example 0.9")
         at_least(0, seed=self.seed)
         if (self.data is None) == (self.labels is None):
             raise UserError("give either --data DATA or --labels FILE.csv to calibrate on")
@@ -146,15 +150,24 @@ class Calibrate:
         if self.commanded and self.data is not None:
             from ropes.commanded import calibrate_commanded
 
-            calibrate_commanded(self.run, self.data, seed=self.seed)
+            calibrate_commanded(self.run, self.data, seed=self.seed, level=self.level)
         else:
-            calibrate(self.run, data=self.data, labels=self.labels, samples=self.samples, seed=self.seed)
+            calibrate(
+                self.run,
+                data=self.data,
+                labels=self.labels,
+                samples=self.samples,
+                seed=self.seed,
+                level=self.level,
+            )
         print(f"wrote {self.run / 'calibration.json'}; ropes predict now gives radians")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Predict:
     """Read joint angles off images: a JSON line for each pose, in radians once the run is calibrated.
+
+    Each angle comes with a standard deviation and an interval, each pose with a flag for unusual images.
 
     Example:
       ropes predict runs/two-cameras --images cam45=a.png cam135=b.png

@@ -5,7 +5,6 @@ policies have equal variance and bounds (ROPES Section 3.1): a network that tell
 has therefore read the joint.  Anchors say more: what an intervention does not move stays as it was, to the last bit.
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,9 @@ from torch import Tensor
 
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
-from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
+from ropes.methods.anchors import by_anchor, in_order
 from ropes.methods.context import Context
 from ropes.methods.contrast import least_moving, targets
 from ropes.methods.encoder_stage import EncoderStage
@@ -30,7 +29,7 @@ from ropes.methods.stages import seeded
 from ropes.methods.story import write_story
 from ropes.models.encoder import ContrastNetwork
 from ropes.recipes import EncoderRecipe
-from ropes.scm import Regime
+from ropes.trust.stage import fit_trust
 
 Indices = NDArray[np.int64]
 _HELD_OUT_ANCHORS = 128
@@ -71,6 +70,7 @@ def fit(
     summary = _fit_encoder(context, recipe, kept, held, tables)
     curves = summary["history"]
     ratios = _ratios(curves, bayes_floors(dataset))
+    fit_trust(context, dataset, held)
     write_story(
         context,
         dataset,
@@ -88,37 +88,6 @@ def _ratios(curves: dict[str, list[float]], floors: dict[str, float | None]) -> 
         joint: {"steps": curves["steps"], "held_out": values, "floor": floors[joint], "best": min(values)}
         for joint, values in held_out.items()
     }
-
-
-def by_anchor(dataset: Dataset, images: TrainingImages) -> Indices:
-    """Rows of `images` by anchor and regime, (A, R), the observational regime first.
-
-    Raises:
-        UserError: an anchor lacks a regime, or there are no observational images.
-    """
-    regimes = len(dataset.regimes)
-    anchors, number = np.unique(images.anchor, return_inverse=True)
-    table = np.full((len(anchors), regimes), -1, dtype=np.int64)
-    table[number, images.regime] = np.arange(len(images))
-    if (table < 0).any():
-        anchor, regime = (int(k[0]) for k in np.nonzero(table < 0))
-        raise UserError(
-            f"{dataset.path}: anchor {anchors[anchor]} has no pose under {dataset.regimes[regime].name}; "
-            "record it, or leave the anchor out"
-        )
-    return table[:, _order(dataset)]
-
-
-def _in_order(joints: Sequence[str]) -> list[Regime]:
-    """The regimes in the order of the head: observational, then both policies of each joint."""
-    return [Regime(), *(Regime(joint, policy) for joint in joints for policy in (1, 2))]
-
-
-def _order(dataset: Dataset) -> Indices:
-    """Where the head's regimes are among the data set's."""
-    if Regime() not in dataset.regimes:
-        raise UserError(f"{dataset.path} has no observational images; anchors need the pose without intervention")
-    return np.array([dataset.regimes.index(regime) for regime in _in_order(dataset.joints)])
 
 
 def _fit_encoder(
@@ -162,7 +131,7 @@ def _fit_encoder(
         anchor_weight=recipe.anchor_weight,
         warm_up=round(recipe.alone * steps),
         log_prior=torch.full((regimes,), -float(np.log(regimes))),
-        target=targets(_in_order(run.joints), run.joints),
+        target=targets(in_order(run.joints), run.joints),
         held_out=held_out,
         gaze_joint=least_moving(held_out.float()) if together else 0,
     )

@@ -155,15 +155,21 @@ def anchor_loss(coordinates: Tensor, target: Tensor, effects: Tensor) -> Tensor:
         target: see `targets`.
         effects: T, (d, d), see `followers`.
     """
-    d = coordinates.shape[-1]
-    moved = changes(coordinates)
-    on = torch.eye(d, device=coordinates.device)[target]
-    cause = (moved * on).sum(-1, keepdim=True)
-    adjusted = coordinates[:, 1:] - cause * (effects[target] * (1 - on))
-    every = torch.cat([coordinates[:, :1], adjusted], dim=1)
-    counted = torch.cat([torch.ones_like(on[:1]), 1 - on])
+    every, counted = left_alone(coordinates, target, effects)
     number = counted.sum(0)
     mean = (every * counted).sum(1, keepdim=True) / number
     within = ((every - mean).square() * counted).sum((0, 1)) / (len(every) * (number - 1))
     whole = coordinates.flatten(0, 1).var(0)
     return (within / whole.clamp_min(1e-12)).mean()
+
+
+def left_alone(coordinates: Tensor, target: Tensor, effects: Tensor) -> tuple[Tensor, Tensor]:
+    """What should be the same over the poses of an anchor: a_j(r) of `anchor_loss`, (A, R, d).
+
+    With it (R, d), 1 where that holds and 0 where the intervention is on joint j itself.
+    """
+    moved = changes(coordinates)
+    on = torch.eye(coordinates.shape[-1], device=coordinates.device)[target]
+    cause = (moved * on).sum(-1, keepdim=True)
+    adjusted = coordinates[:, 1:] - cause * (effects[target] * (1 - on))
+    return torch.cat([coordinates[:, :1], adjusted], dim=1), torch.cat([torch.ones_like(on[:1]), 1 - on])

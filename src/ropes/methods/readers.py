@@ -21,6 +21,9 @@ class Reader(Protocol):
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, V, size, size) → (n, d)."""
 
+    def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """(n, V, size, size) → coordinates (n, d), and what the network knows of the images besides, (n, f)."""
+
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor] | None:
         """Two stages of reconstruction, like the images; None for a method that reconstructs nothing."""
 
@@ -42,12 +45,16 @@ class RopesReader:
 
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, V, size, size) → (n, d)."""
+        return self.features(images)[0]
+
+    def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """(n, V, size, size) → (n, d), and AE1's codes in a row."""
         codes = self._ae1.encode_views(images)
         found = codes.new_empty(len(codes), self._joints)
         for name, network in self._ae2.items():
             columns = self._columns[name]
             found[:, columns] = network.encode(network.standardise(codes))[:, columns]
-        return found
+        return found, codes.flatten(1)
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """What AE1, and AE2 followed by AE1's decoder, make of images; with one AE2 a joint the first one's."""
@@ -69,8 +76,11 @@ class EncoderReader:
 
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, V, size, size) → (n, d)."""
-        found: Tensor = self._encoder(images.contiguous(memory_format=torch.channels_last))
-        return found
+        return self.features(images)[0]
+
+    def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """(n, V, size, size) → (n, d), and the dense features that they are read from."""
+        return self._encoder.read(images.contiguous(memory_format=torch.channels_last))
 
     def reconstructions(self, images: Tensor) -> None:
         """Nothing: the encoder has no decoder."""

@@ -29,6 +29,7 @@ from ropes.models.autoencoder import AE1
 from ropes.models.density_ratio import LDR
 from ropes.recipes import RopesRecipe
 from ropes.training import BatchAt
+from ropes.trust.stage import fit_trust
 
 _HELD_OUT_IMAGES = 512
 #: How far below its floor, in nats, a training loss must end to count as memorising (it is a mean over few batches).
@@ -63,6 +64,7 @@ def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool
     upstream = [summary["fingerprint"] for summary in ldr_summaries.values()]
     _tell_distances(_with_floors(ldr_summaries, dataset), show=show)
     ae2 = fit_ae2(context, codes, held_out, ratios, scale, upstream)
+    fit_trust(context, dataset, held)
     write_story(
         context,
         dataset,

@@ -12,6 +12,7 @@ from ropes.files import claim_folder, read_json, write_json
 from ropes.recipes import Recipe, recipe_from_dict
 
 RUN_FILE, TRAINING_FILE, CALIBRATION_FILE = "run.json", "training.json", "calibration.json"
+TRUST_FILE = "trust.safetensors"
 FORMAT = 1
 
 
@@ -65,7 +66,7 @@ class Run:
         """
         self.require_same(folder)
         if (folder / RUN_FILE).exists() and Run.read(folder).recipe != self.recipe:
-            for stale in (TRAINING_FILE, CALIBRATION_FILE):
+            for stale in (TRAINING_FILE, CALIBRATION_FILE, TRUST_FILE):
                 (folder / stale).unlink(missing_ok=True)
         write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(self)})
 

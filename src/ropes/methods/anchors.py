@@ -1,0 +1,44 @@
+"""The poses of a data set by anchor and regime, in the order that the methods speak of them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.data.batches import TrainingImages
+from ropes.data.dataset import Dataset
+from ropes.errors import UserError
+from ropes.scm import Regime
+
+Indices = NDArray[np.int64]
+
+
+def in_order(joints: Sequence[str]) -> list[Regime]:
+    """The regimes in the order of the head: observational, then both policies of each joint."""
+    return [Regime(), *(Regime(joint, policy) for joint in joints for policy in (1, 2))]
+
+
+def by_anchor(dataset: Dataset, images: TrainingImages) -> Indices:
+    """Rows of `images` by anchor and regime, (A, R), regimes as in `in_order`.
+
+    Raises:
+        UserError: an anchor lacks a regime, or there are no observational images.
+    """
+    regimes = len(dataset.regimes)
+    anchors, number = np.unique(images.anchor, return_inverse=True)
+    table = np.full((len(anchors), regimes), -1, dtype=np.int64)
+    table[number, images.regime] = np.arange(len(images))
+    if (table < 0).any():
+        anchor, regime = (int(k[0]) for k in np.nonzero(table < 0))
+        raise UserError(
+            f"{dataset.path}: anchor {anchors[anchor]} has no pose under {dataset.regimes[regime].name}; "
+            "record it, or leave the anchor out"
+        )
+    return table[:, _order(dataset)]
+
+
+def _order(dataset: Dataset) -> Indices:
+    """Where the head's regimes are among the data set's."""
+    if Regime() not in dataset.regimes:
+        raise UserError(f"{dataset.path} has no observational images; anchors need the pose without intervention")
+    return np.array([dataset.regimes.index(regime) for regime in in_order(dataset.joints)])

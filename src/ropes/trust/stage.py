@@ -1,0 +1,87 @@
+"""The last stage of a fit: what to trust, learnt from the anchors that no weight was fitted on."""
+
+import sys
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ropes.data.batches import TrainingImages
+from ropes.data.dataset import Dataset
+from ropes.errors import UserError
+from ropes.files import sha256
+from ropes.methods.anchors import by_anchor, in_order
+from ropes.methods.context import Context
+from ropes.methods.contrast import followers, targets
+from ropes.methods.readers import load_reader
+from ropes.methods.run import TRUST_FILE
+from ropes.progress import progress
+from ropes.seeds import generator
+from ropes.trust.deviations import deviations
+from ropes.trust.novelty import fit_novelty
+from ropes.trust.spread import Spread, fit_spread
+from ropes.trust.trust import Seen, Trust, see, stored_fingerprint, write_trust
+
+_CHUNK = 256
+#: Fewer held-out anchors than this tell nothing of a distribution.
+_FEWEST = 4
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+def fit_trust(context: Context, dataset: Dataset, held: TrainingImages) -> None:
+    """Learn what to trust from the held-out poses, and store it with the run, unless it is stored already.
+
+    One half of the anchors teaches standard deviations and what images look like, the other how large errors are
+    in those units, and which distances are usual.  Without complete anchors there are no samples of the error, and
+    no standard deviations, and with fewer than four held-out ones nothing at all: one line on standard error says so.
+
+    Raises:
+        UserError: what is stored is damaged.
+    """
+    weights = {
+        path.relative_to(context.folder).as_posix(): sha256(path)
+        for path in sorted(context.folder.rglob("weights.safetensors"))
+    }
+    fingerprint = context.digest("trust", weights)
+    if stored_fingerprint(context.folder) == fingerprint:
+        return
+    anchors = np.unique(held.anchor)
+    if len(anchors) < _FEWEST:
+        (context.folder / TRUST_FILE).unlink(missing_ok=True)
+        print(f"ropes: {len(anchors)} held-out anchors do not tell what to trust; record more", file=sys.stderr)
+        return
+    try:
+        table = by_anchor(dataset, held)
+    except UserError as error:
+        print(f"ropes: no standard deviations and intervals without labels: {error}", file=sys.stderr)
+        table = None
+    seen = _look(context, held)
+    first = np.isin(held.anchor, generator(context.run.seed, "trust").permutation(anchors)[: len(anchors) // 2])
+    learnt, checked = np.flatnonzero(first), np.flatnonzero(~first)
+    novelty = fit_novelty(seen.features[learnt], seen.pixels[learnt], seen.features[checked], seen.pixels[checked])
+    spread, scores = (None, None) if table is None else _errors(context, seen, table, first)
+    write_trust(context.folder, fingerprint, Trust(novelty, spread, scores))
+
+
+def _look(context: Context, held: TrainingImages) -> Seen:
+    reader = load_reader(context.run, context.folder, context.device)
+    parts = []
+    with progress("what to trust, poses", len(held), show=context.show) as update:
+        for start in range(0, len(held), _CHUNK):
+            rows = np.arange(start, min(start + _CHUNK, len(held)))
+            parts.append(see(reader, held.batch(rows).images.to(context.device)))
+            update(start + len(rows))
+    return Seen.join(parts)
+
+
+def _errors(context: Context, seen: Seen, table: Indices, first: NDArray[np.bool_]) -> tuple[Spread, Array]:
+    """Standard deviations from one half of the anchors, and |error| / σ of the other, sorted."""
+    joints = context.run.joints
+    target = targets(in_order(joints), joints)
+    coordinates = torch.from_numpy(seen.coordinates[table])
+    samples = np.full_like(seen.coordinates, np.nan)
+    samples[table] = deviations(coordinates, target, followers(coordinates, target))
+    spread = fit_spread(seen.describing[first], samples[first])
+    errors = np.abs(samples[~first]) / spread(seen.describing[~first])
+    return spread, np.sort(errors, axis=0)[: int(np.isfinite(errors).sum(0).min())]

@@ -1,0 +1,149 @@
+"""What a run knows of its own errors: read from its folder, asked for every image."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from ropes.checkpoints import load_tree, save_tree
+from ropes.errors import UserError
+from ropes.methods.readers import Reader
+from ropes.methods.run import TRUST_FILE
+from ropes.trust.novelty import Novelty
+from ropes.trust.spread import Spread
+
+FORMAT = 1
+#: Side that pixels are averaged down to; what is smaller than one of them is left to the network's features.
+COARSE = 16
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is known of images before any judgement.
+
+    Attributes:
+        coordinates: (n, d).
+        features: (n, f), of the network.
+        pixels: (n, V·s·s), grey levels averaged over squares, in [0, 1].
+    """
+
+    coordinates: Array
+    features: Array
+    pixels: Array
+
+    @property
+    def describing(self) -> Array:
+        """What a standard deviation is read from: features, coordinates and their squares, (n, f + 2 d)."""
+        return np.concatenate([self.features, self.coordinates, self.coordinates**2], axis=1)
+
+    def take(self, rows: NDArray[np.int64]) -> "Seen":
+        """Only these images."""
+        return Seen(self.coordinates[rows], self.features[rows], self.pixels[rows])
+
+    @classmethod
+    def join(cls, parts: "list[Seen]") -> "Seen":
+        """All images of some parts, one after the other."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read off images, and how far to trust it.
+
+    Attributes:
+        coordinates: (n, d), as of `ropes.estimator.Estimator.coordinates`.
+        deviation: (n, d), their standard deviations before any scale; None where the run knows none.
+        distance: (n,), to the images of the fit, above 1 for unusual ones; None for a run without that knowledge.
+    """
+
+    coordinates: Array
+    deviation: Array | None
+    distance: Array | None
+
+
+@torch.no_grad()
+def see(reader: Reader, images: Tensor) -> Seen:
+    """Have a network look at images, float (n, V, size, size) in [0, 1] as it reads them."""
+    coordinates, features = (part.double().cpu().numpy() for part in reader.features(images))
+    coarse = functional.adaptive_avg_pool2d(images, min(COARSE, images.shape[-1]))
+    return Seen(coordinates, features, coarse.flatten(1).double().cpu().numpy())
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Learnt from held-out anchors, without a label.
+
+    Attributes:
+        novelty: distance to the images of the fit.
+        spread: standard deviations of the coordinates; None where the data had no complete anchors.
+        scores: (n, d), |error| / σ of anchors that `spread` has not seen, each column sorted; None likewise.
+    """
+
+    novelty: Novelty
+    spread: Spread | None
+    scores: Array | None
+
+    def deviation(self, seen: Seen) -> Array | None:
+        """Standard deviation of each coordinate and image (n, d), in the units of the coordinate."""
+        return None if self.spread is None else self.spread(seen.describing)
+
+    def distance(self, seen: Seen) -> Array:
+        """How unlike the images of the fit each image is, (n,); above 1 is unusual."""
+        return self.novelty(seen.features, seen.pixels)
+
+
+def write_trust(folder: Path, fingerprint: str, trust: Trust) -> None:
+    """Store it with the run; `fingerprint` names all that it was learnt from."""
+    tree = {
+        "format": FORMAT,
+        "fingerprint": fingerprint,
+        "novelty": trust.novelty.to_tree(),
+        "spread": trust.spread and trust.spread.to_tree(),
+        "scores": None if trust.scores is None else torch.from_numpy(trust.scores).float(),
+    }
+    save_tree(folder / TRUST_FILE, tree)
+
+
+def stored_fingerprint(folder: Path) -> str | None:
+    """What the stored file was learnt from; None without one.
+
+    Raises:
+        UserError: it is damaged.
+    """
+    return str(_read(folder)["fingerprint"]) if (folder / TRUST_FILE).exists() else None
+
+
+def read_trust(folder: Path) -> Trust | None:
+    """What the run in `folder` knows; None for one that was fitted before there was this stage.
+
+    Raises:
+        UserError: the file is damaged or of another version.
+    """
+    if not (folder / TRUST_FILE).exists():
+        return None
+    tree, path = _read(folder), folder / TRUST_FILE
+    try:
+        scores = tree["scores"]
+        return Trust(
+            novelty=Novelty.from_tree(tree["novelty"]),
+            spread=tree["spread"] and Spread.from_tree(tree["spread"]),
+            scores=None if scores is None else scores.double().numpy(),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{path} is damaged ({error}); delete it and run the same ropes fit command again") from error
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    tree = load_tree(folder / TRUST_FILE)
+    if not isinstance(tree, dict) or tree.get("format") != FORMAT or "fingerprint" not in tree:
+        raise UserError(
+            f"{folder / TRUST_FILE} is not of format {FORMAT}, which this version of ropes reads; "
+            "delete it and run the same ropes fit command again"
+        )
+    return tree

@@ -1,0 +1,84 @@
+"""Quantiles that promise, intervals that hold, ranks that tell apart: by hand, and by their theory."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ropes.metrics.calibration import linear_calibration
+from ropes.metrics.intervals import auroc, conformal_quantile, coverage, left_out_residuals
+
+
+@pytest.mark.parametrize(
+    ("count", "level", "place"), [(9, 0.9, 9), (10, 0.9, 10), (19, 0.9, 18), (99, 0.9, 90), (3, 0.5, 2)]
+)
+def test_the_quantile_is_the_score_at_its_place(count: int, level: float, place: int) -> None:
+    scores = np.random.default_rng(count).permutation(np.arange(1.0, count + 1))
+    assert conformal_quantile(scores[:, None], level) == [place]
+
+
+def test_too_few_scores_promise_nothing() -> None:
+    assert np.isinf(conformal_quantile(np.ones((8, 2)), 0.9)).all()
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 1.5, float("nan")])
+def test_a_level_outside_its_range_is_refused(level: float) -> None:
+    with pytest.raises(ValueError, match="a level lies between 0 and 1"):
+        conformal_quantile(np.ones((20, 1)), level)
+
+
+def test_scores_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(ValueError, match="finite scores"):
+        conformal_quantile(np.array([[1.0], [np.nan]]), 0.5)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
+def test_a_further_score_is_held_as_often_as_promised(level: float) -> None:
+    # Exact for continuous scores: P = ⌈(n + 1) level⌉ / (n + 1), whatever their distribution.
+    rng, count, trials = np.random.default_rng(0), 29, 4000
+    scores = rng.standard_cauchy((count, trials)) ** 2
+    held = (rng.standard_cauchy(trials) ** 2 <= conformal_quantile(scores, level)).mean()
+    expected = np.ceil((count + 1) * level) / (count + 1)
+    assert abs(held - expected) < 4 * np.sqrt(expected * (1 - expected) / trials)
+
+
+def test_residuals_are_those_of_lines_fitted_without_the_sample() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(12, 2)), rng.normal(size=(12, 2))
+    found = left_out_residuals(x, y)
+    for k in range(12):
+        others = np.arange(12) != k
+        slope, intercept = linear_calibration(x[others], y[others])
+        np.testing.assert_allclose(found[k], slope * x[k] + intercept - y[k])
+
+
+def test_residuals_that_cannot_be_had_are_refused() -> None:
+    with pytest.raises(ValueError, match="three samples or more"):
+        left_out_residuals([[0.0], [1.0]], [[0.0], [1.0]])
+    with pytest.raises(ValueError, match="does not vary"):
+        left_out_residuals(np.ones((4, 1)), np.arange(4.0)[:, None])
+    with pytest.raises(ValueError, match="one sample alone"):
+        left_out_residuals([[0.0], [0.0], [1.0]], [[0.0], [1.0], [2.0]])
+
+
+def test_coverage_counts_both_ends() -> None:
+    truth = np.array([[0.0], [1.0], [2.0], [3.0]])
+    assert coverage(np.full((4, 1), 1.0), np.full((4, 1), 2.0), truth) == [0.5]
+
+
+def test_auroc_by_hand() -> None:
+    assert auroc([0, 1], [2, 3]) == 1
+    assert auroc([2, 3], [0, 1]) == 0
+    assert auroc([1, 1], [1]) == 0.5
+    assert auroc([0, 2], [1, 3]) == 0.75
+    with pytest.raises(ValueError, match="at least one number"):
+        auroc([], [1.0])
+    with pytest.raises(ValueError, match="at least one number"):
+        auroc([0.0], [float("nan")])
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=9), st.lists(st.integers(-5, 5), min_size=1, max_size=9))
+def test_auroc_is_the_probability_it_says(usual: list[int], unusual: list[int]) -> None:
+    pairs = [(high > low) + 0.5 * (high == low) for low in usual for high in unusual]
+    assert auroc(usual, unusual) == pytest.approx(np.mean(pairs))
+    assert auroc(np.exp(usual), np.exp(unusual)) == pytest.approx(np.mean(pairs))

@@ -1,0 +1,81 @@
+"""The report's section on what to trust: there when measured, with every figure, and absent else."""
+
+import dataclasses
+
+from ropes import results
+from ropes.paper import JOINTS, TWO_CAMERAS
+from ropes.report.html import write_report
+from ropes.report.trust import trust_sections
+from ropes.results import Results, Row
+from ropes.trust_rows import TrustRow
+
+
+def rows(method: str = "anchored", seed: int = 0, shift: float = 0.0) -> list[TrustRow]:
+    return [
+        TrustRow(
+            setup=TWO_CAMERAS,
+            method=method,
+            split=split,
+            occlusion=size,
+            joint=joint,
+            seed=seed,
+            intervals=kind,
+            level=0.9,
+            calibration_labels=1000,
+            coverage=0.9 - size / 100 + shift,
+            width=0.2 + size / 64,
+            auroc=None if (split, size) == ("id", 0) else 0.5 + size / 200,
+            flagged=0.01,
+        )
+        for split in ("id", "ood")
+        for size in (0, 32)
+        for joint in JOINTS
+        for kind in ("anchors", "labels")
+    ]
+
+
+def page(tmp_path, trust_rows) -> str:
+    row = Row.measured(
+        setup=TWO_CAMERAS, joint=JOINTS[0], split="id", occlusion=0, seed=0, mcc=(0.9, 0.0), mse=(0.1, 0.0)
+    )
+    results.write(
+        tmp_path / "results.json",
+        Results(
+            name="e", preset="compact", device="CPU", version="0", seconds=1, rows=(row,), trust_rows=tuple(trust_rows)
+        ),
+    )
+    write_report(tmp_path, tmp_path / "report.html")
+    return (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_section_shows_figure_and_table(tmp_path) -> None:
+    text = page(tmp_path, rows())
+    section = text.partition('<section id="trust">')[2].partition("</section>")[0]
+    assert '<a href="#trust">What to trust</a>' in text
+    assert "<svg" in section
+    assert "ood: AUROC of the flag" in section
+    for word in ("coverage, without labels", "coverage, with labels", "0.580", "0.660"):
+        assert word in section
+    assert section.count("<tr>") == 1 + 2 * 2 * 6
+
+
+def test_without_rows_there_is_no_section(tmp_path) -> None:
+    assert 'id="trust"' not in page(tmp_path, [])
+    assert "#trust" not in page(tmp_path, [])
+
+
+def test_seeds_are_averaged_and_methods_kept_apart() -> None:
+    one, other = trust_sections([*rows(), *rows(seed=1, shift=0.02), *rows(method="ldr")])
+    assert one["heading"].endswith("anchored")
+    assert other["heading"].endswith("ldr")
+    first = one["lines"][0]
+    assert (first["split"], first["occlusion"], first["joint"]) == ("id", 0, JOINTS[0])
+    assert first["pairs"][0] == (0.91, 0.2)
+    assert first["auroc"] is None
+
+
+def test_only_labels_give_one_kind() -> None:
+    (section,) = trust_sections([row for row in rows() if row.intervals == "labels"])
+    assert section["kinds"] == ["with labels"]
+    assert {len(line["pairs"]) for line in section["lines"]} == {1}
+    assert trust_sections([dataclasses.replace(rows()[0])])[0]["kinds"] == ["without labels"]

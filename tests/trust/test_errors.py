@@ -1,0 +1,175 @@
+"""Errors without labels: samples from anchors, standard deviations from samples, intervals from both."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from ropes.trust.deviations import deviations
+from ropes.trust.intervals import Intervals, intervals_from_anchors, intervals_from_labels
+from ropes.trust.novelty import fit_novelty
+from ropes.trust.spread import fit_spread
+from ropes.trust.trust import Trust
+
+Array = NDArray[np.float64]
+JOINTS = 3
+TARGET = torch.arange(JOINTS).repeat_interleave(2)
+ALONE = torch.eye(JOINTS)
+
+
+def poses(rng: np.random.Generator, anchors: int, effects: Array | None = None) -> Array:
+    """True angles by anchor and regime, (A, 1 + 2 d, d): each intervention moves its joint, and what follows."""
+    angles = np.repeat(rng.normal(size=(anchors, 1, JOINTS)), 1 + 2 * JOINTS, axis=1)
+    for regime, joint in enumerate(TARGET.tolist(), start=1):
+        moved = rng.normal(size=anchors)
+        angles[:, regime] += moved[:, None] * (np.eye(JOINTS) if effects is None else effects)[joint]
+    return angles
+
+
+def test_perfect_estimates_deviate_nowhere() -> None:
+    rng = np.random.default_rng(0)
+    found = deviations(torch.from_numpy(poses(rng, 20)), TARGET, ALONE)
+    assert found.shape == (20, 7, 3)
+    for j in range(JOINTS):
+        own = np.array([False, *TARGET.eq(j).tolist()])
+        assert np.isnan(found[:, own, j]).all()
+        np.testing.assert_allclose(found[:, ~own, j], 0, atol=1e-12)
+
+
+def test_followers_are_taken_into_account() -> None:
+    effects = np.array([[1.0, 0.7, 0.0], [0.0, 1.0, -1.2], [0.0, 0.0, 1.0]])
+    angles = torch.from_numpy(poses(np.random.default_rng(0), 20, effects))
+    assert np.nanmax(np.abs(deviations(angles, TARGET, ALONE))) > 0.5
+    assert np.nanmax(np.abs(deviations(angles, TARGET, torch.from_numpy(effects)))) < 1e-12
+
+
+def test_deviations_have_the_variance_of_one_error() -> None:
+    rng, sigma = np.random.default_rng(0), np.array([0.1, 0.5, 2.0])
+    noisy = poses(rng, 4000) + sigma * rng.normal(size=(4000, 7, 3))
+    found = deviations(torch.from_numpy(noisy), TARGET, ALONE)
+    np.testing.assert_allclose(np.nanmean(found**2, axis=(0, 1)), sigma**2, rtol=0.04)
+
+
+def uneven(rng: np.random.Generator, count: int) -> tuple[Array, Array, Array]:
+    """Features, errors of two joints, and their true standard deviations: the second one's vary tenfold."""
+    features = np.concatenate([rng.uniform(-1, 1, (count, 2)), rng.normal(size=(count, 5)), np.ones((count, 1))], 1)
+    sigma = np.stack([np.full(count, 0.3), 0.1 * np.exp(1.2 * features[:, 1])], axis=1)
+    return features, sigma * rng.normal(size=sigma.shape), sigma
+
+
+def test_errors_that_depend_on_the_image_are_found() -> None:
+    rng = np.random.default_rng(0)
+    features, errors, _ = uneven(rng, 4000)
+    spread = fit_spread(features, errors)
+    others, _, expected = uneven(rng, 500)
+    found = spread(others)
+    assert np.abs(found[:, 0] / expected[:, 0] - 1).max() < 0.25
+    assert np.corrcoef(np.log(found[:, 1]), np.log(expected[:, 1]))[0, 1] > 0.97
+    assert found[:, 1].max() / found[:, 1].min() > 5
+    assert found[:, 0] == pytest.approx(expected[:, 0], rel=0.25)
+
+
+def test_nothing_is_extrapolated_beyond_the_samples() -> None:
+    features, errors, _ = uneven(np.random.default_rng(0), 1000)
+    spread = fit_spread(features, errors)
+    within, beyond = spread(features), spread(features + np.eye(8)[1] * 1e6 + np.eye(8)[7] * 1e6)
+    np.testing.assert_allclose(beyond[:, 1], within[:, 1].max())
+
+
+@pytest.mark.parametrize("factor", [-1.0, 1e-3, -250.0])
+def test_scale_and_sign_of_a_coordinate_only_scale_its_deviation(factor: float) -> None:
+    rng = np.random.default_rng(0)
+    features, errors, _ = uneven(rng, 800)
+    coordinates = rng.normal(size=(800, 2))
+
+    def fitted(by: float) -> Array:
+        described = np.concatenate([features, by * coordinates, (by * coordinates) ** 2], axis=1)
+        return fit_spread(described, by * errors)(described)
+
+    np.testing.assert_allclose(fitted(factor), abs(factor) * fitted(1.0), rtol=1e-3)
+
+
+def test_samples_that_are_missing_do_not_count() -> None:
+    features, errors, _ = uneven(np.random.default_rng(0), 900)
+    holes = errors.copy()
+    holes[600:, 0] = np.nan
+    found = fit_spread(features, holes)
+    np.testing.assert_allclose(found.weights[:, 1], fit_spread(features, errors).weights[:, 1])
+    assert np.isfinite(found.weights).all()
+
+
+def trust_of(scores: Array | None) -> Trust:
+    novelty = fit_novelty(*np.random.default_rng(0).normal(size=(4, 30, 3)))
+    return Trust(novelty, None, scores)
+
+
+def test_intervals_from_anchors_hold_new_errors() -> None:
+    # 2,000 draws: four standard errors of the share that is held, and the share promised by 1,000 scores.
+    rng = np.random.default_rng(0)
+    features, errors, _ = uneven(rng, 2000)
+    spread = fit_spread(features[:1000], errors[:1000])
+    scores = np.sort(np.abs(errors[1000:]) / spread(features[1000:]), axis=0)
+    others, new, _ = uneven(rng, 2000)
+    for level in (0.5, 0.9, 0.99):
+        intervals = intervals_from_anchors(trust_of(scores), level)
+        assert intervals is not None
+        assert (intervals.source, intervals.samples) == ("anchors", 1000)
+        held = (np.abs(new) <= intervals.quantile * spread(others)).mean(0)
+        slack = 4 * np.sqrt(level * (1 - level) * (1 / 2000 + 1 / 1000))
+        assert (np.abs(held - level) < slack).all(), (level, held)
+        np.testing.assert_allclose(intervals.scale, 1, atol=0.1)
+
+
+def test_without_error_samples_anchors_give_no_intervals() -> None:
+    assert intervals_from_anchors(trust_of(None)) is None
+    assert intervals_from_anchors(trust_of(np.ones((5, 2))), 0.9) is None
+
+
+def labelled(rng: np.random.Generator, count: int, bias: float) -> tuple[Array, Array, Array]:
+    """Coordinates of one joint, σ, and angles 2 − 0.5 ẑ off by noise and by a bias that no line removes."""
+    coordinates = rng.normal(size=(count, 1))
+    sigma = np.exp(rng.normal(size=(count, 1)) / 2)
+    errors = sigma * rng.normal(size=(count, 1)) + bias * np.sin(6 * coordinates)
+    return coordinates, sigma, 2 - 0.5 * (coordinates - errors)
+
+
+def test_labels_widen_the_intervals_by_what_anchors_cannot_see() -> None:
+    rng = np.random.default_rng(0)
+    slope, intercept = np.array([-0.5]), 2.0
+    narrow, wide = (intervals_from_labels(*labelled(rng, 1000, bias), slope) for bias in (0.0, 3.0))
+    assert narrow is not None
+    assert wide is not None
+    assert narrow.source == "labels"
+    assert narrow.quantile == pytest.approx([1.645], rel=0.1)
+    assert wide.quantile[0] > 2 * narrow.quantile[0]
+    coordinates, sigma, angles = labelled(rng, 2000, 3.0)
+    half = wide.quantile * sigma * np.abs(slope)
+    held = (np.abs(coordinates * slope + intercept - angles) <= half).mean()
+    assert abs(held - 0.9) < 4 * np.sqrt(0.09 * (1 / 2000 + 1 / 1000))
+
+
+def test_too_few_labels_give_no_intervals() -> None:
+    rng, slope = np.random.default_rng(0), np.array([-0.5])
+    for count, level in ((2, 0.5), (8, 0.9), (12, 0.95)):
+        assert intervals_from_labels(*labelled(rng, count, 0.0), slope, level) is None
+    assert intervals_from_labels(*labelled(rng, 9, 0.0), slope, 0.9) is not None
+
+
+def test_without_deviations_labels_give_one_width_for_all_images() -> None:
+    coordinates, _, angles = labelled(np.random.default_rng(0), 400, 0.0)
+    found = intervals_from_labels(coordinates, None, angles, np.array([-0.5]))
+    assert found is not None
+    assert found.scale[0] == pytest.approx(np.std(coordinates + 2 * (angles - 2)), rel=0.05)
+
+
+def test_intervals_come_back_from_json_and_damage_is_noticed() -> None:
+    one = Intervals(0.9, np.array([1.0, 2.0]), np.array([1.5, 3.5]), "labels", 100, by_image=False)
+    content = one.to_dict(["a", "b"])
+    again = Intervals.from_dict(content, ["b", "a"])
+    assert (again.quantile == [3.5, 1.5]).all()
+    assert (again.level, again.source, again.samples, again.by_image) == (0.9, "labels", 100, False)
+    with pytest.raises(KeyError):
+        Intervals.from_dict(content, ["c"])
+    for wrong in ({"source": "guess"}, {"joints": {"a": {"scale": 1, "quantile": "inf"}}}):
+        with pytest.raises(ValueError, match="no known source"):
+            Intervals.from_dict(content | wrong, ["a"])

@@ -1,0 +1,81 @@
+"""The flag: rare where nothing is unusual, raised where something is, and blind to units."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ropes.metrics.intervals import auroc
+from ropes.trust.columns import missing_columns, trust_columns
+from ropes.trust.intervals import Intervals
+from ropes.trust.novelty import FALSE_ALARMS, Novelty, fit_novelty
+
+Array = NDArray[np.float64]
+
+
+def images(rng: np.random.Generator, count: int) -> tuple[Array, Array]:
+    """Features, and pixels that follow them: both lie near a few directions."""
+    causes = np.random.default_rng(9).normal(size=(3, 40))
+    angles = rng.uniform(-1, 1, (count, 3))
+    return np.tanh(angles @ causes[:, :12]), angles @ causes + 0.05 * rng.normal(size=(count, 40))
+
+
+@pytest.fixture(scope="module")
+def novelty() -> Novelty:
+    rng = np.random.default_rng(0)
+    return fit_novelty(*images(rng, 1000), *images(rng, 1000))
+
+
+def test_one_usual_image_in_a_hundred_is_flagged(novelty: Novelty) -> None:
+    rng = np.random.default_rng(1)
+    flagged = (novelty(*images(rng, 4000)) > 1).mean()
+    assert abs(flagged - FALSE_ALARMS) < 4 * np.sqrt(FALSE_ALARMS * (1 / 4000 + 1 / 1000))
+
+
+@pytest.mark.parametrize("what", ["features", "pixels"])
+def test_what_is_unlike_either_is_flagged(novelty: Novelty, what: str) -> None:
+    rng = np.random.default_rng(2)
+    usual, (features, pixels) = novelty(*images(rng, 500)), images(rng, 500)
+    if what == "features":
+        features = features + 3 * rng.normal(size=features.shape)
+    else:
+        pixels[:, 10:20] = 0
+    found = novelty(features, pixels)
+    assert auroc(usual, found) > 0.95
+    assert (found > 1).mean() > 0.6
+
+
+def test_images_that_are_all_the_same_are_no_reason_to_fail() -> None:
+    same = np.ones((20, 4)), np.zeros((20, 6))
+    found = fit_novelty(*same, *same)
+    assert (found(*same) <= 1).all()
+    assert (found(same[0] + 1, same[1]) > 0).all()
+
+
+def test_it_survives_the_file(novelty: Novelty) -> None:
+    shown = images(np.random.default_rng(3), 50)
+    np.testing.assert_allclose(Novelty.from_tree(novelty.to_tree())(*shown), novelty(*shown), rtol=1e-4)
+
+
+def test_columns_of_a_prediction_by_hand() -> None:
+    intervals = Intervals(0.8, np.array([1.0, 3.0]), np.array([2.0, 0.5]), "labels", 50)
+    values, sigma = np.array([[1.0, -1.0]]), np.array([[0.1, 0.4]])
+    (pose,) = trust_columns(["a", "b"], values, sigma, np.array([1.25]), np.array([2.0, 1.0]), intervals)
+    assert pose == {
+        "std": {"a": 0.2, "b": 1.2},
+        "low": {"a": 0.6, "b": -1.2},
+        "high": {"a": 1.4, "b": -0.8},
+        "level": 0.8,
+        "unusual": True,
+        "distance": 1.25,
+    }
+    (plain,) = trust_columns(["a", "b"], values, None, np.array([0.5]), np.array([2.0, 1.0]), None)
+    assert plain == {"unusual": False, "distance": 0.5}
+    assert trust_columns(["a", "b"], values, None, None, np.ones(2), None) == [{}]
+
+
+def test_what_is_missing_is_said_in_one_line(tmp_path) -> None:
+    some = Intervals(0.9, np.ones(1), np.ones(1), "labels", 50)
+    assert missing_columns(tmp_path, known=True, intervals=some) is None
+    assert "no standard deviations, intervals and flags" in str(missing_columns(tmp_path, known=False, intervals=None))
+    assert "no flags of unusual images" in str(missing_columns(tmp_path, known=False, intervals=some))
+    assert "ropes calibrate with labelled samples" in str(missing_columns(tmp_path, known=True, intervals=None))
