@@ -17,16 +17,16 @@ PACKAGE = ROOT / "src" / "ropes"
 #: From the lowest to the highest: a module imports from its own layer or a lower one; `metrics` stands alone.
 LAYERS = (
     {"errors", "files", "png", "seeds", "hardware", "progress", "metrics"},
-    {"scm", "paper", "results", "summary"},
+    {"scm", "paper", "pose_rows", "results", "summary"},
     {"settings", "simulate"},
     {"data"},
     {"models"},
     {"recipes", "plans"},
     {"checkpoints", "stage", "training"},
     {"methods"},
-    {"estimator"},
+    {"estimator", "poses"},
     {"prediction"},
-    {"commanded", "evaluation"},
+    {"commanded", "evaluation", "pose_evaluation"},
     {"experiments", "report"},
     {"commands", "cli", "__main__"},
 )

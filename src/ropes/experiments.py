@@ -15,6 +15,7 @@ from ropes.hardware import device_name
 from ropes.methods.ropes import fit
 from ropes.methods.run import TRAINING_FILE
 from ropes.plans import Experiment, experiment
+from ropes.pose_rows import PoseRow
 from ropes.results import Results, Row, read, write
 from ropes.settings import panda_setting
 
@@ -52,6 +53,7 @@ def reproduce(
     asked = plan.seeds
     plan = replace(plan, seeds=tuple(sorted({*asked, *_finished_seeds(out, plan)})))
     rows: list[Row] = []
+    pose_rows: list[PoseRow] = []
     for setting, anchors in plan.anchors.items():
         data = out / setting / "data"
         with _clocked(out, f"{setting} simulate"):
@@ -67,7 +69,9 @@ def reproduce(
         for seed in plan.seeds:
             if seed in asked:
                 _one_seed(plan, out, setting, seed, show=show)
-            rows += read(out / setting / f"seed-{seed}" / "evaluation" / RESULTS_FILE).rows
+            measured = read(out / setting / f"seed-{seed}" / "evaluation" / RESULTS_FILE)
+            rows += measured.rows
+            pose_rows += measured.pose_rows
     results = Results(
         name=name,
         preset=preset,
@@ -75,6 +79,7 @@ def reproduce(
         version=__version__,
         seconds=round(sum(read_json(out / EXPERIMENT_FILE)["seconds"].values()), 1),
         rows=tuple(rows),
+        pose_rows=tuple(pose_rows),
     )
     write(out / RESULTS_FILE, results)
     return results

@@ -2,8 +2,9 @@
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Calibration, Estimator, fit_calibration, write_calibration
 from ropes.methods.run import Run
+from ropes.poses import chosen_arm
 from ropes.seeds import generator
 
 _CHUNK = 256
@@ -86,26 +88,45 @@ def states_of(run: Run, dataset: Dataset, split: str) -> NDArray[np.float64]:
     return states[:, [dataset.joints.index(joint) for joint in run.joints]]
 
 
-def predict_lines(run: Path, source: Source) -> Iterator[str]:
+def predict_lines(
+    run: Path, source: Source, *, poses: Sequence[str] | None = None, urdf: str | Path | None = None
+) -> Iterator[str]:
     """One JSON line a pose: its images, the unit ("rad", or "raw" before calibration) and a value a joint.
+
+    With `poses`, the poses of links of the arm as well, and the frame that they are in; see `ropes.poses.Arm.describe`.
 
     Args:
         run: folder of the run.
         source: an image for each camera by name; or a data set; or a folder with a folder of images for each
             camera, equal names belonging together (with one camera the images may lie in it directly).
+        poses: links whose poses to add; none named for the end effector's, "all" for all.
+        urdf: the arm's URDF file, where the run's setting does not name it.
 
     Raises:
-        UserError: a camera is missing or unknown, or an image is of another size or type.
+        UserError: a camera is missing or unknown, or an image is of another size or type; with `poses`, no such link,
+            no URDF, or a run that is not calibrated.
     """
     estimator = Estimator.load(run)
+    describe = None if poses is None else _describer(estimator, poses, urdf)
     for names, images in _batches(estimator.run, source):
         coordinates = estimator.coordinates(images)
         calibration = estimator.calibration
         unit = "raw" if calibration is None else "rad"
         values = coordinates if calibration is None else coordinates * calibration.slope + calibration.intercept
-        for name, row in zip(names, values, strict=True):
+        more = describe(values) if describe else [{}] * len(values)
+        for name, row, described in zip(names, values, more, strict=True):
             joints = {joint: round(float(value), 6) for joint, value in zip(estimator.run.joints, row, strict=True)}
-            yield json.dumps({"images": name, "unit": unit, "joints": joints})
+            yield json.dumps({"images": name, "unit": unit, "joints": joints, **described})
+
+
+def _describer(
+    estimator: Estimator, asked: Sequence[str], urdf: str | Path | None
+) -> Callable[[NDArray[np.float64]], list[dict[str, Any]]]:
+    if estimator.calibration is None:
+        raise UserError("poses need angles in radians: run `ropes calibrate` first")
+    arm = chosen_arm(estimator.run, urdf)
+    links = arm.links(asked)
+    return lambda angles: arm.describe(angles, links)
 
 
 def _batches(run: Run, source: Source) -> Iterator[tuple[list[object], Images]]:

@@ -8,6 +8,7 @@ from typing import Any, Self
 from ropes import files
 from ropes.errors import UserError
 from ropes.paper import published
+from ropes.pose_rows import PoseRow, from_list, require_distinct, to_list
 
 SCHEMA = 1
 SPLITS = ("id", "ood")
@@ -144,6 +145,7 @@ class Results:
         version: of this package.
         seconds: wall time of the whole experiment.
         rows: no two of the same conditions and seed.
+        pose_rows: errors of the end effector's pose, likewise; none where the arm is not known.
 
     Raises:
         ValueError: a field is empty or out of range, or two rows are of the same conditions.
@@ -155,6 +157,7 @@ class Results:
     version: str
     seconds: float
     rows: tuple[Row, ...]
+    pose_rows: tuple[PoseRow, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("name", "preset", "device", "version"):
@@ -170,12 +173,14 @@ class Results:
             if key in seen:
                 raise ValueError(f"two rows of the same conditions: {', '.join(map(str, key))}")
             seen.add(key)
+        require_distinct(self.pose_rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The content of results.json."""
         rows = [asdict(row) for row in self.rows]
-        head = {name.name: getattr(self, name.name) for name in fields(self) if name.name != "rows"}
-        return {"schema": SCHEMA, **head, "rows": rows}
+        head = {name.name: getattr(self, name.name) for name in fields(self) if not name.name.endswith("rows")}
+        optional = {"pose_rows": to_list(self.pose_rows)} if self.pose_rows else {}
+        return {"schema": SCHEMA, **head, "rows": rows, **optional}
 
     @classmethod
     def from_dict(cls, content: Any) -> Self:
@@ -190,8 +195,8 @@ class Results:
             raise ValueError(f"schema {content['schema']!r} is not the schema {SCHEMA} that this version reads")
         if not isinstance(content.get("rows"), list):
             raise ValueError("rows must be a list")
-        head = {name: value for name, value in content.items() if name not in ("schema", "rows")}
-        _same_fields({*head, "rows"}, cls)
+        head = {name: value for name, value in content.items() if name not in ("schema", "rows", "pose_rows")}
+        _same_fields({*head, "rows", "pose_rows"}, cls)
         rows = []
         for number, row in enumerate(content["rows"]):
             try:
@@ -199,7 +204,7 @@ class Results:
                 rows.append(Row(**row))
             except ValueError as error:
                 raise ValueError(f"row {number}: {error}") from error
-        return cls(**head, rows=tuple(rows))
+        return cls(**head, rows=tuple(rows), pose_rows=from_list(content.get("pose_rows", [])))
 
 
 def write(path: Path, results: Results) -> None:

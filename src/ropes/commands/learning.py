@@ -159,17 +159,26 @@ class Predict:
     Example:
       ropes predict runs/two-cameras --images cam45=a.png cam135=b.png
       ropes predict runs/two-cameras --images photos
+      ropes predict runs/two-cameras --images photos --poses panda_hand
     """
 
     run: RunFolder
     """Folder that ropes fit wrote."""
     images: Annotated[tuple[str, ...], tyro.conf.arg(metavar="CAMERA=FILE ...|FOLDER|DATA")]
     """An image for each camera, or a folder of images, or a data set."""
+    poses: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="[LINK ...|all]")] = None
+    """Add where links of the arm are, in the frame of its base: the end effector, or those named, or all."""
+    urdf: Path | None = None
+    """With --poses: the arm's URDF file (or one of pybullet_data); the setting's where left out."""
+
+    def __post_init__(self) -> None:
+        if self.urdf is not None and self.poses is None:
+            raise UserError("--urdf is for poses; give --poses as well")
 
     def execute(self) -> None:
         """Print the predictions as they come."""
         sources = image_sources(self.images)
         from ropes.prediction import predict_lines
 
-        for line in predict_lines(self.run, sources):
+        for line in predict_lines(self.run, sources, poses=self.poses, urdf=self.urdf):
             print(line, flush=True)

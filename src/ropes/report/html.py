@@ -15,6 +15,7 @@ from ropes.paper import TABLE1
 from ropes.report import artefacts, figures, pictures
 from ropes.report.artefacts import Artefacts
 from ropes.report.naming import joint_label
+from ropes.report.poses import pose_table
 from ropes.report.verdict import in_words, sentence
 from ropes.summary import Cell, over_seeds
 
@@ -51,6 +52,7 @@ def write_report(folder: Path, out_html: Path) -> None:
         calibration=" or ".join(f"{count:,}" for count in sorted({c.calibration_labels for c in cells})) or "no",
         table=_table(cells),
         robustness=_robustness(cells),
+        poses=pose_table(found.pose_rows),
         setups=[_setup(left.get(name, Artefacts(setup=name, evaluation=None, training=None))) for name in setups],
         cells=cells,
         provenance=[
