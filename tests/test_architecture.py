@@ -16,7 +16,7 @@ PACKAGE = ROOT / "src" / "ropes"
 
 #: From the lowest to the highest: a module imports from its own layer or a lower one; `metrics` stands alone.
 LAYERS = (
-    {"errors", "files", "png", "seeds", "hardware", "progress", "metrics"},
+    {"errors", "files", "png", "seeds", "hardware", "progress", "metrics", "registry"},
     {"scm", "paper", "pose_rows", "results", "summary"},
     {"settings", "simulate"},
     {"data"},
@@ -27,7 +27,7 @@ LAYERS = (
     {"estimator", "poses"},
     {"prediction"},
     {"commanded", "evaluation", "pose_evaluation"},
-    {"experiments", "report"},
+    {"experiments", "report", "packaging"},
     {"commands", "cli", "__main__"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

@@ -83,7 +83,7 @@ class Evaluate:
     """
 
     run: RunFolder
-    """Folder that ropes fit wrote."""
+    """Folder that ropes fit wrote, or the name of a packaged estimator."""
     data: Path
     """Data set with joint angles and test splits."""
     out: Path
@@ -102,9 +102,10 @@ class Evaluate:
     def execute(self) -> None:
         """Evaluate every split of `data` at every occlusion, and print the table."""
         from ropes.evaluation import evaluate
+        from ropes.registry import find_run
         from ropes.report.terminal import print_table
 
-        print_table(evaluate(self.run, self.data, self.out, seed=self.seed, occlusions=self.occlusions))
+        print_table(evaluate(find_run(self.run), self.data, self.out, seed=self.seed, occlusions=self.occlusions))
         print(f"wrote {self.out / 'results.json'}")
 
 
@@ -142,14 +143,16 @@ class Calibrate:
     def execute(self) -> None:
         """Calibrate the run's estimator."""
         from ropes.prediction import calibrate
+        from ropes.registry import own_run
 
+        run = own_run(self.run)
         if self.commanded and self.data is not None:
             from ropes.commanded import calibrate_commanded
 
-            calibrate_commanded(self.run, self.data, seed=self.seed)
+            calibrate_commanded(run, self.data, seed=self.seed)
         else:
-            calibrate(self.run, data=self.data, labels=self.labels, samples=self.samples, seed=self.seed)
-        print(f"wrote {self.run / 'calibration.json'}; ropes predict now gives radians")
+            calibrate(run, data=self.data, labels=self.labels, samples=self.samples, seed=self.seed)
+        print(f"wrote {run / 'calibration.json'}; ropes predict now gives radians")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,13 +160,13 @@ class Predict:
     """Read joint angles off images: a JSON line for each pose, in radians once the run is calibrated.
 
     Example:
-      ropes predict runs/two-cameras --images cam45=a.png cam135=b.png
+      ropes predict panda-2c --images cam45=a.png cam135=b.png
       ropes predict runs/two-cameras --images photos
       ropes predict runs/two-cameras --images photos --poses panda_hand
     """
 
     run: RunFolder
-    """Folder that ropes fit wrote."""
+    """Folder that ropes fit wrote, or the name of a packaged estimator."""
     images: Annotated[tuple[str, ...], tyro.conf.arg(metavar="CAMERA=FILE ...|FOLDER|DATA")]
     """An image for each camera, or a folder of images, or a data set."""
     poses: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="[LINK ...|all]")] = None
@@ -179,6 +182,7 @@ class Predict:
         """Print the predictions as they come."""
         sources = image_sources(self.images)
         from ropes.prediction import predict_lines
+        from ropes.registry import find_run
 
-        for line in predict_lines(self.run, sources, poses=self.poses, urdf=self.urdf):
+        for line in predict_lines(find_run(self.run), sources, poses=self.poses, urdf=self.urdf):
             print(line, flush=True)
