@@ -11,6 +11,7 @@ from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.estimator import Calibration
 from ropes.methods.run import Run
+from ropes.pose_rows import PoseRow
 from ropes.poses import arm_of, robot_of
 from ropes.recipes import recipe_of
 from ropes.report.poses import pose_table
@@ -53,7 +54,7 @@ def model_card(
     Raises:
         UserError: the results are of another run, or its preset is none of the package's.
     """
-    rows = [row for row in results.rows if (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)]
+    rows = [row for row in results.rows if _is_of(run, row)]
     if {row.joint for row in rows} != set(run.joints):
         raise UserError(
             f"the results are of another run: they have no rows of {run.setting}, method {run.method}, seed {run.seed}"
@@ -86,7 +87,7 @@ def model_card(
         figures=_figures(rows, run.joints),
         poses_table=[
             {**line, "heading": _heading(line["split"], line["occlusion"])}
-            for line in pose_table(row for row in results.pose_rows if row.setup == run.setting)
+            for line in pose_table(row for row in results.pose_rows if _is_of(run, row))
         ],
         weights=weights,
         precision=precision,
@@ -150,6 +151,10 @@ def _figures(rows: Sequence[Row], joints: Sequence[str]) -> list[dict[str, Any]]
             }
         )
     return lines
+
+
+def _is_of(run: Run, row: Row | PoseRow) -> bool:
+    return (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)
 
 
 def _heading(split: str, occlusion: int) -> str:
