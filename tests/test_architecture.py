@@ -16,18 +16,18 @@ PACKAGE = ROOT / "src" / "ropes"
 
 #: From the lowest to the highest: a module imports from its own layer or a lower one; `metrics` stands alone.
 LAYERS = (
-    {"errors", "files", "png", "seeds", "hardware", "progress", "metrics"},
-    {"scm", "paper", "results", "summary", "trust_rows"},
+    {"errors", "files", "png", "seeds", "hardware", "progress", "metrics", "registry"},
+    {"scm", "paper", "pose_rows", "results", "summary", "trust_rows"},
     {"settings", "simulate"},
     {"data"},
     {"models"},
     {"recipes", "plans"},
     {"checkpoints", "stage", "training"},
     {"methods", "trust"},
-    {"estimator"},
+    {"estimator", "poses"},
     {"prediction"},
-    {"commanded", "evaluation"},
-    {"experiments", "report"},
+    {"commanded", "evaluation", "pose_evaluation"},
+    {"experiments", "report", "packaging"},
     {"commands", "cli", "__main__"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

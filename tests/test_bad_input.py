@@ -115,6 +115,54 @@ def test_a_missing_camera(tiny_run: Path, tmp_path: Path, refuse: Refuse) -> Non
     assert line == "no image for camera left; this run needs right, left"
 
 
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Two poses of different elbow and wrist: a folder of images for each camera."""
+    for n, pose in enumerate(tiny.draw(np.array([[-0.5, 0.8], [0.7, -0.3]]))):
+        for camera, image in zip(tiny.CAMERAS, pose, strict=True):
+            (tmp_path / "photos" / camera).mkdir(parents=True, exist_ok=True)
+            (tmp_path / "photos" / camera / f"{n}.png").write_bytes(png.encode(image))
+    return tmp_path / "photos"
+
+
+def test_a_camera_under_another_name(tiny_run: Path, photos: Path, refuse: Refuse) -> None:
+    line = refuse("predict {run} --images right={at}/right/0.png top={at}/left/0.png", run=tiny_run, at=photos)
+    assert line == "no image for camera left; this run needs right, left"
+    line = refuse(
+        "predict {run} --images right={at}/right/0.png left={at}/left/0.png top={at}/left/0.png",
+        run=tiny_run,
+        at=photos,
+    )
+    assert line == "unknown camera top; this run knows right, left"
+    (photos / "labels.csv").write_text("right,top,elbow,wrist\nright/0.png,left/0.png,0,0\n")
+    line = refuse("calibrate {run} --labels {at}/labels.csv", run=tiny_run, at=photos)
+    assert "has no column left; it needs right, left, elbow, wrist" in line
+    (photos / "left").rename(photos / "top")
+    line = refuse("predict {run} --images {at}", run=tiny_run, at=photos)
+    assert "has no folder left; it needs one of PNG images for each camera" in line
+
+
+@pytest.mark.parametrize(
+    ("angles", "joint"), [([(0.5, 1.0)], "elbow"), ([(0.5, 1.0), (0.5, 2.0)], "elbow"), ([(0, 1), (2, 1)], "wrist")]
+)
+def test_fewer_than_two_distinct_angles(
+    angles: list[tuple[float, float]], joint: str, tiny_run: Path, photos: Path, refuse: Refuse
+) -> None:
+    rows = [f"left/{k}.png,right/{k}.png,{elbow},{wrist}" for k, (elbow, wrist) in enumerate(angles)]
+    (photos / "labels.csv").write_text("\n".join(["left,right,elbow,wrist", *rows]) + "\n")
+    line = refuse("calibrate {run} --labels {at}/labels.csv", run=tiny_run, at=photos)
+    assert line == f"calibration needs two distinct angles of each joint; {joint} has one in all samples"
+
+
+def test_fewer_than_two_distinct_angles_in_a_data_set(tiny_run: Path, tmp_path: Path, refuse: Refuse) -> None:
+    def hold(states: dict[str, Any]) -> None:
+        states["train"][..., 1] = 0.25
+
+    data = tiny.write_data(tmp_path / "data", tests=0, change=hold)
+    line = refuse("calibrate {run} --data {data} --samples 20", run=tiny_run, data=data)
+    assert line == "calibration needs two distinct angles of each joint; wrist has one in all samples"
+
+
 @pytest.mark.parametrize("shape", [(8, 8), (16, 16, 3)])
 def test_images_of_another_size_or_type(shape: tuple[int, ...], tiny_run: Path, tmp_path: Path, refuse: Refuse) -> None:
     from PIL import Image

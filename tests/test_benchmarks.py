@@ -13,13 +13,24 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["memory", "rendering", "sparsity"])
+@pytest.mark.parametrize("name", ["memory", "prediction", "rendering", "sparsity"])
 def test_a_benchmark_starts_as_a_script(name: str) -> None:
     done = subprocess.run(
         [sys.executable, str(FOLDER / f"{name}.py"), "--help"], check=True, capture_output=True, text=True
     )
     assert f"python benchmarks/{name}.py" in done.stdout
     assert "also write the figures here, as JSON" in done.stdout
+
+
+def test_prediction_is_timed_for_a_run(tiny_run: Path, tmp_path: Path) -> None:
+    words = [sys.executable, str(FOLDER / "prediction.py"), str(tiny_run), "--seconds", "0.05"]
+    subprocess.run([*words, "--out", str(tmp_path / "figures.json")], check=True, capture_output=True)
+    found = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
+    assert (found["cameras"], found["target_ms"], found["target_images_per_second"]) == (2, 10, 1000)
+    assert found["one_pose_one_core_with_png_ms"] > 0
+    assert found["images_per_second_two_cores"] == pytest.approx(2 * found["poses_per_second_two_cores"], rel=1e-3)
+    done = subprocess.run([*words[:2], "no-such-run"], capture_output=True, text=True)
+    assert "no-such-run is neither a run's folder nor a packaged estimator" in done.stderr
 
 
 def test_figures_are_printed_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

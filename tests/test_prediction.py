@@ -11,6 +11,7 @@ from ropes import png
 from ropes.data.layout import open_dataset, strip_states
 from ropes.errors import UserError
 from ropes.estimator import Estimator
+from ropes.evaluation import evaluate
 from ropes.prediction import calibrate, images_of, predict_lines, states_of, views_of
 from tests import tiny
 
@@ -222,6 +223,26 @@ def test_folders_that_do_not_serve_are_named(tiny_run: Path, one_camera: Path, f
     (tmp_path / "empty" / "photo.JPG").touch()
     with pytest.raises(UserError, match=r"photo\.JPG is no PNG; convert it"):
         list(predict_lines(one_camera, tmp_path / "empty"))
+
+
+def test_cameras_in_another_order_give_the_same_figures(own_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+    dataset, rng = open_dataset(tiny_data), np.random.default_rng(0)
+    states = {"train": tiny.model().sample(rng, 16), "test-id": tiny.model().sample_observational(rng, 1500)[:, None]}
+    images = {split: tiny.draw(angles) for split, angles in states.items()}
+    plain = tiny.write_data(tmp_path / "plain", images=images, states=states)
+    swapped = {split: pixels[..., ::-1, :, :] for split, pixels in images.items()}
+    turned = tiny.write_data(tmp_path / "turned", images=swapped, states=states, cameras=dataset.cameras[::-1])
+    assert open_dataset(turned).cameras == ("left", "right")
+    lines = [calibrate(own_run, data=data, samples=30) for data in (plain, turned)]
+    np.testing.assert_array_equal(lines[0].slope, lines[1].slope)
+    assert [values(line) for line in predict_lines(own_run, plain)] == [
+        values(line) for line in predict_lines(own_run, turned)
+    ]
+    rows = [
+        evaluate(own_run, data, tmp_path / f"{data.name}-e", occlusions=(0,), show=False).rows
+        for data in (plain, turned)
+    ]
+    assert rows[0] == rows[1]
 
 
 def test_cameras_and_joints_of_a_data_set_are_matched_by_name(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from ropes.files import atomic_path, claim_folder, claim_record
 from ropes.hardware import device_name
 from ropes.methods.run import TRAINING_FILE
 from ropes.metrics import Evaluation, protocol
+from ropes.pose_evaluation import arm_or_none, pose_row
+from ropes.pose_rows import PoseRow
 from ropes.prediction import images_of, states_of, views_of
 from ropes.progress import progress
 from ropes.results import Results, Row, write
@@ -78,8 +80,10 @@ def evaluate(
     claim_folder(out, ABOUT_FILE)
     about = _about(estimator, dataset)
     claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
+    arm = arm_or_none(estimator.run, dataset)
     rows: list[Row] = []
     readings: dict[tuple[str, int], Reading] = {}
+    pose_rows: list[PoseRow] = []
     best: Evaluation | None = None
     with progress("evaluate", len(splits) * len(occlusions), show=show) as update:
         for split in splits:
@@ -89,9 +93,13 @@ def evaluate(
                 reading = readings[split, occlusion] = estimator.read(_occluded(images, occlusion, seed, split))
                 if occlusion not in occlusions:
                     continue
-                rng = generator(seed, "evaluation", split, occlusion)
-                measured = protocol(reading.coordinates, angles_of[split], rng, REPEATS, FITTED, TESTED)
+                rng, same = (generator(seed, "evaluation", split, occlusion) for _ in range(2))
+                draws = reading.coordinates, angles_of[split]
+                measured = protocol(*draws, rng, REPEATS, FITTED, TESTED)
                 rows += _rows(estimator, measured, split, occlusion)
+                if arm is not None:
+                    about_pose = _conditions(estimator, split, occlusion)
+                    pose_rows.append(pose_row(arm, *draws, same, REPEATS, FITTED, TESTED, **about_pose))
                 update(len(rows) // len(estimator.run.joints))
                 if best is None:
                     best = measured
@@ -107,6 +115,7 @@ def evaluate(
         seconds=round(time.monotonic() - began, 1),
         rows=tuple(rows),
         trust_rows=_trust_rows(estimator, readings, angles_of, occlusions, seed),
+        pose_rows=tuple(pose_rows),
     )
     write(out / RESULTS_FILE, results)
     return results
@@ -175,6 +184,18 @@ def _trust_rows(
         for column, row in measured
         if row["occlusion"] in occlusions
     )
+
+
+def _conditions(estimator: Estimator, split: str, occlusion: int) -> dict[str, Any]:
+    run = estimator.run
+    return {
+        "setup": run.setting,
+        "method": run.method,
+        "split": split,
+        "occlusion": int(occlusion),
+        "seed": run.seed,
+        "labels": 0,
+    }
 
 
 def _write_artefacts(path: Path, estimator: Estimator, dataset: Dataset, best: Evaluation, seed: int) -> None:

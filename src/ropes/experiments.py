@@ -15,6 +15,7 @@ from ropes.hardware import device_name
 from ropes.methods.ropes import fit
 from ropes.methods.run import TRAINING_FILE
 from ropes.plans import Experiment, experiment
+from ropes.pose_rows import PoseRow
 from ropes.results import Results, Row, read, write
 from ropes.settings import panda_setting
 from ropes.trust_rows import TrustRow
@@ -54,6 +55,7 @@ def reproduce(
     plan = replace(plan, seeds=tuple(sorted({*asked, *_finished_seeds(out, plan)})))
     rows: list[Row] = []
     trust_rows: list[TrustRow] = []
+    pose_rows: list[PoseRow] = []
     for setting, anchors in plan.anchors.items():
         data = out / setting / "data"
         with _clocked(out, f"{setting} simulate"):
@@ -72,6 +74,7 @@ def reproduce(
             measured = read(out / setting / f"seed-{seed}" / "evaluation" / RESULTS_FILE)
             rows += measured.rows
             trust_rows += measured.trust_rows
+            pose_rows += measured.pose_rows
     results = Results(
         name=name,
         preset=preset,
@@ -80,6 +83,7 @@ def reproduce(
         seconds=round(sum(read_json(out / EXPERIMENT_FILE)["seconds"].values()), 1),
         rows=tuple(rows),
         trust_rows=tuple(trust_rows),
+        pose_rows=tuple(pose_rows),
     )
     write(out / RESULTS_FILE, results)
     return results

@@ -3,9 +3,10 @@
 import csv
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Calibration, Estimator, fit_calibration, write_calibration
 from ropes.methods.run import Run
+from ropes.poses import chosen_arm
 from ropes.seeds import generator
 from ropes.trust.columns import missing_columns, trust_columns
 from ropes.trust.intervals import LEVEL, intervals_from_anchors, intervals_from_labels
@@ -104,22 +106,30 @@ def states_of(run: Run, dataset: Dataset, split: str) -> NDArray[np.float64]:
     return states[:, [dataset.joints.index(joint) for joint in run.joints]]
 
 
-def predict_lines(run: Path, source: Source) -> Iterator[str]:
+def predict_lines(
+    run: Path, source: Source, *, poses: Sequence[str] | None = None, urdf: str | Path | None = None
+) -> Iterator[str]:
     """One JSON line a pose: its images, the unit ("rad", or "raw" before calibration), a value a joint, what to trust.
 
     See `ropes.trust.columns.trust_columns`; a run that does not know gets one line on standard error instead.
+
+    With `poses`, the poses of links of the arm as well, and the frame that they are in; see `ropes.poses.Arm.describe`.
 
     Args:
         run: folder of the run.
         source: an image for each camera by name; or a data set; or a folder with a folder of images for each
             camera, equal names belonging together (with one camera the images may lie in it directly).
+        poses: links whose poses to add; none named for the end effector's, "all" for all.
+        urdf: the arm's URDF file, where the run's setting does not name it.
 
     Raises:
-        UserError: a camera is missing or unknown, or an image is of another size or type.
+        UserError: a camera is missing or unknown, or an image is of another size or type; with `poses`, no such link,
+            no URDF, or a run that is not calibrated.
     """
     estimator = Estimator.load(run)
     calibration, intervals = estimator.calibration, estimator.intervals
     unit, slope = ("raw", np.ones(len(estimator.run.joints))) if calibration is None else ("rad", calibration.slope)
+    describe = None if poses is None else _describer(estimator, poses, urdf)
     if lacking := missing_columns(run, known=estimator.trust is not None, intervals=intervals):
         print(f"ropes: {lacking}", file=sys.stderr)
     for names, images in _batches(estimator.run, source):
@@ -128,9 +138,20 @@ def predict_lines(run: Path, source: Source) -> Iterator[str]:
         doubts = trust_columns(
             estimator.run.joints, values, reading.deviation, reading.distance, np.abs(slope), intervals
         )
-        for name, row, doubt in zip(names, values, doubts, strict=True):
+        more = describe(values) if describe else [{}] * len(values)
+        for name, row, doubt, described in zip(names, values, doubts, more, strict=True):
             joints = {joint: round(float(value), 6) for joint, value in zip(estimator.run.joints, row, strict=True)}
-            yield json.dumps({"images": name, "unit": unit, "joints": joints, **doubt})
+            yield json.dumps({"images": name, "unit": unit, "joints": joints, **doubt, **described})
+
+
+def _describer(
+    estimator: Estimator, asked: Sequence[str], urdf: str | Path | None
+) -> Callable[[NDArray[np.float64]], list[dict[str, Any]]]:
+    if estimator.calibration is None:
+        raise UserError("poses need angles in radians: run `ropes calibrate` first")
+    arm = chosen_arm(estimator.run, urdf)
+    links = arm.links(asked)
+    return lambda angles: arm.describe(angles, links)
 
 
 def _batches(run: Run, source: Source) -> Iterator[tuple[list[object], Images]]:

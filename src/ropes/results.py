@@ -8,10 +8,13 @@ from typing import Any, Self, TypeVar
 from ropes import files
 from ropes.errors import UserError
 from ropes.paper import published
+from ropes.pose_rows import PoseRow, require_distinct
 from ropes.trust_rows import TrustRow
 
 SCHEMA = 1
 SPLITS = ("id", "ood")
+#: Lists of rows of other kinds that a results file may hold.
+_OPTIONAL = {"trust_rows": TrustRow, "pose_rows": PoseRow}
 R = TypeVar("R", "Row", TrustRow)
 
 
@@ -147,6 +150,7 @@ class Results:
         seconds: wall time of the whole experiment.
         rows: no two of the same conditions and seed.
         trust_rows: intervals and flags against the truth; empty where that was not measured.
+        pose_rows: errors of the end effector's pose, likewise; none where the arm is not known.
 
     Raises:
         ValueError: a field is empty or out of range, or two rows are of the same conditions.
@@ -159,6 +163,7 @@ class Results:
     seconds: float
     rows: tuple[Row, ...]
     trust_rows: tuple[TrustRow, ...] = ()
+    pose_rows: tuple[PoseRow, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("name", "preset", "device", "version"):
@@ -174,13 +179,14 @@ class Results:
             if key in seen:
                 raise ValueError(f"two rows of the same conditions: {', '.join(map(str, key))}")
             seen.add(key)
+        require_distinct(self.pose_rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The content of results.json."""
         rows = [asdict(row) for row in self.rows]
-        trust = {"trust_rows": [asdict(row) for row in self.trust_rows]} if self.trust_rows else {}
         head = {name.name: getattr(self, name.name) for name in fields(self) if not name.name.endswith("rows")}
-        return {"schema": SCHEMA, **head, "rows": rows, **trust}
+        optional = {name: [asdict(row) for row in getattr(self, name)] for name in _OPTIONAL if getattr(self, name)}
+        return {"schema": SCHEMA, **head, "rows": rows, **optional}
 
     @classmethod
     def from_dict(cls, content: Any) -> Self:
@@ -195,12 +201,14 @@ class Results:
             raise ValueError(f"schema {content['schema']!r} is not the schema {SCHEMA} that this version reads")
         if not isinstance(content.get("rows"), list):
             raise ValueError("rows must be a list")
-        if not isinstance(content.get("trust_rows", []), list):
-            raise ValueError("trust_rows must be a list")
-        head = {name: value for name, value in content.items() if name not in ("schema", "rows", "trust_rows")}
-        _same_fields({*head, "rows", "trust_rows"}, cls)
-        trust_rows = _rows(content.get("trust_rows", []), TrustRow, "trust row")
-        return cls(**head, rows=_rows(content["rows"], Row, "row"), trust_rows=trust_rows)
+        head = {name: value for name, value in content.items() if name not in ("schema", "rows", *_OPTIONAL)}
+        _same_fields({*head, "rows", *_OPTIONAL}, cls)
+        optional: dict[str, Any] = {}
+        for name, kind in _OPTIONAL.items():
+            if not isinstance(content.get(name, []), list):
+                raise ValueError(f"{name} must be a list")
+            optional[name] = _rows(content.get(name, []), kind, name.removesuffix("s").replace("_", " "))
+        return cls(**head, rows=_rows(content["rows"], Row, "row"), **optional)
 
 
 def write(path: Path, results: Results) -> None:

@@ -1,7 +1,7 @@
 """Rows that differ only in the training seed become one cell: mean, spread, and the paper beside it."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ropes.results import Row
@@ -58,8 +58,8 @@ def over_seeds(rows: Iterable[Row]) -> tuple[Cell, ...]:
     cells = []
     for group in groups.values():
         first = group[0]
-        mcc, mcc_std = _pool([(row.mcc_mean, row.mcc_std) for row in group])
-        mse, mse_std = _pool([(row.mse_mean, row.mse_std) for row in group])
+        mcc, mcc_std = pool([(row.mcc_mean, row.mcc_std) for row in group])
+        mse, mse_std = pool([(row.mse_mean, row.mse_std) for row in group])
         cells.append(
             Cell(
                 setup=first.setup,
@@ -81,7 +81,7 @@ def over_seeds(rows: Iterable[Row]) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
-def _pool(figures: list[tuple[float | None, float | None]]) -> tuple[float | None, float | None]:
+def pool(figures: Sequence[tuple[float | None, float | None]]) -> tuple[float | None, float | None]:
     """Mean and total deviation (law of total variance) of (mean, deviation) pairs; None if any is."""
     means = [mean for mean, _ in figures if mean is not None]
     if len(means) < len(figures):

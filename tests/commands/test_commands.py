@@ -45,6 +45,7 @@ def test_every_example_parses_to_its_own_command(name: str) -> None:
         ("calibrate R --data D --samples 1", "--samples is 1; it must be 2 or more"),
         ("calibrate R --data D --level 1.5", "--level is 1.5; it must lie between 0 and 1"),
         ("predict R --images", "--images needs CAMERA=FILE"),
+        ("predict R --images photos --urdf a.urdf", "--urdf is for poses; give --poses as well"),
         ("fit --data D --out R --seed -1", "--seed is -1"),
         ("fit --data D --out R --method robopepp", "robopepp"),
         ("fit --data D --out R --preset compct", "compct"),
@@ -174,8 +175,23 @@ def test_evaluate_prints_the_table(stub: Stub, capsys: pytest.CaptureFixture[str
 def test_predict_prints_lines_as_they_come(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
     calls = stub("ropes.prediction.predict_lines", result=iter(['{"a": 1}', '{"a": 2}']))
     assert cli.main(["predict", "R", "--images", "cam45=a.png", "cam135=b.png"]) == 0
-    assert calls == [((Path("R"), {"cam45": Path("a.png"), "cam135": Path("b.png")}), {})]
+    sources = {"cam45": Path("a.png"), "cam135": Path("b.png")}
+    assert calls == [((Path("R"), sources), {"poses": None, "urdf": None})]
     assert capsys.readouterr().out == '{"a": 1}\n{"a": 2}\n'
+
+
+@pytest.mark.parametrize(
+    ("words", "poses", "urdf"),
+    [
+        ("--poses", (), None),
+        ("--poses all", ("all",), None),
+        ("--poses tool hand --urdf a.urdf", ("tool", "hand"), Path("a.urdf")),
+    ],
+)
+def test_predict_adds_poses_where_asked(words: str, poses: tuple[str, ...], urdf: Path | None, stub: Stub) -> None:
+    calls = stub("ropes.prediction.predict_lines", result=iter(()))
+    assert cli.main(["predict", "R", "--images", "photos", *words.split()]) == 0
+    assert calls == [((Path("R"), Path("photos")), {"poses": poses, "urdf": urdf})]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from ropes.commands.images import Export, Simulate, Strip, Validate
 from ropes.commands.learning import Calibrate, Evaluate, Fit, Predict
+from ropes.commands.packaging import Card, Package
 from ropes.commands.results import Report, Reproduce, Tables
 
 
@@ -29,6 +30,8 @@ COMMANDS: dict[str, type[Command]] = {
     "evaluate": Evaluate,
     "calibrate": Calibrate,
     "predict": Predict,
+    "package": Package,
+    "card": Card,
     "report": Report,
     "reproduce": Reproduce,
     "tables": Tables,

@@ -83,7 +83,7 @@ class Evaluate:
     """
 
     run: RunFolder
-    """Folder that ropes fit wrote."""
+    """Folder that ropes fit wrote, or the name of a packaged estimator."""
     data: Path
     """Data set with joint angles and test splits."""
     out: Path
@@ -102,9 +102,10 @@ class Evaluate:
     def execute(self) -> None:
         """Evaluate every split of `data` at every occlusion, and print the table."""
         from ropes.evaluation import evaluate
+        from ropes.registry import find_run
         from ropes.report.terminal import print_table
 
-        print_table(evaluate(self.run, self.data, self.out, seed=self.seed, occlusions=self.occlusions))
+        print_table(evaluate(find_run(self.run), self.data, self.out, seed=self.seed, occlusions=self.occlusions))
         print(f"wrote {self.out / 'results.json'}")
 
 
@@ -146,21 +147,16 @@ class Calibrate:
     def execute(self) -> None:
         """Calibrate the run's estimator."""
         from ropes.prediction import calibrate
+        from ropes.registry import own_run
 
+        run = own_run(self.run)
         if self.commanded and self.data is not None:
             from ropes.commanded import calibrate_commanded
 
-            calibrate_commanded(self.run, self.data, seed=self.seed, level=self.level)
+            calibrate_commanded(run, self.data, seed=self.seed, level=self.level)
         else:
-            calibrate(
-                self.run,
-                data=self.data,
-                labels=self.labels,
-                samples=self.samples,
-                seed=self.seed,
-                level=self.level,
-            )
-        print(f"wrote {self.run / 'calibration.json'}; ropes predict now gives radians")
+            calibrate(run, data=self.data, labels=self.labels, samples=self.samples, seed=self.seed, level=self.level)
+        print(f"wrote {run / 'calibration.json'}; ropes predict now gives radians")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,19 +166,29 @@ class Predict:
     Each angle comes with a standard deviation and an interval, each pose with a flag for unusual images.
 
     Example:
-      ropes predict runs/two-cameras --images cam45=a.png cam135=b.png
+      ropes predict panda-2c --images cam45=a.png cam135=b.png
       ropes predict runs/two-cameras --images photos
+      ropes predict runs/two-cameras --images photos --poses panda_hand
     """
 
     run: RunFolder
-    """Folder that ropes fit wrote."""
+    """Folder that ropes fit wrote, or the name of a packaged estimator."""
     images: Annotated[tuple[str, ...], tyro.conf.arg(metavar="CAMERA=FILE ...|FOLDER|DATA")]
     """An image for each camera, or a folder of images, or a data set."""
+    poses: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="[LINK ...|all]")] = None
+    """Add where links of the arm are, in the frame of its base: the end effector, or those named, or all."""
+    urdf: Path | None = None
+    """With --poses: the arm's URDF file (or one of pybullet_data); the setting's where left out."""
+
+    def __post_init__(self) -> None:
+        if self.urdf is not None and self.poses is None:
+            raise UserError("--urdf is for poses; give --poses as well")
 
     def execute(self) -> None:
         """Print the predictions as they come."""
         sources = image_sources(self.images)
         from ropes.prediction import predict_lines
+        from ropes.registry import find_run
 
-        for line in predict_lines(self.run, sources):
+        for line in predict_lines(find_run(self.run), sources, poses=self.poses, urdf=self.urdf):
             print(line, flush=True)

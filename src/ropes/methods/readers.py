@@ -87,6 +87,15 @@ class EncoderReader:
         return None
 
 
+def weight_files(run: Run) -> list[str]:
+    """The files of weights, within the run's folder, that its reader loads."""
+    match run.recipe:
+        case RopesRecipe() as recipe:
+            return [f"{name}/{WEIGHTS}" for name in ("ae1", *(f"ae2/{one}" for one in recipe.networks(run.joints)))]
+        case EncoderRecipe():
+            return [f"encoder/{WEIGHTS}"]
+
+
 def load_reader(run: Run, folder: Path, device: torch.device) -> Reader:
     """The reader of the run in `folder`.
 

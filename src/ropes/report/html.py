@@ -15,6 +15,7 @@ from ropes.paper import TABLE1
 from ropes.report import artefacts, figures, pictures
 from ropes.report.artefacts import Artefacts
 from ropes.report.naming import joint_label
+from ropes.report.poses import pose_table
 from ropes.report.trust import trust_sections
 from ropes.report.verdict import in_words, sentence
 from ropes.summary import Cell, over_seeds
@@ -53,6 +54,7 @@ def write_report(folder: Path, out_html: Path) -> None:
         table=_table(cells),
         robustness=_robustness(cells),
         trust=trust_sections(found.trust_rows),
+        poses=pose_table(found.pose_rows),
         setups=[_setup(left.get(name, Artefacts(setup=name, evaluation=None, training=None))) for name in setups],
         cells=cells,
         provenance=[

@@ -12,7 +12,7 @@ from ropes.errors import UserError
 from ropes.scm import CausalModel, TruncatedNormal
 from ropes.settings import Camera, Robot, Setting
 from ropes.simulate.framing import drawable_ranges, farthest_place, nearest_view
-from ropes.simulate.urdf import Joint, Urdf, locate, read_urdf
+from ropes.simulate.urdf import Urdf, find_urdf, read_urdf
 
 # Table 7, joint 5: interval of width 3, observational mean in its middle, policies .9 to either side.
 _WIDTH, _VARIANCE, _POLICY_SHIFT = 3.0, 0.4, 0.9
@@ -53,13 +53,13 @@ def arm_setting(
         UserError: no such URDF, not a URDF, an unknown joint, a range outside the limits, names given twice, or a
             camera that loses a part of the arm.
     """
-    path = Path(urdf).resolve() if Path(urdf).is_file() else locate(str(urdf))
+    path = find_urdf(urdf)
     arm = read_urdf(path)
     intervals = _intervals(arm, joints, ranges)
     robot = Robot(
         urdf=str(path) if Path(urdf).is_file() else str(urdf),
         joints=tuple(arm.moving),
-        neutral={joint.name: _neutral(joint) for joint in arm.moving.values()},
+        neutral={joint.name: joint.rest for joint in arm.moving.values()},
         check_limits=True,
     )
     model = _model(intervals)
@@ -107,10 +107,6 @@ def _intervals(arm: Urdf, joints: Sequence[str], ranges: Ranges) -> dict[str, tu
             )
         intervals[name] = float(low), float(high)
     return intervals
-
-
-def _neutral(joint: Joint) -> float:
-    return float(min(max(0.0, joint.low), joint.high))
 
 
 def _model(intervals: Mapping[str, tuple[float, float]], last_shifts: tuple[float, ...] = ()) -> CausalModel:

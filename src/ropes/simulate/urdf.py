@@ -43,6 +43,11 @@ class Joint:
         """Whether a single number sets the joint."""
         return self.kind in _MOVING
 
+    @property
+    def rest(self) -> float:
+        """The value nearest to 0 within the limits."""
+        return float(min(max(0.0, self.low), self.high))
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Visual:
@@ -77,6 +82,22 @@ class Urdf:
         """The joints that can be set, by name, parents first."""
         return {joint.name: joint for joint in self.joints if joint.moves}
 
+    @cached_property
+    def links(self) -> tuple[str, ...]:
+        """Every link by name, parents first; the base is the first."""
+        return (self.base, *(joint.child for joint in self.joints))
+
+    def require_link(self, name: str) -> None:
+        """Check that there is a link called `name`.
+
+        Raises:
+            UserError: there is none; the message names the nearest, or all of them.
+        """
+        if name not in self.links:
+            close = difflib.get_close_matches(name, self.links, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"its links are {', '.join(self.links)}"
+            raise UserError(f"{self.path.name} has no link {name!r}: {hint}")
+
     def joint(self, name: str) -> Joint:
         """The movable joint called `name`.
 
@@ -106,6 +127,15 @@ def locate(urdf: str) -> Path:
     if not path.is_file():
         raise UserError(f"no URDF file at {path}; give the path of an existing one")
     return path
+
+
+def find_urdf(urdf: str | Path) -> Path:
+    """The URDF file at a path, absolute or relative to the working folder; or else as `locate`.
+
+    Raises:
+        UserError: see `locate`.
+    """
+    return Path(urdf).resolve() if Path(urdf).is_file() else locate(str(urdf))
 
 
 def find_mesh(urdf: Path, name: str) -> Path:

@@ -1,0 +1,145 @@
+"""From a finished run to a packaged estimator: only what prediction needs, small, verified, with its card."""
+
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from ropes import results as results_file
+from ropes.data.dataset import Dataset
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.estimator import Calibration, Estimator
+from ropes.files import atomic_path, read_json, write_text
+from ropes.methods.readers import weight_files
+from ropes.methods.run import CALIBRATION_FILE, RUN_FILE, TRAINING_FILE
+from ropes.prediction import images_of
+from ropes.registry import CARD_FILE
+from ropes.report.model_card import model_card
+from ropes.results import Results
+
+#: What a packaged estimator may take, bytes.
+MOST_BYTES = 8_000_000
+#: What a run may hold beside its weights that prediction reads where it is there.
+_IF_PRESENT = ("trust.safetensors",)
+#: Coordinates may differ from the run's by this share of their spread.
+_TOLERANCE = 0.01
+_COMPARED = 64
+_ABOUT_FILE = "evaluation.json"
+
+
+def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most: int = MOST_BYTES) -> Path:
+    """Write the packaged estimator `out`/`name`, whole or not at all; one of that name that is there is replaced.
+
+    Weights stay as they are; as float16 only where the folder would be too large otherwise.  In either case the
+    packaged estimator must read the same coordinates off images of the data set.
+
+    Args:
+        run: folder of a calibrated run.
+        name: what it will be called.
+        data: the data set that the run was fitted on.
+        results: results.json of an evaluation of the run, for the card.
+        out: folder of packaged estimators.
+        most: bytes that it may take.
+
+    Returns:
+        Its folder.
+
+    Raises:
+        UserError: the run is unfinished or not calibrated, data or results are another run's, the name is no name, the
+            folder holds something else, or the estimator is too large or reads otherwise.
+    """
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+        raise UserError(f"--name {name!r}: use small letters, digits and single hyphens, as panda-2c")
+    estimator, dataset = Estimator.load(run), open_dataset(data)
+    calibration = estimator.calibration
+    if calibration is None:
+        raise UserError(f"{run} is not calibrated: run `ropes calibrate` first, a packaged estimator gives radians")
+    if dataset.checksum != estimator.run.data_checksum:
+        raise UserError(f"{data} is not the data set that {run} was fitted on; its images or regimes differ")
+    evaluated = _read_results(results, estimator)
+    target = out / name
+    if target.exists() and not (target / CARD_FILE).exists():
+        raise UserError(f"{target} holds something else (no {CARD_FILE} in it); choose another --name or --out")
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=out) as folder:
+        new = Path(folder) / name
+        _fill(run, new, name, estimator, dataset, calibration, evaluated, most)
+        if target.exists():
+            shutil.rmtree(target)
+        new.rename(target)
+    return target
+
+
+def _read_results(path: Path, estimator: Estimator) -> Results:
+    about = path.parent / _ABOUT_FILE
+    if about.exists() and read_json(about).get("fitted_on") != estimator.run.data_checksum:
+        raise UserError(f"{path} is of a run that was fitted on other data")
+    return results_file.read(path)
+
+
+def _fill(
+    run: Path,
+    new: Path,
+    name: str,
+    estimator: Estimator,
+    dataset: Dataset,
+    calibration: Calibration,
+    evaluated: Results,
+    most: int,
+) -> None:
+    weights = weight_files(estimator.run)
+    extra = [file for file in _IF_PRESENT if (run / file).exists()]
+    for file in (RUN_FILE, TRAINING_FILE, CALIBRATION_FILE, *weights, *extra):
+        (new / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(run / file, new / file)
+    if _size(new) > most:
+        for file in weights:
+            _halve(new / file)
+    tensors = [tensor for file in weights for tensor in load_file(new / file).values()]
+    card = model_card(
+        name,
+        estimator.run,
+        dataset,
+        calibration,
+        evaluated,
+        read_json(run / TRAINING_FILE),
+        weights=sum(tensor.numel() for tensor in tensors),
+        precision=" and ".join(sorted({str(tensor.dtype).removeprefix("torch.") for tensor in tensors})),
+        size=_size(new),
+    )
+    write_text(new / CARD_FILE, card)
+    if (size := _size(new)) > most:
+        raise UserError(f"{run} takes {size / 1e6:.1f} MB even in float16; at most {most / 1e6:g} MB are packaged")
+    rows = dataset.frames("train").index[:_COMPARED]
+    _require_agreement(estimator, Estimator.load(new), images_of(estimator.run, dataset, rows))
+
+
+def _halve(path: Path) -> None:
+    """Store a file's numbers as float16: of the two short formats the one with the longer mantissa."""
+    halved: dict[str, Tensor] = {
+        name: tensor.to(torch.float16) if tensor.is_floating_point() else tensor
+        for name, tensor in load_file(path).items()
+    }
+    with atomic_path(path) as temporary:
+        save_file(halved, temporary)
+
+
+def _require_agreement(first: Estimator, second: Estimator, images: NDArray[np.uint8]) -> None:
+    before, after = first.coordinates(images), second.coordinates(images)
+    apart = float((np.abs(after - before) / before.std(axis=0)).max())
+    if not apart <= _TOLERANCE:  # not a number, where float16 overflowed
+        raise UserError(
+            f"as float16 the weights read coordinates that differ by {apart:.3f} of their spread, more than "
+            f"{_TOLERANCE}; fit a smaller network"
+        )
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

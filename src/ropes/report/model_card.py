@@ -1,0 +1,166 @@
+"""The model card of a packaged estimator: what it is, how to train it again, how good it is, where it fails."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import metadata
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from ropes.data.dataset import Dataset
+from ropes.errors import UserError
+from ropes.estimator import Calibration
+from ropes.methods.run import Run
+from ropes.pose_rows import PoseRow
+from ropes.poses import arm_of, robot_of
+from ropes.recipes import recipe_of
+from ropes.report.poses import pose_table
+from ropes.results import Results, Row
+from ropes.settings import SETTINGS
+
+_METHODS = {
+    "anchored": "One network straight from images, trained to tell the arm's actuation policies apart and to keep "
+    "what an intervention leaves alone.",
+    "ldr": "One network straight from images, trained to tell the arm's actuation policies apart.",
+    "ropes": "The three stages of ROPES: autoencoder, log density ratios, disentanglement by score differences.",
+}
+
+
+def model_card(
+    name: str,
+    run: Run,
+    dataset: Dataset,
+    calibration: Calibration,
+    results: Results,
+    training: Mapping[str, Any],
+    *,
+    weights: int,
+    precision: str,
+    size: int,
+) -> str:
+    """The card as Markdown.
+
+    Args:
+        name: of the estimator.
+        run: that it is of.
+        dataset: that it was fitted on.
+        calibration: its map to radians.
+        results: an evaluation of it.
+        training: its training.json.
+        weights: how many numbers it has.
+        precision: how they are stored, as "float32".
+        size: bytes of its files.
+
+    Raises:
+        UserError: the results are of another run, or its preset is none of the package's.
+    """
+    rows = [row for row in results.rows if _is_of(run, row)]
+    if {row.joint for row in rows} != set(run.joints):
+        raise UserError(
+            f"the results are of another run: they have no rows of {run.setting}, method {run.method}, seed {run.seed}"
+        )
+    provenance = dataset.provenance or {}
+    described = provenance.get("setting", {}).get("cameras")
+    robot = robot_of(run, provenance)
+    environment = Environment(
+        loader=PackageLoader("ropes", "report"), undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
+    )
+    return environment.get_template("model_card.md.j2").render(
+        name=name,
+        run=run,
+        setting=run.setting,
+        method=_METHODS[run.method],
+        joints=run.joints,
+        described=bool(described),
+        cameras=described or [{"name": camera} for camera in run.cameras],
+        arm=arm_of(run, robot) if robot else None,
+        simulated=robot is not None,
+        calibration="the commanded distributions, without a label"
+        if calibration.samples == 0
+        else f"lines fitted on {calibration.samples} labelled poses",
+        anchors=training["provenance"]["anchors"],
+        poses=training["provenance"]["poses"],
+        device=training["provenance"]["device"],
+        commands=commands(run, provenance, calibration),
+        results=results,
+        labels=", ".join(str(count) for count in sorted({row.calibration_labels for row in rows})),
+        figures=_figures(rows, run.joints),
+        poses_table=[
+            {**line, "heading": _heading(line["split"], line["occlusion"])}
+            for line in pose_table(row for row in results.pose_rows if _is_of(run, row))
+        ],
+        weights=weights,
+        precision=precision,
+        megabytes=size / 1e6,
+        licence=metadata("ropes")["License-Expression"] or "Apache-2.0",
+    )
+
+
+def commands(run: Run, provenance: Mapping[str, Any], calibration: Calibration) -> list[str]:
+    """What makes the estimator again: simulate (one of the package's settings only), fit, calibrate.
+
+    Raises:
+        UserError: the run's preset is none of the package's.
+    """
+    made = []
+    if run.setting in SETTINGS and {"anchors", "test_anchors", "seed"} <= provenance.keys():
+        counts = f"--anchors {provenance['anchors']} --test-anchors {provenance['test_anchors']}"
+        mesh = "" if provenance.get("mesh") == "simplified" else f" --mesh {provenance.get('mesh')}"
+        made.append(f"ropes simulate --setting {run.setting} {counts} --seed {provenance['seed']}{mesh} --out data")
+    preset = run.recipe.preset
+    usual = asdict(recipe_of(run.method, preset))
+    changed = [option for option, value in _options(asdict(run.recipe), usual) for option in (option, *value)]
+    fit = f"ropes fit --method {run.method} --preset {preset} --data data --out run --seed {run.seed}"
+    made.append(" ".join([fit, *changed]))
+    how = f"--samples {calibration.samples}" if calibration.samples else "--commanded"
+    return [*made, f"ropes calibrate run --data data {how}"]
+
+
+def _options(recipe: Mapping[str, Any], usual: Mapping[str, Any], prefix: str = "") -> list[tuple[str, list[str]]]:
+    """The dotted options of `ropes fit` for what a recipe has otherwise than its preset, with their words."""
+    found: list[tuple[str, list[str]]] = []
+    for key, value in recipe.items():
+        name = f"{prefix}{key.replace('_', '-')}"
+        if value == usual.get(key):
+            continue
+        if isinstance(value, Mapping):
+            found += _options(value, usual.get(key) or {}, f"{name}.")
+        elif isinstance(value, bool):
+            found.append((_flag(name, value), []))
+        else:
+            found.append((f"--{name}", [str(part) for part in (value if isinstance(value, tuple) else (value,))]))
+    return found
+
+
+def _flag(name: str, value: bool) -> str:
+    *path, last = name.split(".")
+    return "--" + ".".join([*path, last if value else f"no-{last}"])
+
+
+def _figures(rows: Sequence[Row], joints: Sequence[str]) -> list[dict[str, Any]]:
+    """A line for each split and occlusion, with the joints' figures in order."""
+    by = {(row.split, row.occlusion, row.joint): row for row in rows}
+    lines = []
+    for split, occlusion in dict.fromkeys((row.split, row.occlusion) for row in rows):
+        own = [by[split, occlusion, joint] for joint in joints]
+        lines.append(
+            {
+                "heading": _heading(split, occlusion),
+                "mse": [(_number(row.mse_mean, 4), _number(row.mse_std, 4)) for row in own],
+                "mcc": [(_number(row.mcc_mean, 3), _number(row.mcc_std, 3)) for row in own],
+            }
+        )
+    return lines
+
+
+def _is_of(run: Run, row: Row | PoseRow) -> bool:
+    return (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)
+
+
+def _heading(split: str, occlusion: int) -> str:
+    words = {"id": "in distribution", "ood": "out of distribution"}[split]
+    return f"{words}, {occlusion} px squares" if occlusion else words
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"

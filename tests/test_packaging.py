@@ -1,0 +1,237 @@
+"""A tiny run becomes a packaged estimator: complete, the same coordinates, its card true, and in the wheel."""
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.torch import load_file
+
+from ropes import cli, registry, results
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.estimator import Calibration, Estimator
+from ropes.evaluation import evaluate
+from ropes.files import read_json, write_json
+from ropes.methods import anchored
+from ropes.methods.run import Run
+from ropes.models.shapes import EncoderConfig
+from ropes.packaging import package
+from ropes.prediction import calibrate
+from ropes.recipes import EncoderRecipe, Optimisation, encoder_recipe
+from ropes.report.model_card import commands
+from tests import planar, tiny
+from tests.command_line import refusal
+
+ROOT = Path(__file__).parents[1]
+NAME = "tiny-2c"
+
+
+def recipe() -> EncoderRecipe:
+    return replace(
+        encoder_recipe("compact"),
+        encoder=EncoderConfig(image_size=tiny.SIDE, stem=2, widths=(8,), blocks=(1,), hidden=16, groups=4),
+        training=Optimisation(epochs=1, batch=20, learning_rate=1e-2),
+        held_out=0.25,
+    )
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
+    folder = tmp_path_factory.mktemp("packaging")
+    return planar.name_robot(tiny.write_data(folder / "data"), planar.write_urdf(folder), spin=0.5)
+
+
+@pytest.fixture(scope="module")
+def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Fitted, calibrated and, in its folder "e", evaluated; never to be changed."""
+    folder = tmp_path_factory.mktemp("packaging") / "run"
+    anchored.fit(data, folder, recipe(), show=False)
+    calibrate(folder, data=data, samples=40)
+    evaluate(folder, data, folder / "e", occlusions=(0, 8), show=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def packaged(run: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("packaging") / "pretrained"
+    assert package(run, name=NAME, data=data, results=run / "e" / "results.json", out=out) == out / NAME
+    return out
+
+
+def test_only_what_prediction_needs_is_there(packaged: Path, run: Path) -> None:
+    assert set(tiny.tree(packaged)) == {
+        f"{NAME}/{file}"
+        for file in ("run.json", "training.json", "calibration.json", "encoder/weights.safetensors", "MODEL_CARD.md")
+    }
+    for file in ("run.json", "calibration.json", "encoder/weights.safetensors"):
+        assert (packaged / NAME / file).read_bytes() == (run / file).read_bytes()
+
+
+def test_what_is_to_be_trusted_comes_along(run: Path, data: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    (copy / "trust.safetensors").write_bytes((run / "encoder" / "weights.safetensors").read_bytes())
+    made = package(copy, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path / "out")
+    assert (made / "trust.safetensors").exists()
+
+
+def test_every_command_takes_the_name(
+    packaged: Path,
+    run: Path,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(registry, "packaged_folder", lambda: packaged)
+    monkeypatch.chdir(tmp_path)
+    outputs = []
+    for name in (NAME, str(run)):
+        assert cli.main(["predict", name, "--images", str(data)]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+    assert json.loads(outputs[0].splitlines()[0])["unit"] == "rad"
+    assert cli.main(["evaluate", NAME, "--data", str(data), "--out", "e", "--occlusions", "0"]) == 0
+    assert results.read(tmp_path / "e" / "results.json").rows == results.read(run / "e" / "results.json").rows[:2]
+    capsys.readouterr()
+    assert cli.main(["card", NAME]) == 0
+    assert capsys.readouterr().out == (packaged / NAME / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "stays as it is" in refusal(capsys, "calibrate", NAME, "--data", str(data))
+    assert f"did you mean {NAME}?" in refusal(capsys, "predict", "tiny-2", "--images", str(data))
+    assert "has no MODEL_CARD.md" in refusal(capsys, "card", str(run))
+
+
+def test_the_card_says_what_it_is(packaged: Path, run: Path) -> None:
+    card = (packaged / NAME / "MODEL_CARD.md").read_text(encoding="utf-8")
+    for part in (
+        f"# {NAME}\n",
+        "ropes predict tiny-2c --images right=right.png left=left.png\n",
+        "| setting | tiny |",
+        "| radians from | lines fitted on 40 labelled poses |",
+        "| poses (`--poses`) | tool in the frame foot: metres, quaternion xyzw |",
+        "16 anchors, 80 poses",
+        "(float32)",
+        "Apache-2.0, like the package.",
+        "    ropes fit --method anchored --preset compact --data data --out run --seed 0 --encoder.image-size 16 ",
+    ):
+        assert part in card
+    for row in results.read(run / "e" / "results.json").rows:
+        assert f" {row.mse_mean:.4f} ± {row.mse_std:.4f} |" in card
+    (first, _) = results.read(run / "e" / "results.json").pose_rows
+    assert f"| {first.position_mm_mean:.1f} ± {first.position_mm_std:.1f} |" in card
+    tables = [block for block in card.split("\n\n") if block.startswith("|")]
+    assert len(tables) == 4  # what it is, MSE, MCC, poses
+    for table in tables:
+        assert len({line.count("|") for line in table.strip().splitlines()}) == 1
+
+
+def test_the_command_in_the_card_is_this_recipe_s() -> None:
+    changed = replace(recipe(), training=replace(recipe().training, clip=None, schedule="constant"))
+    content = Run(
+        method="anchored",
+        recipe=changed,
+        seed=4,
+        setting="panda-2c-independent",
+        cameras=("a",),
+        joints=("b",),
+        image_size=128,
+        data_checksum="0",
+    )
+    provenance = {"anchors": 8000, "test_anchors": 500, "seed": 7, "mesh": "full"}
+    simulated, fitted, calibrated = commands(content, provenance, Calibration(np.ones(1), np.ones(1), 0))
+    counts = "--anchors 8000 --test-anchors 500 --seed 7 --mesh full"
+    assert simulated == f"ropes simulate --setting panda-2c-independent {counts} --out data"
+    words = shlex.split(fitted)[1:]
+    parsed = cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
+    assert parsed.recipe == changed  # type: ignore[attr-defined]
+    assert (parsed.method, parsed.seed) == ("anchored", 4)  # type: ignore[attr-defined]
+    assert calibrated == "ropes calibrate run --data data --commanded"
+    for line in (simulated, calibrated):
+        words = shlex.split(line)[1:]
+        cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
+
+
+def test_weights_are_halved_only_where_they_must_be(run: Path, data: Path, packaged: Path, tmp_path: Path) -> None:
+    whole = sum(path.stat().st_size for path in packaged.rglob("*") if path.is_file())
+    weights = (run / "encoder" / "weights.safetensors").stat().st_size
+    made = package(
+        run, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path, most=whole - weights // 4
+    )
+    kinds = {str(tensor.dtype) for tensor in load_file(made / "encoder" / "weights.safetensors").values()}
+    assert kinds == {"torch.float16"}
+    assert "(float16)" in (made / "MODEL_CARD.md").read_text(encoding="utf-8")
+    images = open_dataset(data).read_images(range(40))
+    before, after = Estimator.load(run).coordinates(images), Estimator.load(made).coordinates(images)
+    assert np.abs(after - before).max() > 0
+    assert (np.abs(after - before).max(axis=0) < 0.01 * before.std(axis=0)).all()
+    with pytest.raises(UserError, match=r"takes .* MB even in float16; at most 0\.001 MB are packaged"):
+        package(run, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path / "x", most=1000)
+    assert list((tmp_path / "x").iterdir()) == []
+
+
+def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    path = copy / "encoder" / "weights.safetensors"
+    tensors = load_file(path)
+    last = max(name for name in tensors if name.startswith("encoder.body") and tensors[name].ndim == 2)
+    save_file(tensors | {last: tensors[last] * 1e6}, path)
+    size = sum(path.stat().st_size for path in copy.glob("*.json")) + 2 * path.stat().st_size // 3 + 6000
+    with pytest.raises(UserError, match="as float16 the weights read coordinates that differ"):
+        package(copy, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path / "x", most=size)
+
+
+def test_a_packaged_estimator_is_replaced_and_nothing_else(run: Path, data: Path, tmp_path: Path) -> None:
+    options = {"data": data, "results": run / "e" / "results.json", "out": tmp_path}
+    made = package(run, name=NAME, **options)
+    (made / "old").touch()
+    package(run, name=NAME, **options)
+    assert not (made / "old").exists()
+    assert [entry.name for entry in tmp_path.iterdir()] == [NAME]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    with pytest.raises(UserError, match=r"mine holds something else \(no MODEL_CARD\.md in it\)"):
+        package(run, name="mine", **options)
+    with pytest.raises(UserError, match="--name 'Panda 2c': use small letters, digits and single hyphens"):
+        package(run, name="Panda 2c", **options)
+
+
+def test_what_is_of_another_run_is_refused(run: Path, data: Path, tiny_run: Path, tmp_path: Path) -> None:
+    good = run / "e" / "results.json"
+    with pytest.raises(UserError, match=r"is not calibrated: run `ropes calibrate` first"):
+        package(tiny_run, name=NAME, data=data, results=good, out=tmp_path / "x")
+    other = tiny.write_data(tmp_path / "other", anchors=3)
+    with pytest.raises(UserError, match=r"is not the data set that .* was fitted on"):
+        package(run, name=NAME, data=other, results=good, out=tmp_path / "x")
+    (tmp_path / "e").mkdir()
+    content = read_json(good)
+    write_json(tmp_path / "e" / "results.json", {**content, "rows": [{**row, "seed": 9} for row in content["rows"]]})
+    with pytest.raises(UserError, match="of another run: they have no rows of tiny, method anchored, seed 0"):
+        package(run, name=NAME, data=data, results=tmp_path / "e" / "results.json", out=tmp_path / "x")
+    write_json(tmp_path / "e" / "evaluation.json", {"fitted_on": "other data"})
+    with pytest.raises(UserError, match="is of a run that was fitted on other data"):
+        package(run, name=NAME, data=data, results=tmp_path / "e" / "results.json", out=tmp_path / "x")
+    assert tiny.tree(tmp_path / "x") == {}
+
+
+@pytest.mark.slow
+def test_packaged_estimators_are_in_the_wheel(packaged: Path, tmp_path: Path) -> None:
+    for file in ("pyproject.toml", "README.md", "LICENSE", "src/ropes/__init__.py"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / file, tmp_path / file)
+    for folder in ("report", "pretrained"):
+        shutil.copytree(ROOT / "src" / "ropes" / folder, tmp_path / "src" / "ropes" / folder)
+    shutil.copytree(packaged / NAME, tmp_path / "src" / "ropes" / "pretrained" / NAME)
+    build = "from setuptools import build_meta; print(build_meta.build_wheel('dist'))"
+    done = subprocess.run([sys.executable, "-c", build], cwd=tmp_path, check=True, capture_output=True, text=True)
+    with zipfile.ZipFile(tmp_path / "dist" / done.stdout.split()[-1]) as wheel:
+        names = set(wheel.namelist())
+    assert {f"ropes/pretrained/{file}" for file in tiny.tree(packaged)} <= names
+    assert {"ropes/report/model_card.md.j2", "ropes/report/template.html.j2", "ropes/report/page.css"} <= names
