@@ -17,7 +17,7 @@ PACKAGE = ROOT / "src" / "ropes"
 #: From the lowest to the highest: a module imports from its own layer or a lower one; `metrics` stands alone.
 LAYERS = (
     {"errors", "files", "png", "seeds", "hardware", "progress", "metrics"},
-    {"scm", "paper", "results", "summary"},
+    {"graph", "scm", "paper", "results", "summary"},
     {"settings", "simulate"},
     {"data"},
     {"models"},
@@ -26,7 +26,7 @@ LAYERS = (
     {"methods"},
     {"estimator"},
     {"prediction"},
-    {"commanded", "evaluation"},
+    {"causal_graph", "commanded", "evaluation", "inspection"},
     {"experiments", "report"},
     {"commands", "cli", "__main__"},
 )
