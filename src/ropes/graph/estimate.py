@@ -54,9 +54,9 @@ def estimate_graph(
     """Infer which joint causes which, assuming a linear structural model without hidden causes of two joints.
 
     An edge is a direct effect of at least `bound` that differs from zero at the level .01, corrected for the number
-    of pairs.  Its standard error comes from a Bayesian bootstrap over anchors (exponential weights), so poses of one anchor may
-    depend on one another; without anchors give every pose a number of its own.  Edges enter from the strongest
-    on; one that would close a cycle stays out.
+    of pairs.  Its standard error comes from a Bayesian bootstrap over anchors (exponential weights), so poses of one
+    anchor may depend on one another; without anchors give every pose a number of its own.  Edges enter from the
+    strongest on; one that would close a cycle stays out.
 
     Args:
         coordinates: (n, d), estimated; any sign, offset and scale.

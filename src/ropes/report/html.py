@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ropes import files, results
 from ropes.paper import TABLE1
-from ropes.report import artefacts, figures, pictures
+from ropes.report import artefacts, figures, graph, pictures
 from ropes.report.artefacts import Artefacts
 from ropes.report.naming import joint_label
 from ropes.report.verdict import in_words, sentence
@@ -136,6 +136,7 @@ def _setup(artefact: Artefacts) -> dict[str, Any]:
         "ldr_curves": _svg(figures.density_ratio_curves(ldr), f"Cross-entropy while training, {heading}")
         if ldr
         else None,
+        "graph": graph.section(artefact.graph),
         "matrix": _matrix(training) if training and training.get("sparsity_matrix") else None,
         "curves": _svg(curves, f"Training curves, {heading}") if curves else None,
         "details": [
