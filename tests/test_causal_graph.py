@@ -10,11 +10,13 @@ import pytest
 
 from ropes import causal_graph, cli, files
 from ropes.causal_graph import graph_of, write_graph
+from ropes.commands.insight import Graph
 from ropes.data import schema
 from ropes.data.batches import held_out_anchors
 from ropes.data.layout import open_dataset, strip_states
 from ropes.errors import UserError
 from ropes.evaluation import evaluate
+from ropes.graph.estimate import BOUND
 from ropes.scm import CausalModel, TruncatedNormal
 from tests import tiny
 from tests.command_line import refusal
@@ -155,6 +157,7 @@ def test_the_command_prints_and_draws(
     (tmp_path / "mine" / "thesis.tex").write_text("mine")
     line = refusal(capsys, "graph", "R", "--data", str(causal), "--out", str(tmp_path / "mine"))
     assert "holds something else" in line
+    assert Graph(run=Path("R"), data=Path("D")).bound == BOUND
     assert refusal(capsys, "graph", "R", "--data", "D", "--bound", "1").startswith("--bound is 1; it must be")
 
 
