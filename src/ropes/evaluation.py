@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes import __version__
+from ropes.causal_graph import GRAPH_FILE, write_graph
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
@@ -107,6 +108,8 @@ def evaluate(
     artefacts = out / ARTEFACTS / estimator.run.setting
     _write_artefacts(artefacts / "evaluation.npz", estimator, dataset, best, seed)
     shutil.copyfile(run / TRAINING_FILE, artefacts / TRAINING_FILE)
+    if "train" in dataset.splits:
+        write_graph(artefacts / GRAPH_FILE, estimator, dataset, seed=seed)
     results = Results(
         name=name,
         preset=estimator.run.recipe.preset,

@@ -4,6 +4,7 @@ import inspect
 from typing import Protocol
 
 from ropes.commands.images import Export, Simulate, Strip, Validate
+from ropes.commands.insight import Graph, Inspect
 from ropes.commands.learning import Calibrate, Evaluate, Fit, Predict
 from ropes.commands.packaging import Card, Package
 from ropes.commands.results import Report, Reproduce, Tables
@@ -24,12 +25,14 @@ class Command(Protocol):
 COMMANDS: dict[str, type[Command]] = {
     "simulate": Simulate,
     "validate": Validate,
+    "inspect": Inspect,
     "strip": Strip,
     "export": Export,
     "fit": Fit,
     "evaluate": Evaluate,
     "calibrate": Calibrate,
     "predict": Predict,
+    "graph": Graph,
     "package": Package,
     "card": Card,
     "report": Report,

@@ -87,12 +87,7 @@ class TrainingImages:
         Raises:
             UserError: fewer than two anchors.
         """
-        anchors = np.unique(self.anchor)
-        if len(anchors) < 2:
-            raise UserError(f"{len(anchors)} anchor cannot be split in two; simulate more")
-        count = min(max(1, round(fraction * len(anchors))), len(anchors) - 1)
-        held = generator(seed, "held-out anchors").permutation(anchors)[:count]
-        out = np.isin(self.anchor, held)
+        out = np.isin(self.anchor, held_out_anchors(self.anchor, fraction, seed))
         return self.take(np.flatnonzero(~out)), self.take(np.flatnonzero(out))
 
     def rows_of(self, regime: Regime | int) -> Ints:
@@ -113,6 +108,15 @@ class TrainingImages:
         chosen = np.asarray(rows, dtype=np.int64)
         images = torch.from_numpy(self.pixels(chosen)).to(torch.float32).div_(255)
         return ImageBatch(images, torch.from_numpy(self.regime[chosen]), torch.from_numpy(self.anchor[chosen]))
+
+
+def held_out_anchors(anchor: Ints, fraction: float, seed: int) -> Ints:
+    """Which anchors a fit with this seed holds out of those in `anchor`; arguments and errors as `split_anchors`."""
+    anchors = np.unique(anchor)
+    if len(anchors) < 2:
+        raise UserError(f"{len(anchors)} anchor cannot be split in two; simulate more")
+    count = min(max(1, round(fraction * len(anchors))), len(anchors) - 1)
+    return generator(seed, "held-out anchors").permutation(anchors)[:count]
 
 
 def _find(regimes: Sequence[Regime], regime: Regime) -> int:

@@ -2,6 +2,7 @@
 
 from ropes.metrics.calibration import Evaluation, calibrated_mse, commanded_calibration, linear_calibration, protocol
 from ropes.metrics.correlation import assignment, correlation_matrix, mcc
+from ropes.metrics.graph import structural_hamming_distance
 
 __all__ = [
     "Evaluation",
@@ -12,4 +13,5 @@ __all__ = [
     "linear_calibration",
     "mcc",
     "protocol",
+    "structural_hamming_distance",
 ]

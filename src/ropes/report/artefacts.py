@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ropes import files
 from ropes.errors import UserError
+from ropes.report.graph import read_graph
 
 # Arrays that only make sense together, with the number of axes of each.
 _GROUPS: dict[str, dict[str, int]] = {
@@ -45,11 +46,12 @@ class Evaluation:
 
 @dataclass(frozen=True, kw_only=True)
 class Artefacts:
-    """What one setup left: its name, evaluation.npz and training.json, each None when absent."""
+    """What one setup left: its name, evaluation.npz, training.json and graph.json, each None when absent."""
 
     setup: str
     evaluation: Evaluation | None
     training: Mapping[str, Any] | None
+    graph: Mapping[str, Any] | None = None
 
 
 def load(folder: Path) -> tuple[Artefacts, ...]:
@@ -65,6 +67,7 @@ def load(folder: Path) -> tuple[Artefacts, ...]:
             setup=setup.name,
             evaluation=_evaluation(setup / "evaluation.npz"),
             training=_training(setup / "training.json"),
+            graph=read_graph(setup / "graph.json"),
         )
         for setup in setups
     )

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ropes import files, results
 from ropes.paper import TABLE1
-from ropes.report import artefacts, figures, pictures
+from ropes.report import artefacts, figures, graph, pictures
 from ropes.report.artefacts import Artefacts
 from ropes.report.naming import joint_label
 from ropes.report.poses import pose_table
@@ -140,6 +140,7 @@ def _setup(artefact: Artefacts) -> dict[str, Any]:
         "ldr_curves": _svg(figures.density_ratio_curves(ldr), f"Cross-entropy while training, {heading}")
         if ldr
         else None,
+        "graph": graph.section(artefact.graph),
         "matrix": _matrix(training) if training and training.get("sparsity_matrix") else None,
         "curves": _svg(curves, f"Training curves, {heading}") if curves else None,
         "details": [

@@ -1,0 +1,105 @@
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from ropes import files
+from ropes.errors import UserError
+from ropes.report import graph as report
+from ropes.report.html import write_report
+from tests.report.conftest import make_run
+
+JOINTS = ["panda_joint1", "panda_joint2", "elbow"]
+
+
+def found(**changes: Any) -> dict[str, Any]:
+    effects = [[0, 0.4, 0.0], [0, 0, -0.2], [0, 0, 0]]
+    content = {
+        "joints": JOINTS,
+        "effects": effects,
+        "errors": [[0.01] * 3] * 3,
+        "edges": [JOINTS[:2], JOINTS[1:]],
+        "undecided": [],
+        "cyclic": [],
+        "true": [JOINTS[:2], [JOINTS[0], JOINTS[2]]],
+        "distance": 2,
+        "poses": 600,
+    }
+    return content | changes
+
+
+def test_edges_are_right_extra_or_missing() -> None:
+    kinds = {(row["parent"], row["child"]): (row["kind"], row["effect"]) for row in report.edges(found())}
+    assert kinds == {
+        (JOINTS[0], JOINTS[1]): ("found", 0.4),
+        (JOINTS[1], JOINTS[2]): ("extra", 0.2),
+        (JOINTS[0], JOINTS[2]): ("missing", 0.0),
+    }
+    assert {row["kind"] for row in report.edges(found(true=None, distance=None))} == {"found"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({}, "2 edges found, 2 are there: structural Hamming distance 2."),
+        ({"true": None, "distance": None}, "2 edges found; the data set does not tell its own graph."),
+        ({"edges": [], "true": [], "distance": 0}, "No edges found, none is there: structural Hamming distance 0."),
+    ],
+)
+def test_the_sentence(changes: dict[str, Any], sentence: str) -> None:
+    assert report.verdict(found(**changes)) == sentence
+
+
+def test_the_picture_has_every_joint_and_an_arrow_an_edge() -> None:
+    figure = report.draw(found())
+    (panel,) = figure.axes
+    assert {text.get_text() for text in panel.texts} == {"joint\n1", "joint\n2", "elbow", "0.40", "0.20", "0.00"}
+    assert len(panel.patches) == 3
+    (legend,) = figure.legends
+    words = [text.get_text() for text in legend.get_texts()]
+    assert words == ["found", "found, but not there", "there, but not found"]
+
+
+def test_the_terminal_shows_strengths_and_what_is_left_open() -> None:
+    stream = io.StringIO()
+    content = found(undecided=[[JOINTS[2], JOINTS[0]]], cyclic=[[JOINTS[1], JOINTS[0]]])
+    report.print_graph(content, Console(file=stream, width=80))
+    text = stream.getvalue()
+    assert "0.400" in text
+    assert "but not there" in text
+    assert "these poses cannot tell: elbow → joint 1." in text
+    assert "stronger edges lead the other way: joint 2 → joint 1." in text
+    assert text.rstrip().endswith("structural Hamming distance 2.")
+
+
+def test_the_page_draws_a_recorded_graph(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", ("panda-2c-causal",))
+    place = folder / "artefacts" / "panda-2c-causal" / "graph.json"
+    page = tmp_path / "page.html"
+    for content, part in (
+        (found(), 'aria-label="Causal graph. 2 edges found'),
+        ({"absent": "too few anchors"}, "No graph: too few anchors."),
+        (found(edges=[], true=[], distance=0), "No edges found, none is there"),
+    ):
+        files.write_json(place, content)
+        write_report(folder, page)
+        text = page.read_text(encoding="utf-8")
+        assert "Which joint causes which?" in text
+        assert part in text
+        assert ("Strengths are in shares" in text) == bool(content.get("edges"))
+    place.unlink()
+    write_report(folder, page)
+    assert "Which joint causes which?" not in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [[], {"joints": JOINTS}, found(edges=[["knee", "elbow"]]), found(effects=[[0]]), found(errors=[["x"] * 3] * 3)],
+)
+def test_a_damaged_record_is_refused(content: Any, tmp_path: Path) -> None:
+    files.write_json(tmp_path / "graph.json", content)
+    with pytest.raises(UserError, match=r"graph\.json is damaged .*; run the evaluation again"):
+        report.read_graph(tmp_path / "graph.json")
+    assert report.read_graph(tmp_path / "other.json") is None
