@@ -26,7 +26,7 @@ LAYERS = (
     {"methods"},
     {"estimator"},
     {"prediction"},
-    {"commanded", "evaluation"},
+    {"commanded", "evaluation", "label_evaluation"},
     {"experiments", "report"},
     {"commands", "cli", "__main__"},
 )

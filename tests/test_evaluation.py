@@ -56,11 +56,11 @@ def test_the_same_seed_gives_the_same_figures(measured: Path, tiny_run: Path, ti
 
 
 def test_what_the_report_shows_is_left_beside(measured: Path, tiny_run: Path) -> None:
-    folder = measured / "artefacts" / "tiny"
+    folder = measured / "artefacts" / "tiny" / "ropes"
     assert (folder / "training.json").read_bytes() == (tiny_run / "training.json").read_bytes()
     (artefacts,) = load(measured)
     found = artefacts.evaluation
-    assert artefacts.setup == "tiny"
+    assert (artefacts.setup, artefacts.method) == ("tiny", "ropes")
     assert found is not None
     assert (found.joints, found.cameras) == (tiny.JOINTS, tiny.CAMERAS)
     assert found.scatter is not None

@@ -135,7 +135,7 @@ def test_plots_follow_the_page_colours_and_say_what_they_show(source) -> None:
 
 
 def test_pictures_hold_the_recorded_pixels(run_folder, page) -> None:
-    with np.load(run_folder / "artefacts" / ONE_CAMERA / "evaluation.npz") as arrays:
+    with np.load(run_folder / "artefacts" / ONE_CAMERA / "ropes" / "evaluation.npz") as arrays:
         wanted = arrays["occluded_original"][0, 0]
     strips = [
         np.asarray(Image.open(io.BytesIO(base64.b64decode(link.partition(",")[2]))))
@@ -149,8 +149,8 @@ def test_pictures_hold_the_recorded_pixels(run_folder, page) -> None:
 
 def test_absent_inputs_take_one_line_each(tmp_path) -> None:
     text = Page(numbers_only(tmp_path, a_row())).text
-    assert f"Not recorded: artefacts/{ONE_CAMERA}/evaluation.npz is absent" in text
-    assert f"Not recorded: artefacts/{ONE_CAMERA}/training.json is absent" in text
+    assert f"Not recorded: artefacts/{ONE_CAMERA}/ropes/evaluation.npz is absent" in text
+    assert f"Not recorded: artefacts/{ONE_CAMERA}/ropes/training.json is absent" in text
     assert "No reconstructions were recorded." in text
     assert "No intervention samples were recorded." in text
     assert "No matrix was recorded." in text
@@ -161,6 +161,14 @@ def test_no_rows_at_all_is_said(tmp_path) -> None:
     text = Page(numbers_only(tmp_path)).text
     assert "Nothing has been measured in distribution yet." in text
     assert "No in-distribution rows in results.json." in text
+
+
+def test_methods_of_one_setup_stand_side_by_side(tmp_path) -> None:
+    page = Page(numbers_only(tmp_path, a_row(), a_row(method="anchored", mse=(0.01, 0.001)), a_row(method="ldr")))
+    for method in ("ropes", "anchored", "ldr"):
+        assert f"setup-{ONE_CAMERA}-{method}" in page.ids
+        assert f"One camera, independent joints · {method} joint" in page.text
+    assert len(page.ids) == len(set(page.ids))
 
 
 def test_names_cannot_smuggle_markup_in(tmp_path) -> None:
@@ -184,8 +192,8 @@ def test_a_folder_without_results_is_named_and_nothing_written(tmp_path) -> None
 def test_figures_for_other_pages(run_folder, tmp_path) -> None:
     written = write_figures(run_folder, tmp_path)
     assert [path.name for path in written] == [
-        f"table1-compact-{ONE_CAMERA}-scatter.png",
-        f"table1-compact-{ONE_CAMERA}-reconstructions.png",
+        f"table1-compact-{ONE_CAMERA}-ropes-scatter.png",
+        f"table1-compact-{ONE_CAMERA}-ropes-reconstructions.png",
     ]
     sizes = []
     for path in written:

@@ -1,9 +1,10 @@
 """From coordinates to radians: a line per joint fitted on a few labelled poses, and the error left over."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ropes.metrics.correlation import (
     Floats,
@@ -163,9 +164,7 @@ def protocol(
     if len(estimate) < fit + test:
         raise ValueError(f"the evaluation needs {fit + test} poses ({fit} to fit, {test} to test), got {len(estimate)}")
     pairs, scores, errors = [], [], []
-    for _ in range(repeats):
-        drawn = rng.permutation(len(estimate))[: fit + test]
-        fitting, testing = drawn[:fit], drawn[fit:]
+    for fitting, testing in draws(rng, len(estimate), repeats, fit, test):
         chosen = assignment(correlation_matrix(estimate[fitting], angle[fitting], method), matching)
         line = linear_calibration(estimate[fitting][:, chosen], angle[fitting])
         tested = estimate[testing][:, chosen]
@@ -185,6 +184,15 @@ def protocol(
         best_mcc=score[best, joints],
         best_mse=error[best, joints],
     )
+
+
+def draws(
+    rng: np.random.Generator, count: int, repeats: int, fit: int, test: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The poses of every repeat of `protocol`: rows to fit on, (fit,), and others to test on, (test,), of `count`."""
+    for _ in range(repeats):
+        drawn = rng.permutation(count)[: fit + test]
+        yield drawn[:fit], drawn[fit:]
 
 
 def _same_shape(estimates: ArrayLike, angles: ArrayLike) -> tuple[Floats, Floats]:
