@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ropes import cli, evaluation, experiments, results
+from ropes import cli, evaluation, experiments, paper, results
 from ropes.errors import UserError
 from ropes.experiments import reproduce
 from ropes.files import read_json
@@ -61,7 +61,7 @@ def test_every_seed_is_fitted_and_evaluated_and_nothing_twice(calls: list[str], 
     assert calls == [f"simulate {ONE}", "fit", "evaluate", "fit", "evaluate"]
     assert results.read(out / "results.json") == found
     assert (found.name, found.preset) == ("demo", "compact")
-    assert [(row.seed, row.occlusion, row.joint) for row in found.rows] == [
+    assert [(row.seed, row.occlusion, row.joint) for row in found.rows if row.calibration_labels == 1000] == [
         (seed, occlusion, joint) for seed in (0, 1) for occlusion in (0, 8) for joint in tiny.JOINTS
     ]
     assert (out / "artefacts" / "tiny" / "ropes" / "evaluation.npz").exists()
@@ -214,6 +214,7 @@ def test_from_simulation_to_report_by_one_command(
     plan = small(recipes={"ropes": replace(tiny.recipe(), ae1=config)}, seeds=(0,), occlusions=(0,), test_anchors=60)
     monkeypatch.setattr(evaluation, "FITTED", 40)
     monkeypatch.setattr(evaluation, "TESTED", 20)
+    monkeypatch.setattr(paper, "CALIBRATION_LABELS", 40)
     monkeypatch.setattr(experiments, "experiment", lambda name, preset, methods: plan)
     out = tmp_path / "demo"
     assert cli.main(["reproduce", "demo", "--out", str(out)]) == 0
@@ -221,8 +222,9 @@ def test_from_simulation_to_report_by_one_command(
     assert "preset compact: ours (paper's)" in printed
     assert "(0.949)" in printed
     found = results.read(out / "results.json")
-    assert [row.joint for row in found.rows] == ["panda_joint2", "panda_joint4", "panda_joint6"]
-    assert [row.paper_mcc for row in found.rows] == [0.949, 0.975, 0.957]
+    rows = [row for row in found.rows if row.calibration_labels == 40]
+    assert [row.joint for row in rows] == ["panda_joint2", "panda_joint4", "panda_joint6"]
+    assert [row.paper_mcc for row in rows] == [0.949, 0.975, 0.957]
     assert "<html" in (out / "report.html").read_text(encoding="utf-8")
     floors = read_json(out / "artefacts" / ONE / "ropes" / "training.json")["stages"]["ldr"]
     assert {round(joint["floor"], 4) for joint in floors.values()} == {0.3801}

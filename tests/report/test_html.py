@@ -11,7 +11,7 @@ from PIL import Image
 
 from ropes import results
 from ropes.errors import UserError
-from ropes.paper import ONE_CAMERA
+from ropes.paper import ONE_CAMERA, TWO_CAMERAS
 from ropes.report.html import write_report
 from ropes.report.stills import publish, write_figures
 from ropes.results import Results, Row
@@ -169,6 +169,34 @@ def test_methods_of_one_setup_stand_side_by_side(tmp_path) -> None:
         assert f"setup-{ONE_CAMERA}-{method}" in page.ids
         assert f"One camera, independent joints · {method} joint" in page.text
     assert len(page.ids) == len(set(page.ids))
+
+
+def test_errors_by_number_of_labels_have_a_table_of_their_own(tmp_path) -> None:
+    rows = [
+        a_row(joint=f"panda_joint{joint}", split=split, calibration_labels=count, mse=(0.001 * count + joint, 0.0))
+        for split in ("id", "ood")
+        for joint in (2, 4)
+        for count in (1000, 0, 10, 100)
+    ]
+    text = Page(numbers_only(tmp_path, *rows)).text
+    part = text.partition("and from no label at all.")[2]
+    assert part.startswith(
+        " One camera, independent joints · ropes, id joint 0 10 100 1,000 "
+        "joint 2 2.000 ± 0.000 2.010 ± 0.000 2.100 ± 0.000 3.000 ± 0.000 joint 4 4.000 ± 0.000"
+    )
+    assert "One camera, independent joints · ropes, ood" in part
+    assert "fitted on 1,000 labelled poses" in text
+    against = text.partition("Against the paper Mean")[2].partition("How many labels")[0]
+    assert "3.000" in against
+    assert "2.010" not in against
+    assert "16 conditions, 16 rows" in text
+    assert "How many labels" not in Page(numbers_only(tmp_path, a_row())).text
+
+
+def test_the_baseline_with_all_labels_has_its_column(tmp_path) -> None:
+    row = a_row(setup=TWO_CAMERAS, joint="panda_joint3", method="anchored", mse=(0.02, 0.0))
+    assert "joint 3 0.900 ± 0.010 ✓ 0.634 0.020 ± 0.000 ✓ 0.217 0.007" in Page(numbers_only(tmp_path, row)).text
+    assert "all labels" not in Page(numbers_only(tmp_path, a_row())).text
 
 
 def test_names_cannot_smuggle_markup_in(tmp_path) -> None:
