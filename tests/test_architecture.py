@@ -26,7 +26,7 @@ LAYERS = (
     {"methods", "trust"},
     {"estimator", "poses"},
     {"prediction"},
-    {"causal_graph", "commanded", "evaluation", "inspection", "pose_evaluation"},
+    {"causal_graph", "commanded", "evaluation", "inspection", "label_evaluation", "pose_evaluation"},
     {"experiments", "report", "packaging"},
     {"commands", "cli", "__main__"},
 )

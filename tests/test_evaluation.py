@@ -30,10 +30,11 @@ def test_results_are_of_schema_1_with_a_row_a_condition_and_joint(measured: Path
     found = results.read(measured / "results.json")
     assert json.loads((measured / "results.json").read_text())["schema"] == 1
     assert (found.name, found.preset) == ("evaluation", "tiny")
-    assert [(row.split, row.occlusion, row.joint) for row in found.rows] == [
+    rows = [row for row in found.rows if row.calibration_labels == 1000]
+    assert [(row.split, row.occlusion, row.joint) for row in rows] == [
         ("id", occlusion, joint) for occlusion in (0, 8) for joint in tiny.JOINTS
     ]
-    assert {(row.setup, row.method, row.labels, row.calibration_labels, row.seed) for row in found.rows} == {
+    assert {(row.setup, row.method, row.labels, row.calibration_labels, row.seed) for row in rows} == {
         ("tiny", "ropes", 0, 1000, 0)
     }
 
@@ -42,7 +43,8 @@ def test_the_figures_are_the_protocol_s(measured: Path, tiny_run: Path, tiny_dat
     dataset = open_dataset(tiny_data)
     coordinates = Estimator.load(tiny_run).coordinates(dataset.read_images(dataset.frames("test-id").index))
     expected = protocol(coordinates, dataset.states("test-id"), generator(3, "evaluation", "id", 0), 15, 1000, 500)
-    rows = [row for row in results.read(measured / "results.json").rows if row.occlusion == 0]
+    every = results.read(measured / "results.json").rows
+    rows = [row for row in every if row.occlusion == 0 and row.calibration_labels == 1000]
     np.testing.assert_allclose([row.mcc_mean for row in rows], expected.mcc_mean)
     np.testing.assert_allclose([row.mse_std for row in rows], expected.mse_std)
 
@@ -56,11 +58,11 @@ def test_the_same_seed_gives_the_same_figures(measured: Path, tiny_run: Path, ti
 
 
 def test_what_the_report_shows_is_left_beside(measured: Path, tiny_run: Path) -> None:
-    folder = measured / "artefacts" / "tiny"
+    folder = measured / "artefacts" / "tiny" / "ropes"
     assert (folder / "training.json").read_bytes() == (tiny_run / "training.json").read_bytes()
     (artefacts,) = load(measured)
     found = artefacts.evaluation
-    assert artefacts.setup == "tiny"
+    assert (artefacts.setup, artefacts.method) == ("tiny", "ropes")
     assert found is not None
     assert (found.joints, found.cameras) == (tiny.JOINTS, tiny.CAMERAS)
     assert found.scatter is not None
@@ -143,7 +145,12 @@ def test_a_data_set_of_test_poses_alone_will_do(tiny_run: Path, tmp_path: Path) 
     angles = tiny.model().sample_observational(np.random.default_rng(0), tiny.TESTED)[:, None]
     data = tiny.write_data(tmp_path / "data", images={"test-id": tiny.draw(angles)}, states={"test-id": angles})
     found = evaluate(tiny_run, data, tmp_path / "e", occlusions=(8, 0), show=False)
-    assert [row.occlusion for row in found.rows] == [0, 0, 8, 8]
+    assert [row.occlusion for row in found.rows if row.calibration_labels == 1000] == [0, 0, 8, 8]
+    assert {row.calibration_labels for row in found.rows} == {
+        10,
+        100,
+        1000,
+    }  # no training split, no line without labels
     (artefacts,) = load(tmp_path / "e")
     assert artefacts.evaluation is not None
     assert artefacts.evaluation.interventions is None
@@ -174,10 +181,11 @@ def test_both_test_splits_are_measured_each_by_its_own_poses(tiny_run: Path, tmp
     images = {split: tiny.draw(poses) for split, poses in angles.items()}
     data = tiny.write_data(tmp_path / "data", images=images, states=angles)
     found = evaluate(tiny_run, data, tmp_path / "e", occlusions=(0,), show=False)
-    assert [(row.split, row.joint) for row in found.rows] == [(s, j) for s in ("id", "ood") for j in tiny.JOINTS]
+    rows_of = [row for row in found.rows if row.calibration_labels == 1000]
+    assert [(row.split, row.joint) for row in rows_of] == [(s, j) for s in ("id", "ood") for j in tiny.JOINTS]
     estimator = Estimator.load(tiny_run)
     for split, name in (("id", "test-id"), ("ood", "test-ood")):
         seen = estimator.coordinates(images[name][:, 0])
         expected = protocol(seen, angles[name][:, 0], generator(0, "evaluation", split, 0), 15, 1000, 500)
-        rows = [row for row in found.rows if row.split == split]
+        rows = [row for row in rows_of if row.split == split]
         assert [row.mse_mean for row in rows] == pytest.approx(expected.mse_mean.tolist())

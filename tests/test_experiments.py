@@ -1,18 +1,20 @@
 """A whole experiment, made tiny: done once, gone on with, never mixed with another."""
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ropes import cli, evaluation, experiments, results
+from ropes import cli, evaluation, experiments, paper, results
 from ropes.errors import UserError
 from ropes.experiments import reproduce
 from ropes.files import read_json
 from ropes.models.shapes import AE1Config
-from ropes.plans import Experiment, experiment
+from ropes.plans import DEFAULT_METHODS, Experiment, experiment
+from ropes.recipes import recipe_of
 from ropes.settings import SETTINGS, panda_setting
 from tests import tiny
 
@@ -20,7 +22,7 @@ ONE = "panda-1c-independent"
 
 
 def small(**changes: Any) -> Experiment:
-    given = {"name": "demo", "recipe": tiny.recipe(), "anchors": {ONE: 8}, "test_anchors": tiny.TESTED}
+    given = {"name": "demo", "recipes": {"ropes": tiny.recipe()}, "anchors": {ONE: 8}, "test_anchors": tiny.TESTED}
     return Experiment(**(given | {"seeds": (0, 1), "occlusions": (0, 8)} | changes))
 
 
@@ -43,7 +45,10 @@ def calls(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> list[str]:
 
         monkeypatch.setattr(experiments, name, call)
 
-    monkeypatch.setattr(experiments, "experiment", lambda name, preset: small(name=name))
+    def planned(name: str, preset: str, methods: Sequence[str] = ()) -> Experiment:
+        return small(name=name, recipes={method: tiny.recipe_of(method) for method in methods or ("ropes",)})
+
+    monkeypatch.setattr(experiments, "experiment", planned)
     monkeypatch.setattr(experiments, "simulate", simulate)
     recorded("fit")
     recorded("evaluate")
@@ -56,13 +61,16 @@ def test_every_seed_is_fitted_and_evaluated_and_nothing_twice(calls: list[str], 
     assert calls == [f"simulate {ONE}", "fit", "evaluate", "fit", "evaluate"]
     assert results.read(out / "results.json") == found
     assert (found.name, found.preset) == ("demo", "compact")
-    assert [(row.seed, row.occlusion, row.joint) for row in found.rows] == [
+    assert [(row.seed, row.occlusion, row.joint) for row in found.rows if row.calibration_labels == 1000] == [
         (seed, occlusion, joint) for seed in (0, 1) for occlusion in (0, 8) for joint in tiny.JOINTS
     ]
-    assert (out / "artefacts" / "tiny" / "evaluation.npz").exists()
-    assert read_json(out / "artefacts" / "tiny" / "training.json")["seed"] == 0
+    assert (out / "artefacts" / "tiny" / "ropes" / "evaluation.npz").exists()
+    assert read_json(out / "artefacts" / "tiny" / "ropes" / "training.json")["seed"] == 0
     seconds = read_json(out / "experiment.json")["seconds"]
-    assert set(seconds) == {f"{ONE} simulate", *(f"{ONE} {what} {k}" for what in ("fit", "evaluate") for k in (0, 1))}
+    assert set(seconds) == {
+        f"{ONE} simulate",
+        *(f"{ONE} ropes {what} {k}" for what in ("fit", "evaluate") for k in (0, 1)),
+    }
     assert found.seconds == pytest.approx(sum(seconds.values()), abs=0.2)
 
     calls.clear()
@@ -76,7 +84,47 @@ def test_every_seed_is_fitted_and_evaluated_and_nothing_twice(calls: list[str], 
     assert calls == ["fit", "evaluate"]  # of the new seed alone
     assert {row.seed for row in more.rows} == {0, 1, 2}
     assert more.rows[: len(found.rows)] == found.rows
-    assert read_json(out / "artefacts" / "tiny" / "training.json")["seed"] == 0
+    assert read_json(out / "artefacts" / "tiny" / "ropes" / "training.json")["seed"] == 0
+
+
+def test_more_methods_are_added_and_what_is_finished_is_read(calls: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    first = reproduce("demo", preset="compact", out=out, methods=("ropes",), seeds=(1,), show=False)
+    weights = tiny.weights(out / ONE / "ropes")
+    shutil.copytree(out / ONE / "ropes" / "seed-1", out / ONE / "ropes" / "seed-1-copy")
+    shutil.copytree(out / ONE / "ropes" / "seed-1", out / ONE / "mine" / "seed-1")
+
+    calls.clear()
+    more = reproduce("demo", preset="compact", out=out, methods=("ldr", "anchored"), seeds=(0,), show=False)
+    assert calls == ["fit", "evaluate"] * 2
+    assert list(dict.fromkeys((row.method, row.seed) for row in more.rows)) == [
+        ("anchored", 0),
+        ("ldr", 0),
+        ("ropes", 1),
+    ]
+    assert more.rows[-len(first.rows) :] == first.rows
+    assert tiny.weights(out / ONE / "ropes" / "seed-1") == {
+        name.removeprefix("seed-1/"): digest for name, digest in weights.items()
+    }
+    shown = {path.name: read_json(path / "training.json")["method"] for path in (out / "artefacts" / "tiny").iterdir()}
+    assert shown == {"anchored": "anchored", "ldr": "ldr", "ropes": "ropes"}
+
+    calls.clear()
+    every = reproduce("demo", preset="compact", out=out, methods=("ldr",), seeds=(0,), show=False)
+    assert calls == ["fit"]  # which finds everything done
+    assert every.rows == more.rows
+
+
+def test_a_method_that_was_not_finished_everywhere_stays_out(
+    calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "demo"
+    with monkeypatch.context() as patch:
+        patch.setattr("ropes.evaluation.write", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce("demo", preset="compact", out=out, methods=("anchored",), seeds=(0,), show=False)
+    found = reproduce("demo", preset="compact", out=out, methods=("ropes",), seeds=(0,), show=False)
+    assert {row.method for row in found.rows} == {"ropes"}
 
 
 def test_an_interrupted_experiment_goes_on(calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,12 +134,12 @@ def test_an_interrupted_experiment_goes_on(calls: list[str], tmp_path: Path, mon
         with pytest.raises(KeyboardInterrupt):
             reproduce("demo", preset="compact", out=out, seeds=(1,), show=False)
     assert not (out / "results.json").exists()
-    weights = tiny.weights(out / ONE / "seed-1")
+    weights = tiny.weights(out / ONE / "ropes" / "seed-1")
     calls.clear()
     found = reproduce("demo", preset="compact", out=out, seeds=(1,), show=False)
     assert calls == ["fit", "evaluate"]
     assert {row.seed for row in found.rows} == {1}
-    assert tiny.weights(out / ONE / "seed-1") == weights
+    assert tiny.weights(out / ONE / "ropes" / "seed-1") == weights
 
 
 def _interrupt(*_: object, **__: object) -> None:
@@ -99,19 +147,25 @@ def _interrupt(*_: object, **__: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"anchors": {ONE: 9}}, {"recipe": tiny.recipe(held_out=0.5)}, {"name": "table1"}, {"occlusions": (0,)}]
+    ("change", "line"),
+    [
+        ({"anchors": {ONE: 9}}, "holds another experiment or preset; choose a new --out"),
+        ({"name": "table1"}, "holds another experiment or preset; choose a new --out"),
+        ({"occlusions": (0,)}, "holds another experiment or preset; choose a new --out"),
+        ({"recipes": {"ropes": tiny.recipe(held_out=0.5)}}, "holds method ropes by another recipe; choose a new --out"),
+    ],
 )
 def test_another_experiment_s_folder_is_left_alone(
-    change: dict[str, Any], calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: dict[str, Any], line: str, calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(experiments, "fit", _interrupt)
         for seeds in ((0,), (5,)):  # other seeds are the same experiment
             with pytest.raises(KeyboardInterrupt):
                 reproduce("demo", preset="compact", out=tmp_path / "demo", seeds=seeds, show=False)
-    monkeypatch.setattr(experiments, "experiment", lambda name, preset: small(**change))
+    monkeypatch.setattr(experiments, "experiment", lambda name, preset, methods: small(**change))
     before = tiny.tree(tmp_path)
-    with pytest.raises(UserError, match="holds another experiment or preset; choose a new --out"):
+    with pytest.raises(UserError, match=line):
         reproduce("demo", preset="compact", out=tmp_path / "demo", show=False)
     assert tiny.tree(tmp_path) == before
     assert calls == [f"simulate {ONE}"]
@@ -134,7 +188,10 @@ def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
     for plan in (demo, table):
         assert plan.test_anchors >= 1500
         assert max(plan.occlusions) <= panda_setting(ONE).image_size
-        assert plan.recipe.preset == preset
+        assert tuple(plan.recipes) == DEFAULT_METHODS
+        assert {recipe.preset for recipe in plan.recipes.values()} == {preset}
+    chosen = experiment("table1", preset, ("anchored", "ldr"))
+    assert chosen.recipes == {method: recipe_of(method, preset) for method in ("anchored", "ldr")}
     assert preset != "paper" or set(table.anchors.values()) == {10_000}
 
 
@@ -143,6 +200,8 @@ def test_unknown_experiments_are_refused() -> None:
         experiment("table2", "compact")
     with pytest.raises(UserError, match=r"unknown preset 'compct': did you mean compact\?"):
         experiment("demo", "compct")
+    with pytest.raises(UserError, match=r"unknown method 'anchord': did you mean anchored\?"):
+        experiment("demo", "compact", ("ropes", "anchord"))
 
 
 @pytest.mark.slow
@@ -152,20 +211,22 @@ def test_from_simulation_to_report_by_one_command(
     config = AE1Config(
         image_size=64, stem=8, encoder_widths=(4,), encoder_blocks=(1,), decoder_widths=(4,), decoder_blocks=(1,)
     )
-    plan = small(recipe=replace(tiny.recipe(), ae1=config), seeds=(0,), occlusions=(0,), test_anchors=60)
+    plan = small(recipes={"ropes": replace(tiny.recipe(), ae1=config)}, seeds=(0,), occlusions=(0,), test_anchors=60)
     monkeypatch.setattr(evaluation, "FITTED", 40)
     monkeypatch.setattr(evaluation, "TESTED", 20)
-    monkeypatch.setattr(experiments, "experiment", lambda name, preset: plan)
+    monkeypatch.setattr(paper, "CALIBRATION_LABELS", 40)
+    monkeypatch.setattr(experiments, "experiment", lambda name, preset, methods: plan)
     out = tmp_path / "demo"
     assert cli.main(["reproduce", "demo", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     assert "preset compact: ours (paper's)" in printed
     assert "(0.949)" in printed
     found = results.read(out / "results.json")
-    assert [row.joint for row in found.rows] == ["panda_joint2", "panda_joint4", "panda_joint6"]
-    assert [row.paper_mcc for row in found.rows] == [0.949, 0.975, 0.957]
+    rows = [row for row in found.rows if row.calibration_labels == 40]
+    assert [row.joint for row in rows] == ["panda_joint2", "panda_joint4", "panda_joint6"]
+    assert [row.paper_mcc for row in rows] == [0.949, 0.975, 0.957]
     assert "<html" in (out / "report.html").read_text(encoding="utf-8")
-    floors = read_json(out / "artefacts" / ONE / "training.json")["stages"]["ldr"]
+    floors = read_json(out / "artefacts" / ONE / "ropes" / "training.json")["stages"]["ldr"]
     assert {round(joint["floor"], 4) for joint in floors.values()} == {0.3801}
     assert cli.main(["reproduce", "demo", "--out", str(out)]) == 0
     assert results.read(out / "results.json").rows == found.rows

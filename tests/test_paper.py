@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ropes.paper import CAUSAL, JOINTS, ONE_CAMERA, PUBLISHED, TABLE1, TWO_CAMERAS, published
+from ropes.paper import CAUSAL, JOINTS, ONE_CAMERA, PUBLISHED, TABLE1, TWO_CAMERAS, all_labels_mse, published
 
 # Lines as the paper prints them. "|" stands for the table's column breaks.
 TABLE_1 = {
@@ -122,6 +122,20 @@ def test_table_14(line) -> None:
             )
             assert cell is not None
             assert cell.mse == value
+
+
+@pytest.mark.parametrize(
+    ("split", "occlusion", "text"),
+    [
+        ("id", 0, "0.003 0.001 0.007 0.003 0.010 0.011"),
+        ("ood", 0, "0.007 0.003 0.013 0.004 0.018 0.019"),
+        ("id", 32, "0.066 0.036 0.097 0.053 0.090 0.045"),
+    ],
+)
+def test_the_reference_is_robopepp_with_all_labels(split, occlusion, text) -> None:
+    where = {"split": split, "occlusion": occlusion}
+    assert [all_labels_mse(setup=TWO_CAMERAS, joint=joint, **where) for joint in JOINTS] == numbers(text)
+    assert all_labels_mse(setup=CAUSAL, joint=JOINTS[0], **where) is None
 
 
 def test_mcc_and_mse_of_the_paper_imply_the_variance_of_the_angles() -> None:

@@ -35,6 +35,9 @@ def test_a_measured_row_carries_the_papers_numbers() -> None:
     assert a_row(split="ood").paper_mcc is None
     assert a_row(split="ood", occlusion=16).paper_mse == 0.092
     assert a_row(joint="lbr_iiwa_joint_1").paper_mse is None
+    for method in ("ldr", "anchored"):  # held against the paper's ROPES, as ropes is
+        assert (a_row(method=method).paper_mcc, a_row(method=method).paper_mse) == (0.874, 0.083)
+    assert a_row(labels=2600).paper_mse is None
 
 
 def test_the_file_has_the_agreed_fields_and_comes_back_the_same(tmp_path) -> None:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ropes import files
 from ropes.data import parquet, schema, writer
-from ropes.models.shapes import AE1Config, AE2Config, LDRConfig
-from ropes.recipes import Optimisation, RopesRecipe, paper_recipe
+from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig
+from ropes.recipes import EncoderRecipe, Optimisation, Recipe, RopesRecipe, paper_recipe
 from ropes.scm import CausalModel, TruncatedNormal
 
 CAMERAS, JOINTS = ("right", "left"), ("elbow", "wrist")
@@ -99,6 +99,34 @@ def recipe(**changes: object) -> RopesRecipe:
         held_out=0.25,
     )
     return replace(small, **changes)  # type: ignore[arg-type]
+
+
+def encoder_recipe(**changes: object) -> EncoderRecipe:
+    """A tiny encoder for the method `anchored`, trained until it reads the blobs."""
+    small = EncoderRecipe(
+        preset="tiny",
+        encoder=EncoderConfig(
+            image_size=SIDE,
+            stem=2,
+            widths=(8, 16),
+            blocks=(1, 1),
+            hidden=16,
+            window=8,
+            window_widths=(8, 8),
+            window_blocks=(1, 1),
+        ),
+        training=Optimisation(epochs=8, batch=20, learning_rate=1e-2),
+        anchor_weight=3.0,
+        held_out=0.25,
+    )
+    if changes.get("anchor_weight") == 0:
+        changes["encoder"] = replace(small.encoder, window=0)
+    return replace(small, **changes)  # type: ignore[arg-type]
+
+
+def recipe_of(method: str) -> Recipe:
+    """The tiny recipe of a method."""
+    return recipe() if method == "ropes" else encoder_recipe(anchor_weight=3.0 * (method == "anchored"))
 
 
 def weights(run: Path) -> dict[str, str]:

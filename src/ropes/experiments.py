@@ -1,26 +1,30 @@
-"""The papers' tables from simulation to results.json: settings × training seeds, unattended and resumable."""
+"""The papers' tables from simulation to results.json: settings × methods × seeds, unattended and resumable."""
 
+import re
 import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 
 from ropes import __version__
 from ropes.data.generate import simulate
-from ropes.evaluation import RESULTS_FILE, evaluate
-from ropes.files import claim_folder, claim_record, read_json, write_json
+from ropes.errors import UserError
+from ropes.evaluation import ARTEFACTS, RESULTS_FILE, evaluate
+from ropes.files import as_json, claim_folder, claim_record, read_json, write_json
 from ropes.hardware import device_name
-from ropes.methods.ropes import fit
+from ropes.methods.fitting import fit
 from ropes.methods.run import TRAINING_FILE
 from ropes.plans import Experiment, experiment
 from ropes.pose_rows import PoseRow
+from ropes.recipes import METHODS
 from ropes.results import Results, Row, read, write
 from ropes.settings import panda_setting
 from ropes.trust_rows import TrustRow
 
-EXPERIMENT_FILE = "experiment.json"
+EXPERIMENT_FILE, EVALUATION = "experiment.json", "evaluation"
 
 
 def reproduce(
@@ -28,53 +32,59 @@ def reproduce(
     *,
     preset: str,
     out: Path,
+    methods: Sequence[str] | None = None,
     seeds: Sequence[int] | None = None,
     workers: int | None = None,
     show: bool = True,
 ) -> Results:
     """Run an experiment in the folder `out`, going on where an earlier call stopped.
 
+    More methods and more seeds are no other experiment: what an earlier call finished is read, and stays in the
+    results.
+
     Args:
         name: "demo" or "table1".
         preset: "compact" or "paper".
-        out: holds `SETTING/data`, `SETTING/seed-K/` (the runs), `artefacts/` and, at the end, `results.json`.
+        out: holds `SETTING/data`, `SETTING/METHOD/seed-K/` (the runs), `artefacts/` and, at the end, `results.json`.
+        methods: what to fit instead of the experiment's own methods.
         seeds: training seeds instead of the experiment's own.
         workers: processes that render.
         show: show progress.
 
     Raises:
-        UserError: no such experiment, or the folder holds something else.
+        UserError: no such experiment or method, or the folder holds something else.
     """
-    plan = experiment(name, preset)
+    plan = experiment(name, preset, methods or ())
     if seeds:
         plan = replace(plan, seeds=tuple(seeds))
-    claim_folder(out, EXPERIMENT_FILE)
-    described = {"experiment": asdict(replace(plan, seeds=()))}  # more seeds are no other experiment
-    claim_record(out / EXPERIMENT_FILE, described, "holds another experiment or preset; choose a new --out")
-    asked = plan.seeds
-    plan = replace(plan, seeds=tuple(sorted({*asked, *_finished_seeds(out, plan)})))
+    _claim(out, plan, preset)
+    asked = set(product(plan.recipes, plan.seeds))
+    listed = sorted(asked | _finished(out, plan))
     rows: list[Row] = []
     trust_rows: list[TrustRow] = []
     pose_rows: list[PoseRow] = []
     for setting, anchors in plan.anchors.items():
-        data = out / setting / "data"
         with _clocked(out, f"{setting} simulate"):
             simulate(
                 panda_setting(setting),
-                out=data,
+                out=out / setting / "data",
                 anchors=anchors,
                 test_anchors=plan.test_anchors,
                 seed=plan.data_seed,
                 workers=workers,
                 progress=show,
             )
-        for seed in plan.seeds:
-            if seed in asked:
-                _one_seed(plan, out, setting, seed, show=show)
-            measured = read(out / setting / f"seed-{seed}" / "evaluation" / RESULTS_FILE)
+        for method, seed in listed:
+            if (method, seed) in asked:
+                _one_run(plan, out, setting, method, seed, show=show)
+            measured = read(_run(out, setting, method, seed) / EVALUATION / RESULTS_FILE)
             rows += measured.rows
             trust_rows += measured.trust_rows
             pose_rows += measured.pose_rows
+        for method, seed in dict(reversed(listed)).items():  # the first seed of each
+            shutil.copytree(
+                _run(out, setting, method, seed) / EVALUATION / ARTEFACTS, out / ARTEFACTS, dirs_exist_ok=True
+            )
     results = Results(
         name=name,
         preset=preset,
@@ -89,28 +99,43 @@ def reproduce(
     return results
 
 
-def _finished_seeds(out: Path, plan: Experiment) -> set[int]:
-    """The seeds that an earlier call brought to an end in every setting: their rows stay in the results."""
-    found = [
-        {
-            int(path.parts[-3].removeprefix("seed-"))
-            for path in (out / setting).glob(f"seed-*/evaluation/{RESULTS_FILE}")
-        }
-        for setting in plan.anchors
-    ]
+def _claim(out: Path, plan: Experiment, preset: str) -> None:
+    """Make sure that `out` is this experiment's; methods and seeds may be added to it, each method by one recipe."""
+    claim_folder(out, EXPERIMENT_FILE)
+    described = {"experiment": asdict(replace(plan, recipes={}, seeds=())), "preset": preset}
+    claim_record(out / EXPERIMENT_FILE, described, "holds another experiment or preset; choose a new --out")
+    content = read_json(out / EXPERIMENT_FILE)
+    begun, asked = content.get("recipes", {}), as_json({name: asdict(recipe) for name, recipe in plan.recipes.items()})
+    for method, recipe in asked.items():
+        if begun.get(method, recipe) != recipe:
+            raise UserError(f"{out} holds method {method} by another recipe; choose a new --out")
+    if not asked.keys() <= begun.keys():
+        write_json(out / EXPERIMENT_FILE, {**content, "recipes": begun | asked})
+
+
+def _run(out: Path, setting: str, method: str, seed: int) -> Path:
+    return out / setting / method / f"seed-{seed}"
+
+
+def _finished(out: Path, plan: Experiment) -> set[tuple[str, int]]:
+    """Methods with the seeds that an earlier call brought to an end in every setting."""
+    found = []
+    for setting in plan.anchors:
+        runs = [path.parent.parent for path in (out / setting).glob(f"*/seed-*/{EVALUATION}/{RESULTS_FILE}")]
+        # Other folders, as somebody's copies, are none of ours.
+        numbered = [(run.parent.name, re.fullmatch(r"seed-(0|[1-9][0-9]*)", run.name)) for run in runs]
+        found.append({(method, int(seed[1])) for method, seed in numbered if seed and method in METHODS})
     return set.intersection(*found)
 
 
-def _one_seed(plan: Experiment, out: Path, setting: str, seed: int, *, show: bool) -> None:
-    data, run = out / setting / "data", out / setting / f"seed-{seed}"
-    with _clocked(out, f"{setting} fit {seed}"):
-        fit(data, run, plan.recipe, seed, show=show)
-    measured = run / "evaluation"
+def _one_run(plan: Experiment, out: Path, setting: str, method: str, seed: int, *, show: bool) -> None:
+    data, run = out / setting / "data", _run(out, setting, method, seed)
+    with _clocked(out, f"{setting} {method} fit {seed}"):
+        fit(data, run, plan.recipes[method], seed, method=method, show=show)
+    measured = run / EVALUATION
     if not _is_current(measured, run):
-        with _clocked(out, f"{setting} evaluate {seed}"):
+        with _clocked(out, f"{setting} {method} evaluate {seed}"):
             evaluate(run, data, measured, occlusions=plan.occlusions, name=plan.name, show=show)
-    if seed == plan.seeds[0]:
-        shutil.copytree(measured / "artefacts", out / "artefacts", dirs_exist_ok=True)
 
 
 def _is_current(measured: Path, run: Path) -> bool:

@@ -11,6 +11,10 @@ TWO_CAMERAS = "panda-2c-independent"
 CAUSAL = "panda-2c-causal"
 JOINTS = tuple(f"panda_joint{number}" for number in range(1, 7))
 OCCLUSIONS = (0, 16, 32, 64)
+#: Labelled poses that the paper fits its lines to radians on (Section 4).
+CALIBRATION_LABELS = 1000
+#: Labelled images that its baseline RoboPEPP has for training at most: all of the two-camera data.
+ALL_LABELS = 260_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,3 +191,9 @@ def published(
         labels: labelled training images; 0 for ROPES, which uses none.
     """
     return _INDEX.get((setup, method, split, occlusion, joint, labels))
+
+
+def all_labels_mse(*, setup: str, joint: str, split: str, occlusion: int) -> float | None:
+    """MSE in rad² of RoboPEPP trained on every label (Table 10), or None where the paper has none: the reference."""
+    found = published(setup=setup, joint=joint, method="robopepp", split=split, occlusion=occlusion, labels=ALL_LABELS)
+    return found.mse if found else None

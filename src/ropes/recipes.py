@@ -238,7 +238,7 @@ def recipe_of(method: str, preset: str) -> Recipe:
     Raises:
         UserError: no method or preset of that name.
     """
-    _require(method, METHODS, "method")
+    require_method(method)
     match method:
         case "ropes":
             return ropes_recipe(preset)
@@ -247,6 +247,15 @@ def recipe_of(method: str, preset: str) -> Recipe:
             return replace(recipe, anchor_weight=0.0, encoder=replace(recipe.encoder, window=0))
         case _:
             return encoder_recipe(preset)
+
+
+def require_method(name: str) -> None:
+    """Check that there is a method of that name.
+
+    Raises:
+        UserError: there is none; names the one that was meant.
+    """
+    _require(name, METHODS, "method")
 
 
 def _require(name: str, known: Sequence[str], kind: str) -> None:

@@ -24,7 +24,7 @@ class Row:
 
     Attributes:
         setup: name of the setting, as "panda-2c-independent".
-        method: as "ropes".
+        method: as "anchored".
         split: "id" or "ood".
         occlusion: side of the white squares in pixels of the stored image, 0 for none.
         joint: the URDF's name.
@@ -33,10 +33,10 @@ class Row:
         mse_mean: rad², mean over the repeats.
         mse_std: over the repeats.
         labels: labelled poses that training used, 0 when label-free.
-        calibration_labels: labelled poses that the line to radians was fitted on.
+        calibration_labels: labelled poses that the line to radians was fitted on, 0 for commanded distributions.
         seed: of training.
-        paper_mcc: the paper's MCC under these conditions, or None.
-        paper_mse: the paper's MSE, rad², or None.
+        paper_mcc: MCC of the paper's ROPES under these conditions, whatever our method, or None.
+        paper_mse: MSE of the paper's ROPES, rad², or None.
 
     Raises:
         ValueError: a figure is not finite or out of its range, or a name is empty or unknown.
@@ -105,7 +105,7 @@ class Row:
         labels: int = 0,
         calibration_labels: int = 1000,
     ) -> Self:
-        """A row with the paper's numbers for the same conditions filled in.
+        """A row with the numbers of the paper's own method, ROPES, for the same conditions filled in.
 
         Args:
             setup: name of the setting.
@@ -119,7 +119,7 @@ class Row:
             labels: labelled poses that training used.
             calibration_labels: labelled poses of the calibration.
         """
-        theirs = published(setup=setup, joint=joint, method=method, split=split, occlusion=occlusion, labels=labels)
+        theirs = published(setup=setup, joint=joint, split=split, occlusion=occlusion, labels=labels)
         return cls(
             setup=setup,
             method=method,

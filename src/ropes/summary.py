@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ropes import paper
 from ropes.results import Row
 
 
@@ -43,6 +44,11 @@ class Cell:
         return round(self.mcc, 3) >= self.paper_mcc
 
     @property
+    def all_labels_mse(self) -> float | None:
+        """What the paper's baseline reaches with every label under these conditions, rad²; None where it has none."""
+        return paper.all_labels_mse(setup=self.setup, joint=self.joint, split=self.split, occlusion=self.occlusion)
+
+    @property
     def mse_reached(self) -> bool | None:
         """Whether our MSE, rounded as the paper prints it, is at most the paper's; None without both."""
         if self.mse is None or self.paper_mse is None:
@@ -79,6 +85,11 @@ def over_seeds(rows: Iterable[Row]) -> tuple[Cell, ...]:
             )
         )
     return tuple(cells)
+
+
+def calibrated_as_the_paper(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+    """The cells whose lines were fitted on as many labels as the paper's, in their order: those of Table 1."""
+    return tuple(cell for cell in cells if cell.calibration_labels == paper.CALIBRATION_LABELS)
 
 
 def pool(figures: Sequence[tuple[float | None, float | None]]) -> tuple[float | None, float | None]:

@@ -40,6 +40,9 @@ def test_every_example_parses_to_its_own_command(name: str) -> None:
         ("evaluate R --data D --out E --occlusions", "--occlusions needs at least one number"),
         ("evaluate R --data D --out E --occlusions 0 16 0", "--occlusions has 0 twice; give each number once"),
         ("reproduce demo --out R --seeds 0 0", "--seeds has 0 twice; give each number once"),
+        ("reproduce demo --out R --methods ldr,ropes,ldr", "--methods has ldr twice; give each name once"),
+        ("reproduce demo --out R --methods ropes,anchord", "unknown method 'anchord': did you mean anchored?"),
+        ("reproduce demo --out R --methods ropes,", "unknown method ''"),
         ("export D --out E --count 0", "--count is 0; it must be 1 or more"),
         ("calibrate R", "either --data DATA or --labels FILE.csv"),
         ("calibrate R --data D --samples 1", "--samples is 1; it must be 2 or more"),
@@ -90,18 +93,18 @@ def test_simulate_builds_any_arm(stub: Stub) -> None:
 
 
 def test_fit_changes_fields_of_the_recipe(stub: Stub) -> None:
-    calls = stub("ropes.methods.ropes.fit")
+    calls = stub("ropes.methods.fitting.fit")
     words = "fit --preset paper --data D --out R --seed 4 --ae1-training.epochs 2.5 --joint-ae2"
     assert cli.main(words.split()) == 0
     paper = ropes_recipe("paper")
     expected = dataclasses.replace(
         paper, joint_ae2=True, ae1_training=dataclasses.replace(paper.ae1_training, epochs=2.5)
     )
-    assert calls == [((Path("D"), Path("R"), expected, 4), {})]
+    assert calls == [((Path("D"), Path("R"), expected, 4), {"method": "ropes"})]
 
 
 def test_fit_takes_the_compact_recipe_unless_told(stub: Stub) -> None:
-    calls = stub("ropes.methods.ropes.fit")
+    calls = stub("ropes.methods.fitting.fit")
     assert cli.main(["fit", "--data", "D", "--out", "R"]) == 0
     assert calls[0][0][2] == ropes_recipe("compact")
     assert isinstance(calls[0][0][2], RopesRecipe)
@@ -156,10 +159,19 @@ def test_reproduce_writes_the_report_and_prints_the_table(stub: Stub, capsys: py
     runs = stub("ropes.experiments.reproduce", result="the results")
     reports, tables = stub("ropes.report.html.write_report"), stub("ropes.report.terminal.print_table")
     assert cli.main(["reproduce", "table1", "--preset", "paper", "--out", "R", "--seeds", "0", "1"]) == 0
-    assert runs == [(("table1",), {"preset": "paper", "out": Path("R"), "seeds": (0, 1), "workers": None})]
+    options = {"preset": "paper", "out": Path("R"), "methods": None, "seeds": (0, 1), "workers": None}
+    assert runs == [(("table1",), options)]
     assert reports == [((Path("R"), Path("R/report.html")), {})]
     assert tables == [(("the results",), {})]
     assert capsys.readouterr().out == "wrote R/results.json and R/report.html\n"
+
+
+def test_reproduce_takes_methods_with_commas_between(stub: Stub) -> None:
+    runs = stub("ropes.experiments.reproduce", result="the results")
+    stub("ropes.report.html.write_report")
+    stub("ropes.report.terminal.print_table")
+    assert cli.main(["reproduce", "table1", "--methods", "ropes, ldr,anchored", "--out", "R"]) == 0
+    assert runs[0][1]["methods"] == ("ropes", "ldr", "anchored")
 
 
 def test_evaluate_prints_the_table(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:

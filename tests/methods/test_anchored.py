@@ -1,6 +1,5 @@
 """The encoder methods on a tiny data set: learnt, resumed, read back, and refused where they cannot work."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,33 +18,10 @@ from ropes.methods import anchored, encoder_stage
 from ropes.methods.contrast import regime_loss
 from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.run import TRAINING_FILE
-from ropes.models.shapes import EncoderConfig
-from ropes.recipes import EncoderRecipe, Optimisation
+from ropes.recipes import Optimisation
 from ropes.scm import Regime
 from ropes.stage import Stage
 from tests import tiny
-
-
-def recipe(**changes: object) -> EncoderRecipe:
-    small = EncoderRecipe(
-        preset="tiny",
-        encoder=EncoderConfig(
-            image_size=tiny.SIDE,
-            stem=2,
-            widths=(8, 16),
-            blocks=(1, 1),
-            hidden=16,
-            window=8,
-            window_widths=(8, 8),
-            window_blocks=(1, 1),
-        ),
-        training=Optimisation(epochs=8, batch=20, learning_rate=1e-2),
-        anchor_weight=3.0,
-        held_out=0.25,
-    )
-    if changes.get("anchor_weight") == 0:
-        changes["encoder"] = replace(small.encoder, window=0)
-    return replace(small, **changes)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +32,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("anchored") / "run"
-    anchored.fit(data, folder, recipe(), show=False)
+    anchored.fit(data, folder, tiny.encoder_recipe(), show=False)
     return folder
 
 
@@ -85,14 +61,14 @@ def test_its_evaluation_carries_its_name_and_no_reconstruction(run: Path, data: 
     results = evaluate(run, data, tmp_path / "e", occlusions=(0,), show=False)
     assert {row.method for row in results.rows} == {"anchored"}
     assert {row.labels for row in results.rows} == {0}
-    with np.load(tmp_path / "e" / "artefacts" / "tiny" / "evaluation.npz") as arrays:
+    with np.load(tmp_path / "e" / "artefacts" / "tiny" / "anchored" / "evaluation.npz") as arrays:
         assert "scatter_angle" in arrays
         assert "ae1" not in arrays
 
 
 @pytest.mark.parametrize("method", ["ldr", "anchored"])
 def test_without_angles_the_weights_are_the_same(method: str, data: Path, tmp_path: Path, monkeypatch) -> None:
-    chosen = recipe(
+    chosen = tiny.encoder_recipe(
         anchor_weight=3.0 * (method == "anchored"), training=Optimisation(epochs=0.3, batch=20, learning_rate=1e-2)
     )
     anchored.fit(data, tmp_path / "full", chosen, method=method, show=False)
@@ -103,7 +79,7 @@ def test_without_angles_the_weights_are_the_same(method: str, data: Path, tmp_pa
 
 
 def test_killed_it_goes_on_to_the_same_weights(data: Path, tmp_path: Path, monkeypatch) -> None:
-    chosen = recipe(training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2), alone=0.3)
+    chosen = tiny.encoder_recipe(training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2), alone=0.3)
     anchored.fit(data, tmp_path / "whole", chosen, show=False)
     original = Stage.after_step
 
@@ -135,7 +111,7 @@ def test_a_run_that_memorises_ends_with_its_best_weights(data: Path, tmp_path: P
     original = EncoderStage.evaluate
     monkeypatch.setattr(encoder_stage, "regime_loss", rising)
     monkeypatch.setattr(EncoderStage, "evaluate", look)
-    anchored.fit(data, tmp_path / "run", recipe(), show=False)
+    anchored.fit(data, tmp_path / "run", tiny.encoder_recipe(), show=False)
     curves = read_json(tmp_path / "run" / TRAINING_FILE)["stages"]["encoder"]
     assert len(curves["steps"]) == len(seen) < 16
     kept = load_file(tmp_path / "run" / "encoder" / WEIGHTS)
@@ -145,7 +121,7 @@ def test_a_run_that_memorises_ends_with_its_best_weights(data: Path, tmp_path: P
 
 def test_a_recipe_of_the_other_method_is_refused(data: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="method ldr cannot have an anchor weight of 3"):
-        anchored.fit(data, tmp_path / "run", recipe(), method="ldr", show=False)
+        anchored.fit(data, tmp_path / "run", tiny.encoder_recipe(), method="ldr", show=False)
     assert not (tmp_path / "run").exists()
 
 

@@ -163,7 +163,7 @@ def make_run(folder: Path, setups=tuple(SETUPS)) -> Path:
     )
     for setup in setups:
         joints, cameras = SETUPS[setup]
-        place = folder / "artefacts" / setup
+        place = folder / "artefacts" / setup / "ropes"
         place.mkdir(parents=True)
         np.savez_compressed(place / "evaluation.npz", **evaluation_arrays(joints, cameras, rng))
         files.write_json(place / "training.json", training_record(setup, joints, rng))

@@ -28,14 +28,14 @@ def small(**changes) -> dict[str, np.ndarray]:
 
 
 def write(folder, **arrays) -> None:
-    place = folder / "artefacts" / "panda"
+    place = folder / "artefacts" / "panda" / "ldr"
     place.mkdir(parents=True)
     np.savez(place / "evaluation.npz", **arrays)
 
 
 def test_everything_is_read(run_folder) -> None:
     (artefact,) = artefacts.load(run_folder)
-    assert artefact.setup == ONE_CAMERA
+    assert (artefact.setup, artefact.method) == (ONE_CAMERA, "ropes")
     assert artefact.training["stages"]["ae1"]["steps"][0] == 0
     evaluation = artefact.evaluation
     assert evaluation.joints == ("panda_joint2", "panda_joint4", "panda_joint6")
@@ -50,9 +50,18 @@ def test_absent_parts_are_none(tmp_path) -> None:
     assert artefact.training is None
     assert artefact.evaluation.occluded is None
     assert artefact.evaluation.interventions is None
-    (tmp_path / "artefacts" / "panda" / "evaluation.npz").unlink()
+    (tmp_path / "artefacts" / "panda" / "ldr" / "evaluation.npz").unlink()
     (artefact,) = artefacts.load(tmp_path)
     assert artefact.evaluation is None
+
+
+def test_every_method_of_every_setup_is_read_by_name(tmp_path) -> None:
+    for place in ("panda/ropes", "panda/anchored", "kuka/ldr"):
+        files.write_json(tmp_path / "artefacts" / place / "training.json", {"stages": {}, "seed": len(place)})
+    files.write_text(tmp_path / "artefacts" / "panda" / "notes.txt", "mine")
+    found = artefacts.load(tmp_path)
+    assert [(each.setup, each.method) for each in found] == [("kuka", "ldr"), ("panda", "anchored"), ("panda", "ropes")]
+    assert [each.training["seed"] for each in found] == [8, 14, 11]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +87,7 @@ def test_nothing_is_unpickled_and_a_damaged_file_is_named(tmp_path) -> None:
     write(tmp_path, **small(joints=np.array(["a", None], dtype=object)))
     with pytest.raises(UserError, match=r"evaluation\.npz cannot be read"):
         artefacts.load(tmp_path)
-    path = tmp_path / "artefacts" / "panda" / "evaluation.npz"
+    path = tmp_path / "artefacts" / "panda" / "ldr" / "evaluation.npz"
     whole = path.read_bytes()
     middle = len(whole) // 2
     changed = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
@@ -93,7 +102,7 @@ def test_nothing_is_unpickled_and_a_damaged_file_is_named(tmp_path) -> None:
 
 
 def test_a_training_record_of_another_form_is_named(tmp_path) -> None:
-    path = tmp_path / "artefacts" / "panda" / "training.json"
+    path = tmp_path / "artefacts" / "panda" / "ldr" / "training.json"
     files.write_json(path, {"seed": 0})
     with pytest.raises(UserError, match='has no "stages"'):
         artefacts.load(tmp_path)

@@ -11,7 +11,7 @@ from PIL import Image
 
 from ropes import results
 from ropes.errors import UserError
-from ropes.paper import ONE_CAMERA
+from ropes.paper import ONE_CAMERA, TWO_CAMERAS
 from ropes.report.html import write_report
 from ropes.report.stills import publish, write_figures
 from ropes.results import Results, Row
@@ -135,7 +135,7 @@ def test_plots_follow_the_page_colours_and_say_what_they_show(source) -> None:
 
 
 def test_pictures_hold_the_recorded_pixels(run_folder, page) -> None:
-    with np.load(run_folder / "artefacts" / ONE_CAMERA / "evaluation.npz") as arrays:
+    with np.load(run_folder / "artefacts" / ONE_CAMERA / "ropes" / "evaluation.npz") as arrays:
         wanted = arrays["occluded_original"][0, 0]
     strips = [
         np.asarray(Image.open(io.BytesIO(base64.b64decode(link.partition(",")[2]))))
@@ -149,8 +149,8 @@ def test_pictures_hold_the_recorded_pixels(run_folder, page) -> None:
 
 def test_absent_inputs_take_one_line_each(tmp_path) -> None:
     text = Page(numbers_only(tmp_path, a_row())).text
-    assert f"Not recorded: artefacts/{ONE_CAMERA}/evaluation.npz is absent" in text
-    assert f"Not recorded: artefacts/{ONE_CAMERA}/training.json is absent" in text
+    assert f"Not recorded: artefacts/{ONE_CAMERA}/ropes/evaluation.npz is absent" in text
+    assert f"Not recorded: artefacts/{ONE_CAMERA}/ropes/training.json is absent" in text
     assert "No reconstructions were recorded." in text
     assert "No intervention samples were recorded." in text
     assert "No matrix was recorded." in text
@@ -161,6 +161,42 @@ def test_no_rows_at_all_is_said(tmp_path) -> None:
     text = Page(numbers_only(tmp_path)).text
     assert "Nothing has been measured in distribution yet." in text
     assert "No in-distribution rows in results.json." in text
+
+
+def test_methods_of_one_setup_stand_side_by_side(tmp_path) -> None:
+    page = Page(numbers_only(tmp_path, a_row(), a_row(method="anchored", mse=(0.01, 0.001)), a_row(method="ldr")))
+    for method in ("ropes", "anchored", "ldr"):
+        assert f"setup-{ONE_CAMERA}-{method}" in page.ids
+        assert f"One camera, independent joints · {method} joint" in page.text
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_errors_by_number_of_labels_have_a_table_of_their_own(tmp_path) -> None:
+    rows = [
+        a_row(joint=f"panda_joint{joint}", split=split, calibration_labels=count, mse=(0.001 * count + joint, 0.0))
+        for split in ("id", "ood")
+        for joint in (2, 4)
+        for count in (1000, 0, 10, 100)
+    ]
+    text = Page(numbers_only(tmp_path, *rows)).text
+    part = text.partition("and from no label at all.")[2]
+    assert part.startswith(
+        " One camera, independent joints · ropes, id joint 0 10 100 1,000 "
+        "joint 2 2.000 ± 0.000 2.010 ± 0.000 2.100 ± 0.000 3.000 ± 0.000 joint 4 4.000 ± 0.000"
+    )
+    assert "One camera, independent joints · ropes, ood" in part
+    assert "fitted on 1,000 labelled poses" in text
+    against = text.partition("Against the paper Mean")[2].partition("How many labels")[0]
+    assert "3.000" in against
+    assert "2.010" not in against
+    assert "16 conditions, 16 rows" in text
+    assert "How many labels" not in Page(numbers_only(tmp_path, a_row())).text
+
+
+def test_the_baseline_with_all_labels_has_its_column(tmp_path) -> None:
+    row = a_row(setup=TWO_CAMERAS, joint="panda_joint3", method="anchored", mse=(0.02, 0.0))
+    assert "joint 3 0.900 ± 0.010 ✓ 0.634 0.020 ± 0.000 ✓ 0.217 0.007" in Page(numbers_only(tmp_path, row)).text
+    assert "all labels" not in Page(numbers_only(tmp_path, a_row())).text
 
 
 def test_names_cannot_smuggle_markup_in(tmp_path) -> None:
@@ -184,8 +220,8 @@ def test_a_folder_without_results_is_named_and_nothing_written(tmp_path) -> None
 def test_figures_for_other_pages(run_folder, tmp_path) -> None:
     written = write_figures(run_folder, tmp_path)
     assert [path.name for path in written] == [
-        f"table1-compact-{ONE_CAMERA}-scatter.png",
-        f"table1-compact-{ONE_CAMERA}-reconstructions.png",
+        f"table1-compact-{ONE_CAMERA}-ropes-scatter.png",
+        f"table1-compact-{ONE_CAMERA}-ropes-reconstructions.png",
     ]
     sizes = []
     for path in written:

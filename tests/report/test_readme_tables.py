@@ -46,6 +46,39 @@ def test_occlusions_and_splits_have_their_lines() -> None:
     ]
 
 
+def test_fewer_calibration_labels_change_nothing() -> None:
+    plain = row(2, 0.95, 0.06)
+    fewer = [row(2, 0.95, 0.5, calibration_labels=count) for count in (0, 10, 100)]
+    assert markdown(found(plain, *fewer)) == markdown(found(plain))
+
+
+def test_methods_beyond_ropes_stand_beside_the_baseline_with_all_labels() -> None:
+    rows = [
+        row(joint, 0.99, 0.002, TWO_CAMERAS, method=method, split=split)
+        for method in ("anchored", "ropes")
+        for split in ("id", "ood")
+        for joint in (1, 2)
+    ]
+    lines = markdown(found(*rows)).splitlines()
+    assert lines[2:7] == [
+        "| Two cameras, independent joints (anchored) | MCC | **0.990** ± 0.004 (0.874) | **0.990** ± 0.004 (0.979) |",
+        "|  | MSE, rad² | **0.002** ± 0.002 (0.083) | **0.002** ± 0.002 (0.015) |",
+        "| Two cameras, independent joints (ropes) | MCC | **0.990** ± 0.004 (0.874) | **0.990** ± 0.004 (0.979) |",
+        "|  | MSE, rad² | **0.002** ± 0.002 (0.083) | **0.002** ± 0.002 (0.015) |",
+        "| Two cameras, independent joints (RoboPEPP, 260,000 labels) | MSE, rad² | 0.003 | 0.001 |",
+    ]
+    assert (
+        "| Two cameras, independent joints, shifted test poses (RoboPEPP, 260,000 labels) | MSE, rad² | 0.007 | 0.003 |"
+        in lines
+    )
+    assert lines[-1].startswith("In brackets the number of the paper's ROPES, bold where ours reaches it")
+    alone = markdown(found(*(each for each in rows if each.method == "anchored"))).splitlines()
+    assert alone[2].startswith("| Two cameras, independent joints | MCC |")
+    assert alone[4] == lines[6]
+    assert "RoboPEPP" not in markdown(found(*(each for each in rows if each.method == "ropes")))
+    assert "RoboPEPP" not in markdown(found(row(2, 0.95, 0.06, ONE_CAMERA, method="anchored")))
+
+
 def test_a_joint_without_a_number_stays_empty() -> None:
     text = markdown(found(row(2, 0.95, 0.06), row(1, 0.9, 0.05, TWO_CAMERAS)))
     assert "| One camera, independent joints | MCC |  | **0.950** ± 0.004 (0.949) |" in text

@@ -1,5 +1,6 @@
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from rich.console import Console
@@ -21,7 +22,7 @@ def test_eighty_columns_hold_every_value_on_one_line() -> None:
     lines = printed(rows)
     assert max(map(len, lines)) <= 80
     assert "…" not in "".join(lines)
-    assert [line for line in lines if line in SETUPS] == list(SETUPS)  # a section title each
+    assert [line for line in lines if line.startswith("panda")] == [f"{setup}, ropes" for setup in SETUPS]
     bodies = [line for line in lines if line.startswith("│")]
     assert len(bodies) == len(rows)
     for row, line in zip(rows, bodies, strict=True):
@@ -38,6 +39,17 @@ def test_the_paper_stands_beside_ours() -> None:
     assert row.paper_mcc is not None
     reached = "✓" if round(row.mcc_mean or 0, 3) >= row.paper_mcc else "✗"
     assert f"{row.mcc_mean:.3f} ({row.paper_mcc:.3f}) {reached}" in line
+
+
+def test_only_what_was_calibrated_as_the_paper_s_is_shown_and_each_method_has_its_part() -> None:
+    (row, *_) = made_up_rows(np.random.default_rng(0), seeds=(0,))
+    others = [replace(row, calibration_labels=count, mse_mean=9.0) for count in (0, 10, 100)]
+    anchored = replace(row, method="anchored")
+    assert printed([row, *others, anchored]) == printed([row, anchored])
+    assert [line for line in printed([row, anchored]) if line.startswith("panda")] == [
+        f"{row.setup}, ropes",
+        f"{row.setup}, anchored",
+    ]
 
 
 def test_a_long_name_of_a_joint_is_folded_and_never_cut() -> None:

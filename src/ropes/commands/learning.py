@@ -10,7 +10,7 @@ import tyro
 
 from ropes.commands.options import RunFolder, at_least, distinct, image_sources
 from ropes.errors import UserError
-from ropes.recipes import EncoderRecipe, Recipe, RopesRecipe, recipe_of
+from ropes.recipes import Recipe, recipe_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,14 +38,9 @@ class Fit:
 
     def execute(self) -> None:
         """Fit the method."""
-        from ropes.methods.anchored import fit as fit_encoder
-        from ropes.methods.ropes import fit as fit_ropes
+        from ropes.methods.fitting import fit
 
-        match self.recipe:
-            case RopesRecipe() as recipe:
-                fit_ropes(self.data, self.out, recipe, self.seed)
-            case EncoderRecipe() as recipe:
-                fit_encoder(self.data, self.out, recipe, self.seed, method=self.method)
+        fit(self.data, self.out, self.recipe, self.seed, method=self.method)
         print(f"wrote {self.out}")
 
 

@@ -33,15 +33,16 @@ def at_least(lowest: int, **values: int) -> None:
             raise UserError(f"--{name.replace('_', '-')} is {value}; it must be {lowest} or more")
 
 
-def distinct(**values: Sequence[int]) -> None:
-    """Refuse an option that holds a number twice.
+def distinct(**values: Sequence[int | str]) -> None:
+    """Refuse an option that holds a number or a name twice.
 
     Raises:
-        UserError: names the option by its keyword, and the number.
+        UserError: names the option by its keyword, and what it holds twice.
     """
-    for name, numbers in values.items():
-        if repeated := [number for number in dict.fromkeys(numbers) if numbers.count(number) > 1]:
-            raise UserError(f"--{name.replace('_', '-')} has {repeated[0]} twice; give each number once")
+    for name, given in values.items():
+        if repeated := [value for value in dict.fromkeys(given) if given.count(value) > 1]:
+            kind = "name" if isinstance(repeated[0], str) else "number"
+            raise UserError(f"--{name.replace('_', '-')} has {repeated[0]} twice; give each {kind} once")
 
 
 def _number(text: str, where: str) -> float:

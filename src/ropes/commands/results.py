@@ -8,6 +8,7 @@ import tyro
 
 from ropes.commands.options import EvaluationFolder, Preset, at_least, distinct
 from ropes.errors import UserError
+from ropes.recipes import require_method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,7 @@ class Reproduce:
     Example:
       ropes reproduce demo --out runs/demo
       ropes reproduce table1 --preset compact --out runs/table1
+      ropes reproduce table1 --preset compact --methods ropes,ldr,anchored --out runs/table1
     """
 
     name: Annotated[Literal["demo", "table1"], tyro.conf.Positional]
@@ -49,14 +51,23 @@ class Reproduce:
     """compact: two CPU cores; paper: one CUDA GPU and the paper's sizes."""
     seeds: tuple[int, ...] = ()
     """Training seeds; the experiment's own where left out."""
+    methods: str = ""
+    """Methods with commas between: anchored, ldr, ropes; the experiment's own where left out."""
     workers: int | None = None
     """Processes that render; one for each core where left out."""
 
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))
-        distinct(seeds=self.seeds)
+        distinct(seeds=self.seeds, methods=self.chosen)
+        for method in self.chosen:
+            require_method(method)
         if self.workers is not None:
             at_least(1, workers=self.workers)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The methods asked for; none where left out."""
+        return tuple(word.strip() for word in self.methods.split(",")) if self.methods.strip() else ()
 
     def execute(self) -> None:
         """Run the experiment, write the report and print the table."""
@@ -64,7 +75,14 @@ class Reproduce:
         from ropes.report.html import write_report
         from ropes.report.terminal import print_table
 
-        results = reproduce(self.name, preset=self.preset, out=self.out, seeds=self.seeds or None, workers=self.workers)
+        results = reproduce(
+            self.name,
+            preset=self.preset,
+            out=self.out,
+            methods=self.chosen or None,
+            seeds=self.seeds or None,
+            workers=self.workers,
+        )
         write_report(self.out, self.out / "report.html")
         print_table(results)
         print(f"wrote {self.out / 'results.json'} and {self.out / 'report.html'}")

@@ -5,7 +5,7 @@ policies have equal variance and bounds (ROPES Section 3.1): a network that tell
 has therefore read the joint.  Anchors say more: what an intervention does not move stays as it was, to the last bit.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +16,22 @@ from torch import Tensor
 
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
+from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.methods.anchors import by_anchor, in_order
+from ropes.methods.anchors import by_anchor
 from ropes.methods.context import Context
-from ropes.methods.contrast import least_moving, targets
+from ropes.methods.contrast import head_regimes, least_moving, targets
 from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.policies import bayes_floors, require_both_policies
+from ropes.methods.regime_poses import RegimePoses
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.story import write_story
 from ropes.models.encoder import ContrastNetwork
 from ropes.recipes import EncoderRecipe
+from ropes.training import BatchAt
 from ropes.trust.stage import fit_trust
 
 Indices = NDArray[np.int64]
@@ -64,13 +67,16 @@ def fit(
     run.require_same(out)
     cache = ImageCache(dataset, "train", recipe.encoder.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
-    kept, held = images.split_anchors(recipe.held_out, seed)
-    tables = by_anchor(dataset, kept), by_anchor(dataset, held)
+    poses: AnchoredPoses | RegimePoses
+    if method == "ldr":
+        poses = RegimePoses.of(images, dataset.joints, recipe.held_out, seed)
+    else:
+        poses = AnchoredPoses.of(dataset, images, recipe.held_out, seed)
     context = Context.begin(run, out, show=show)  # only now: what the data lack must not leave a run behind
-    summary = _fit_encoder(context, recipe, kept, held, tables)
+    summary = _fit_encoder(context, recipe, poses)
     curves = summary["history"]
     ratios = _ratios(curves, bayes_floors(dataset))
-    fit_trust(context, dataset, held)
+    fit_trust(context, dataset, poses.held)
     write_story(
         context,
         dataset,
@@ -90,52 +96,64 @@ def _ratios(curves: dict[str, list[float]], floors: dict[str, float | None]) -> 
     }
 
 
-def _fit_encoder(
-    context: Context,
-    recipe: EncoderRecipe,
-    kept: TrainingImages,
-    held: TrainingImages,
-    tables: tuple[Indices, Indices],
-) -> dict[str, Any]:
-    run, optimisation = context.run, recipe.training
-    table, held_table = tables
-    regimes = table.shape[1]
-    anchors = max(2, optimisation.batch // regimes)
-    together = recipe.anchor_weight > 0
-    order = EpochShuffle(
-        *((len(table), anchors) if together else (table.size, anchors * regimes)), context.seed("encoder", "order")
-    )
+@dataclass(frozen=True)
+class AnchoredPoses:
+    """Anchors to learn from and anchors held out; the tables give their rows by anchor and regime, see `by_anchor`."""
 
-    def batch_at(step: int) -> tuple[Tensor, Tensor]:
-        drawn = order(step)
-        rows = table[drawn] if together else table.flat[drawn]
-        regime = torch.arange(regimes).expand(rows.shape) if together else torch.from_numpy(drawn % regimes)
-        pixels = torch.from_numpy(kept.pixels(rows.reshape(-1))).float().div_(255)
-        return pixels.unflatten(0, rows.shape), regime
+    kept: TrainingImages
+    held: TrainingImages
+    table: Indices
+    held_table: Indices
 
-    steps = optimisation.steps(table.size)
-    sample = EpochShuffle(len(held_table), min(len(held_table), _HELD_OUT_ANCHORS), context.seed("held out"))
-    shown = held_table[sample(0)]
+    @classmethod
+    def of(cls, dataset: Dataset, images: TrainingImages, fraction: float, seed: int) -> "AnchoredPoses":
+        """Hold out a share of the anchors.
+
+        Raises:
+            UserError: as `by_anchor`.
+        """
+        kept, held = images.split_anchors(fraction, seed)
+        return cls(kept, held, by_anchor(dataset, kept), by_anchor(dataset, held))
+
+    def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[EncoderStage, BatchAt]:
+        """What trains `network`, and its batches of whole anchors."""
+        run, optimisation, regimes = context.run, recipe.training, self.table.shape[1]
+        order = EpochShuffle(len(self.table), max(2, optimisation.batch // regimes), context.seed("encoder", "order"))
+
+        def batch_at(step: int) -> tuple[Tensor, Tensor]:
+            rows = self.table[order(step)]
+            pixels = torch.from_numpy(self.kept.pixels(rows.reshape(-1))).float().div_(255)
+            return pixels.unflatten(0, rows.shape), torch.arange(regimes).expand(rows.shape)
+
+        held = len(self.held_table)
+        shown = self.held_table[EpochShuffle(held, min(held, _HELD_OUT_ANCHORS), context.seed("held out"))(0)]
+        held_out = torch.from_numpy(self.held.pixels(shown.reshape(-1))).unflatten(0, shown.shape)
+        steps = optimisation.steps(self.table.size)
+        stage = EncoderStage(
+            network,
+            optimisation,
+            steps=steps,
+            seed=context.seed("encoder"),
+            anchor_weight=recipe.anchor_weight,
+            warm_up=round(recipe.alone * steps),
+            log_prior=torch.full((regimes,), -float(np.log(regimes))),
+            target=targets(head_regimes(run.joints), run.joints),
+            held_out=held_out,
+            gaze_joint=least_moving(held_out.float()),
+        )
+        return stage, batch_at
+
+
+def _fit_encoder(context: Context, recipe: EncoderRecipe, poses: AnchoredPoses | RegimePoses) -> dict[str, Any]:
+    run = context.run
     network = seeded(
         context.seed("encoder", "weights"),
         lambda: ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints)),
     ).to(memory_format=torch.channels_last)
-    few = EpochShuffle(len(kept), min(len(kept), _ADAPTED_TO), context.seed("background"))
-    network.encoder.adapt(torch.from_numpy(kept.pixels(few(0))).float().div(255))
-    held_out = torch.from_numpy(held.pixels(shown.reshape(-1))).unflatten(0, shown.shape)
-    stage = EncoderStage(
-        network,
-        optimisation,
-        steps=steps,
-        seed=context.seed("encoder"),
-        anchor_weight=recipe.anchor_weight,
-        warm_up=round(recipe.alone * steps),
-        log_prior=torch.full((regimes,), -float(np.log(regimes))),
-        target=targets(in_order(run.joints), run.joints),
-        held_out=held_out,
-        gaze_joint=least_moving(held_out.float()) if together else 0,
-    )
+    few = EpochShuffle(len(poses.kept), min(len(poses.kept), _ADAPTED_TO), context.seed("background"))
+    network.encoder.adapt(torch.from_numpy(poses.kept.pixels(few(0))).float().div(255))
+    stage, batch_at = poses.stage(context, recipe, network)
     fingerprint = context.digest(
-        "encoder", asdict(recipe.encoder), asdict(optimisation), recipe.anchor_weight, recipe.alone
+        "encoder", asdict(recipe.encoder), asdict(recipe.training), recipe.anchor_weight, recipe.alone
     )
     return context.train(stage, batch_at, "encoder", fingerprint, full=False)

@@ -1,25 +1,19 @@
 """The poses of a data set by anchor and regime, in the order that the methods speak of them."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ropes.data.batches import TrainingImages
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
+from ropes.methods.contrast import head_regimes
 from ropes.scm import Regime
 
 Indices = NDArray[np.int64]
 
 
-def in_order(joints: Sequence[str]) -> list[Regime]:
-    """The regimes in the order of the head: observational, then both policies of each joint."""
-    return [Regime(), *(Regime(joint, policy) for joint in joints for policy in (1, 2))]
-
-
 def by_anchor(dataset: Dataset, images: TrainingImages) -> Indices:
-    """Rows of `images` by anchor and regime, (A, R), regimes as in `in_order`.
+    """Rows of `images` by anchor and regime, (A, R), regimes as in `head_regimes`.
 
     Raises:
         UserError: an anchor lacks a regime, or there are no observational images.
@@ -32,7 +26,7 @@ def by_anchor(dataset: Dataset, images: TrainingImages) -> Indices:
         anchor, regime = (int(k[0]) for k in np.nonzero(table < 0))
         raise UserError(
             f"{dataset.path}: anchor {anchors[anchor]} has no pose under {dataset.regimes[regime].name}; "
-            "record it, or leave the anchor out"
+            "record it, leave the anchor out, or fit with --method ldr, which does without anchors"
         )
     return table[:, _order(dataset)]
 
@@ -40,5 +34,8 @@ def by_anchor(dataset: Dataset, images: TrainingImages) -> Indices:
 def _order(dataset: Dataset) -> Indices:
     """Where the head's regimes are among the data set's."""
     if Regime() not in dataset.regimes:
-        raise UserError(f"{dataset.path} has no observational images; anchors need the pose without intervention")
-    return np.array([dataset.regimes.index(regime) for regime in in_order(dataset.joints)])
+        raise UserError(
+            f"{dataset.path} has no observational images; anchors need the pose without intervention: record it, "
+            "or fit with --method ldr, which does without anchors"
+        )
+    return np.array([dataset.regimes.index(regime) for regime in head_regimes(dataset.joints)])

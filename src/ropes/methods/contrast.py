@@ -42,6 +42,11 @@ def changes(coordinates: Tensor) -> Tensor:
     return coordinates[:, 1:] - coordinates[:, :1]
 
 
+def head_regimes(joints: Sequence[str]) -> list[Regime]:
+    """The regimes in the order of the head: observational, then both policies of each joint in turn."""
+    return [Regime(), *(Regime(joint, policy) for joint in joints for policy in (1, 2))]
+
+
 def targets(regimes: Sequence[Regime], joints: Sequence[str]) -> Tensor:
     """Which joint each intervention is on: column of `joints` for every regime but the first, (R − 1,).
 

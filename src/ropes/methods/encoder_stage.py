@@ -83,20 +83,14 @@ class EncoderStage(Stage):
     def evaluate(self) -> dict[str, float]:
         """Held-out cross-entropy of the regimes, variance within anchors, and each joint's contrast."""
         anchors, regimes = self.held_out.shape[:2]
-        parts = self.held_out.flatten(0, 1).split(_CHUNK)
-        found = [self.network(part.to(self.device).float().div(255)) for part in parts]
-        coordinates = torch.cat([part[0] for part in found]).float().cpu().unflatten(0, (anchors, regimes))
-        logits = torch.cat([part[1] for part in found]).float().cpu()
+        read, logits = self.read(self.held_out.flatten(0, 1))
+        coordinates = read.unflatten(0, (anchors, regimes))
         regime = torch.arange(regimes).repeat(anchors)
         self.effects = followers(coordinates, self.target, doubt=max(0.0, 1 - 2 * self.global_step / self.steps))
         told = float(regime_loss(logits, regime, self.log_prior))
         within = float(anchor_loss(coordinates, self.target, followers(coordinates, self.target)))
         loss = told + float(policy_loss(coordinates.flatten(0, 1), regime)) + self.anchor_weight * within
-        if loss < self.best_loss:
-            self.best_loss, self.best_step = loss, self.global_step
-            self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.network.state_dict().items()}
-        elif self.global_step - self.best_step > _PATIENCE * self.evaluate_every:
-            self.trainer.should_stop = True
+        self.keep_best(loss)
         return {
             "held_out": told,
             "held_out_within": within,
@@ -104,6 +98,20 @@ class EncoderStage(Stage):
             "followers": float(self.effects.count_nonzero() - len(self.effects)),
             **{f"contrast_{k}": value for k, value in enumerate(contrasts(coordinates, self.target))},
         }
+
+    def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Coordinates (n, d) and logits (n, R) of images, uint8 (n, V, S, S)."""
+        found = [self.network(part.to(self.device).float().div(255)) for part in images.split(_CHUNK)]
+        coordinates, logits = (torch.cat([part[k] for part in found]).float().cpu() for k in (0, 1))
+        return coordinates, logits
+
+    def keep_best(self, loss: float) -> None:
+        """Remember the weights where held-out loss is least, and end a run where it has long stopped falling."""
+        if loss < self.best_loss:
+            self.best_loss, self.best_step = loss, self.global_step
+            self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.network.state_dict().items()}
+        elif self.global_step - self.best_step > _PATIENCE * self.evaluate_every:
+            self.trainer.should_stop = True
 
     def finish(self) -> None:
         """Go back to the best weights (early stopping on held-out anchors)."""

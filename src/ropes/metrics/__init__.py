@@ -3,6 +3,7 @@
 from ropes.metrics.calibration import Evaluation, calibrated_mse, commanded_calibration, linear_calibration, protocol
 from ropes.metrics.correlation import assignment, correlation_matrix, mcc
 from ropes.metrics.graph import structural_hamming_distance
+from ropes.metrics.labels import few_labels
 
 __all__ = [
     "Evaluation",
@@ -10,6 +11,7 @@ __all__ = [
     "calibrated_mse",
     "commanded_calibration",
     "correlation_matrix",
+    "few_labels",
     "linear_calibration",
     "mcc",
     "protocol",

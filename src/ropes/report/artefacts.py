@@ -46,30 +46,31 @@ class Evaluation:
 
 @dataclass(frozen=True, kw_only=True)
 class Artefacts:
-    """What one setup left: its name, evaluation.npz, training.json and graph.json, each None when absent."""
+    """What one method left in one setup: names, evaluation.npz, training.json, graph.json, each None when absent."""
 
     setup: str
+    method: str
     evaluation: Evaluation | None
     training: Mapping[str, Any] | None
     graph: Mapping[str, Any] | None = None
 
 
 def load(folder: Path) -> tuple[Artefacts, ...]:
-    """Read `folder`/artefacts/SETUP/… for every setup, by name; empty when there is none.
+    """Read `folder`/artefacts/SETUP/METHOD/… for every setup and method, by name; empty when there is none.
 
     Raises:
         UserError: a file is damaged, or its arrays do not fit together.
     """
-    root = folder / "artefacts"
-    setups = sorted(entry for entry in root.iterdir() if entry.is_dir()) if root.is_dir() else []
     return tuple(
         Artefacts(
-            setup=setup.name,
-            evaluation=_evaluation(setup / "evaluation.npz"),
-            training=_training(setup / "training.json"),
-            graph=read_graph(setup / "graph.json"),
+            setup=place.parent.name,
+            method=place.name,
+            evaluation=_evaluation(place / "evaluation.npz"),
+            training=_training(place / "training.json"),
+            graph=read_graph(place / "graph.json"),
         )
-        for setup in setups
+        for place in sorted(folder.glob("artefacts/*/*"))
+        if place.is_dir()
     )
 
 

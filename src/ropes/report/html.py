@@ -14,11 +14,12 @@ from ropes import files, results
 from ropes.paper import TABLE1
 from ropes.report import artefacts, figures, graph, pictures
 from ropes.report.artefacts import Artefacts
+from ropes.report.labels import label_tables
 from ropes.report.naming import joint_label
 from ropes.report.poses import pose_table
 from ropes.report.trust import trust_sections
 from ropes.report.verdict import in_words, sentence
-from ropes.summary import Cell, over_seeds
+from ropes.summary import Cell, calibrated_as_the_paper, over_seeds
 
 _STAGES = (
     ("reconstructions", "", ""),
@@ -30,16 +31,17 @@ def write_report(folder: Path, out_html: Path) -> None:
     """Write the page for the results in `folder`.
 
     Args:
-        folder: holds results.json and, if recorded, artefacts/SETUP/evaluation.npz and training.json.
+        folder: holds results.json and, if recorded, artefacts/SETUP/METHOD/evaluation.npz and training.json.
         out_html: the page, written atomically.
 
     Raises:
         UserError: results.json is missing or wrong, or an artefact is damaged.
     """
     found = results.read(folder / "results.json")
-    cells = over_seeds(found.rows)
-    left = {artefact.setup: artefact for artefact in artefacts.load(folder)}
-    setups = list(dict.fromkeys([*(cell.setup for cell in cells), *left]))
+    every = over_seeds(found.rows)
+    cells = calibrated_as_the_paper(every)
+    left = {(artefact.setup, artefact.method): artefact for artefact in artefacts.load(folder)}
+    parts = list(dict.fromkeys([*((cell.setup, cell.method) for cell in every), *left]))
     environment = Environment(
         loader=PackageLoader("ropes", "report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -55,8 +57,12 @@ def write_report(folder: Path, out_html: Path) -> None:
         robustness=_robustness(cells),
         trust=trust_sections(found.trust_rows),
         poses=pose_table(found.pose_rows),
-        setups=[_setup(left.get(name, Artefacts(setup=name, evaluation=None, training=None))) for name in setups],
-        cells=cells,
+        setups=[
+            _setup(left.get((setup, method), Artefacts(setup=setup, method=method, evaluation=None, training=None)))
+            for setup, method in parts
+        ],
+        label_tables=label_tables(every),
+        cells=every,
         provenance=[
             ("experiment", found.name),
             ("preset", found.preset),
@@ -71,6 +77,11 @@ def write_report(folder: Path, out_html: Path) -> None:
     files.write_text(out_html, page)
 
 
+def _heading(setup: str, method: str, occlusion: int = 0) -> str:
+    """A line of Table 1 in words, with the method."""
+    return f"{in_words(setup, occlusion)} · {method}"
+
+
 def _table(cells: Iterable[Cell]) -> list[dict[str, Any]]:
     """Blocks of in-distribution cells: the lines of the paper's Table 1 first, then every other arm."""
     order = {(setup, occlusion): place for place, (setup, occlusion, _) in enumerate(TABLE1)}
@@ -80,12 +91,12 @@ def _table(cells: Iterable[Cell]) -> list[dict[str, Any]]:
         line = (cell.setup, cell.occlusion)
         if cell.split == "id" and (line in order or (cell.setup not in known and cell.occlusion == 0)):
             blocks.setdefault((*line, cell.method), []).append(cell)
-    several = len({method for *_, method in blocks}) > 1
     ordered = sorted(blocks.items(), key=lambda block: order.get(block[0][:2], len(order)))
     return [
         {
-            "heading": in_words(setup, occlusion) + (f" · {method}" if several else ""),
+            "heading": _heading(setup, method, occlusion),
             "cells": sorted(group, key=lambda cell: cell.joint),
+            "all_labels": any(cell.all_labels_mse is not None for cell in group),
         }
         for (setup, occlusion, method), group in ordered
     ]
@@ -99,6 +110,7 @@ def _robustness(cells: Sequence[Cell]) -> list[dict[str, Any]]:
         pixels = sorted({cell.occlusion for cell in own})
         if len(pixels) < 2:
             continue
+        heading = _heading(setup, method)
         joints = sorted({cell.joint for cell in own})
         lines = {}
         for split in dict.fromkeys(cell.split for cell in own):
@@ -110,23 +122,23 @@ def _robustness(cells: Sequence[Cell]) -> list[dict[str, Any]]:
                     line["std"][at] = cell.mse_std
                     line["paper"][at] = np.nan if cell.paper_mse is None else cell.paper_mse
             lines[split] = {"pixels": pixels, **line}
-        heading = in_words(setup, 0)
         parts.append({"heading": heading, "svg": _svg(figures.occlusions(joints, lines), f"MSE, {heading}")})
     return parts
 
 
 def _setup(artefact: Artefacts) -> dict[str, Any]:
-    """Everything that the template shows of one setup."""
-    name, evaluation, training = artefact.setup, artefact.evaluation, artefact.training
-    heading = in_words(name, 0)
+    """Everything that the template shows of one method in one setup."""
+    evaluation, training = artefact.evaluation, artefact.training
+    place, heading = f"{artefact.setup}/{artefact.method}", _heading(artefact.setup, artefact.method)
     stages = training["stages"] if training else {}
     ldr = stages.get("ldr") or {}
     curves = figures.training_curves(stages)
     return {
-        "name": name,
+        "id": place.replace("/", "-"),
+        "name": artefact.setup,
         "heading": heading,
-        "no_evaluation": f"Not recorded: artefacts/{name}/evaluation.npz is absent or holds none.",
-        "no_training": f"Not recorded: artefacts/{name}/training.json is absent or holds none.",
+        "no_evaluation": f"Not recorded: artefacts/{place}/evaluation.npz is absent or holds none.",
+        "no_training": f"Not recorded: artefacts/{place}/training.json is absent or holds none.",
         "scatter": _svg(
             figures.scatter(evaluation.joints, evaluation.scatter),
             f"Estimated against true angles, {heading}",

@@ -11,14 +11,14 @@ from ropes.report.artefacts import Evaluation
 
 
 def write_figures(folder: Path, out: Path) -> tuple[Path, ...]:
-    """Write every setup's scatter plots and reconstructions as PNG files.
+    """Write the scatter plots and reconstructions of every setup and method as PNG files.
 
     Args:
         folder: as for `ropes.report.html.write_report`.
-        out: folder for NAME-PRESET-SETUP-scatter.png and NAME-PRESET-SETUP-reconstructions.png.
+        out: folder for NAME-PRESET-SETUP-METHOD-scatter.png and NAME-PRESET-SETUP-METHOD-reconstructions.png.
 
     Returns:
-        The files written; a setup without the arrays has none.
+        The files written; without the arrays there are none.
 
     Raises:
         UserError: results.json is missing or wrong, or an artefact is damaged.
@@ -27,7 +27,7 @@ def write_figures(folder: Path, out: Path) -> tuple[Path, ...]:
     written = []
     for artefact in artefacts.load(folder):
         for kind, content in _stills(artefact.evaluation) if artefact.evaluation else ():
-            path = out / f"{found.name}-{found.preset}-{artefact.setup}-{kind}.png"
+            path = out / f"{found.name}-{found.preset}-{artefact.setup}-{artefact.method}-{kind}.png"
             with files.atomic_path(path) as temporary:
                 temporary.write_bytes(content)
             written.append(path)

@@ -1,11 +1,11 @@
-"""The table against the paper in a terminal: a part for each setup, one line a split, occlusion and joint."""
+"""The table against the paper in a terminal: a part a setup and method, one line a split, occlusion and joint."""
 
 from rich.console import Console
 from rich.table import Table
 
 from ropes.report.naming import joint_label
 from ropes.results import Results
-from ropes.summary import Cell, over_seeds
+from ropes.summary import Cell, calibrated_as_the_paper, over_seeds
 
 
 def print_table(results: Results, console: Console | None = None) -> None:
@@ -17,11 +17,11 @@ def print_table(results: Results, console: Console | None = None) -> None:
     """
     console = console or Console()
     console.print(f"{results.name}, preset {results.preset}: ours (paper's)", highlight=False, markup=False)
-    setups: dict[str, list[Cell]] = {}
-    for cell in over_seeds(results.rows):
-        setups.setdefault(cell.setup, []).append(cell)
-    for setup, cells in setups.items():
-        console.print(f"\n{setup}", style="bold", highlight=False, markup=False)
+    parts: dict[str, list[Cell]] = {}
+    for cell in calibrated_as_the_paper(over_seeds(results.rows)):
+        parts.setdefault(f"{cell.setup}, {cell.method}", []).append(cell)
+    for heading, cells in parts.items():
+        console.print(f"\n{heading}", style="bold", highlight=False, markup=False)
         console.print(_table(cells))
 
 

@@ -10,9 +10,9 @@ from ropes.data.batches import TrainingImages
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.files import sha256
-from ropes.methods.anchors import by_anchor, in_order
+from ropes.methods.anchors import by_anchor
 from ropes.methods.context import Context
-from ropes.methods.contrast import followers, targets
+from ropes.methods.contrast import followers, head_regimes, targets
 from ropes.methods.readers import load_reader
 from ropes.methods.run import TRUST_FILE
 from ropes.progress import progress
@@ -78,7 +78,7 @@ def _look(context: Context, held: TrainingImages) -> Seen:
 def _errors(context: Context, seen: Seen, table: Indices, first: NDArray[np.bool_]) -> tuple[Spread, Array]:
     """Standard deviations from one half of the anchors, and |error| / σ of the other, sorted."""
     joints = context.run.joints
-    target = targets(in_order(joints), joints)
+    target = targets(head_regimes(joints), joints)
     coordinates = torch.from_numpy(seen.coordinates[table])
     samples = np.full_like(seen.coordinates, np.nan)
     samples[table] = deviations(coordinates, target, followers(coordinates, target))

@@ -1,0 +1,90 @@
+"""Rows of results calibrated on few labels, or on none: what an evaluation tells those who cannot label 1,000 poses."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.commanded import commanded_line
+from ropes.data.dataset import Dataset
+from ropes.errors import UserError
+from ropes.estimator import Calibration, Estimator
+from ropes.methods.policies import described_model
+from ropes.metrics import few_labels
+from ropes.results import Row
+
+#: Labelled poses of the lines beside the protocol's own number; 0 comes from commanded distributions.
+FEWER = (10, 100)
+#: Training poses read of each regime for the line without labels.
+_POSES = 300
+Array = NDArray[np.float64]
+
+
+def line_without_labels(estimator: Estimator, dataset: Dataset, seed: int) -> Calibration | None:
+    """The line that the commanded distributions imply, see `ropes.commanded`; None where they are not told.
+
+    Where what is told contradicts the images there is no line either, and standard error says why.
+
+    Args:
+        estimator: of the run.
+        dataset: with the training split that is read; of it only images, regimes and commanded distributions.
+        seed: of the choice of poses.
+    """
+    if "train" not in dataset.splits or described_model(dataset) is None:
+        return None
+    try:
+        return commanded_line(estimator, dataset, seed=seed, poses=_POSES)
+    except UserError as error:
+        print(f"ropes: warning: no figures for calibration without labels: {error}", file=sys.stderr)
+        return None
+
+
+def few_label_rows(
+    rows: list[Row],
+    estimates: Array,
+    angles: Array,
+    rng: np.random.Generator,
+    line: Calibration | None,
+    *,
+    repeats: int,
+    fit: int,
+    test: int,
+) -> list[Row]:
+    """The protocol's rows once more for every smaller number of calibration labels, joint by joint.
+
+    The correlation stays: no line changes it.
+
+    Args:
+        rows: of the protocol, a joint each, in the order of the columns.
+        estimates: (n, d) coordinates.
+        angles: (n, d), radians.
+        rng: in the state that the protocol was given it in.
+        line: from `line_without_labels`.
+        repeats: as of the protocol.
+        fit: as of the protocol.
+        test: as of the protocol.
+    """
+    measured = few_labels(
+        estimates,
+        angles,
+        rng,
+        [count for count in FEWER if count < fit],
+        line=(line.slope, line.intercept) if line else None,
+        repeats=repeats,
+        fit=fit,
+        test=test,
+    )
+    return [
+        # The paper has no figures for fewer labels.
+        replace(
+            row,
+            mse_mean=float(mean[k]),
+            mse_std=float(std[k]),
+            calibration_labels=count,
+            paper_mcc=None,
+            paper_mse=None,
+        )
+        for count, (mean, std) in measured.items()
+        for k, row in enumerate(rows)
+    ]

@@ -1,0 +1,189 @@
+"""What method `ldr` learns from: poses under known regimes, in any numbers, whether or not they share anchors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ropes.data.batches import TrainingImages
+from ropes.errors import UserError
+from ropes.methods.context import Context
+from ropes.methods.contrast import head_regimes, policy_loss, regime_loss, targets
+from ropes.methods.criteria import coordinate_contrast
+from ropes.methods.encoder_stage import EncoderStage
+from ropes.methods.sampling import EpochShuffle
+from ropes.models.encoder import ContrastNetwork
+from ropes.recipes import EncoderRecipe, Optimisation
+from ropes.seeds import generator
+from ropes.training import BatchAt
+
+#: Held-out poses of each regime that a record asks.
+_ASKED = 64
+
+
+class RegimeStage(EncoderStage):
+    """Tell the regimes apart; every record asks held-out poses, each under a regime of its own.
+
+    Args:
+        network: to train.
+        optimisation: how.
+        steps: of the training.
+        seed: of its noise.
+        log_prior: log share of each regime among the poses to learn from.
+        target: see `ropes.methods.contrast.targets`.
+        held_out: uint8 (n, V, S, S).
+        held_regime: place of each of them in the order of the head, (n,).
+    """
+
+    def __init__(
+        self,
+        network: ContrastNetwork,
+        optimisation: Optimisation,
+        *,
+        steps: int,
+        seed: int,
+        log_prior: Tensor,
+        target: Tensor,
+        held_out: Tensor,
+        held_regime: Tensor,
+    ) -> None:
+        super().__init__(
+            network,
+            optimisation,
+            steps=steps,
+            seed=seed,
+            anchor_weight=0.0,
+            warm_up=0,
+            log_prior=log_prior,
+            target=target,
+            held_out=held_out,
+            gaze_joint=0,
+        )
+        self.held_regime = held_regime
+
+    @torch.no_grad()
+    def evaluate(self) -> dict[str, float]:
+        """Held-out cross-entropy of the regimes, and each joint's contrast."""
+        coordinates, logits = self.read(self.held_out)
+        told = float(regime_loss(logits, self.held_regime, log_shares(self.held_regime, logits.shape[1])))
+        loss = told + float(policy_loss(coordinates, self.held_regime))
+        self.keep_best(loss)
+        contrasts = policy_contrasts(coordinates, self.held_regime, self.target)
+        return {
+            "held_out": told,
+            "held_out_loss": loss,
+            **{f"contrast_{k}": value for k, value in enumerate(contrasts)},
+        }
+
+
+@dataclass(frozen=True)
+class RegimePoses:
+    """Poses to learn from and poses held out, with the place of each one's regime in the order of the head."""
+
+    kept: TrainingImages
+    held: TrainingImages
+    joints: tuple[str, ...]
+
+    @classmethod
+    def of(cls, images: TrainingImages, joints: Sequence[str], fraction: float, seed: int) -> "RegimePoses":
+        """Hold out a share of the anchors, so that every policy has poses on both sides.
+
+        Raises:
+            UserError: all poses under a policy are of one anchor.
+        """
+        kept, held = split_regimes(images, fraction, seed)
+        for regime in head_regimes(joints)[1:]:
+            number = images.regimes.index(regime)
+            if not (kept.regime == number).any() or not (held.regime == number).any():
+                raise UserError(
+                    f"all images under {regime.name} are of one anchor (episode), so that none can be held out; "
+                    "record more of them"
+                )
+        return cls(kept, held, tuple(joints))
+
+    def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[RegimeStage, BatchAt]:
+        """What trains `network`, and its batches: poses of all regimes as they come, at random."""
+        optimisation, regime = recipe.training, self._places(self.kept)
+        order = EpochShuffle(len(self.kept), optimisation.batch, context.seed("encoder", "order"))
+
+        def batch_at(step: int) -> tuple[Tensor, Tensor]:
+            drawn = order(step)
+            return torch.from_numpy(self.kept.pixels(drawn)).float().div_(255), regime[torch.from_numpy(drawn)]
+
+        held_regime, rng = self._places(self.held), generator(context.run.seed, "held-out poses")
+        order_of_head = head_regimes(self.joints)
+        rows = [np.flatnonzero(held_regime == k) for k in range(len(order_of_head))]
+        asked = np.concatenate([rng.permutation(own)[:_ASKED] for own in rows])
+        stage = RegimeStage(
+            network,
+            optimisation,
+            steps=optimisation.steps(len(self.kept)),
+            seed=context.seed("encoder"),
+            log_prior=log_shares(regime, len(order_of_head)),
+            target=targets(order_of_head, self.joints),
+            held_out=torch.from_numpy(self.held.pixels(asked)),
+            held_regime=held_regime[asked],
+        )
+        return stage, batch_at
+
+    def _places(self, images: TrainingImages) -> Tensor:
+        """Where each image's regime is in the order of the head, (n,)."""
+        order = head_regimes(self.joints)
+        place = np.array([order.index(regime) for regime in images.regimes])
+        return torch.from_numpy(place[images.regime])
+
+
+def split_regimes(images: TrainingImages, fraction: float, seed: int) -> tuple[TrainingImages, TrainingImages]:
+    """Hold out a share of the anchors that show the same regimes, of each such kind, with all their poses.
+
+    With complete anchors that is a share of the anchors; where each regime was recorded by itself, a share of its own
+    recordings.  Anchors unlike any other are shared out together.
+
+    Args:
+        images: all of them.
+        fraction: share to hold out, in (0, 1); of a kind with several anchors at least one, and at least one is kept.
+        seed: which ones.
+
+    Returns:
+        Training and held-out images.
+    """
+    anchors, number = np.unique(images.anchor, return_inverse=True)
+    shown = np.zeros((len(anchors), len(images.regimes)), dtype=bool)
+    shown[number, images.regime] = True
+    _, kind, count = np.unique(shown, axis=0, return_inverse=True, return_counts=True)
+    kind = np.where(count[kind.ravel()] == 1, -1, kind.ravel())
+    out = np.zeros(len(anchors), dtype=bool)
+    for each in np.unique(kind):
+        members = np.flatnonzero(kind == each)
+        share = min(max(1, round(fraction * len(members))), len(members) - 1)
+        out[generator(seed, "held-out anchors", int(each)).permutation(members)[:share]] = True
+    held: NDArray[np.bool_] = out[number]
+    return images.take(np.flatnonzero(~held)), images.take(np.flatnonzero(held))
+
+
+def log_shares(regime: Tensor, regimes: int) -> Tensor:
+    """Log share of each regime among poses with these regimes, (n,) → (R,); −inf for one that none is under."""
+    return (torch.bincount(regime, minlength=regimes) / len(regime)).log()
+
+
+def policy_contrasts(coordinates: Tensor, regime: Tensor, target: Tensor) -> list[float]:
+    """`coordinate_contrast` of every joint's own coordinate, on as many poses under either policy.
+
+    Args:
+        coordinates: (n, d).
+        regime: place of each pose's regime in the order of the head, (n,).
+        target: see `ropes.methods.contrast.targets`.
+
+    Returns:
+        d values, nats; comparable with the Bayes floor, which is for equally many.
+    """
+    found = []
+    for i in range(coordinates.shape[1]):
+        first, second = (coordinates[regime == 1 + int(place), i] for place in torch.nonzero(target == i))
+        few = min(len(first), len(second))
+        values = torch.cat([first[:few], second[:few]]).double().numpy()
+        found.append(coordinate_contrast(values, np.repeat([1.0, 0.0], few)))
+    return found

@@ -1,0 +1,62 @@
+"""Few labels: the protocol's own draws, lines by hand, and the price of fewer labels as theory has it."""
+
+import numpy as np
+import pytest
+
+from ropes.metrics import calibrated_mse, few_labels, linear_calibration, protocol
+
+RNG = np.random.default_rng(0)
+ANGLES = RNG.normal(size=(200, 2))
+ESTIMATES = ANGLES * [3.0, -0.5] + [1.0, 2.0] + RNG.normal(size=(200, 2)) * [0.6, 0.2]
+DRAWS = {"repeats": 7, "fit": 60, "test": 40}
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(5)
+
+
+def test_with_all_labels_it_is_the_protocol() -> None:
+    expected = protocol(ESTIMATES, ANGLES, rng(), **DRAWS)
+    ((count, (mean, std)),) = few_labels(ESTIMATES, ANGLES, rng(), [60], **DRAWS).items()
+    assert count == 60
+    np.testing.assert_allclose(mean, expected.mse_mean)
+    np.testing.assert_allclose(std, expected.mse_std)
+
+
+def test_fewer_labels_are_the_first_of_the_same_draw() -> None:
+    drawn = rng().permutation(200)
+    few, tested = drawn[:5], drawn[60:100]
+    line = linear_calibration(ESTIMATES[few], ANGLES[few])
+    found = few_labels(ESTIMATES, ANGLES, rng(), [5], **(DRAWS | {"repeats": 1}))
+    np.testing.assert_allclose(found[5][0], calibrated_mse(ESTIMATES[tested], ANGLES[tested], *line))
+    np.testing.assert_array_equal(found[5][1], 0)
+
+
+def test_a_given_line_is_tested_as_it_is_on_the_same_poses() -> None:
+    line = np.array([1 / 3, -2.0]), np.array([-1 / 3, 4.0])
+    found = few_labels(ESTIMATES, ANGLES, rng(), [5], line=line, **(DRAWS | {"repeats": 1}))
+    tested = rng().permutation(200)[60:100]
+    noise = (ESTIMATES[tested] - ANGLES[tested] * [3.0, -0.5] - [1.0, 2.0]) / [3.0, -0.5]
+    assert list(found) == [0, 5]
+    np.testing.assert_allclose(found[0][0], (noise**2).mean(axis=0))
+
+
+def test_the_error_falls_with_labels_as_least_squares_says() -> None:
+    # With normal estimates the error of a line on n poses is that of the best line times (n + 1)(n − 2)/(n(n − 3)).
+    draw = np.random.default_rng(1)
+    estimates = draw.normal(size=(4000, 1))
+    angles = estimates + draw.normal(size=(4000, 1))
+    found = few_labels(estimates, angles, draw, [10, 100, 1000], repeats=400, fit=1000, test=500)
+    for count, (mean, _) in found.items():
+        expected = (count + 1) * (count - 2) / (count * (count - 3))
+        assert mean[0] == pytest.approx(expected, rel=0.06)
+    assert found[10][0] > found[100][0] > found[1000][0]
+
+
+@pytest.mark.parametrize(
+    ("counts", "n", "line"),
+    [((1,), 200, "a line needs 2 to 60 labelled poses, got 1"), ((61,), 200, "got 61"), ((5,), 99, "needs 100 poses")],
+)
+def test_what_cannot_be_is_refused(counts: tuple[int, ...], n: int, line: str) -> None:
+    with pytest.raises(ValueError, match=line):
+        few_labels(ESTIMATES[:n], ANGLES[:n], rng(), counts, **DRAWS)
