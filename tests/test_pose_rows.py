@@ -65,7 +65,7 @@ def test_a_wrong_row_is_refused(changes: dict[str, Any], message: str) -> None:
 
 
 def test_two_rows_of_the_same_conditions_are_refused() -> None:
-    with pytest.raises(ValueError, match="two pose rows of the same conditions: panda-2c-independent, anchored, id, 0"):
+    with pytest.raises(ValueError, match="two rows of the same conditions: panda-2c-independent, anchored, id, 0"):
         some_results(a_row(), a_row(means=(1.0, 1.0, 1.0, 1.0)))
 
 

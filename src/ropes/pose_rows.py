@@ -84,17 +84,3 @@ class PoseRow:
     def figures(self) -> list[tuple[float, float]]:
         """(mean, deviation) of position, orientation, ADD and its AUC."""
         return [(getattr(self, f"{name}_mean"), getattr(self, f"{name}_std")) for name in _FIGURES]
-
-
-def require_distinct(rows: Iterable[PoseRow]) -> None:
-    """Check that no two rows are of the same conditions and seed.
-
-    Raises:
-        ValueError: two are.
-    """
-    seen = set()
-    for row in rows:
-        key = (*row.conditions, row.seed)
-        if key in seen:
-            raise ValueError(f"two pose rows of the same conditions: {', '.join(map(str, key))}")
-        seen.add(key)

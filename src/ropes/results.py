@@ -1,6 +1,7 @@
 """results.json, schema 1: every measured number beside the paper's, checked when made and when read."""
 
 import math
+from collections import Counter
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -8,7 +9,7 @@ from typing import Any, Self, TypeVar
 from ropes import files
 from ropes.errors import UserError
 from ropes.paper import published
-from ropes.pose_rows import PoseRow, require_distinct
+from ropes.pose_rows import PoseRow
 from ropes.trust_rows import TrustRow
 
 SCHEMA = 1
@@ -173,13 +174,10 @@ class Results:
             raise ValueError(f"seconds must be a number, got {self.seconds!r}")
         if not (math.isfinite(self.seconds) and self.seconds >= 0):
             raise ValueError(f"seconds must be at least 0, got {self.seconds!r}")
-        seen = set()
-        for row in (*self.rows, *self.trust_rows):
-            key = (*row.conditions, row.seed)
-            if key in seen:
+        keys = Counter((*row.conditions, row.seed) for kind in ("rows", *_OPTIONAL) for row in getattr(self, kind))
+        for key, count in keys.items():
+            if count > 1:
                 raise ValueError(f"two rows of the same conditions: {', '.join(map(str, key))}")
-            seen.add(key)
-        require_distinct(self.pose_rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The content of results.json."""

@@ -142,17 +142,17 @@ def _angle_overlap(
     floor = model.bayes_floor(joint) if model is not None and described else None
     if states is not None:
         column = states[:, dataset.joints.index(joint)]
-        parts = [
+        usual, first, second = (
             column[frames.regime == dataset.regimes.index(regime)] if regime in dataset.regimes else column[:0]
             for regime in regimes
-        ]
-        if len(parts[1]) and len(parts[2]):
-            return overlap.of_angles(*parts, "angles", floor)
+        )
+        if len(first) and len(second):
+            return overlap.of_angles(usual, first, second, "angles", floor)
     if model is not None and described:
         rng = np.random.default_rng(0)
         usual = model.sample_observational(rng, _DRAWN)[:, model.joints.index(joint)]
-        drawn = [tn.sample(rng, _DRAWN) for tn in model.interventions[joint]]
-        return overlap.of_angles(usual, *drawn, "distributions", floor)
+        first, second = (tn.sample(rng, _DRAWN) for tn in model.interventions[joint])
+        return overlap.of_angles(usual, first, second, "distributions", floor)
     return None
 
 

@@ -62,9 +62,10 @@ class Novelty:
     @classmethod
     def from_tree(cls, tree: dict[str, Any]) -> "Novelty":
         """The reverse of `to_tree`."""
-        return cls(
-            **{name: value if isinstance(value, float) else value.double().numpy() for name, value in tree.items()}
-        )
+        fields: dict[str, Any] = {
+            name: value if isinstance(value, float) else value.double().numpy() for name, value in tree.items()
+        }
+        return cls(**fields)
 
 
 def fit_novelty(features: Array, pixels: Array, other_features: Array, other_pixels: Array) -> Novelty:
