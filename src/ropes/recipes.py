@@ -104,8 +104,9 @@ class EncoderRecipe:
         preset: what the recipe is called in results files.
         encoder: its shape.
         training: how it is optimised; samples are poses.
-        anchor_weight: weight of the variance within anchors; 0 leaves anchors out of it (method `ldr`).
-        alone: share of the steps during which only regimes count, before it is first asked what each left alone.
+        anchor_weight: weight of the variance within anchors, from half of the steps on; 0 leaves anchors out of it
+            (method `ldr`).
+        alone: share of the steps during which only regimes count, before that weight begins to rise.
         held_out: share of the training anchors kept for label-free criteria.
     """
 
@@ -213,12 +214,12 @@ def encoder_recipe(preset: str) -> EncoderRecipe:
                 window_blocks=(2, 2, 2),
             ),
             training=Optimisation(epochs=20, batch=208, learning_rate=1e-3, weight_decay=0.05, clip=1.0),
-            anchor_weight=1.0,
+            anchor_weight=30.0,
         )
     return EncoderRecipe(
         preset="compact",
-        training=Optimisation(epochs=4, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0),
-        anchor_weight=1.0,
+        training=Optimisation(epochs=8, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0),
+        anchor_weight=30.0,
     )
 
 

@@ -56,6 +56,13 @@ class EncoderStage(Stage):
         self.best: dict[str, Tensor] = {}
         self.best_loss, self.best_step = float("inf"), 0
 
+    def _rise(self) -> float:
+        """From 0 at the end of the warm-up to 1 at half the steps.
+
+        Anchors say precisely what belongs together, but not which coordinate is whose: policies must have said that.
+        """
+        return min(1.0, max(0.0, (self.global_step - self.warm_up) / max(1.0, self.steps / 2 - self.warm_up)))
+
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
         """Images (B, V, S, S) and their regimes (B,) → loss; with anchors, (A, R, V, S, S) and (A, R)."""
         images, regime = batch
@@ -70,8 +77,7 @@ class EncoderStage(Stage):
                 coordinates.unflatten(0, regime.shape), self.target.to(regime.device), self.effects.to(coordinates)
             )
             self.note(within=apart)
-            if self.global_step >= self.warm_up:
-                loss = loss + self.anchor_weight * apart
+            loss = loss + self.anchor_weight * self._rise() ** 2 * apart
             if gaze is not None:
                 seen = gaze_loss(gaze.unflatten(0, regime.shape), images, self.gaze_joint)
                 self.note(gaze=seen)
