@@ -111,11 +111,6 @@ def _cut(images: Tensor, centres: Tensor, side: int) -> Tensor:
     view = torch.arange(images.shape[1], device=images.device)[None, :, None, None]
     return padded[sample, view, rows[..., :, None], columns[..., None, :]]
 
-    def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, V, S, S) in [0, 1] → coordinates (B, d), and the dense features (B, hidden) that they are read from."""
-        features: Tensor = self.body[:-1](1 - images)
-        return self.body[-1](features), features
-
 
 class RegimeHead(nn.Module):
     """Coordinates → the log density ratio of every regime against the observational one.
