@@ -137,5 +137,7 @@ def test_an_anchor_without_one_of_its_regimes_is_named(data: Path) -> None:
 
     lacking = dataset.regimes[4]
     assert lacking == Regime("wrist", 2)
-    with pytest.raises(UserError, match="anchor 9 has no pose under wrist/2; record it, or leave the anchor out"):
+    with pytest.raises(
+        UserError, match="anchor 9 has no pose under wrist/2; record it, leave the anchor out, or fit with --method ldr"
+    ):
         anchored.by_anchor(dataset, Images())  # type: ignore[arg-type]

@@ -116,7 +116,7 @@ class EncoderConfig:
 
     image_size: int = 128
     stem: int = 4
-    widths: tuple[int, ...] = (32, 64, 128, 256)
+    widths: tuple[int, ...] = (32, 64, 128, 160)
     blocks: tuple[int, ...] = (1, 1, 1, 1)
     hidden: int = 256
     dropout: float = 0.0
