@@ -45,7 +45,7 @@ TINY = (
     "--ldr.widths 2 2 2 --ldr.hidden 4 --ae1-training.batch 40 --ldr-training.epochs 2 --ae2-training.batch 40 "
     "--joint-ae2 --sparsity-weights 1"
 )
-FIT = f"fit --data {{data}} --out {{out}} {TINY}"
+FIT = f"fit --method ropes --data {{data}} --out {{out}} {TINY}"
 
 
 @pytest.mark.parametrize(

@@ -180,15 +180,15 @@ def test_something_else_s_folder_is_left_alone(calls: list[str], tmp_path: Path)
 
 @pytest.mark.parametrize("preset", ["compact", "paper"])
 def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
-    demo, table = experiment("demo", preset), experiment("table1", preset)
-    assert list(demo.anchors) == [ONE]
+    demo, packaged, table = (experiment(name, preset) for name in ("demo", "panda-2c", "table1"))
+    assert list(demo.anchors) == list(packaged.anchors) == ["panda-2c-independent"]
     assert tuple(table.anchors) == SETTINGS
     assert 32 in table.occlusions
     assert len(table.seeds) > 1
-    for plan in (demo, table):
+    for plan in (demo, packaged, table):
         assert plan.test_anchors >= 1500
         assert max(plan.occlusions) <= panda_setting(ONE).image_size
-        assert tuple(plan.recipes) == DEFAULT_METHODS
+        assert tuple(plan.recipes) == DEFAULT_METHODS[plan.name]
         assert {recipe.preset for recipe in plan.recipes.values()} == {preset}
     chosen = experiment("table1", preset, ("anchored", "ldr"))
     assert chosen.recipes == {method: recipe_of(method, preset) for method in ("anchored", "ldr")}
@@ -196,7 +196,7 @@ def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
 
 
 def test_unknown_experiments_are_refused() -> None:
-    with pytest.raises(UserError, match="unknown experiment 'table2': choose one of demo, table1"):
+    with pytest.raises(UserError, match="unknown experiment 'table2': choose one of demo, panda-2c, table1"):
         experiment("table2", "compact")
     with pytest.raises(UserError, match=r"unknown preset 'compct': did you mean compact\?"):
         experiment("demo", "compct")

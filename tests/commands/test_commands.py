@@ -7,7 +7,7 @@ import pytest
 
 from ropes import cli
 from ropes.commands import COMMANDS, Command, summary
-from ropes.recipes import RopesRecipe, ropes_recipe
+from ropes.recipes import encoder_recipe, ropes_recipe
 from tests.command_line import Stub, refusal
 
 
@@ -94,7 +94,7 @@ def test_simulate_builds_any_arm(stub: Stub) -> None:
 
 def test_fit_changes_fields_of_the_recipe(stub: Stub) -> None:
     calls = stub("ropes.methods.fitting.fit")
-    words = "fit --preset paper --data D --out R --seed 4 --ae1-training.epochs 2.5 --joint-ae2"
+    words = "fit --method ropes --preset paper --data D --out R --seed 4 --ae1-training.epochs 2.5 --joint-ae2"
     assert cli.main(words.split()) == 0
     paper = ropes_recipe("paper")
     expected = dataclasses.replace(
@@ -103,20 +103,22 @@ def test_fit_changes_fields_of_the_recipe(stub: Stub) -> None:
     assert calls == [((Path("D"), Path("R"), expected, 4), {"method": "ropes"})]
 
 
-def test_fit_takes_the_compact_recipe_unless_told(stub: Stub) -> None:
+def test_fit_takes_the_anchored_method_s_compact_recipe_unless_told(stub: Stub) -> None:
     calls = stub("ropes.methods.fitting.fit")
     assert cli.main(["fit", "--data", "D", "--out", "R"]) == 0
-    assert calls[0][0][2] == ropes_recipe("compact")
-    assert isinstance(calls[0][0][2], RopesRecipe)
+    assert cli.main(["fit", "--method", "ropes", "--data", "D", "--out", "R"]) == 0
+    first, second = calls
+    assert (first[0][2], first[1]) == (encoder_recipe("compact"), {"method": "anchored"})
+    assert (second[0][2], second[1]) == (ropes_recipe("compact"), {"method": "ropes"})
 
 
 def test_fit_suggests_fields_of_the_recipe(capsys: pytest.CaptureFixture[str]) -> None:
-    line = refusal(capsys, "fit", "--data", "D", "--out", "R", "--ae1-training.epoch", "3")
+    line = refusal(capsys, "fit", "--method", "ropes", "--data", "D", "--out", "R", "--ae1-training.epoch", "3")
     assert "perhaps you meant --ae1-training.epochs (see" in line
 
 
 def test_fit_refuses_shapes_that_do_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
-    line = refusal(capsys, "fit", "--data", "D", "--out", "R", "--ae1.image-size", "100")
+    line = refusal(capsys, "fit", "--method", "ropes", "--data", "D", "--out", "R", "--ae1.image-size", "100")
     assert "need images of side 64 or 128, not 100" in line
 
 

@@ -76,7 +76,7 @@ def test_the_terminal_shows_strengths_and_what_is_left_open() -> None:
 
 def test_the_page_draws_a_recorded_graph(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run", ("panda-2c-causal",))
-    place = folder / "artefacts" / "panda-2c-causal" / "graph.json"
+    place = folder / "artefacts" / "panda-2c-causal" / "ropes" / "graph.json"
     page = tmp_path / "page.html"
     for content, part in (
         (found(), 'aria-label="Causal graph. 2 edges found'),

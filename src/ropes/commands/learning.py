@@ -20,14 +20,15 @@ class Fit:
     The recipe of --preset can be changed field by field with the dotted options.
 
     Example:
-      ropes fit --method ropes --preset compact --data data/two-cameras --out runs/two-cameras
+      ropes fit --data data/two-cameras --out runs/two-cameras
+      ropes fit --method ropes --preset compact --data data/two-cameras --out runs/two-cameras-ropes
     """
 
     data: Path
     """Data set that ropes simulate wrote."""
     out: Path
     """Folder of the run: checkpoints, weights and logs."""
-    method: Literal["anchored", "ldr", "ropes"] = "ropes"
+    method: Literal["anchored", "ldr", "ropes"] = "anchored"
     """What to learn with: regimes and anchors, regimes alone, or the paper's three stages."""
     seed: int = 0
     """Seed of weights, splits and batches."""
@@ -54,9 +55,9 @@ def fit_with_recipe(arguments: Sequence[str]) -> type[Fit]:
     """
     scan = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     scan.add_argument("--preset", nargs="?", default="compact")
-    scan.add_argument("--method", nargs="?", default="ropes")
+    scan.add_argument("--method", nargs="?", default="anchored")
     chosen = scan.parse_known_args(list(arguments))[0]
-    recipe = recipe_of(chosen.method or "ropes", chosen.preset or "compact")
+    recipe = recipe_of(chosen.method or "anchored", chosen.preset or "compact")
     kind: Any = type(recipe)
     options = Annotated[kind, tyro.conf.arg(name="")]
     return make_dataclass(

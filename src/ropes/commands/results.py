@@ -39,12 +39,13 @@ class Reproduce:
 
     Example:
       ropes reproduce demo --out runs/demo
-      ropes reproduce table1 --preset compact --out runs/table1
+      ropes reproduce panda-2c --out runs/panda-2c
       ropes reproduce table1 --preset compact --methods ropes,ldr,anchored --out runs/table1
     """
 
-    name: Annotated[Literal["demo", "table1"], tyro.conf.Positional]
-    """demo: one camera and three joints in minutes; table1: the paper's Table 1."""
+    name: Annotated[Literal["demo", "panda-2c", "table1"], tyro.conf.Positional]
+    """demo: two cameras and six joints in minutes; panda-2c: the same in an hour, as it comes with the package;
+    table1: the paper's Table 1."""
     out: Path
     """Folder for data, runs, results.json and report.html."""
     preset: Preset = "compact"
