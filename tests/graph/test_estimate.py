@@ -136,7 +136,8 @@ def test_few_noisy_poses_leave_an_edge_undecided() -> None:
 
 
 def test_the_bound_decides_what_is_too_small_to_matter() -> None:
-    design = _two(0.1, 0.0, noise=0.01, anchors=200)
+    design = _two(0.15, 0.0, noise=0.01, anchors=200)
+    assert estimate_graph(*_two(0.05, 0.0, noise=0.01, anchors=200)).edges == ()
     assert estimate_graph(*design).edges == ((0, 1),)
     assert estimate_graph(*design, bound=0.2).edges == ()
 

@@ -23,7 +23,7 @@ class Graph:
     """Data set with both policies on every joint; its angles are not read."""
     out: Path | None = None
     """Folder for graph.json, graph.png and graph.svg; nothing is written where left out."""
-    bound: float = 0.06
+    bound: float = 0.1
     """Least direct effect that counts as an edge, in shares of what a joint's own policies do to it."""
     seed: int = 0
     """Seed of the choice of anchors and of the bootstrap."""
