@@ -60,7 +60,7 @@ def test_the_rows_are_of_the_protocol_s_draws(read: None, data: Path, tiny_run: 
     found = rows_by_labels(evaluate(tiny_run, data, tmp_path / "e", occlusions=(0,), seed=3, show=False).rows)
     dataset, estimator = open_dataset(data), Estimator.load(tiny_run)
     coordinates = estimator.coordinates(dataset.read_images(dataset.frames("test-id").index))
-    line = commanded_line(estimator, dataset, seed=3, poses=300)
+    line = commanded_line(estimator, dataset, seed=3)
     expected = few_labels(
         coordinates,
         dataset.states("test-id"),

@@ -44,7 +44,7 @@ def calibrate_commanded(run: Path, data: Path, *, seed: int = 0, level: float = 
     return calibration
 
 
-def commanded_line(estimator: Estimator, dataset: Dataset, *, seed: int = 0, poses: int = _POSES) -> Calibration:
+def commanded_line(estimator: Estimator, dataset: Dataset, *, seed: int = 0) -> Calibration:
     """The line from coordinates to radians that the commanded distributions of a data set's training split imply.
 
     The observational poses are not used for it, and test it: their mean angle must come out as commanded.  The data
@@ -54,7 +54,6 @@ def commanded_line(estimator: Estimator, dataset: Dataset, *, seed: int = 0, pos
         estimator: of a run on this data set, or on one filmed alike.
         dataset: tells its distributions.
         seed: of the choice of poses where there are more than enough.
-        poses: read of each regime, at most.
 
     Raises:
         UserError: the data set tells no distributions or lacks a policy, or what it tells contradicts its images.
@@ -66,13 +65,13 @@ def commanded_line(estimator: Estimator, dataset: Dataset, *, seed: int = 0, pos
         raise UserError(f"{dataset.path} tells no commanded distribution for {missing[0]}")
     means = np.array([[model.interventions[joint][k].moments()[0] for joint in joints] for k in (0, 1)])
     policies = ([Regime(joint, policy) for joint in joints] for policy in (1, 2))
-    first, second = (_under(estimator, dataset, regimes, seed, poses) for regimes in policies)
+    first, second = (_under(estimator, dataset, regimes, seed) for regimes in policies)
     try:
         slope, intercept = commanded_calibration(first, second, means)
     except ValueError as error:
         raise UserError(f"{dataset.path}: {error}; fit the run again") from error
     usual = model.sample_observational(np.random.default_rng(0), _DRAWN).mean(axis=0)
-    seen = _under(estimator, dataset, [Regime()] * len(joints), seed, poses).mean(axis=0) * slope + intercept
+    seen = _under(estimator, dataset, [Regime()] * len(joints), seed).mean(axis=0) * slope + intercept
     for k, joint in enumerate(joints):
         expected = usual[model.joints.index(joint)]
         if abs(seen[k] - expected) > _OFF_CENTRE * abs(means[0, k] - means[1, k]):
@@ -83,15 +82,15 @@ def commanded_line(estimator: Estimator, dataset: Dataset, *, seed: int = 0, pos
     return Calibration(slope, intercept, samples=0)
 
 
-def _under(estimator: Estimator, dataset: Dataset, regimes: list[Regime], seed: int, poses: int) -> Array:
-    """Coordinate k of poses under the k-th regime, as many for each, at most `poses`: (n, d)."""
+def _under(estimator: Estimator, dataset: Dataset, regimes: list[Regime], seed: int) -> Array:
+    """Coordinate k of poses under the k-th regime, as many for each: (n, d)."""
     frames = dataset.frames("train")
     read = {}
     for regime in dict.fromkeys(regimes):
         rows = frames.index[frames.regime == dataset.regimes.index(regime)] if regime in dataset.regimes else []
         if not len(rows):
             raise UserError(f"{dataset.path} has no training image under {regime.name}")
-        chosen = np.sort(generator(seed, "commanded", regime.name).permutation(rows)[:poses])
+        chosen = np.sort(generator(seed, "commanded", regime.name).permutation(rows)[:_POSES])
         read[regime] = estimator.coordinates(images_of(estimator.run, dataset, chosen))
     fewest = min(map(len, read.values()))
     return np.stack([read[regime][:fewest, k] for k, regime in enumerate(regimes)], axis=1)

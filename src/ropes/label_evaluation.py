@@ -16,8 +16,6 @@ from ropes.results import Row
 
 #: Labelled poses of the lines beside the protocol's own number; 0 comes from commanded distributions.
 FEWER = (10, 100)
-#: Training poses read of each regime for the line without labels.
-_POSES = 300
 Array = NDArray[np.float64]
 
 
@@ -34,7 +32,7 @@ def line_without_labels(estimator: Estimator, dataset: Dataset, seed: int) -> Ca
     if "train" not in dataset.splits or described_model(dataset) is None:
         return None
     try:
-        return commanded_line(estimator, dataset, seed=seed, poses=_POSES)
+        return commanded_line(estimator, dataset, seed=seed)
     except UserError as error:
         print(f"ropes: warning: no figures for calibration without labels: {error}", file=sys.stderr)
         return None
