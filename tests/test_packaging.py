@@ -36,7 +36,16 @@ NAME = "tiny-2c"
 def recipe() -> EncoderRecipe:
     return replace(
         encoder_recipe("compact"),
-        encoder=EncoderConfig(image_size=tiny.SIDE, stem=2, widths=(8,), blocks=(1,), hidden=16, groups=4),
+        encoder=EncoderConfig(
+            image_size=tiny.SIDE,
+            stem=2,
+            widths=(8, 16),
+            blocks=(1, 1),
+            hidden=16,
+            window=8,
+            window_widths=(8, 8),
+            window_blocks=(1, 1),
+        ),
         training=Optimisation(epochs=1, batch=20, learning_rate=1e-2),
         held_out=0.25,
     )
@@ -66,19 +75,17 @@ def packaged(run: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def test_only_what_prediction_needs_is_there(packaged: Path, run: Path) -> None:
-    assert set(tiny.tree(packaged)) == {
-        f"{NAME}/{file}"
-        for file in ("run.json", "training.json", "calibration.json", "encoder/weights.safetensors", "MODEL_CARD.md")
-    }
-    for file in ("run.json", "calibration.json", "encoder/weights.safetensors"):
+    same = ("run.json", "calibration.json", "trust.safetensors", "encoder/weights.safetensors")
+    assert set(tiny.tree(packaged)) == {f"{NAME}/{file}" for file in (*same, "training.json", "MODEL_CARD.md")}
+    for file in same:
         assert (packaged / NAME / file).read_bytes() == (run / file).read_bytes()
 
 
-def test_what_is_to_be_trusted_comes_along(run: Path, data: Path, tmp_path: Path) -> None:
+def test_a_run_that_does_not_know_what_to_trust_is_packaged_too(run: Path, data: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(run, tmp_path / "run"))
-    (copy / "trust.safetensors").write_bytes((run / "encoder" / "weights.safetensors").read_bytes())
+    (copy / "trust.safetensors").unlink()
     made = package(copy, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path / "out")
-    assert (made / "trust.safetensors").exists()
+    assert not (made / "trust.safetensors").exists()
 
 
 def test_every_command_takes_the_name(
@@ -98,7 +105,9 @@ def test_every_command_takes_the_name(
     assert outputs[0] == outputs[1]
     assert json.loads(outputs[0].splitlines()[0])["unit"] == "rad"
     assert cli.main(["evaluate", NAME, "--data", str(data), "--out", "e", "--occlusions", "0"]) == 0
-    assert results.read(tmp_path / "e" / "results.json").rows == results.read(run / "e" / "results.json").rows[:2]
+    assert list(results.read(tmp_path / "e" / "results.json").rows) == [
+        row for row in results.read(run / "e" / "results.json").rows if row.occlusion == 0
+    ]
     capsys.readouterr()
     assert cli.main(["card", NAME]) == 0
     assert capsys.readouterr().out == (packaged / NAME / "MODEL_CARD.md").read_text(encoding="utf-8")
@@ -121,12 +130,23 @@ def test_the_card_says_what_it_is(packaged: Path, run: Path) -> None:
         "    ropes fit --method anchored --preset compact --data data --out run --seed 0 --encoder.image-size 16 ",
     ):
         assert part in card
-    for row in results.read(run / "e" / "results.json").rows:
-        assert f" {row.mse_mean:.4f} ± {row.mse_std:.4f} |" in card
-    (first, _) = results.read(run / "e" / "results.json").pose_rows
+    found = results.read(run / "e" / "results.json")
+    assert {row.calibration_labels for row in found.rows} >= {10, 100, 1000}
+    lines = card.splitlines()
+    for row in found.rows:
+        words = "in distribution" + (", 8 px squares" if row.occlusion else "")
+        words += {0: ", line from commanded distributions, no label", 1000: ""}.get(
+            row.calibration_labels, f", line from {row.calibration_labels} labels"
+        )
+        assert any(
+            line.startswith(f"| {words} |") and f" {row.mse_mean:.4f} ± {row.mse_std:.4f} |" in line for line in lines
+        )
+    covered = [row.coverage for row in found.trust_rows if (row.occlusion, row.intervals) == (0, "labels")]
+    assert f"| in distribution | 90%, from labels | {min(covered):.3f} to {max(covered):.3f} |" in card
+    (first, _) = found.pose_rows
     assert f"| {first.position_mm_mean:.1f} ± {first.position_mm_std:.1f} |" in card
     tables = [block for block in card.split("\n\n") if block.startswith("|")]
-    assert len(tables) == 4  # what it is, MSE, MCC, poses
+    assert len(tables) == 5  # what it is, MSE, MCC, poses, what to trust
     for table in tables:
         assert len({line.count("|") for line in table.strip().splitlines()}) == 1
 
@@ -175,15 +195,15 @@ def test_weights_are_halved_only_where_they_must_be(run: Path, data: Path, packa
     assert list((tmp_path / "x").iterdir()) == []
 
 
-def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, tmp_path: Path) -> None:
+def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, packaged: Path, tmp_path: Path) -> None:
     from safetensors.torch import save_file
 
     copy = Path(shutil.copytree(run, tmp_path / "run"))
     path = copy / "encoder" / "weights.safetensors"
     tensors = load_file(path)
-    last = max(name for name in tensors if name.startswith("encoder.body") and tensors[name].ndim == 2)
+    last = max(name for name in tensors if name.startswith("encoder.") and tensors[name].ndim == 2)
     save_file(tensors | {last: tensors[last] * 1e6}, path)
-    size = sum(path.stat().st_size for path in copy.glob("*.json")) + 2 * path.stat().st_size // 3 + 6000
+    size = sum(file.stat().st_size for file in packaged.rglob("*") if file.is_file()) - path.stat().st_size // 4
     with pytest.raises(UserError, match="as float16 the weights read coordinates that differ"):
         package(copy, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path / "x", most=size)
 

@@ -18,7 +18,7 @@ from ropes.errors import UserError
 from ropes.estimator import Calibration, Estimator
 from ropes.files import atomic_path, read_json, write_text
 from ropes.methods.readers import weight_files
-from ropes.methods.run import CALIBRATION_FILE, RUN_FILE, TRAINING_FILE
+from ropes.methods.run import CALIBRATION_FILE, RUN_FILE, TRAINING_FILE, TRUST_FILE
 from ropes.prediction import images_of
 from ropes.registry import CARD_FILE
 from ropes.report.model_card import model_card
@@ -26,8 +26,6 @@ from ropes.results import Results
 
 #: What a packaged estimator may take, bytes.
 MOST_BYTES = 8_000_000
-#: What a run may hold beside its weights that prediction reads where it is there.
-_IF_PRESENT = ("trust.safetensors",)
 #: Coordinates may differ from the run's by this share of their spread.
 _TOLERANCE = 0.01
 _COMPARED = 64
@@ -95,8 +93,8 @@ def _fill(
     most: int,
 ) -> None:
     weights = weight_files(estimator.run)
-    extra = [file for file in _IF_PRESENT if (run / file).exists()]
-    for file in (RUN_FILE, TRAINING_FILE, CALIBRATION_FILE, *weights, *extra):
+    trust = [TRUST_FILE] if (run / TRUST_FILE).exists() else []  # runs of older versions have none
+    for file in (RUN_FILE, TRAINING_FILE, CALIBRATION_FILE, *trust, *weights):
         (new / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(run / file, new / file)
     if _size(new) > most:

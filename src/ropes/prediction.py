@@ -130,9 +130,11 @@ def predict_lines(
     calibration, intervals = estimator.calibration, estimator.intervals
     unit, slope = ("raw", np.ones(len(estimator.run.joints))) if calibration is None else ("rad", calibration.slope)
     describe = None if poses is None else _describer(estimator, poses, urdf)
-    if lacking := missing_columns(run, known=estimator.trust is not None, intervals=intervals):
-        print(f"ropes: {lacking}", file=sys.stderr)
+    lacking = missing_columns(run, known=estimator.trust is not None, intervals=intervals)
     for names, images in _batches(estimator.run, source):
+        if lacking:  # said once, and only where there is something to predict from
+            print(f"ropes: {lacking}", file=sys.stderr)
+            lacking = None
         reading = estimator.read(images)
         values = reading.coordinates * slope + (0 if calibration is None else calibration.intercept)
         doubts = trust_columns(

@@ -18,7 +18,7 @@ class Graph:
     """
 
     run: RunFolder
-    """Folder that ropes fit wrote."""
+    """Folder that ropes fit wrote, or the name of a packaged estimator."""
     data: Path
     """Data set with both policies on every joint; its angles are not read."""
     out: Path | None = None
@@ -37,11 +37,13 @@ class Graph:
         """Infer the graph, print it, and draw it where asked to."""
         from ropes.causal_graph import causal_graph
         from ropes.files import claim_folder
+        from ropes.registry import find_run
         from ropes.report.graph import print_graph, write_pictures
 
+        run = find_run(self.run)
         if self.out is not None:
             claim_folder(self.out, "graph.json")
-        found = causal_graph(self.run, self.data, bound=self.bound, seed=self.seed).to_dict()
+        found = causal_graph(run, self.data, bound=self.bound, seed=self.seed).to_dict()
         print_graph(found)
         if self.out is not None:
             write_pictures(found, self.out)

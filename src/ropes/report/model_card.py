@@ -1,6 +1,6 @@
 """The model card of a packaged estimator: what it is, how to train it again, how good it is, where it fails."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import metadata
 from typing import Any
@@ -11,12 +11,14 @@ from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.estimator import Calibration
 from ropes.methods.run import Run
+from ropes.paper import CALIBRATION_LABELS
 from ropes.pose_rows import PoseRow
 from ropes.poses import arm_of, robot_of
 from ropes.recipes import recipe_of
 from ropes.report.poses import pose_table
 from ropes.results import Results, Row
 from ropes.settings import SETTINGS
+from ropes.trust_rows import TrustRow
 
 _METHODS = {
     "anchored": "One network straight from images, trained to tell the arm's actuation policies apart and to keep "
@@ -83,8 +85,9 @@ def model_card(
         device=training["provenance"]["device"],
         commands=commands(run, provenance, calibration),
         results=results,
-        labels=", ".join(str(count) for count in sorted({row.calibration_labels for row in rows})),
+        labels=CALIBRATION_LABELS,
         figures=_figures(rows, run.joints),
+        trust=_trust(row for row in results.trust_rows if _is_of(run, row)),
         poses_table=[
             {**line, "heading": _heading(line["split"], line["occlusion"])}
             for line in pose_table(row for row in results.pose_rows if _is_of(run, row))
@@ -138,14 +141,15 @@ def _flag(name: str, value: bool) -> str:
 
 
 def _figures(rows: Sequence[Row], joints: Sequence[str]) -> list[dict[str, Any]]:
-    """A line for each split and occlusion, with the joints' figures in order."""
-    by = {(row.split, row.occlusion, row.joint): row for row in rows}
+    """A line for each split, occlusion and number of calibration labels, with the joints' figures in order."""
+    by = {(row.split, row.occlusion, row.calibration_labels, row.joint): row for row in rows}
     lines = []
-    for split, occlusion in dict.fromkeys((row.split, row.occlusion) for row in rows):
-        own = [by[split, occlusion, joint] for joint in joints]
+    for split, occlusion, labels in dict.fromkeys(condition[:-1] for condition in by):
+        own = [by[split, occlusion, labels, joint] for joint in joints]
         lines.append(
             {
-                "heading": _heading(split, occlusion),
+                "heading": _heading(split, occlusion) + _line(labels),
+                "usual": labels == CALIBRATION_LABELS,
                 "mse": [(_number(row.mse_mean, 4), _number(row.mse_std, 4)) for row in own],
                 "mcc": [(_number(row.mcc_mean, 3), _number(row.mcc_std, 3)) for row in own],
             }
@@ -153,7 +157,31 @@ def _figures(rows: Sequence[Row], joints: Sequence[str]) -> list[dict[str, Any]]
     return lines
 
 
-def _is_of(run: Run, row: Row | PoseRow) -> bool:
+def _line(labels: int) -> str:
+    """What a heading says of a line to radians that was not fitted on the usual number of labels."""
+    if labels == CALIBRATION_LABELS:
+        return ""
+    return f", line from {labels} labels" if labels else ", line from commanded distributions, no label"
+
+
+def _trust(rows: Iterable[TrustRow]) -> list[dict[str, Any]]:
+    """A line for each split, occlusion and kind of interval: coverage and width over the joints, the flag's AUROC."""
+    groups: dict[tuple[str, int, str], list[TrustRow]] = {}
+    for row in rows:
+        groups.setdefault((row.split, row.occlusion, row.intervals), []).append(row)
+    return [
+        {
+            "heading": _heading(split, occlusion),
+            "intervals": f"{group[0].level:.0%}, from {kind}",
+            "coverage": f"{min(row.coverage for row in group):.3f} to {max(row.coverage for row in group):.3f}",
+            "width": f"{min(row.width for row in group):.2f} to {max(row.width for row in group):.2f}",
+            "auroc": _number(group[0].auroc, 3),
+        }
+        for (split, occlusion, kind), group in groups.items()
+    ]
+
+
+def _is_of(run: Run, row: Row | PoseRow | TrustRow) -> bool:
     return (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)
 
 
