@@ -4,7 +4,8 @@
 
 RUN is a run's folder or the name of a packaged estimator; where it is left out, a freshly initialised encoder of the
 compact preset with two cameras and six joints, which costs the same.  A pose is one image a camera.  Times are those of
-the clock, from grey images in memory to coordinates or angles; with PNG, from the files' bytes.
+the clock, from grey images in memory to coordinates; with PNG, from the files' bytes.  Those of the processor, of one
+thread in batches, stand beside: other work on the machine distorts them little.
 """
 
 import os
@@ -94,6 +95,9 @@ def measure(estimator: Estimator, seconds: float, batch: int = BATCH) -> dict[st
     try:
         torch.set_num_threads(1)
         single, from_png = (1e3 * statistics.median(durations(read, seconds)) for read in (one, one_from_png))
+        begun = time.process_time()
+        estimator.coordinates(images)
+        processor = 1e3 * (time.process_time() - begun) / batch
         torch.set_num_threads(2)
         poses = batch / statistics.median(durations(lambda _: estimator.coordinates(images), seconds))
     finally:
@@ -104,6 +108,7 @@ def measure(estimator: Estimator, seconds: float, batch: int = BATCH) -> dict[st
         "one_pose_one_core_with_png_ms": from_png,
         "target_ms": TARGET_MS,
         "batch": batch,
+        "processor_ms_per_pose_in_batches": processor,
         "poses_per_second_two_cores": poses,
         "images_per_second_two_cores": views * poses,
         "target_images_per_second": TARGET_IMAGES,
