@@ -148,6 +148,8 @@ def test_the_command_prints_and_draws(
     causal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(causal_graph.Estimator, "load", lambda _: Reader(open_dataset(causal)))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "R").mkdir()
     assert cli.main(["graph", "R", "--data", str(causal), "--out", str(tmp_path / "g")]) == 0
     out = capsys.readouterr().out
     assert "1 edge found, 1 is there: structural Hamming distance 0." in out

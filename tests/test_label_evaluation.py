@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ropes import files
+from ropes import commanded, files
 from ropes.commanded import commanded_line
 from ropes.data import schema
 from ropes.data.layout import open_dataset, strip_states
@@ -16,6 +16,7 @@ from ropes.label_evaluation import few_label_rows, line_without_labels
 from ropes.metrics import few_labels
 from ropes.results import Row
 from ropes.seeds import generator
+from ropes.trust.trust import Reading
 from tests import tiny
 from tests.test_commanded import blobs
 
@@ -32,6 +33,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> None:
     seen.run.setting, seen.run.method, seen.run.seed, seen.run.data_checksum = "tiny", "ropes", 0, "c"
     seen.run.recipe = tiny.recipe()
     seen.reconstructions = lambda images: None
+    seen.trust, seen.read = None, lambda images: Reading(seen.coordinates(images), None, None)
     monkeypatch.setattr(Estimator, "load", classmethod(lambda cls, run: seen))
 
 
@@ -73,7 +75,10 @@ def test_the_rows_are_of_the_protocol_s_draws(read: None, data: Path, tiny_run: 
         np.testing.assert_allclose([row.mse_std for row in rows], expected[count][1])
 
 
-def test_the_line_without_labels_reads_no_angle_and_few_poses(data: Path, tmp_path: Path) -> None:
+def test_the_line_without_labels_reads_no_angle_and_few_poses(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commanded, "_POSES", 300)
     strip_states(data, tmp_path / "stripped")
     estimator, looked = blobs(), []
     original = estimator.coordinates
