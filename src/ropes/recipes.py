@@ -104,8 +104,8 @@ class EncoderRecipe:
         preset: what the recipe is called in results files.
         encoder: its shape.
         training: how it is optimised; samples are poses.
-        anchor_weight: weight of the variance within anchors, from half of the steps on; 0 leaves anchors out of it
-            (method `ldr`).
+        anchor_weight: weight of the variance within anchors, once it has risen; 0 leaves anchors out of it (method
+            `ldr`).
         alone: share of the steps during which only regimes count, before that weight begins to rise.
         held_out: share of the training anchors kept for label-free criteria.
     """

@@ -16,6 +16,8 @@ _RECORDS = 16
 _CHUNK = 128
 #: Records without a better one after which a run counts as memorising, and ends.
 _PATIENCE = 5
+#: Share of the steps in which the weight of the anchors rises.
+_RISE = 0.4
 #: Weight of the map of where to look, which nothing else teaches.
 _GAZE = 0.1
 
@@ -57,11 +59,11 @@ class EncoderStage(Stage):
         self.best_loss, self.best_step = float("inf"), 0
 
     def _rise(self) -> float:
-        """From 0 at the end of the warm-up to 1 at half the steps.
+        """From 0 at the end of the warm-up to 1 after another two fifths of the steps.
 
         Anchors say precisely what belongs together, but not which coordinate is whose: policies must have said that.
         """
-        return min(1.0, max(0.0, (self.global_step - self.warm_up) / max(1.0, self.steps / 2 - self.warm_up)))
+        return min(1.0, max(0.0, (self.global_step - self.warm_up) / (_RISE * self.steps)))
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
         """Images (B, V, S, S) and their regimes (B,) → loss; with anchors, (A, R, V, S, S) and (A, R)."""
