@@ -18,6 +18,7 @@ from ropes.methods import anchored, encoder_stage
 from ropes.methods.contrast import regime_loss
 from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.run import TRAINING_FILE
+from ropes.models.encoder import ContrastNetwork
 from ropes.recipes import Optimisation
 from ropes.scm import Regime
 from ropes.stage import Stage
@@ -95,6 +96,25 @@ def test_killed_it_goes_on_to_the_same_weights(data: Path, tmp_path: Path, monke
             anchored.fit(data, tmp_path / "killed", chosen, show=False)
     anchored.fit(data, tmp_path / "killed", chosen, show=False)
     assert tiny.weights(tmp_path / "killed") == tiny.weights(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("step", "weight"), [(0, 0.0), (10, 0.0), (30, 0.5), (50, 1.0), (100, 1.0)])
+def test_anchors_weigh_more_and_more_after_the_warm_up(step: int, weight: float, monkeypatch) -> None:
+    chosen = tiny.encoder_recipe()
+    stage = EncoderStage(
+        ContrastNetwork(chosen.encoder, views=1, joints=2),
+        chosen.training,
+        steps=100,
+        seed=0,
+        anchor_weight=1.0,
+        warm_up=10,
+        log_prior=torch.zeros(5),
+        target=torch.tensor([0, 0, 1, 1]),
+        held_out=torch.zeros(1, 5, 1, tiny.SIDE, tiny.SIDE, dtype=torch.uint8),
+        gaze_joint=0,
+    )
+    monkeypatch.setattr(EncoderStage, "global_step", property(lambda _: step))
+    assert stage._rise() == pytest.approx(weight)
 
 
 def test_a_run_that_memorises_ends_with_its_best_weights(data: Path, tmp_path: Path, monkeypatch) -> None:
