@@ -12,6 +12,7 @@ from ropes.data import schema
 from ropes.data.layout import open_dataset, strip_states
 from ropes.errors import UserError
 from ropes.estimator import Estimator
+from ropes.methods.policies import described_model
 from ropes.metrics import commanded_calibration
 from tests import tiny
 
@@ -77,3 +78,13 @@ def test_a_data_set_that_tells_none_is_refused(tmp_path: Path) -> None:
     untold = tiny.write_data(tmp_path / "data", anchors=4, tests=0, described=False)
     with pytest.raises(UserError, match="does not tell its policies' distributions; calibrate on labelled samples"):
         commanded_line(blobs(), open_dataset(untold))
+
+
+@pytest.mark.parametrize("told", ["a sentence", {"joints": ["elbow"]}, {"joints": 3, "interventions": []}])
+def test_what_describes_no_causal_model_is_refused(told: object, tmp_path: Path) -> None:
+    data = tiny.write_data(tmp_path / "data", anchors=4, tests=0)
+    note = files.read_json(data / schema.PROVENANCE)
+    note["setting"]["splits"]["train"] = told
+    files.write_json(data / schema.PROVENANCE, note)
+    with pytest.raises(UserError, match=r"meta/ropes.json describes no causal model"):
+        described_model(open_dataset(data))

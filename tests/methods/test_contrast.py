@@ -100,13 +100,13 @@ def test_no_coordinate_gains_by_shrinking():
 
 def test_each_policy_is_told_by_its_own_coordinate_alone():
     coordinates = torch.tensor([[7.0, 7.0], [2.0, -9.0], [2.0, 9.0], [-9.0, -1.0], [9.0, 3.0]])
-    found = policy_loss(coordinates, torch.tensor([0, 1, 2, 3, 4]))
+    found = policy_loss(coordinates, torch.tensor([0, 1, 2, 3, 4]), torch.zeros(5))
     softplus = [math.log1p(math.exp(x)) for x in (-2, 2, 1, 3)]
     assert float(found) == pytest.approx(2 * sum(softplus) / 4)
 
 
 def test_without_an_intervention_there_is_no_policy_to_tell():
-    assert float(policy_loss(torch.ones(3, 2), torch.zeros(3, dtype=torch.long))) == 0
+    assert float(policy_loss(torch.ones(3, 2), torch.zeros(3, dtype=torch.long), torch.zeros(5))) == 0
 
 
 def test_mixing_is_drawn_towards_zero_while_in_doubt():
@@ -145,3 +145,16 @@ def test_looking_where_the_images_change_costs_nothing():
     assert float(gaze_loss(gaze, scenes(), joint=1)) == pytest.approx(0, abs=1e-6)
     assert float(gaze_loss(torch.zeros_like(gaze), scenes(), joint=1)) == pytest.approx(math.log(4))
     assert float(gaze_loss(gaze, scenes(), joint=0)) > 50
+
+
+def test_unequal_numbers_do_not_shift_a_coordinate():
+    coordinates = torch.zeros(10, 1, requires_grad=True)
+    regime = torch.tensor([1] * 9 + [2])
+    shares = torch.tensor([1.0, 0.9, 0.1])
+    policy_loss(coordinates, regime, shares.log()).backward()
+    assert float(coordinates.grad.sum()) == pytest.approx(0, abs=1e-6)
+
+
+def test_a_single_joint_is_left_alone_by_nothing():
+    drawn = torch.randn(20, 3, 1, generator=torch.Generator().manual_seed(0))
+    assert float(anchor_loss(drawn, torch.tensor([0, 0]), torch.eye(1))) == 0

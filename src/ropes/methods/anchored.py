@@ -76,13 +76,15 @@ def fit(
     summary = _fit_encoder(context, recipe, poses)
     curves = summary["history"]
     ratios = _ratios(curves, bayes_floors(dataset))
+    best = int(np.argmin(curves["held_out_loss"]))  # whose weights were kept
     fit_trust(context, dataset, poses.held)
     write_story(
         context,
         dataset,
         stages={"encoder": curves, "ldr": ratios},
         seconds={"encoder": summary["seconds"]},
-        coordinate_contrast={joint: ratio["held_out"][-1] for joint, ratio in ratios.items()},
+        coordinate_contrast={joint: ratio["held_out"][best] for joint, ratio in ratios.items()},
+        best_step=int(curves["steps"][best]),
     )
     return run
 

@@ -20,7 +20,7 @@ def regime_loss(logits: Tensor, regime: Tensor, log_prior: Tensor) -> Tensor:
     return functional.cross_entropy(logits + log_prior, regime)
 
 
-def policy_loss(coordinates: Tensor, regime: Tensor) -> Tensor:
+def policy_loss(coordinates: Tensor, regime: Tensor, log_prior: Tensor) -> Tensor:
     """The sum over joints of the cross-entropy of "which policy on joint i", told by the logit ẑ_i alone, in nats.
 
     In `regime_loss` a joint's two policies are two regimes of 1 + 2 d, so that a coordinate hardly begins to learn;
@@ -29,10 +29,12 @@ def policy_loss(coordinates: Tensor, regime: Tensor) -> Tensor:
     Args:
         coordinates: (B, d).
         regime: (B,), 0 observational, then both policies of each joint in turn.
+        log_prior: (1 + 2 d,), log share of each regime.
     """
     moved = regime > 0
     joint, policy = (regime[moved] - 1) // 2, (regime[moved] - 1) % 2
-    logit = coordinates[moved].gather(1, joint[:, None]).squeeze(1)
+    prior = log_prior.to(coordinates)
+    logit = coordinates[moved].gather(1, joint[:, None]).squeeze(1) + (prior[1::2] - prior[2::2])[joint]
     each = functional.softplus(torch.where(policy == 0, -logit, logit))
     return each.sum() / moved.sum().clamp_min(1) * coordinates.shape[1]
 
@@ -163,7 +165,7 @@ def anchor_loss(coordinates: Tensor, target: Tensor, effects: Tensor) -> Tensor:
     every, counted = left_alone(coordinates, target, effects)
     number = counted.sum(0)
     mean = (every * counted).sum(1, keepdim=True) / number
-    within = ((every - mean).square() * counted).sum((0, 1)) / (len(every) * (number - 1))
+    within = ((every - mean).square() * counted).sum((0, 1)) / (len(every) * (number - 1).clamp_min(1))
     whole = coordinates.flatten(0, 1).var(0)
     return (within / whole.clamp_min(1e-12)).mean()
 

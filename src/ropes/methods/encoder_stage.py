@@ -72,7 +72,7 @@ class EncoderStage(Stage):
         coordinates, logits, gaze = self.network(images.flatten(0, -4))
         coordinates, logits = coordinates.float(), logits.float()
         told = regime_loss(logits, regime.flatten(), self.log_prior.to(logits))
-        policies = policy_loss(coordinates, regime.flatten())
+        policies = policy_loss(coordinates, regime.flatten(), self.log_prior)
         loss = told + policies
         if anchors and self.anchor_weight:
             apart = anchor_loss(
@@ -97,7 +97,9 @@ class EncoderStage(Stage):
         self.effects = followers(coordinates, self.target, doubt=max(0.0, 1 - 2 * self.global_step / self.steps))
         told = float(regime_loss(logits, regime, self.log_prior))
         within = float(anchor_loss(coordinates, self.target, followers(coordinates, self.target)))
-        loss = told + float(policy_loss(coordinates.flatten(0, 1), regime)) + self.anchor_weight * within
+        loss = (
+            told + float(policy_loss(coordinates.flatten(0, 1), regime, self.log_prior)) + self.anchor_weight * within
+        )
         self.keep_best(loss)
         return {
             "held_out": told,
@@ -118,7 +120,7 @@ class EncoderStage(Stage):
         if loss < self.best_loss:
             self.best_loss, self.best_step = loss, self.global_step
             self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.network.state_dict().items()}
-        elif self.global_step - self.best_step > _PATIENCE * self.evaluate_every:
+        elif self.global_step - self.best_step >= _PATIENCE * self.evaluate_every:
             self.trainer.should_stop = True
 
     def finish(self) -> None:

@@ -23,9 +23,21 @@ def require_both_policies(dataset: Dataset) -> None:
 
 
 def described_model(dataset: Dataset) -> CausalModel | None:
-    """The causal model that the training split was drawn from; None where the data set does not tell."""
+    """The causal model that the training split was drawn from; None where the data set does not tell.
+
+    Raises:
+        UserError: what it tells is no causal model.
+    """
     described = (dataset.provenance or {}).get("setting", {}).get("splits", {}).get("train")
-    return CausalModel.from_dict(described) if described else None
+    if not described:
+        return None
+    try:
+        return CausalModel.from_dict(described)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"{dataset.path}: meta/ropes.json describes no causal model of the training split ({error}); "
+            "mend it, or take it out"
+        ) from error
 
 
 def bayes_floors(dataset: Dataset) -> dict[str, float | None]:

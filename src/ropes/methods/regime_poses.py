@@ -68,8 +68,9 @@ class RegimeStage(EncoderStage):
     def evaluate(self) -> dict[str, float]:
         """Held-out cross-entropy of the regimes, and each joint's contrast."""
         coordinates, logits = self.read(self.held_out)
-        told = float(regime_loss(logits, self.held_regime, log_shares(self.held_regime, logits.shape[1])))
-        loss = told + float(policy_loss(coordinates, self.held_regime))
+        shares = log_shares(self.held_regime, logits.shape[1])
+        told = float(regime_loss(logits, self.held_regime, shares))
+        loss = told + float(policy_loss(coordinates, self.held_regime, shares))
         self.keep_best(loss)
         contrasts = policy_contrasts(coordinates, self.held_regime, self.target)
         return {

@@ -60,7 +60,8 @@ def fit_trust(context: Context, dataset: Dataset, held: TrainingImages) -> None:
     first = np.isin(held.anchor, generator(context.run.seed, "trust").permutation(anchors)[: len(anchors) // 2])
     learnt, checked = np.flatnonzero(first), np.flatnonzero(~first)
     novelty = fit_novelty(seen.features[learnt], seen.pixels[learnt], seen.features[checked], seen.pixels[checked])
-    spread, scores = (None, None) if table is None else _errors(context, seen, table, first)
+    alone = len(context.run.joints) < 2  # no intervention leaves the only joint alone
+    spread, scores = (None, None) if table is None or alone else _errors(context, seen, table, first)
     write_trust(context.folder, fingerprint, Trust(novelty, spread, scores))
 
 
