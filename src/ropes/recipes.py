@@ -106,7 +106,8 @@ class EncoderRecipe:
         training: how it is optimised; samples are poses.
         anchor_weight: weight of the variance within anchors, once it has risen; 0 leaves anchors out of it (method
             `ldr`).
-        alone: share of the steps during which only regimes count, before that weight begins to rise.
+        alone: share of the steps during which only regimes count, before that weight begins to rise; a short training
+            waits longer, up to .35 of its steps.
         held_out: share of the training anchors kept for label-free criteria.
     """
 

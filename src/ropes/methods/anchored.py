@@ -36,6 +36,8 @@ from ropes.trust.stage import fit_trust
 
 Indices = NDArray[np.int64]
 _HELD_OUT_ANCHORS = 128
+#: Poses that it takes to tell policies on every joint apart, and the most of the steps that may be spent on it.
+_TOLD_APART, _MOST_ALONE = 74_000, 0.35
 _ADAPTED_TO = 256
 
 
@@ -137,7 +139,7 @@ class AnchoredPoses:
             steps=steps,
             seed=context.seed("encoder"),
             anchor_weight=recipe.anchor_weight,
-            warm_up=round(recipe.alone * steps),
+            warm_up=round(max(recipe.alone, min(_MOST_ALONE, _TOLD_APART / (steps * optimisation.batch))) * steps),
             log_prior=torch.full((regimes,), -float(np.log(regimes))),
             target=targets(head_regimes(run.joints), run.joints),
             held_out=held_out,
