@@ -16,7 +16,7 @@ PACKAGE = ROOT / "src" / "ropes"
 
 #: From the lowest to the highest: a module imports from its own layer or a lower one; `metrics` stands alone.
 LAYERS = (
-    {"errors", "files", "png", "seeds", "hardware", "progress", "metrics", "registry"},
+    {"errors", "files", "png", "seeds", "hardware", "progress", "metrics", "registry", "row_checks"},
     {"graph", "scm", "paper", "pose_rows", "results", "summary", "trust_rows"},
     {"settings", "simulate"},
     {"data"},

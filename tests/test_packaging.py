@@ -21,7 +21,6 @@ from ropes.evaluation import evaluate
 from ropes.files import read_json, write_json
 from ropes.methods import anchored
 from ropes.methods.run import Run
-from ropes.models.shapes import EncoderConfig
 from ropes.packaging import package
 from ropes.prediction import calibrate
 from ropes.recipes import EncoderRecipe, Optimisation, encoder_recipe
@@ -36,16 +35,7 @@ NAME = "tiny-2c"
 def recipe() -> EncoderRecipe:
     return replace(
         encoder_recipe("compact"),
-        encoder=EncoderConfig(
-            image_size=tiny.SIDE,
-            stem=2,
-            widths=(8, 16),
-            blocks=(1, 1),
-            hidden=16,
-            window=8,
-            window_widths=(8, 8),
-            window_blocks=(1, 1),
-        ),
+        encoder=tiny.encoder_recipe().encoder,
         training=Optimisation(epochs=1, batch=20, learning_rate=1e-2),
         held_out=0.25,
     )

@@ -163,15 +163,11 @@ def _occluded(images: Images, occlusion: int, seed: int, split: str) -> Images:
 def _rows(estimator: Estimator, measured: Evaluation, split: str, occlusion: int) -> list[Row]:
     return [
         Row.measured(
-            setup=estimator.run.setting,
             joint=joint,
-            split=split,
-            occlusion=occlusion,
-            seed=estimator.run.seed,
-            method=estimator.run.method,
             mcc=(float(measured.mcc_mean[k]), float(measured.mcc_std[k])),
             mse=(float(measured.mse_mean[k]), float(measured.mse_std[k])),
             calibration_labels=FITTED,
+            **_conditions(estimator, split, occlusion),
         )
         for k, joint in enumerate(estimator.run.joints)
     ]

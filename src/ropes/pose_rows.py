@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
+from ropes.row_checks import require_counts, require_names, require_number
+
 _FIGURES = ("position_mm", "orientation_deg", "add_mm", "add_auc")
 _NAMES = ("setup", "method", "split", "link", "frame")
 _COUNTS = ("occlusion", "labels", "calibration_labels", "seed")
@@ -53,19 +55,10 @@ class PoseRow:
     add_auc_std: float
 
     def __post_init__(self) -> None:
-        for name in _NAMES:
-            if not (isinstance(getattr(self, name), str) and getattr(self, name)):
-                raise ValueError(f"{name} must be a name, got {getattr(self, name)!r}")
-        for name in _COUNTS:
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}")
+        require_names(self, _NAMES)
+        require_counts(self, _COUNTS)
         for name in (f"{figure}_{end}" for figure in _FIGURES for end in ("mean", "std")):
-            value, top = getattr(self, name), _HIGHEST.get(name, math.inf)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise ValueError(f"{name} must be a finite number, got {value!r}")
-            if not 0 <= value <= top:
-                raise ValueError(f"{name} must lie in 0 to {top:g}, got {value!r}")
+            require_number(self, name, _HIGHEST.get(name, math.inf))
 
     @property
     def conditions(self) -> tuple[str, str, str, int, int, int, str, str]:

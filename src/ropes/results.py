@@ -10,6 +10,7 @@ from ropes import files
 from ropes.errors import UserError
 from ropes.paper import published
 from ropes.pose_rows import PoseRow
+from ropes.row_checks import require_counts, require_names, require_number
 from ropes.trust_rows import TrustRow
 
 SCHEMA = 1
@@ -59,24 +60,12 @@ class Row:
     paper_mse: float | None
 
     def __post_init__(self) -> None:
-        for name in ("setup", "method", "split", "joint"):
-            if not (isinstance(getattr(self, name), str) and getattr(self, name)):
-                raise ValueError(f"{name} must be a name, got {getattr(self, name)!r}")
+        require_names(self, ("setup", "method", "split", "joint"))
         if self.split not in SPLITS:
             raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {self.split!r}")
-        for name in ("occlusion", "labels", "calibration_labels", "seed"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}")
+        require_counts(self, ("occlusion", "labels", "calibration_labels", "seed"))
         for name in ("mcc_mean", "paper_mcc", "mcc_std", "mse_mean", "mse_std", "paper_mse"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            top = 1.0 if name in ("mcc_mean", "paper_mcc") else math.inf
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise ValueError(f"{name} must be a finite number or null, got {value!r}")
-            if not 0 <= value <= top:
-                raise ValueError(f"{name} must lie in 0 to {top:g}, got {value!r}")
+            require_number(self, name, 1.0 if name in ("mcc_mean", "paper_mcc") else math.inf, or_null=True)
 
     @property
     def conditions(self) -> tuple[str, str, str, int, str, int, int]:

@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from ropes.row_checks import require_counts, require_names, require_number
+
 INTERVALS = ("anchors", "labels")
 
 
@@ -41,25 +43,14 @@ class TrustRow:
     flagged: float
 
     def __post_init__(self) -> None:
-        for name in ("setup", "method", "joint"):
-            if not (isinstance(getattr(self, name), str) and getattr(self, name)):
-                raise ValueError(f"{name} must be a name, got {getattr(self, name)!r}")
+        require_names(self, ("setup", "method", "joint"))
         if self.split not in ("id", "ood"):
             raise ValueError(f"split must be id or ood, got {self.split!r}")
         if self.intervals not in INTERVALS:
             raise ValueError(f"intervals must be {' or '.join(INTERVALS)}, got {self.intervals!r}")
-        for name in ("occlusion", "seed", "calibration_labels"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}")
+        require_counts(self, ("occlusion", "seed", "calibration_labels"))
         for name, top in (("level", 1.0), ("coverage", 1.0), ("width", math.inf), ("auroc", 1.0), ("flagged", 1.0)):
-            value = getattr(self, name)
-            if value is None and name == "auroc":
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise ValueError(f"{name} must be a finite number, got {value!r}")
-            if not 0 <= value <= top:
-                raise ValueError(f"{name} must lie in 0 to {top:g}, got {value!r}")
+            require_number(self, name, top, or_null=name == "auroc")
 
     @property
     def conditions(self) -> tuple[str, str, str, int, str, str]:

@@ -22,7 +22,7 @@ INK, RULE = "#1b1f24", "#d5dae1"
 OURS, PAPER, FLOOR = "#2a86c7", "#d55e00", "#009e73"
 PALETTE = (OURS, PAPER, FLOOR, "#cc79a7", "#e69f00", "#8c8c8c")
 LN2 = float(np.log(2))
-_STYLE: Any = {
+STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 9,
     "axes.titlesize": 9.5,
@@ -50,10 +50,10 @@ _STYLE: Any = {
     "svg.fonttype": "none",
 }
 # Nothing is set globally: every figure is drawn under its own copy of the style.
-_styled = matplotlib.rc_context(_STYLE)
+styled = matplotlib.rc_context(STYLE)
 
 
-@_styled
+@styled
 def scatter(joints: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> Figure:
     """True against estimated angle, one panel a joint, the diagonal for reference (Figs. 3, 11, 12).
 
@@ -62,7 +62,7 @@ def scatter(joints: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> Figure
         arrays: "scatter_estimate", "scatter_angle" (d, n), radians, and "scatter_mcc", "scatter_mse" (d,) of
             the same samples.
     """
-    figure, panels = _panels(len(joints), height=2.9)
+    figure, panels = make_panels(len(joints), height=2.9)
     for index, panel in enumerate(panels):
         found, true = arrays["scatter_estimate"][index], arrays["scatter_angle"][index]
         low, high = float(true.min()), float(true.max())
@@ -78,7 +78,7 @@ def scatter(joints: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> Figure
     return figure
 
 
-@_styled
+@styled
 def occlusions(joints: Sequence[str], lines: Mapping[str, Mapping[str, Any]]) -> Figure:
     """MSE against the side of the white square, one panel a joint; solid ours, dashed the paper's (Table 11).
 
@@ -87,7 +87,7 @@ def occlusions(joints: Sequence[str], lines: Mapping[str, Mapping[str, Any]]) ->
         lines: name of the split -> {"pixels": (p,), "ours": (d, p), "std": (d, p), "paper": (d, p)}, rad²;
             NaN where there is no value.
     """
-    figure, panels = _panels(len(joints), height=2.4)
+    figure, panels = make_panels(len(joints), height=2.4)
     for index, panel in enumerate(panels):
         for colour, (split, line) in zip((OURS, PAPER), lines.items(), strict=False):
             panel.errorbar(
@@ -117,18 +117,18 @@ def occlusions(joints: Sequence[str], lines: Mapping[str, Mapping[str, Any]]) ->
         panel.set_ylim(bottom=0)
         if index % 3 == 0:
             panel.set_ylabel("MSE, rad²")
-    _shared_legend(figure, panels)
+    shared_legend(figure, panels)
     return figure
 
 
-@_styled
+@styled
 def density_ratio_curves(ldr: Mapping[str, Mapping[str, Any]]) -> Figure:
     """Cross-entropy of each joint's density ratio while it trained, with its Bayes floor and ln 2 (guessing).
 
     Args:
         ldr: joint -> {"steps", "train", "held_out": curves, "floor", "best": numbers}, nats.
     """
-    figure, panels = _panels(len(ldr), height=2.3)
+    figure, panels = make_panels(len(ldr), height=2.3)
     for index, (panel, (joint, curve)) in enumerate(zip(panels, ldr.items(), strict=True)):
         _line(panel, curve, "train", OURS, "train", alpha=0.8)
         _line(panel, curve, "held_out", PAPER, "held out")
@@ -139,21 +139,21 @@ def density_ratio_curves(ldr: Mapping[str, Mapping[str, Any]]) -> Figure:
         panel.set_xlabel("step")
         if index % 3 == 0:
             panel.set_ylabel("cross-entropy, nats")
-    _shared_legend(figure, panels)
+    shared_legend(figure, panels)
     return figure
 
 
-@_styled
+@styled
 def density_ratio_bars(ldr: Mapping[str, Mapping[str, Any]]) -> Figure:
     """Best held-out cross-entropy of each joint beside its Bayes floor, nats: the closer the better.
 
     Args:
         ldr: as `density_ratio_curves`.
     """
-    figure, (panel,) = _panels(1, height=2.6, width=6.6, columns=1)
+    figure, (panel,) = make_panels(1, height=2.6, width=6.6, columns=1)
     places = np.arange(len(ldr))
-    best = [_number(curve.get("best")) for curve in ldr.values()]
-    floor = [_number(curve.get("floor")) for curve in ldr.values()]
+    best = [as_number(curve.get("best")) for curve in ldr.values()]
+    floor = [as_number(curve.get("floor")) for curve in ldr.values()]
     panel.bar(places - 0.19, best, width=0.36, color=PAPER, label="best, held out")
     panel.bar(places + 0.19, floor, width=0.36, color=FLOOR, label="Bayes floor")
     for shift, values in ((-0.19, best), (0.19, floor)):
@@ -164,11 +164,11 @@ def density_ratio_bars(ldr: Mapping[str, Mapping[str, Any]]) -> Figure:
     panel.set_xticks(places, [joint_label(joint) for joint in ldr])
     panel.set(ylabel="cross-entropy, nats", ylim=(0, max([LN2, *np.nan_to_num(best)]) * 1.12))
     panel.grid(visible=False, axis="x")
-    _shared_legend(figure, [panel])
+    shared_legend(figure, [panel])
     return figure
 
 
-@_styled
+@styled
 def training_curves(stages: Mapping[str, Any]) -> Figure | None:
     """Losses and dead units of the stages that there are, held out beside training; None without any.
 
@@ -178,10 +178,10 @@ def training_curves(stages: Mapping[str, Any]) -> Figure | None:
     wanted = [panel for panel in _curves(stages) if any(curve.get(name) for _, curve, name in panel[1])]
     if not wanted:
         return None
-    figure, panels = _panels(len(wanted), height=2.8, columns=2)
+    figure, panels = make_panels(len(wanted), height=2.8, columns=2)
     for panel, (title, lines) in zip(panels, wanted, strict=True):
         panel.set(title=title, xlabel="step", ylabel="loss")
-        for colour, (label, curve, name) in zip(_cycle(len(lines)), lines, strict=True):
+        for colour, (label, curve, name) in zip(colour_cycle(len(lines)), lines, strict=True):
             _line(panel, curve, name, colour, label)
         if title.endswith("dead code units"):
             panel.set(ylim=(-0.02, 1.02), ylabel="fraction")
@@ -215,7 +215,7 @@ def to_svg(figure: Figure, label: str) -> str:
     """
     stream = io.StringIO()
     # Ids are hashed with the label as salt: unique on the page, and the same figure gives the same bytes.
-    with matplotlib.rc_context(_STYLE | {"svg.hashsalt": label}):
+    with matplotlib.rc_context(STYLE | {"svg.hashsalt": label}):
         figure.savefig(stream, format="svg", transparent=True, dpi=200, metadata={"Date": None, "Creator": None})
     text = stream.getvalue()
     text = text[text.index("<svg") :]
@@ -233,12 +233,13 @@ def to_svg(figure: Figure, label: str) -> str:
 def to_png(figure: Figure) -> bytes:
     """The figure on white, for pages that show files only."""
     stream = io.BytesIO()
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure.savefig(stream, format="png", dpi=110, facecolor="white", metadata={"Software": None})
     return stream.getvalue()
 
 
-def _panels(count: int, *, height: float, width: float = 9.6, columns: int = 3) -> tuple[Figure, list[Axes]]:
+def make_panels(count: int, *, height: float, width: float = 9.6, columns: int = 3) -> tuple[Figure, list[Axes]]:
+    """A figure of `count` panels in rows of `columns`, with `width` inches for a full row and `height` for each row."""
     # A row that is not full keeps its panels' size: the figure is narrower.
     wide = width * min(columns, count) / columns
     columns = min(columns, count)
@@ -251,18 +252,21 @@ def _panels(count: int, *, height: float, width: float = 9.6, columns: int = 3) 
 def _line(panel: Axes, curve: Mapping[str, Any], name: str, colour: str, label: str, alpha: float = 1.0) -> None:
     values = curve.get(name) or []
     if values:
-        panel.plot(curve["steps"], [_number(value) for value in values], color=colour, label=label, alpha=alpha)
+        panel.plot(curve["steps"], [as_number(value) for value in values], color=colour, label=label, alpha=alpha)
 
 
-def _number(value: float | None) -> float:
+def as_number(value: float | None) -> float:
+    """What is drawn for a figure: NaN, a gap, where there is none."""
     return float("nan") if value is None else float(value)
 
 
-def _cycle(count: int) -> list[str]:
+def colour_cycle(count: int) -> list[str]:
+    """Colours of `count` lines, from the palette over and over."""
     return [PALETTE[index % len(PALETTE)] for index in range(count)]
 
 
-def _shared_legend(figure: Figure, panels: Sequence[Axes]) -> None:
+def shared_legend(figure: Figure, panels: Sequence[Axes]) -> None:
+    """One legend above all panels, each label once."""
     handles: dict[str, Any] = {}
     for panel in panels:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):

@@ -73,31 +73,31 @@ def trust_figure(lines: Sequence[dict[str, Any]], kinds: Sequence[str], level: f
         kinds: of intervals, in the order of each line's pairs; solid without labels, dashed with.
         level: that the intervals are meant to have.
     """
-    with matplotlib.rc_context(figures._STYLE):
+    with matplotlib.rc_context(figures.STYLE):
         splits = list(dict.fromkeys(line["split"] for line in lines))
         joints = list(dict.fromkeys(line["joint"] for line in lines))
-        figure, panels = figures._panels(3 * len(splits), height=2.4)
+        figure, panels = figures.make_panels(3 * len(splits), height=2.4)
         for row, split in enumerate(splits):
             own = [line for line in lines if line["split"] == split]
             pixels = sorted({line["occlusion"] for line in own})
             held, width, told = panels[3 * row : 3 * row + 3]
-            for colour, joint in zip(figures._cycle(len(joints)), joints, strict=True):
+            for colour, joint in zip(figures.colour_cycle(len(joints)), joints, strict=True):
                 by_size = {line["occlusion"]: line["pairs"] for line in own if line["joint"] == joint}
                 for k, kind in enumerate(kinds):
                     label = joint_label(joint) if kind == kinds[0] else None
                     for panel, which in ((held, 0), (width, 1)):
                         values = [
-                            figures._number(by_size[size][k][which]) if size in by_size else np.nan for size in pixels
+                            figures.as_number(by_size[size][k][which]) if size in by_size else np.nan for size in pixels
                         ]
                         panel.plot(pixels, values, color=colour, linestyle=_DASHES[kind], marker="o", ms=3, label=label)
             held.axhline(level, color=figures.INK, linestyle=":", linewidth=1)
             by_size = {line["occlusion"]: line["auroc"] for line in own}
-            told.plot(pixels, [figures._number(by_size[size]) for size in pixels], color=figures.OURS, marker="o")
+            told.plot(pixels, [figures.as_number(by_size[size]) for size in pixels], color=figures.OURS, marker="o")
             held.set(title=f"{split}: coverage", ylim=(0, 1.02))
             width.set(title=f"{split}: mean width, rad")
             width.set_ylim(bottom=0)
             told.set(title=f"{split}: AUROC of the flag", ylim=(0.4, 1.02))
             for panel in (held, width, told):
                 panel.set(xlabel="white square, px", xticks=pixels)
-        figures._shared_legend(figure, panels)
+        figures.shared_legend(figure, panels)
         return figure
