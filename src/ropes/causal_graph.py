@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.data.batches import held_out_anchors
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
@@ -15,6 +14,7 @@ from ropes.estimator import Estimator
 from ropes.files import write_json
 from ropes.graph import CausalGraph, estimate_graph
 from ropes.graph.estimate import BOUND
+from ropes.methods.held_out import not_learnt_from
 from ropes.methods.policies import described_model, require_both_policies
 from ropes.metrics import structural_hamming_distance
 from ropes.prediction import images_of
@@ -108,13 +108,10 @@ def _chosen(
 
     Anchors that the fit held out come first: a network may know by heart which policy its training images were under.
     """
-    run = estimator.run
     anchors, number = np.unique(frames.anchor, return_inverse=True)
-    order = generator(seed, "causal graph").permutation(len(anchors)).astype(float)
-    if run.data_checksum == dataset.checksum and len(anchors) > 1:
-        held = held_out_anchors(frames.anchor, run.recipe.held_out, run.seed)
-        order[~np.isin(anchors, held)] += len(anchors)
-    ranked = np.argsort(order[number], kind="stable")
+    order = generator(seed, "causal graph").permutation(len(anchors))[number]
+    learnt = ~not_learnt_from(estimator.run, dataset)
+    ranked = np.argsort(order + len(anchors) * learnt, kind="stable")
     parts = [ranked[frames.regime[ranked] == regime][:_POSES] for regime in np.flatnonzero(wanted)]
     return np.sort(np.concatenate(parts))
 

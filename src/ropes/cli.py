@@ -17,6 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from ropes.errors import UserError
+from ropes.hardware import keep_memory
 
 if TYPE_CHECKING:
     from ropes.commands import Command
@@ -50,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
+    keep_memory()
     with recorded_signals() as received:
         try:
             _dispatch(sys.argv[1:] if arguments is None else list(arguments))

@@ -1,6 +1,6 @@
 """A trained method as users meet it: images in, joint angles out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from ropes.files import read_json, write_json
 from ropes.hardware import device_kind
 from ropes.methods.readers import Reader, load_reader
 from ropes.methods.run import CALIBRATION_FILE, TRAINING_FILE, Run
+from ropes.metrics.bend import bend
 from ropes.metrics.calibration import linear_calibration
 from ropes.trust.intervals import Intervals, intervals_from_anchors
 from ropes.trust.trust import Reading, Seen, Trust, read_trust, see
@@ -29,15 +30,28 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Calibration:
-    """A line from each raw coordinate to radians: angle = slope · coordinate + intercept, (d,) each.
+    """From each raw coordinate to radians: a line, and after it a monotone bend where one is known.
 
-    With it, how large the errors are, where that is known.
+    Attributes:
+        slope: radians per unit of the coordinate, (d,).
+        intercept: radians, (d,).
+        samples: labelled samples behind it, 0 for commanded distributions.
+        intervals: how large the errors are, where that is known.
+        knots: (d, 2, k) of each joint's `ropes.metrics.bend`; None for lines alone.
     """
 
     slope: Array
     intercept: Array
     samples: int
     intervals: Intervals | None = None
+    knots: Array | None = None
+
+    def angles(self, coordinates: Array) -> Array:
+        """Coordinates (n, d) → radians (n, d)."""
+        lines = coordinates * self.slope + self.intercept
+        if self.knots is None:
+            return lines
+        return np.stack([bend(column, knots) for column, knots in zip(lines.T, self.knots, strict=True)], axis=1)
 
 
 class Estimator:
@@ -45,7 +59,7 @@ class Estimator:
 
     Attributes:
         run: identity of the run: joints, cameras, image size.
-        calibration: the line to radians, or None before `calibrate`.
+        calibration: the map to radians, or None before `calibrate`.
         trust: what the run knows of its own errors; None for one that was fitted before there was that stage.
     """
 
@@ -67,7 +81,7 @@ class Estimator:
         return cls(run, reader, _read_calibration(folder, run), read_trust(folder))
 
     def _pixels(self, images: Images) -> Tensor:
-        """(n, V, S, S) grey levels → what the networks read, (n, V, s, s) in [0, 1]."""
+        """(n, V, S, S) grey levels → what the networks read, uint8 (n, V, s, s)."""
         views, side = len(self.run.cameras), self.run.image_size
         if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != (views, side, side):
             raise UserError(
@@ -75,7 +89,7 @@ class Estimator:
                 f"this run reads uint8 (n, {views}, {side}, {side})"
             )
         small = area_average(images, self._reader.size)
-        return torch.from_numpy(small).to(device_kind()).float().div_(255)
+        return torch.from_numpy(small).to(device_kind())
 
     @torch.no_grad()
     def coordinates(self, images: Images) -> Array:
@@ -128,7 +142,7 @@ class Estimator:
         """
         if self.calibration is None:
             raise UserError("the run is not calibrated: run `ropes calibrate` with a few labelled samples")
-        return self.coordinates(images) * self.calibration.slope + self.calibration.intercept
+        return self.calibration.angles(self.coordinates(images))
 
     @torch.no_grad()
     def reconstructions(self, images: Images) -> tuple[Images, Images] | None:
@@ -163,10 +177,13 @@ def fit_calibration(coordinates: Array, angles: Array, joints: Sequence[str]) ->
 
 def write_calibration(folder: Path, run: Run, calibration: Calibration) -> None:
     """Store a calibration with its run."""
-    lines = {
+    lines: dict[str, dict[str, Any]] = {
         joint: {"slope": float(calibration.slope[k]), "intercept": float(calibration.intercept[k])}
         for k, joint in enumerate(run.joints)
     }
+    if calibration.knots is not None:
+        for joint, knots in zip(run.joints, calibration.knots.tolist(), strict=True):
+            lines[joint]["bend"] = dict(zip(("from", "to"), knots, strict=True))
     content: dict[str, Any] = {"samples": calibration.samples, "joints": lines}
     if calibration.intervals is not None:
         content["intervals"] = calibration.intervals.to_dict(run.joints)
@@ -183,6 +200,15 @@ def _read_calibration(folder: Path, run: Run) -> Calibration | None:
         slope, intercept = (np.array([float(line[key]) for line in lines]) for key in ("slope", "intercept"))
         told = content.get("intervals")
         intervals = None if told is None else Intervals.from_dict(told, run.joints)
-        return Calibration(slope, intercept, int(content["samples"]), intervals)
+        return Calibration(slope, intercept, int(content["samples"]), intervals, _read_knots(lines))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path} is damaged ({error}); run `ropes calibrate` again") from error
+
+
+def _read_knots(lines: Sequence[Mapping[str, Any]]) -> Array | None:
+    if not any("bend" in line for line in lines):
+        return None
+    knots = np.array([[line["bend"]["from"], line["bend"]["to"]] for line in lines], dtype=np.float64)
+    if knots.ndim != 3 or knots.shape[-1] < 2 or not (np.diff(knots) > 0).all():
+        raise ValueError("a bend does not rise")
+    return knots

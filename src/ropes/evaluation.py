@@ -18,7 +18,7 @@ from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.files import atomic_path, claim_folder, claim_record
 from ropes.hardware import device_name
-from ropes.label_evaluation import few_label_rows, line_without_labels
+from ropes.label_evaluation import few_label_rows, map_without_labels
 from ropes.methods.run import TRAINING_FILE
 from ropes.metrics import Evaluation, protocol
 from ropes.paper import CALIBRATION_LABELS
@@ -26,6 +26,7 @@ from ropes.pose_evaluation import arm_or_none, pose_row
 from ropes.pose_rows import PoseRow
 from ropes.prediction import images_of, states_of, views_of
 from ropes.progress import progress
+from ropes.recipes import EncoderRecipe
 from ropes.results import Results, Row, write
 from ropes.scm import Regime
 from ropes.seeds import generator
@@ -51,14 +52,15 @@ def evaluate(
     seed: int = 0,
     occlusions: Sequence[int] = OCCLUSIONS,
     name: str = "evaluation",
+    label: str | None = None,
     show: bool = True,
 ) -> Results:
     """Measure a run on the test splits of a labelled data set.
 
     For each split and occlusion: 15 times, a line per joint is fitted on 1,000 poses and tested on 500 others; the
     correlation is of the same 500.  Both sets are drawn afresh each time from the split, with the same occlusion.
-    Without occlusion the line is also fitted on 100 and on 10 of the 1,000, and on none where the data set tells what
-    its policies were commanded to draw.
+    Without occlusion the line is also fitted on 100 and on 10 of the 1,000; and where the data set tells what its
+    policies were commanded to draw, the monotone map that this implies is tested, which takes no label.
 
     Deviation: the draws of different repeats may share poses when the split holds fewer than 22,500.
 
@@ -70,6 +72,7 @@ def evaluate(
         seed: of the draws and the occlusions.
         occlusions: different sides of the white squares in pixels, 0 for none.
         name: of the results.
+        label: what the rows call the method; its own name where None.
         show: show progress.
 
     Raises:
@@ -78,6 +81,7 @@ def evaluate(
     """
     began = time.monotonic()
     estimator, dataset = Estimator.load(run), open_dataset(data)
+    called = label or estimator.run.method
     splits = _test_splits(dataset)
     views_of(estimator.run, dataset)
     angles_of = {split: states_of(estimator.run, dataset, _SPLITS[split]) for split in splits}
@@ -86,7 +90,7 @@ def evaluate(
     claim_folder(out, ABOUT_FILE)
     about = _about(estimator, dataset)
     claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
-    line, done = line_without_labels(estimator, dataset, seed), count(1)
+    known, done = map_without_labels(estimator, dataset, seed), count(1)
     arm = arm_or_none(estimator.run, dataset)
     rows: list[Row] = []
     readings: dict[tuple[str, int], Reading] = {}
@@ -103,18 +107,18 @@ def evaluate(
                 draws = reading.coordinates, angles_of[split]
                 first, *others = (generator(seed, "evaluation", split, occlusion) for _ in range(3))  # the same draws
                 measured = protocol(*draws, first, REPEATS, FITTED, TESTED)
-                found = _rows(estimator, measured, split, occlusion)
+                found = _rows(estimator, called, measured, split, occlusion)
                 rows += found
                 if occlusion == 0:
-                    rows += few_label_rows(found, *draws, others[0], line, repeats=REPEATS, fit=FITTED, test=TESTED)
+                    rows += few_label_rows(found, *draws, others[0], known, repeats=REPEATS, fit=FITTED, test=TESTED)
                 if arm is not None:
-                    about_pose = _conditions(estimator, split, occlusion)
+                    about_pose = _conditions(estimator, called, split, occlusion)
                     pose_rows.append(pose_row(arm, *draws, others[1], REPEATS, FITTED, TESTED, **about_pose))
                 update(next(done))
                 if best is None:
                     best = measured
     assert best is not None
-    artefacts = out / ARTEFACTS / estimator.run.setting / estimator.run.method
+    artefacts = out / ARTEFACTS / estimator.run.setting / called
     _write_artefacts(artefacts / "evaluation.npz", estimator, dataset, best, seed)
     shutil.copyfile(run / TRAINING_FILE, artefacts / TRAINING_FILE)
     if "train" in dataset.splits:
@@ -126,7 +130,7 @@ def evaluate(
         version=__version__,
         seconds=round(time.monotonic() - began, 1),
         rows=tuple(rows),
-        trust_rows=_trust_rows(estimator, readings, angles_of, occlusions, seed),
+        trust_rows=_trust_rows(estimator, called, readings, angles_of, occlusions, seed),
         pose_rows=tuple(pose_rows),
     )
     write(out / RESULTS_FILE, results)
@@ -160,14 +164,15 @@ def _occluded(images: Images, occlusion: int, seed: int, split: str) -> Images:
     return occlude(images, occlusion, generator(seed, "occlusion", split, occlusion))
 
 
-def _rows(estimator: Estimator, measured: Evaluation, split: str, occlusion: int) -> list[Row]:
+def _rows(estimator: Estimator, called: str, measured: Evaluation, split: str, occlusion: int) -> list[Row]:
     return [
         Row.measured(
             joint=joint,
             mcc=(float(measured.mcc_mean[k]), float(measured.mcc_std[k])),
             mse=(float(measured.mse_mean[k]), float(measured.mse_std[k])),
             calibration_labels=FITTED,
-            **_conditions(estimator, split, occlusion),
+            **_trained_on(estimator),
+            **_conditions(estimator, called, split, occlusion),
         )
         for k, joint in enumerate(estimator.run.joints)
     ]
@@ -175,6 +180,7 @@ def _rows(estimator: Estimator, measured: Evaluation, split: str, occlusion: int
 
 def _trust_rows(
     estimator: Estimator,
+    called: str,
     readings: dict[tuple[str, int], Reading],
     angles: dict[str, NDArray[np.float64]],
     occlusions: Sequence[int],
@@ -188,17 +194,26 @@ def _trust_rows(
     )
     run = estimator.run
     return tuple(
-        TrustRow(setup=run.setting, method=run.method, seed=run.seed, joint=run.joints[column], **row)
+        TrustRow(setup=run.setting, method=called, seed=run.seed, joint=run.joints[column], **row)
         for column, row in measured
         if row["occlusion"] in occlusions
     )
 
 
-def _conditions(estimator: Estimator, split: str, occlusion: int) -> dict[str, Any]:
+def _trained_on(estimator: Estimator) -> dict[str, Any]:
+    """Anchors, side of the images and share of erased ones of the training, for a `Row`."""
+    run, recipe = estimator.run, estimator.run.recipe
+    if isinstance(recipe, EncoderRecipe):
+        anchors = recipe.anchors or run.anchors
+        return {"anchors": anchors, "image_size": recipe.encoder.image_size, "erased": recipe.erased}
+    return {"anchors": run.anchors, "image_size": recipe.ae1.image_size, "erased": 0.0}
+
+
+def _conditions(estimator: Estimator, called: str, split: str, occlusion: int) -> dict[str, Any]:
     run = estimator.run
     return {
         "setup": run.setting,
-        "method": run.method,
+        "method": called,
         "split": split,
         "occlusion": int(occlusion),
         "seed": run.seed,

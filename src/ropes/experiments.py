@@ -19,7 +19,7 @@ from ropes.methods.fitting import fit
 from ropes.methods.run import TRAINING_FILE
 from ropes.plans import Experiment, experiment
 from ropes.pose_rows import PoseRow
-from ropes.recipes import METHODS
+from ropes.recipes import METHODS, method_of
 from ropes.results import Results, Row, read, write
 from ropes.settings import panda_setting
 from ropes.trust_rows import TrustRow
@@ -43,7 +43,7 @@ def reproduce(
     results.
 
     Args:
-        name: "demo" or "table1".
+        name: see `ropes.plans.experiment`.
         preset: "compact" or "paper".
         out: holds `SETTING/data`, `SETTING/METHOD/seed-K/` (the runs), `artefacts/` and, at the end, `results.json`.
         methods: what to fit instead of the experiment's own methods.
@@ -74,16 +74,16 @@ def reproduce(
                 workers=workers,
                 progress=show,
             )
-        for method, seed in listed:
-            if (method, seed) in asked:
-                _one_run(plan, out, setting, method, seed, show=show)
-            measured = read(_run(out, setting, method, seed) / EVALUATION / RESULTS_FILE)
+        for label, seed in listed:
+            if (label, seed) in asked:
+                _one_run(plan, out, setting, label, seed, show=show)
+            measured = read(_run(out, setting, label, seed) / EVALUATION / RESULTS_FILE)
             rows += measured.rows
             trust_rows += measured.trust_rows
             pose_rows += measured.pose_rows
-        for method, seed in dict(reversed(listed)).items():  # the first seed of each
+        for label, seed in dict(reversed(listed)).items():  # the first seed of each
             shutil.copytree(
-                _run(out, setting, method, seed) / EVALUATION / ARTEFACTS, out / ARTEFACTS, dirs_exist_ok=True
+                _run(out, setting, label, seed) / EVALUATION / ARTEFACTS, out / ARTEFACTS, dirs_exist_ok=True
             )
     results = Results(
         name=name,
@@ -113,29 +113,29 @@ def _claim(out: Path, plan: Experiment, preset: str) -> None:
         write_json(out / EXPERIMENT_FILE, {**content, "recipes": begun | asked})
 
 
-def _run(out: Path, setting: str, method: str, seed: int) -> Path:
-    return out / setting / method / f"seed-{seed}"
+def _run(out: Path, setting: str, label: str, seed: int) -> Path:
+    return out / setting / label / f"seed-{seed}"
 
 
 def _finished(out: Path, plan: Experiment) -> set[tuple[str, int]]:
-    """Methods with the seeds that an earlier call brought to an end in every setting."""
+    """Methods (and variants) with the seeds that an earlier call brought to an end in every setting."""
     found = []
     for setting in plan.anchors:
         runs = [path.parent.parent for path in (out / setting).glob(f"*/seed-*/{EVALUATION}/{RESULTS_FILE}")]
         # Other folders, as somebody's copies, are none of ours.
         numbered = [(run.parent.name, re.fullmatch(r"seed-(0|[1-9][0-9]*)", run.name)) for run in runs]
-        found.append({(method, int(seed[1])) for method, seed in numbered if seed and method in METHODS})
+        found.append({(label, int(seed[1])) for label, seed in numbered if seed and method_of(label) in METHODS})
     return set.intersection(*found)
 
 
-def _one_run(plan: Experiment, out: Path, setting: str, method: str, seed: int, *, show: bool) -> None:
-    data, run = out / setting / "data", _run(out, setting, method, seed)
-    with _clocked(out, f"{setting} {method} fit {seed}"):
-        fit(data, run, plan.recipes[method], seed, method=method, show=show)
+def _one_run(plan: Experiment, out: Path, setting: str, label: str, seed: int, *, show: bool) -> None:
+    data, run = out / setting / "data", _run(out, setting, label, seed)
+    with _clocked(out, f"{setting} {label} fit {seed}"):
+        fit(data, run, plan.recipes[label], seed, method=method_of(label), show=show)
     measured = run / EVALUATION
     if not _is_current(measured, run):
-        with _clocked(out, f"{setting} {method} evaluate {seed}"):
-            evaluate(run, data, measured, occlusions=plan.occlusions, name=plan.name, show=show)
+        with _clocked(out, f"{setting} {label} evaluate {seed}"):
+            evaluate(run, data, measured, occlusions=plan.occlusions, name=plan.name, label=label, show=show)
 
 
 def _is_current(measured: Path, run: Path) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.commanded import commanded_line
+from ropes.commanded import commanded_map
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.estimator import Calibration, Estimator
@@ -19,10 +19,10 @@ FEWER = (10, 100)
 Array = NDArray[np.float64]
 
 
-def line_without_labels(estimator: Estimator, dataset: Dataset, seed: int) -> Calibration | None:
-    """The line that the commanded distributions imply, see `ropes.commanded`; None where they are not told.
+def map_without_labels(estimator: Estimator, dataset: Dataset, seed: int) -> Calibration | None:
+    """The map to radians that commanded distributions imply, see `ropes.commanded`; None where they are not told.
 
-    Where what is told contradicts the images there is no line either, and standard error says why.
+    Where what is told contradicts the images there is none either, and standard error says why.
 
     Args:
         estimator: of the run.
@@ -32,7 +32,7 @@ def line_without_labels(estimator: Estimator, dataset: Dataset, seed: int) -> Ca
     if "train" not in dataset.splits or described_model(dataset) is None:
         return None
     try:
-        return commanded_line(estimator, dataset, seed=seed)
+        return commanded_map(estimator, dataset, seed=seed)
     except UserError as error:
         print(f"ropes: warning: no figures for calibration without labels: {error}", file=sys.stderr)
         return None
@@ -43,7 +43,7 @@ def few_label_rows(
     estimates: Array,
     angles: Array,
     rng: np.random.Generator,
-    line: Calibration | None,
+    known: Calibration | None,
     *,
     repeats: int,
     fit: int,
@@ -58,7 +58,7 @@ def few_label_rows(
         estimates: (n, d) coordinates.
         angles: (n, d), radians.
         rng: in the state that the protocol was given it in.
-        line: from `line_without_labels`.
+        known: from `map_without_labels`.
         repeats: as of the protocol.
         fit: as of the protocol.
         test: as of the protocol.
@@ -68,7 +68,7 @@ def few_label_rows(
         angles,
         rng,
         [count for count in FEWER if count < fit],
-        line=(line.slope, line.intercept) if line else None,
+        known=known.angles if known else None,
         repeats=repeats,
         fit=fit,
         test=test,

@@ -1,16 +1,23 @@
 """The papers' tables as things to run: which settings, which methods, how many anchors, which seeds."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ropes.errors import UserError
 from ropes.recipes import EncoderRecipe, Recipe, recipe_of
 
 #: What each experiment fits unless told otherwise.
-DEFAULT_METHODS = {"demo": ("anchored",), "panda-2c": ("anchored",), "table1": ("ropes",)}
-#: Share of the steps of the demo's few that are left to regimes alone: a joint whose policies are not yet told apart
-#: when anchors begin to weigh never is.
-_DEMO_ALONE = 0.35
+DEFAULT_METHODS = {"curves": ("anchored",), "demo": ("anchored",), "panda-2c": ("anchored",), "table1": ("ropes",)}
+#: The curves: numbers of anchors, and at how many of them images are made smaller.
+_NUMBERS, _AT = (250, 500, 1_000, 2_500, 5_000, 10_000), 2_500
+#: Encoders of smaller images: as many cells, each of fewer pixels (the smallest window has fewer cells too).
+_SMALLER: dict[int, dict[str, Any]] = {
+    64: {"image_size": 64, "stem": 2, "window": 20, "window_stem": 1},
+    32: {"image_size": 32, "stem": 1, "window": 12, "window_stem": 1},
+}
+#: Poses that even the smallest training sees.
+_POSES_AT_LEAST = 150_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +26,7 @@ class Experiment:
 
     Attributes:
         name: as results files carry it.
-        recipes: method → recipe of its fits; the methods to fit are its keys.
+        recipes: method, or METHOD@VARIANT (see `ropes.recipes.method_of`) → recipe of its fits.
         anchors: setting → training anchors.
         test_anchors: poses in each test split.
         seeds: training seeds.
@@ -42,7 +49,8 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
     Deviation: the compact preset takes fewer anchors than the paper's 10,000, to fit two CPU cores.
 
     Args:
-        name: "demo", "panda-2c" (the estimator that comes with the package) or "table1".
+        name: "curves" (error against anchors, pixels, and squares in training), "demo", "panda-2c" (the estimator
+            that comes with the package) or "table1".
         preset: "compact" or "paper".
         methods: what to fit instead of `DEFAULT_METHODS`.
 
@@ -54,9 +62,17 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
     recipes = {method: recipe_of(method, preset) for method in methods or DEFAULT_METHODS[name]}
     paper = preset == "paper"
     match name:
+        case "curves":
+            return Experiment(
+                name=name,
+                recipes={f"{method}@{label}": each for method in recipes for label, each in _curves(recipes[method])},
+                anchors={"panda-2c-independent": max(_NUMBERS)},
+                test_anchors=2_000,
+                seeds=(0,),
+                occlusions=(0, 16, 32, 64),
+                data_seed=1,
+            )
         case "demo":
-            if not paper:
-                recipes = {method: _patient(recipe) for method, recipe in recipes.items()}
             anchors = {"panda-2c-independent": 10_000 if paper else 2_500}
             return Experiment(
                 name=name, recipes=recipes, anchors=anchors, test_anchors=2_000, seeds=(0,), occlusions=(0, 32)
@@ -85,5 +101,14 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
             )
 
 
-def _patient(recipe: Recipe) -> Recipe:
-    return replace(recipe, alone=_DEMO_ALONE) if isinstance(recipe, EncoderRecipe) else recipe
+def _curves(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
+    """The recipe with fewer anchors, with smaller images, and with squares in training."""
+    if not isinstance(recipe, EncoderRecipe):
+        raise UserError("the curves are of methods anchored and ldr; leave the other ones out")
+    base = replace(recipe, training=replace(recipe.training, at_least=_POSES_AT_LEAST))
+    for number in _NUMBERS:
+        yield f"{number}-anchors", replace(base, anchors=number)
+    for side, smaller in _SMALLER.items():
+        window = {} if base.encoder.window else {"window": 0}
+        yield f"{side}-pixels", replace(base, anchors=_AT, encoder=replace(base.encoder, **smaller | window))
+    yield "squares", replace(base, erased=0.5)

@@ -128,7 +128,7 @@ def predict_lines(
     """
     estimator = Estimator.load(run)
     calibration, intervals = estimator.calibration, estimator.intervals
-    unit, slope = ("raw", np.ones(len(estimator.run.joints))) if calibration is None else ("rad", calibration.slope)
+    unit, to_shown = ("raw", np.asarray) if calibration is None else ("rad", calibration.angles)
     describe = None if poses is None else _describer(estimator, poses, urdf)
     lacking = missing_columns(run, known=estimator.trust is not None, intervals=intervals)
     for names, images in _batches(estimator.run, source):
@@ -136,10 +136,8 @@ def predict_lines(
             print(f"ropes: {lacking}", file=sys.stderr)
             lacking = None
         reading = estimator.read(images)
-        values = reading.coordinates * slope + (0 if calibration is None else calibration.intercept)
-        doubts = trust_columns(
-            estimator.run.joints, values, reading.deviation, reading.distance, np.abs(slope), intervals
-        )
+        values = to_shown(reading.coordinates)
+        doubts = trust_columns(estimator.run.joints, reading, intervals, to_shown)
         more = describe(values) if describe else [{}] * len(values)
         for name, row, doubt, described in zip(names, values, doubts, more, strict=True):
             joints = {joint: round(float(value), 6) for joint, value in zip(estimator.run.joints, row, strict=True)}

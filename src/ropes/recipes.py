@@ -106,23 +106,30 @@ class EncoderRecipe:
         training: how it is optimised; samples are poses.
         anchor_weight: weight of the variance within anchors, once it has risen; 0 leaves anchors out of it (method
             `ldr`).
-        alone: share of the steps during which only regimes count, before that weight begins to rise; a short training
-            waits longer, up to .35 of its steps.
+        alone: share of the steps during which only regimes count, before that weight begins to rise.
         held_out: share of the training anchors kept for label-free criteria.
+        anchors: how many of the training anchors there are, the first, to learn from; None for all.
+        erased: share of the training images (each view by itself) in which a white square hides something.
     """
 
     preset: str
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     training: Optimisation
     anchor_weight: float = 0.0
-    alone: float = 0.1
+    alone: float = 0.35
     held_out: float = 0.1
+    anchors: int | None = None
+    erased: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.anchor_weight < math.inf:
             raise UserError(f"anchor_weight must be at least 0, got {self.anchor_weight}")
         if not 0 <= self.alone < 1 or not 0 < self.held_out < 1:
             raise UserError("alone and held_out must be shares between 0 and 1")
+        if not 0 <= self.erased <= 1:
+            raise UserError(f"erased must be a share between 0 and 1, got {self.erased}")
+        if self.anchors is not None and self.anchors < 2:
+            raise UserError(f"anchors must be at least 2, got {self.anchors}; leave it out for all")
         if self.encoder.window and not self.anchor_weight:
             raise UserError("only anchors tell where to look closely: without them set the encoder's window to 0")
 
@@ -249,6 +256,11 @@ def recipe_of(method: str, preset: str) -> Recipe:
             return replace(recipe, anchor_weight=0.0, encoder=replace(recipe.encoder, window=0))
         case _:
             return encoder_recipe(preset)
+
+
+def method_of(label: str) -> str:
+    """The method of a fit that an experiment calls METHOD or METHOD@VARIANT."""
+    return label.partition("@")[0]
 
 
 def require_method(name: str) -> None:

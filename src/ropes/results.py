@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -39,6 +39,9 @@ class Row:
         seed: of training.
         paper_mcc: MCC of the paper's ROPES under these conditions, whatever our method, or None.
         paper_mse: MSE of the paper's ROPES, rad², or None.
+        anchors: that the method learnt from; None where not recorded.
+        image_size: side of the images as the networks read them, pixels; likewise.
+        erased: share of the training images in which a white square hid something; likewise.
 
     Raises:
         ValueError: a figure is not finite or out of its range, or a name is empty or unknown.
@@ -58,6 +61,9 @@ class Row:
     seed: int
     paper_mcc: float | None
     paper_mse: float | None
+    anchors: int | None = None
+    image_size: int | None = None
+    erased: float | None = None
 
     def __post_init__(self) -> None:
         require_names(self, ("setup", "method", "split", "joint"))
@@ -66,6 +72,8 @@ class Row:
         require_counts(self, ("occlusion", "labels", "calibration_labels", "seed"))
         for name in ("mcc_mean", "paper_mcc", "mcc_std", "mse_mean", "mse_std", "paper_mse"):
             require_number(self, name, 1.0 if name in ("mcc_mean", "paper_mcc") else math.inf, or_null=True)
+        require_counts(self, [name for name in ("anchors", "image_size") if getattr(self, name) is not None])
+        require_number(self, "erased", 1.0, or_null=True)
 
     @property
     def conditions(self) -> tuple[str, str, str, int, str, int, int]:
@@ -94,6 +102,9 @@ class Row:
         method: str = "ropes",
         labels: int = 0,
         calibration_labels: int = 1000,
+        anchors: int | None = None,
+        image_size: int | None = None,
+        erased: float | None = None,
     ) -> Self:
         """A row with the numbers of the paper's own method, ROPES, for the same conditions filled in.
 
@@ -108,6 +119,9 @@ class Row:
             method: as "ropes".
             labels: labelled poses that training used.
             calibration_labels: labelled poses of the calibration.
+            anchors: as in `Row`.
+            image_size: as in `Row`.
+            erased: as in `Row`.
         """
         theirs = published(setup=setup, joint=joint, split=split, occlusion=occlusion, labels=labels)
         return cls(
@@ -125,6 +139,9 @@ class Row:
             seed=int(seed),
             paper_mcc=theirs.mcc if theirs else None,
             paper_mse=theirs.mse if theirs else None,
+            anchors=anchors,
+            image_size=image_size,
+            erased=erased,
         )
 
 
@@ -189,7 +206,7 @@ class Results:
         if not isinstance(content.get("rows"), list):
             raise ValueError("rows must be a list")
         head = {name: value for name, value in content.items() if name not in ("schema", "rows", *_OPTIONAL)}
-        _same_fields({*head, "rows", *_OPTIONAL}, cls)
+        _same_fields({*head, "rows"}, cls)
         optional: dict[str, Any] = {}
         for name, kind in _OPTIONAL.items():
             if not isinstance(content.get(name, []), list):
@@ -228,6 +245,7 @@ def _rows(content: list[Any], kind: type[R], word: str) -> tuple[R, ...]:
 
 def _same_fields(given: set[str], kind: type[Any]) -> None:
     wanted = {field.name for field in fields(kind)}
-    for word, names in (("missing", wanted - given), ("unknown", given - wanted)):
+    needed = {field.name for field in fields(kind) if field.default is MISSING}
+    for word, names in (("missing", needed - given), ("unknown", given - wanted)):
         if names:
             raise ValueError(f"{word} {', '.join(sorted(names))}")

@@ -13,7 +13,8 @@ class Cell:
     """One condition over all its training seeds.
 
     Attributes:
-        setup, method, split, occlusion, joint, labels, calibration_labels, paper_mcc, paper_mse: as in `Row`.
+        setup, method, split, occlusion, joint, labels, calibration_labels, paper_mcc, paper_mse, anchors,
+            image_size, erased: as in `Row`.
         seeds: the training seeds, sorted.
         mcc: mean over the seeds of `mcc_mean`, or None.
         mcc_std: root of (mean variance over repeats + variance over seeds): both sources of spread.
@@ -35,6 +36,9 @@ class Cell:
     mse_std: float | None
     paper_mcc: float | None
     paper_mse: float | None
+    anchors: int | None = None
+    image_size: int | None = None
+    erased: float | None = None
 
     @property
     def mcc_reached(self) -> bool | None:
@@ -82,6 +86,9 @@ def over_seeds(rows: Iterable[Row]) -> tuple[Cell, ...]:
                 mse_std=mse_std,
                 paper_mcc=first.paper_mcc,
                 paper_mse=first.paper_mse,
+                anchors=first.anchors,
+                image_size=first.image_size,
+                erased=first.erased,
             )
         )
     return tuple(cells)

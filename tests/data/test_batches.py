@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from ropes.data.batches import ImageBatch, TrainingImages
+from ropes.data.batches import ImageBatch, TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Frames
 from ropes.errors import UserError
@@ -57,6 +57,15 @@ def test_the_seed_picks_the_held_out_anchors(training: TrainingImages) -> None:
     picks = [frozenset(training.split_anchors(0.4, seed)[1].anchor) for seed in (0, 0, 1, 2, 3)]
     assert picks[0] == picks[1]
     assert len(set(picks)) > 1
+
+
+def test_the_first_anchors_are_taken_whole(training: TrainingImages) -> None:
+    few = first_anchors(training.anchor, 3)
+    assert set(training.anchor[few]) == set(np.unique(training.anchor)[:3])
+    assert few.sum() == 15
+    assert first_anchors(training.anchor, None).all()
+    with pytest.raises(UserError, match="8 anchors were asked for and there are 7; simulate more"):
+        first_anchors(training.anchor, 8)
 
 
 def test_too_few_anchors_are_refused(training: TrainingImages) -> None:

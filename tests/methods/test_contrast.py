@@ -11,15 +11,21 @@ from ropes.methods.contrast import (
     changed_share,
     followers,
     gaze_loss,
-    least_moving,
+    image_changes,
+    left_alone,
     policy_loss,
     regime_loss,
-    responses,
+    shifts,
     targets,
+    unmixed,
 )
 from ropes.scm import Regime
 from ropes.settings import panda_setting
 from tests import tiny
+
+#: A base joint changes the images more than a wrist joint; far enough apart to allow every response.
+CHANGE = torch.tensor([6.0, 5.0, 4.0, 3.0, 2.0, 1.0])
+NOTHING = torch.zeros(6, 6, dtype=torch.bool)
 
 
 def angles(setting: str, anchors: int = 400) -> tuple[torch.Tensor, torch.Tensor]:
@@ -41,36 +47,48 @@ def test_interventions_are_matched_to_joints_by_name():
         targets([Regime("elbow", 1), Regime()], tiny.JOINTS)
 
 
-def test_responses_are_the_total_effects_of_the_equations():
-    drawn, target = angles("panda-2c-causal")
-    weights = torch.zeros(6, 6, dtype=drawn.dtype)
-    for (parent, child), weight in panda_setting("panda-2c-causal").splits["train"].weights.items():
-        names = panda_setting("panda-2c-causal").robot.joints
+def effects(setting: str) -> torch.Tensor:
+    """Total effects of the joints on one another, by the equations."""
+    names, model = panda_setting(setting).robot.joints, panda_setting(setting).splits["train"]
+    weights = torch.zeros(6, 6, dtype=torch.float64)
+    for (parent, child), weight in model.weights.items():
         weights[names.index(parent), names.index(child)] = weight
-    total = torch.linalg.inv(torch.eye(6, dtype=drawn.dtype) - weights)
-    torch.testing.assert_close(responses(drawn, target), total, atol=1e-9, rtol=0)
+    return torch.linalg.inv(torch.eye(6, dtype=torch.float64) - weights)
 
 
-def test_what_is_left_alone_counts_as_no_response():
+def followed(setting: str) -> torch.Tensor:
+    return (effects(setting).abs() > 1e-9).fill_diagonal_(False)
+
+
+def test_shifts_are_the_total_effects_of_the_equations():
     drawn, target = angles("panda-2c-causal")
-    noise = 0.3 * torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0))
-    found = followers(drawn + noise, target, bound=0.1)
-    moved = responses(drawn, target).abs() > 1e-9
-    assert torch.equal(found != 0, moved)
-    assert not followers(drawn * torch.tensor([1, -5, 1, 1, 0.2, 1]), target)[3, :3].any()
+    found = shifts(drawn, target)
+    torch.testing.assert_close(found / found.diagonal()[:, None], effects("panda-2c-causal"), atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_joints_that_follow_are_found(setting, noise):
+    drawn, target = angles(setting)
+    generator = torch.Generator().manual_seed(0)
+    spread = noise * drawn.flatten(0, 1).std(0) * torch.tensor([1, -5, 1, 1, 0.2, 1])
+    read = drawn * torch.tensor([1, -5, 1, 1, 0.2, 1]) + spread * torch.randn(
+        drawn.shape, generator=generator, dtype=drawn.dtype
+    )
+    assert torch.equal(followers(read, target, CHANGE), followed(setting))
 
 
 @pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
 def test_the_true_angles_do_not_vary_within_an_anchor(setting):
     drawn, target = angles(setting)
-    assert float(anchor_loss(drawn, target, responses(drawn, target))) < 1e-12
+    assert float(anchor_loss(drawn, target, followed(setting).double())) < 1e-12
 
 
 def test_noise_is_counted_as_its_share_of_the_variance():
     drawn, target = angles("panda-2c-independent", anchors=4000)
     noise = torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0), dtype=drawn.dtype)
     scale = drawn.flatten(0, 1).std(0)
-    measured = anchor_loss(drawn + 0.5 * scale * noise, target, torch.eye(6, dtype=drawn.dtype))
+    measured = anchor_loss(drawn + 0.5 * scale * noise, target, NOTHING)
     assert float(measured) == pytest.approx(0.25 / 1.25, rel=0.02)
 
 
@@ -78,20 +96,20 @@ def test_neither_scale_nor_sign_nor_shift_of_a_coordinate_matters():
     drawn, target = angles("panda-2c-causal")
     noisy = drawn + torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0))
     other = noisy * torch.tensor([2.0, -1, 3, 0.1, 1, -7]) + 5
-    before, after = (anchor_loss(z, target, followers(z, target)) for z in (noisy, other))
+    before, after = (anchor_loss(z, target, followers(z, target, CHANGE)) for z in (noisy, other))
     torch.testing.assert_close(before, after)
 
 
 def test_an_effect_that_is_denied_costs():
     drawn, target = angles("panda-2c-causal")
-    assert float(anchor_loss(drawn, target, torch.eye(6, dtype=drawn.dtype))) > 0.01
+    assert float(anchor_loss(drawn, target, NOTHING)) > 0.01
 
 
 def test_no_coordinate_gains_by_shrinking():
     drawn, target = angles("panda-2c-independent")
     noisy = drawn + torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0))
     noisy.requires_grad_()
-    anchor_loss(noisy, target, torch.eye(6, dtype=noisy.dtype)).backward()
+    anchor_loss(noisy, target, NOTHING).backward()
     centred = noisy.detach() - noisy.detach().flatten(0, 1).mean(0)
     along = (noisy.grad * centred).sum((0, 1))
     across = (noisy.grad.square().sum((0, 1)) * centred.square().sum((0, 1))).sqrt()
@@ -109,29 +127,111 @@ def test_without_an_intervention_there_is_no_policy_to_tell():
     assert float(policy_loss(torch.ones(3, 2), torch.zeros(3, dtype=torch.long), torch.zeros(5))) == 0
 
 
-def test_mixing_is_drawn_towards_zero_while_in_doubt():
-    drawn, target = angles("panda-2c-independent", anchors=2000)
-    mixed = drawn.clone()
-    mixed[..., 4] += 0.25 * drawn[..., 5]
-    plain, doubted = (followers(mixed, target, doubt=doubt)[5, 4] for doubt in (0.0, 1.0))
-    assert float(plain) == pytest.approx(0.25, abs=0.01)
-    assert float(doubted) == 0
-    half = followers(mixed, target, doubt=0.25)
-    assert float(half[5, 4]) == pytest.approx(0.1, abs=0.02)
-    torch.testing.assert_close(half.diagonal(), torch.ones(6, dtype=half.dtype))
+def test_mixing_is_no_response():
+    drawn, target = angles("panda-2c-independent", anchors=1000)
+    drawn[..., 5] += 0.25 * drawn[..., 4]
+    assert float(shifts(drawn, target)[4, 5] / shifts(drawn, target)[4, 4]) == pytest.approx(0.25, abs=0.01)
+    assert not followers(drawn, target, CHANGE).any()
+
+
+def beyond(share: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two joints; coordinate 0 answers to interventions on joint 1 alone, whose angle hardly varies otherwise."""
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randn(500, 1, 2, generator=generator).repeat(1, 5, 1) * torch.tensor([1.0, 0.01])
+    drawn[:, 1:3, 0] = torch.tensor([2.0, -2.0]) + torch.randn(500, 2, generator=generator)
+    drawn[:, 3:5, 1] = torch.tensor([2.0, -2.0]) + torch.randn(500, 2, generator=generator)
+    drawn[..., 0] += share * drawn[..., 1]
+    return drawn, torch.tensor([0, 0, 1, 1])
+
+
+def test_a_response_that_would_change_the_images_more_is_none():
+    drawn, target = beyond(0.5)
+    assert followers(drawn, target, torch.tensor([2.0, 1.1])).tolist() == [[False, False], [True, False]]
+    assert not followers(drawn, target, torch.tensor([2.0, 0.9])).any()
+
+
+def test_of_two_joints_only_one_follows_the_other():
+    drawn, target = beyond(0.5)
+    drawn[:, 1:3, 1] += 0.2 * drawn[:, 1:3, 0]
+    assert followers(drawn, target, torch.tensor([2.0, 1.1])).tolist() == [[False, True], [False, False]]
+
+
+def test_few_anchors_show_no_followers_by_chance() -> None:
+    found = 0
+    for seed in range(10):
+        drawn, target = angles("panda-2c-independent", anchors=25)
+        noise = torch.randn(drawn.shape, generator=torch.Generator().manual_seed(seed), dtype=drawn.dtype)
+        found += int(followers(drawn + 0.3 * drawn.flatten(0, 1).std(0) * noise, target, CHANGE).sum())
+    assert found <= 5  # of 300 pairs
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, -2.0])
+def test_nothing_is_asked_of_the_response_of_what_follows(share):
+    drawn, target = angles("panda-2c-independent")
+    drawn[..., 5] += share * drawn[..., 2]
+    follows = NOTHING.index_put((torch.tensor(2), torch.tensor(5)), torch.tensor(True))
+    assert float(anchor_loss(drawn, target, follows)) < 1e-12
+    assert (float(anchor_loss(drawn, target, NOTHING)) > 1e-3) == (share != 0)
+
+
+def test_a_response_that_is_excused_in_part_costs_a_little() -> None:
+    drawn, target = angles("panda-2c-independent")
+    drawn[..., 5] += 0.1 * drawn[..., 2]
+    little, all_of_it = (anchor_loss(drawn, target, torch.full((6, 6), share)) for share in (0.9, 0.0))
+    assert float(little / all_of_it) == pytest.approx(0.01, rel=0.1)
+
+
+@pytest.mark.parametrize("excused", [0.0, 1.0])
+def test_autocast_rounds_nothing(excused: float) -> None:
+    drawn, target = angles("panda-2c-causal")
+    share = torch.full((6, 6), excused)
+    plain = left_alone(drawn.float(), target, share)[0]
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(left_alone(drawn.float(), target, share)[0], plain)
+
+
+def test_no_coordinate_gains_by_responding_more() -> None:
+    """The variance that noise is a share of must not grow with the response."""
+    drawn, target = angles("panda-2c-independent", anchors=1000)
+    noisy = drawn + 0.1 * torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0), dtype=drawn.dtype)
+    follows = NOTHING.index_put((torch.tensor(2), torch.tensor(5)), torch.tensor(True))
+    before = anchor_loss(noisy, target, follows)
+    moved = noisy.clone()
+    moved[:, 1:][:, target == 2, 5] += 5 * (drawn[:, 1:][:, target == 2, 2] - drawn[:, :1, 2])
+    assert float(anchor_loss(moved, target, follows)) >= float(before)
+
+
+def test_a_coordinate_that_lacks_what_follows_is_found_to_follow():
+    """An encoder that was taught the noise of joint 5's equation instead of its angle."""
+    drawn, target = angles("panda-2c-causal", anchors=1000)
+    drawn[..., 4] -= effects("panda-2c-causal")[2, 4] * drawn[..., 2]
+    assert abs(float(shifts(drawn, target)[2, 4])) < 1e-9
+    found = followers(drawn, target, CHANGE)
+    assert found[1:3, 4].any()
+    assert not (found & ~followed("panda-2c-causal")).any()
+
+
+def test_echoes_of_a_joint_are_not_taken_out_of_it():
+    """A noisy coordinate is told better with the help of its followers, which would then seem to move it."""
+    drawn, target = angles("panda-2c-causal", anchors=1000)
+    generator = torch.Generator().manual_seed(0)
+    noisy = drawn + 0.5 * torch.randn(drawn.shape, generator=generator, dtype=drawn.dtype) * drawn.flatten(0, 1).std(0)
+    clear = unmixed(noisy, target)
+    told, before = (shifts(read, target)[1, 1] / read[:, 1:][:, target == 1, 1].std() for read in (clear, noisy))
+    assert float(told) == pytest.approx(float(before), rel=1e-3)
 
 
 def scenes() -> torch.Tensor:
     """One anchor, two joints, one view of 4×4: joint 0 darkens six pixels, joint 1 the lower right one."""
-    images = torch.ones(1, 5, 1, 4, 4)
+    images = torch.full((1, 5, 1, 4, 4), 255, dtype=torch.uint8)
     images[0, 1:3, 0, 0:2, 0:3] = 0
     images[0, 3:5, 0, 3, 3] = 0
     return images
 
 
-def test_the_joint_that_moves_the_fewest_grey_levels_is_found():
-    assert least_moving(scenes()) == 1
-    assert least_moving(scenes()[:, [0, 3, 4, 1, 2]]) == 0
+def test_interventions_are_told_by_how_many_grey_levels_they_change():
+    torch.testing.assert_close(image_changes(scenes()), torch.tensor([6.0, 1.0]) * 255 / 16)
+    torch.testing.assert_close(image_changes(scenes()[:, [0, 3, 4, 1, 2]]), torch.tensor([1.0, 6.0]) * 255 / 16)
 
 
 def test_what_changed_is_shared_out_over_the_grid():
@@ -157,4 +257,4 @@ def test_unequal_numbers_do_not_shift_a_coordinate():
 
 def test_a_single_joint_is_left_alone_by_nothing():
     drawn = torch.randn(20, 3, 1, generator=torch.Generator().manual_seed(0))
-    assert float(anchor_loss(drawn, torch.tensor([0, 0]), torch.eye(1))) == 0
+    assert float(anchor_loss(drawn, torch.tensor([0, 0]), torch.zeros(1, 1, dtype=torch.bool))) == 0

@@ -18,7 +18,7 @@ from ropes.files import read_json
 from ropes.methods import anchored
 from ropes.methods.contrast import head_regimes, regime_loss, targets
 from ropes.methods.criteria import coordinate_contrast
-from ropes.methods.regime_poses import RegimePoses, log_shares, policy_contrasts, split_regimes
+from ropes.methods.regime_poses import RegimePoses, log_shares, policy_contrasts
 from ropes.methods.run import TRAINING_FILE
 from ropes.recipes import Optimisation
 from ropes.scm import Regime
@@ -107,23 +107,6 @@ def test_the_same_call_gives_the_same_weights(tmp_path: Path, cache_home: Path) 
         anchored.fit(tmp_path / "data", tmp_path / name, short, method="ldr", show=False)
     anchored.fit(tmp_path / "data", tmp_path / "c", short, 1, method="ldr", show=False)
     assert tiny.weights(tmp_path / "a") == tiny.weights(tmp_path / "b") != tiny.weights(tmp_path / "c")
-
-
-def test_whole_recordings_are_held_out_of_every_regime(tmp_path: Path, cache_home: Path) -> None:
-    counts = (10, 4, 2, 6, 3)
-    write_apart(tmp_path / "data", counts, frames=3)
-    images = images_of(tmp_path / "data")
-    kept, held = split_regimes(images, 0.25, seed=0)
-    assert len(kept) + len(held) == len(images)
-    assert not set(kept.anchor) & set(held.anchor)
-    assert [len(np.unique(held.anchor[held.regime == k])) for k in range(5)] == [2, 1, 1, 2, 1]
-
-
-def test_with_anchors_whole_anchors_are_held_out(tiny_data: Path) -> None:
-    kept, held = split_regimes(images_of(tiny_data), 0.25, seed=0)
-    assert not set(kept.anchor) & set(held.anchor)
-    assert (len(np.unique(kept.anchor)), len(np.unique(held.anchor))) == (12, 4)
-    assert set(np.bincount(held.anchor)) == {0, 5}
 
 
 def test_batches_carry_each_image_with_its_regime_in_the_order_of_the_head(tmp_path: Path, cache_home: Path) -> None:

@@ -32,9 +32,11 @@ def test_fewer_labels_are_the_first_of_the_same_draw() -> None:
     np.testing.assert_array_equal(found[5][1], 0)
 
 
-def test_a_given_line_is_tested_as_it_is_on_the_same_poses() -> None:
-    line = np.array([1 / 3, -2.0]), np.array([-1 / 3, 4.0])
-    found = few_labels(ESTIMATES, ANGLES, rng(), [5], line=line, **(DRAWS | {"repeats": 1}))
+def test_a_given_map_is_tested_as_it_is_on_the_same_poses() -> None:
+    def known(estimates: np.ndarray) -> np.ndarray:
+        return estimates * [1 / 3, -2.0] + [-1 / 3, 4.0]
+
+    found = few_labels(ESTIMATES, ANGLES, rng(), [5], known=known, **(DRAWS | {"repeats": 1}))
     tested = rng().permutation(200)[60:100]
     noise = (ESTIMATES[tested] - ANGLES[tested] * [3.0, -0.5] - [1.0, 2.0]) / [3.0, -0.5]
     assert list(found) == [0, 5]

@@ -25,6 +25,10 @@ def encoder(config: EncoderConfig = SMALL, views: int = 2) -> PoseEncoder:
     return PoseEncoder(config, views=views, joints=3).eval()
 
 
+def images_of(poses: int) -> torch.Tensor:
+    return torch.randint(0, 256, (poses, 2, 16, 16), dtype=torch.uint8)
+
+
 def test_a_window_is_cut_around_each_image_s_own_centre() -> None:
     images = torch.arange(2 * 2 * 36, dtype=torch.float32).reshape(2, 2, 6, 6)
     centres = torch.tensor([[[2.0, 3.0], [4.0, 1.0]], [[1.0, 1.0], [3.0, 3.0]]])
@@ -49,23 +53,35 @@ def test_the_centre_is_the_mean_of_the_map_in_pixels() -> None:
 
 def test_the_background_is_what_most_images_show() -> None:
     network = encoder()
-    background = torch.rand(2, 16, 16)
+    background = images_of(1)[0]
     images = background.repeat(9, 1, 1, 1)
     images[0, :, 3:5, 3:5] = 0
     network.adapt(images)
-    assert torch.equal(network.background, background)
-    assert float(network.spread) == pytest.approx(float((images - background).std()))
-    network.adapt(torch.ones(4, 2, 16, 16))
+    assert torch.equal(network.background, background / 255)
+    assert float(network.spread) == pytest.approx(float((images / 255 - background / 255).std()))
+    network.adapt(torch.full((4, 2, 16, 16), 255, dtype=torch.uint8))
     assert float(network.spread) == pytest.approx(1e-3)
 
 
 def test_an_image_is_read_alike_alone_and_in_company() -> None:
-    network, images = encoder(), torch.rand(5, 2, 16, 16)
+    network, images = encoder(), images_of(5)
     torch.testing.assert_close(network(images)[2:3], network(images[2:3]))
 
 
+def test_pixels_enter_as_their_difference_from_the_background() -> None:
+    network, images = encoder(), images_of(4)
+    network.adapt(images_of(9))
+    expected = (network.background - images / 255) / network.spread
+    torch.testing.assert_close(network._differences(images), expected)
+    assert network._differences(images).is_contiguous(memory_format=torch.channels_last)
+    with torch.autocast("cpu", torch.bfloat16):
+        halved = network._differences(images)
+    assert halved.dtype == torch.bfloat16
+    torch.testing.assert_close(halved.float(), expected, rtol=2**-8, atol=0)
+
+
 def test_coordinates_are_read_off_the_features() -> None:
-    network, images = encoder(), torch.rand(3, 2, 16, 16)
+    network, images = encoder(), images_of(3)
     coordinates, features = network.read(images)
     assert features.shape == (3, 8)
     torch.testing.assert_close(coordinates, network(images))
@@ -74,13 +90,13 @@ def test_coordinates_are_read_off_the_features() -> None:
 
 def test_without_a_window_nothing_is_looked_at_twice() -> None:
     network = encoder(replace(SMALL, window=0))
-    coordinates, gaze = network.look(torch.rand(3, 2, 16, 16))
+    coordinates, gaze = network.look(images_of(3))
     assert gaze is None
     assert coordinates.shape == (3, 3)
 
 
 def test_the_window_moves_with_its_map() -> None:
-    network, images = encoder(), torch.rand(1, 2, 16, 16)
+    network, images = encoder(), images_of(1)
     with torch.no_grad():
         network.gaze[1].weight.zero_()
         middle = network(images)
@@ -105,7 +121,7 @@ def test_every_weight_is_taught() -> None:
         if parameter.ndim == 0:
             torch.nn.init.ones_(parameter)
     torch.nn.init.normal_(network.encoder.gaze[1].weight, std=10)  # else all centres are the images' own
-    coordinates, logits, gaze = network(torch.rand(6, 2, 16, 16))
+    coordinates, logits, gaze = network(images_of(6))
     assert gaze is not None
     (coordinates.square().sum() + logits.square().sum() + gaze.square().sum()).backward()
     silent = [name for name, weight in network.named_parameters() if weight.grad is None or not weight.grad.any()]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ropes import results
+from ropes import files, results
 from ropes.errors import UserError
 from ropes.paper import ONE_CAMERA, TWO_CAMERAS
 from ropes.report.html import write_report
@@ -157,6 +157,19 @@ def test_absent_inputs_take_one_line_each(tmp_path) -> None:
     assert "Occlusion and shift" not in text
 
 
+@pytest.mark.parametrize(("last", "ended"), [(4000, False), (2500, True)])
+def test_an_encoder_s_section_says_which_weights_were_kept(tmp_path, last: int, ended: bool) -> None:
+    folder = tmp_path / "artefacts" / ONE_CAMERA / "anchored"
+    curves = {"steps": [500.0, 1500.0, float(last)], "held_out": [2.0, 1.5, 1.7], "regimes": [2.0, 1.6, 1.5]}
+    story = {"best_step": 1500, "planned_steps": 4000, "stages": {"encoder": curves, "ldr": {}}}
+    files.write_json(folder / "training.json", story)
+    text = Page(numbers_only(tmp_path, a_row(method="anchored"))).text
+    assert "The weights are those of step 1,500 of 4,000, where held-out loss was least." in text
+    assert ("Training was ended at step 2,500" in text) == ended
+    assert "econstruction" not in text
+    assert "No matrix was recorded." not in text
+
+
 def test_no_rows_at_all_is_said(tmp_path) -> None:
     text = Page(numbers_only(tmp_path)).text
     assert "Nothing has been measured in distribution yet." in text
@@ -237,3 +250,23 @@ def test_results_and_figures_are_committed_together(run_folder, tmp_path) -> Non
     assert table == tmp_path / f"{found.name}-{found.preset}.json"
     assert results.read(table) == found
     assert [path.name for path in pictures] == [path.name for path in write_figures(run_folder, tmp_path / "again")]
+
+
+def test_rows_of_other_methods_are_kept_where_asked(tmp_path) -> None:
+    out = tmp_path / "results"
+    for device, seconds, method, mse in (
+        ("a", 10.0, "ropes", 0.05),
+        ("b", 5.0, "anchored", 0.04),
+        ("b", 7.0, "ldr", 0.03),
+    ):
+        rows = (a_row(method=method, mse=(mse, 0.0)),)
+        content = Results(name="demo", preset="compact", device=device, version="1", seconds=seconds, rows=rows)
+        results.write(tmp_path / "run" / "results.json", content)
+        publish(tmp_path / "run", out, keep=True)
+    found = results.read(out / "demo-compact.json")
+    assert [(row.method, row.mse_mean) for row in found.rows] == [("ropes", 0.05), ("anchored", 0.04), ("ldr", 0.03)]
+    assert (found.device, found.seconds) == ("a and b", 22.0)
+    publish(tmp_path / "run", out, keep=True)
+    assert results.read(out / "demo-compact.json") == found
+    publish(tmp_path / "run", out)
+    assert [row.method for row in results.read(out / "demo-compact.json").rows] == ["ldr"]

@@ -8,6 +8,7 @@ from ropes.metrics.intervals import auroc
 from ropes.trust.columns import missing_columns, trust_columns
 from ropes.trust.intervals import Intervals
 from ropes.trust.novelty import FALSE_ALARMS, Novelty, fit_novelty
+from ropes.trust.trust import Reading
 
 Array = NDArray[np.float64]
 
@@ -59,18 +60,20 @@ def test_it_survives_the_file(novelty: Novelty) -> None:
 def test_columns_of_a_prediction_by_hand() -> None:
     intervals = Intervals(0.8, np.array([1.0, 3.0]), np.array([2.0, 0.5]), "labels", 50)
     values, sigma = np.array([[1.0, -1.0]]), np.array([[0.1, 0.4]])
-    (pose,) = trust_columns(["a", "b"], values, sigma, np.array([1.25]), np.array([2.0, 1.0]), intervals)
+    (pose,) = trust_columns(
+        ["a", "b"], Reading(values, sigma, np.array([1.25])), intervals, lambda read: read * [-2.0, 1.0]
+    )
     assert pose == {
         "std": {"a": 0.2, "b": 1.2},
-        "low": {"a": 0.6, "b": -1.2},
-        "high": {"a": 1.4, "b": -0.8},
+        "low": {"a": -2.4, "b": -1.2},
+        "high": {"a": -1.6, "b": -0.8},
         "level": 0.8,
         "unusual": True,
         "distance": 1.25,
     }
-    (plain,) = trust_columns(["a", "b"], values, None, np.array([0.5]), np.array([2.0, 1.0]), None)
+    (plain,) = trust_columns(["a", "b"], Reading(values, None, np.array([0.5])), None, np.asarray)
     assert plain == {"unusual": False, "distance": 0.5}
-    assert trust_columns(["a", "b"], values, None, None, np.ones(2), None) == [{}]
+    assert trust_columns(["a", "b"], Reading(values, None, None), None, np.asarray) == [{}]
 
 
 def test_what_is_missing_is_said_in_one_line(tmp_path) -> None:

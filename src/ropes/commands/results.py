@@ -41,11 +41,12 @@ class Reproduce:
       ropes reproduce demo --out runs/demo
       ropes reproduce panda-2c --out runs/panda-2c
       ropes reproduce table1 --preset compact --methods ropes,ldr,anchored --out runs/table1
+      ropes reproduce curves --out runs/curves
     """
 
-    name: Annotated[Literal["demo", "panda-2c", "table1"], tyro.conf.Positional]
+    name: Annotated[Literal["curves", "demo", "panda-2c", "table1"], tyro.conf.Positional]
     """demo: two cameras and six joints in minutes; panda-2c: the same in an hour, as it comes with the package;
-    table1: the paper's Table 1."""
+    table1: the paper's Table 1; curves: error against anchors, pixels, and squares in training images."""
     out: Path
     """Folder for data, runs, results.json and report.html."""
     preset: Preset = "compact"
@@ -93,10 +94,12 @@ class Reproduce:
 class Tables:
     """Write the tables of README.md from the committed results, or check that they agree.
 
-    With --run, first commit the results of an experiment: its results.json and its figures go to --results.
+    With --run, first commit the results of an experiment: its results.json and its figures go to --results; with --keep
+    beside the committed rows of other methods.
 
     Example:
       ropes tables --run runs/table1
+      ropes tables --run runs/table1-anchored --keep
       ropes tables --check
     """
 
@@ -108,8 +111,12 @@ class Tables:
     """Write nothing; fail where a table differs."""
     run: Path | None = None
     """Folder of a finished experiment to take results and figures from."""
+    keep: bool = False
+    """With --run: leave committed rows of methods that the experiment lacks as they are."""
 
     def __post_init__(self) -> None:
+        if self.keep and self.run is None:
+            raise UserError("--keep says what to do with what --run brings; give --run as well")
         if self.check and self.run is not None:
             raise UserError("--check writes nothing, so it does not go with --run")
 
@@ -119,6 +126,6 @@ class Tables:
         from ropes.report.stills import publish
 
         if self.run is not None:
-            for path in publish(self.run, self.results):
+            for path in publish(self.run, self.results, keep=self.keep):
                 print(f"wrote {path}")
         update(self.readme, self.results, self.check)

@@ -87,7 +87,10 @@ class TrainingImages:
         Raises:
             UserError: fewer than two anchors.
         """
-        out = np.isin(self.anchor, held_out_anchors(self.anchor, fraction, seed))
+        return self.split(np.isin(self.anchor, held_out_anchors(self.anchor, fraction, seed)))
+
+    def split(self, out: NDArray[np.bool_]) -> tuple["TrainingImages", "TrainingImages"]:
+        """The rows that are not `out` (n,), and those that are."""
         return self.take(np.flatnonzero(~out)), self.take(np.flatnonzero(out))
 
     def rows_of(self, regime: Regime | int) -> Ints:
@@ -108,6 +111,18 @@ class TrainingImages:
         chosen = np.asarray(rows, dtype=np.int64)
         images = torch.from_numpy(self.pixels(chosen)).to(torch.float32).div_(255)
         return ImageBatch(images, torch.from_numpy(self.regime[chosen]), torch.from_numpy(self.anchor[chosen]))
+
+
+def first_anchors(anchor: Ints, count: int | None) -> NDArray[np.bool_]:
+    """Which frames, of these anchors (n,), are of the first `count` anchors; all where None: (n,).
+
+    Raises:
+        UserError: there are fewer.
+    """
+    anchors = np.unique(anchor)
+    if count is not None and len(anchors) < count:
+        raise UserError(f"{count} anchors were asked for and there are {len(anchors)}; simulate more")
+    return np.isin(anchor, anchors[:count])
 
 
 def held_out_anchors(anchor: Ints, fraction: float, seed: int) -> Ints:

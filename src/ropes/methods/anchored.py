@@ -14,14 +14,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ropes.data.batches import TrainingImages
+from ropes.data.batches import TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
-from ropes.data.dataset import Dataset
+from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
+from ropes.methods.anchored_stage import AnchoredStage
 from ropes.methods.anchors import by_anchor
 from ropes.methods.context import Context
-from ropes.methods.contrast import head_regimes, least_moving, targets
+from ropes.methods.contrast import head_regimes, image_changes, targets
 from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.policies import bayes_floors, require_both_policies
 from ropes.methods.regime_poses import RegimePoses
@@ -35,9 +36,7 @@ from ropes.training import BatchAt
 from ropes.trust.stage import fit_trust
 
 Indices = NDArray[np.int64]
-_HELD_OUT_ANCHORS = 128
-#: Poses that it takes to tell policies on every joint apart, and the most of the steps that may be spent on it.
-_TOLD_APART, _MOST_ALONE = 74_000, 0.35
+_HELD_OUT_ANCHORS = 384
 _ADAPTED_TO = 256
 
 
@@ -65,17 +64,19 @@ def fit(
         )
     dataset = open_dataset(data)
     require_both_policies(dataset)
+    _require_anchors(dataset, recipe)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     run.require_same(out)
     cache = ImageCache(dataset, "train", recipe.encoder.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
+    images = images.take(np.flatnonzero(first_anchors(images.anchor, recipe.anchors)))
     poses: AnchoredPoses | RegimePoses
     if method == "ldr":
         poses = RegimePoses.of(images, dataset.joints, recipe.held_out, seed)
     else:
         poses = AnchoredPoses.of(dataset, images, recipe.held_out, seed)
     context = Context.begin(run, out, show=show)  # only now: what the data lack must not leave a run behind
-    summary = _fit_encoder(context, recipe, poses)
+    summary, planned = _fit_encoder(context, recipe, poses)
     curves = summary["history"]
     ratios = _ratios(curves, bayes_floors(dataset))
     best = int(np.argmin(curves["held_out_loss"]))  # whose weights were kept
@@ -87,8 +88,24 @@ def fit(
         seconds={"encoder": summary["seconds"]},
         coordinate_contrast={joint: ratio["held_out"][best] for joint, ratio in ratios.items()},
         best_step=int(curves["steps"][best]),
+        planned_steps=planned,
+        anchors=len(np.unique(images.anchor)),
+        poses=len(images),
     )
     return run
+
+
+def _require_anchors(dataset: Dataset, recipe: EncoderRecipe) -> None:
+    """Say what the data lack before their images are decoded.
+
+    Raises:
+        UserError: too few anchors or, where they count, one without one pose under each regime.
+    """
+    frames = dataset.frames("train")
+    rows = np.flatnonzero(first_anchors(frames.anchor, recipe.anchors))
+    known = frames.regime.max(initial=0) < len(dataset.regimes)  # otherwise `TrainingImages` says so
+    if recipe.anchor_weight and known:
+        by_anchor(dataset, Frames(frames.index[rows], frames.anchor[rows], frames.regime[rows]))
 
 
 def _ratios(curves: dict[str, list[float]], floors: dict[str, float | None]) -> dict[str, dict[str, Any]]:
@@ -119,45 +136,49 @@ class AnchoredPoses:
         kept, held = images.split_anchors(fraction, seed)
         return cls(kept, held, by_anchor(dataset, kept), by_anchor(dataset, held))
 
-    def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[EncoderStage, BatchAt]:
+    def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[AnchoredStage, BatchAt]:
         """What trains `network`, and its batches of whole anchors."""
         run, optimisation, regimes = context.run, recipe.training, self.table.shape[1]
         order = EpochShuffle(len(self.table), max(2, optimisation.batch // regimes), context.seed("encoder", "order"))
 
         def batch_at(step: int) -> tuple[Tensor, Tensor]:
             rows = self.table[order(step)]
-            pixels = torch.from_numpy(self.kept.pixels(rows.reshape(-1))).float().div_(255)
+            pixels = torch.from_numpy(self.kept.pixels(rows.reshape(-1)))
             return pixels.unflatten(0, rows.shape), torch.arange(regimes).expand(rows.shape)
 
         held = len(self.held_table)
         shown = self.held_table[EpochShuffle(held, min(held, _HELD_OUT_ANCHORS), context.seed("held out"))(0)]
         held_out = torch.from_numpy(self.held.pixels(shown.reshape(-1))).unflatten(0, shown.shape)
         steps = optimisation.steps(self.table.size)
-        stage = EncoderStage(
+        stage = AnchoredStage(
             network,
-            optimisation,
+            recipe,
             steps=steps,
             seed=context.seed("encoder"),
-            anchor_weight=recipe.anchor_weight,
-            warm_up=round(max(recipe.alone, min(_MOST_ALONE, _TOLD_APART / (steps * optimisation.batch))) * steps),
+            warm_up=round(recipe.alone * steps),
             log_prior=torch.full((regimes,), -float(np.log(regimes))),
             target=targets(head_regimes(run.joints), run.joints),
             held_out=held_out,
-            gaze_joint=least_moving(held_out.float()),
+            change=image_changes(held_out),
         )
         return stage, batch_at
 
 
-def _fit_encoder(context: Context, recipe: EncoderRecipe, poses: AnchoredPoses | RegimePoses) -> dict[str, Any]:
+def _fit_encoder(
+    context: Context, recipe: EncoderRecipe, poses: AnchoredPoses | RegimePoses
+) -> tuple[dict[str, Any], int]:
+    """The summary of the training, and the steps that were planned."""
     run = context.run
     network = seeded(
         context.seed("encoder", "weights"),
         lambda: ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints)),
     ).to(memory_format=torch.channels_last)
     few = EpochShuffle(len(poses.kept), min(len(poses.kept), _ADAPTED_TO), context.seed("background"))
-    network.encoder.adapt(torch.from_numpy(poses.kept.pixels(few(0))).float().div(255))
+    network.encoder.adapt(torch.from_numpy(poses.kept.pixels(few(0))))
+    stage: EncoderStage
     stage, batch_at = poses.stage(context, recipe, network)
-    fingerprint = context.digest(
-        "encoder", asdict(recipe.encoder), asdict(recipe.training), recipe.anchor_weight, recipe.alone
-    )
-    return context.train(stage, batch_at, "encoder", fingerprint, full=False)
+    settings = asdict(recipe)
+    if not recipe.anchor_weight:
+        del settings["alone"]  # which says how long anchors are waited for
+    fingerprint = context.digest("encoder", settings)
+    return context.train(stage, batch_at, "encoder", fingerprint, full=False), stage.steps

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.data.batches import TrainingImages
-from ropes.data.dataset import Dataset
+from ropes.data.dataset import Dataset, Frames
 from ropes.errors import UserError
 from ropes.methods.contrast import head_regimes
 from ropes.scm import Regime
@@ -12,11 +12,11 @@ from ropes.scm import Regime
 Indices = NDArray[np.int64]
 
 
-def by_anchor(dataset: Dataset, images: TrainingImages) -> Indices:
+def by_anchor(dataset: Dataset, images: TrainingImages | Frames) -> Indices:
     """Rows of `images` by anchor and regime, (A, R), regimes as in `head_regimes`.
 
     Raises:
-        UserError: an anchor lacks a regime, or there are no observational images.
+        UserError: an anchor lacks a regime or has several poses under one, or there are no observational images.
     """
     regimes = len(dataset.regimes)
     anchors, number = np.unique(images.anchor, return_inverse=True)
@@ -27,6 +27,13 @@ def by_anchor(dataset: Dataset, images: TrainingImages) -> Indices:
         raise UserError(
             f"{dataset.path}: anchor {anchors[anchor]} has no pose under {dataset.regimes[regime].name}; "
             "record it, leave the anchor out, or fit with --method ldr, which does without anchors"
+        )
+    if len(images) > table.size:
+        twice = np.flatnonzero(~np.isin(np.arange(len(images)), table))[0]
+        raise UserError(
+            f"{dataset.path}: anchor {images.anchor[twice]} has several poses under "
+            f"{dataset.regimes[images.regime[twice]].name}; give each an anchor (episode) of its own, or fit with "
+            "--method ldr, which does without anchors"
         )
     return table[:, _order(dataset)]
 

@@ -10,6 +10,8 @@ from ropes.scm import Regime
 
 #: Below this share of the joint's own change a response counts as none.
 LEFT_ALONE = 0.1
+#: Of the regressions in `unmixed`: ridge a pose, steps, and standard errors beyond which a weight is no chance.
+_RIDGE, _NEWTON_STEPS, _BEYOND_CHANCE = 1e-3, 12, 3.0
 
 
 def regime_loss(logits: Tensor, regime: Tensor, log_prior: Tensor) -> Tensor:
@@ -60,61 +62,109 @@ def targets(regimes: Sequence[Regime], joints: Sequence[str]) -> Tensor:
     return torch.tensor([joints.index(regime.joint) for regime in regimes[1:] if regime.joint is not None])
 
 
-def responses(coordinates: Tensor, target: Tensor) -> Tensor:
-    """How far coordinate j follows an intervention on joint i, by least squares over anchors and policies.
+def shifts(coordinates: Tensor, target: Tensor) -> Tensor:
+    """What telling joint i to follow its first policy instead of its second does to every coordinate, on average.
 
-        T_ij = E[Δẑ_i Δẑ_j] / E[Δẑ_i²]    over the poses under policies on joint i
-
-    In a linear structural model that is the total effect of joint i on joint j, in units of their coordinates.
+        D_ij = E[ẑ_j(i, policy 1) − ẑ_j(i, policy 2)]    over anchors
 
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
         target: see `targets`.
-
-    Returns:
-        (d, d), ones on the diagonal.
     """
-    moved = changes(coordinates)
-    rows = []
-    for i in range(coordinates.shape[-1]):
-        own = moved[:, target == i].flatten(0, 1)
-        rows.append(own[:, i] @ own / own[:, i].square().sum().clamp_min(1e-12))
-    return torch.stack(rows)
+    interventions = coordinates[:, 1:].mean(0)
+    policies = [interventions[target == i] for i in range(coordinates.shape[-1])]
+    return torch.stack([first - second for first, second in policies])
 
 
-def followers(coordinates: Tensor, target: Tensor, *, doubt: float = 0.0, bound: float = LEFT_ALONE) -> Tensor:
-    """`responses`, with zero wherever an intervention left a coordinate alone.
+def unmixed(coordinates: Tensor, target: Tensor) -> Tensor:
+    """The line through all coordinates that best tells each joint's policies apart, (A, R, d) → (A, R, d).
 
-    A response counts as none where it is below `bound` when both coordinates are measured by how far their own
-    interventions move them.  While coordinates are in `doubt` the bound is higher, by up to three times, and all
-    responses are drawn towards zero by it: what is mixed by mistake then goes on shrinking, what follows indeed is
-    held up by its joint's contrast.
+    Under a policy on joint j its angle has no causes, so nothing but the angle itself tells which policy it was, and
+    its descendants, which echo it.  What a coordinate holds of other joints is in the way there, and is taken out:
+    logistic regression of the policy on all coordinates but the echoes, and only where it is beyond chance.
 
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
         target: see `targets`.
-        doubt: from 1, nothing is known yet, to 0.
+    """
+    every = coordinates.double()
+    every = every / _away_from_zero(every.flatten(0, 1).std(0))
+    found = shifts(every, target)
+    size = (found / _away_from_zero(found.diagonal())).abs()
+    echoes = (size >= LEFT_ALONE) & (size > size.T)
+    weights = [_logit(every[:, 1:][:, target == j], j, ~echoes[j]) for j in range(every.shape[-1])]
+    return (every @ torch.stack(weights, dim=1)).to(coordinates)
+
+
+def _logit(poses: Tensor, joint: int, asked: Tensor) -> Tensor:
+    """Weights (d,) of the logistic regression that tells poses (A, 2, d) under two policies apart.
+
+    Zero for coordinates that are not asked, and for those of other joints that may be there by chance: one after the
+    other the least certain is left out.
+    """
+    x = (poses - poses.mean((0, 1))).flatten(0, 1)
+    first = torch.tensor([1.0, 0.0]).to(x).repeat(len(poses))
+    left = torch.nonzero(asked)[:, 0]
+    while True:
+        weights, errors = _regress(x[:, left], first)
+        certain = torch.where(left == joint, torch.inf, weights.abs() / errors)
+        if certain.min() > _BEYOND_CHANCE:
+            return torch.zeros_like(x[0]).index_put((left,), weights)
+        left = left[torch.arange(len(left)) != certain.argmin()]
+
+
+def _regress(x: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
+    """Weights and their standard errors, by Newton's method."""
+    ridge = _RIDGE * len(x) * torch.eye(x.shape[1]).to(x)
+    weights = torch.zeros_like(x[0])
+    for _ in range(_NEWTON_STEPS):
+        share = (x @ weights).sigmoid()
+        curvature = (x * (share * (1 - share))[:, None]).T @ x + ridge
+        weights = weights - torch.linalg.solve(curvature, x.T @ (share - first) + ridge @ weights)
+    return weights, torch.linalg.inv(curvature).diagonal().sqrt()
+
+
+def followers(coordinates: Tensor, target: Tensor, change: Tensor, *, bound: float = LEFT_ALONE) -> Tensor:
+    """Which coordinates follow which joint: true in row i, column j where an intervention on joint i moves joint j.
+
+    A coordinate may respond because its joint follows, or because it holds some of another joint by mistake.  Three
+    things tell.  In the `unmixed` coordinates only the first remains; it counts from a `bound` on, in shares of what
+    the coordinate's own policies do to it, and where it is beyond chance.  Interventions on joint i that carry joint j
+    with them by some share change the images by at least that share of what interventions on joint j change.  And of
+    two joints only one can follow the other: where both seem to, it is the one that changes the images less.
+
+    Args:
+        coordinates: (A, R, d), the observational pose of each anchor first.
+        target: see `targets`.
+        change: (d,), see `image_changes`.
         bound: of a response that counts, in shares.
 
     Returns:
-        (d, d), ones on the diagonal.
+        bool (d, d), false on the diagonal.
     """
-    found = responses(coordinates, target)
-    moved = changes(coordinates)
-    own = torch.stack([moved[:, target == i, i].std() for i in range(len(found))]).clamp_min(1e-12)
-    size = (found * own[:, None] / own).abs()
-    least = bound * (1 + 2 * doubt)
-    kept = torch.where(size < least, 0.0, found)
-    if doubt:
-        kept = kept * (1 - least / size.clamp_min(least))
-    return torch.where(torch.eye(len(found), dtype=torch.bool), found, kept)
+    clear = unmixed(coordinates, target)
+    found = shifts(clear, target)
+    share = (found / _away_from_zero(found.diagonal())).abs()
+    certain = found.abs() > _BEYOND_CHANCE * _chance(clear, target)
+    counts = certain & (share >= bound) & (share * change <= change[:, None])
+    return (counts & ~(counts.T & (change > change[:, None]))).fill_diagonal_(False)
+
+
+def _chance(coordinates: Tensor, target: Tensor) -> Tensor:
+    """Standard errors of `shifts` over anchors, (d, d)."""
+    under = [coordinates[:, 1:][:, target == i] for i in range(coordinates.shape[-1])]
+    return torch.stack([(each[:, 0] - each[:, 1]).std(0) for each in under]) / len(coordinates) ** 0.5
+
+
+def _away_from_zero(values: Tensor) -> Tensor:
+    return torch.where(values.abs() < 1e-12, 1e-12, values)
 
 
 def changed_share(images: Tensor, regime: int, cells: int) -> Tensor:
     """Where interventions changed the images: shares of the grey levels' change, in cells of a grid.
 
     Args:
-        images: (A, R, V, S, S), the observational pose of each anchor first.
+        images: uint8 (A, R, V, S, S), the observational pose of each anchor first.
         regime: the first of a joint's two regimes.
         cells: a side.
 
@@ -122,7 +172,7 @@ def changed_share(images: Tensor, regime: int, cells: int) -> Tensor:
         For the observational poses and those under the joint's two policies: (A, 3, V, cells²), each summing to one;
         all zero where nothing changed.
     """
-    change = (images[:, [regime, regime + 1]] - images[:, :1]).abs()
+    change = _changed(images[:, [regime, regime + 1]], images[:, :1])
     change = torch.cat([change.mean(1, keepdim=True), change], dim=1)
     parts = functional.avg_pool2d(change.flatten(0, 1), change.shape[-1] // cells).flatten(2).unflatten(0, (-1, 3))
     return parts / parts.sum(-1, keepdim=True).clamp_min(1e-9)
@@ -133,7 +183,7 @@ def gaze_loss(gaze: Tensor, images: Tensor, joint: int) -> Tensor:
 
     Args:
         gaze: logits (A, R, V, s, s).
-        images: (A, R, V, S, S), the observational pose of each anchor first.
+        images: uint8 (A, R, V, S, S), the observational pose of each anchor first.
         joint: whose interventions.
     """
     first = 1 + 2 * joint
@@ -142,41 +192,60 @@ def gaze_loss(gaze: Tensor, images: Tensor, joint: int) -> Tensor:
     return -(share * said).sum(-1).mean()
 
 
-def least_moving(images: Tensor) -> int:
-    """The joint whose interventions change the images least: (A, R, V, S, S) → its number."""
-    change = (images[:, 1:] - images[:, :1]).abs().mean((0, 2, 3, 4))
-    return int(change.unflatten(0, (-1, 2)).sum(1).argmin())
+def image_changes(images: Tensor) -> Tensor:
+    """How much interventions on each joint change the images: uint8 (A, R, V, S, S) → (d,), grey levels a pixel."""
+    change = torch.stack([_changed(under, images[:, 0]).mean() for under in images[:, 1:].unbind(1)])
+    return change.unflatten(0, (-1, 2)).mean(1)
 
 
-def anchor_loss(coordinates: Tensor, target: Tensor, effects: Tensor) -> Tensor:
+def _changed(images: Tensor, usual: Tensor) -> Tensor:
+    return (images.float() - usual.float()).abs()
+
+
+def anchor_loss(coordinates: Tensor, target: Tensor, excused: Tensor) -> Tensor:
     """What a coordinate varies by within an anchor, over the poses whose intervention is on another joint.
 
-        a_j(r) = ẑ_j(r) − T_ij (ẑ_i(r) − ẑ_i(observational)),   r an intervention on i ≠ j;   a_j(observational) = ẑ_j
-
-    Where T_ij is zero the intervention left joint j alone, and ẑ_j itself must be the same; where it is not, what is
-    left after the response must.  The mean over joints of the variance within anchors, in shares of the variance
-    of all poses: no coordinate gains by shrinking.
+    The mean over joints of the variance within anchors of `left_alone`, in shares of its variance over all poses: no
+    coordinate gains by shrinking, nor by responding more.
 
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
         target: see `targets`.
-        effects: T, (d, d), see `followers`.
+        excused: (d, d), see `left_alone`.
     """
-    every, counted = left_alone(coordinates, target, effects)
+    every, counted = left_alone(coordinates, target, excused)
     number = counted.sum(0)
     mean = (every * counted).sum(1, keepdim=True) / number
     within = ((every - mean).square() * counted).sum((0, 1)) / (len(every) * (number - 1).clamp_min(1))
-    whole = coordinates.flatten(0, 1).var(0)
+    whole = every.flatten(0, 1).var(0)
     return (within / whole.clamp_min(1e-12)).mean()
 
 
-def left_alone(coordinates: Tensor, target: Tensor, effects: Tensor) -> tuple[Tensor, Tensor]:
-    """What should be the same over the poses of an anchor: a_j(r) of `anchor_loss`, (A, R, d).
+def left_alone(coordinates: Tensor, target: Tensor, excused: Tensor) -> tuple[Tensor, Tensor]:
+    """What should be the same over the poses of an anchor, (A, R, d).
 
-    With it (R, d), 1 where that holds and 0 where the intervention is on joint j itself.
+        a_j(r) = ẑ_j(r) − x_ij T_ij (ẑ_i(r) − ẑ_i(observational)),   r an intervention on i ≠ j
+        a_j(observational) = ẑ_j
+
+    with T_ij the least-squares response over these very poses.  Where joint j follows joint i the whole response is
+    excused, x_ij = 1: nothing is asked of it, neither that it be there nor how large.  Where joint j is left alone none
+    of it is: ẑ_j itself must be the same.
+
+    Args:
+        coordinates: (A, R, d), the observational pose of each anchor first.
+        target: see `targets`.
+        excused: x, (d, d), shares in [0, 1]; the diagonal does not count.
+
+    Returns:
+        a, and (R, d), 1 where a is to be the same and 0 where the intervention is on joint j itself.
     """
     moved = changes(coordinates)
-    on = torch.eye(coordinates.shape[-1], device=coordinates.device)[target]
+    on = torch.eye(coordinates.shape[-1]).to(coordinates)[target]
     cause = (moved * on).sum(-1, keepdim=True)
-    adjusted = coordinates[:, 1:] - cause * (effects[target] * (1 - on))
+    # Sums of products, not matrix products: autocast would round those to bf16.
+    together, alone = (cause * moved).sum(0), cause.square().sum(0)
+    joints = range(coordinates.shape[-1])
+    response = torch.stack([together[target == i].sum(0) / alone[target == i].sum().clamp_min(1e-12) for i in joints])
+    taken = (response * excused.to(coordinates) * (1 - torch.eye(len(excused)).to(coordinates)))[target]
+    adjusted = coordinates[:, 1:] - cause * taken
     return torch.cat([coordinates[:, :1], adjusted], dim=1), torch.cat([torch.ones_like(on[:1]), 1 - on])

@@ -14,7 +14,7 @@ from ropes.recipes import EncoderRecipe, RopesRecipe
 
 
 class Reader(Protocol):
-    """Images of poses to coordinates; images are float (n, V, size, size) in [0, 1]."""
+    """Images of poses to coordinates; images are grey levels, uint8 (n, V, size, size)."""
 
     size: int
 
@@ -25,7 +25,7 @@ class Reader(Protocol):
         """(n, V, size, size) → coordinates (n, d), and what the network knows of the images besides, (n, f)."""
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Two stages of reconstruction, like the images; None for a method that reconstructs nothing."""
+        """Two stages of reconstruction, grey levels in [0, 1]; None for a method that reconstructs nothing."""
 
 
 class RopesReader:
@@ -49,7 +49,7 @@ class RopesReader:
 
     def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """(n, V, size, size) → (n, d), and AE1's codes in a row."""
-        codes = self._ae1.encode_views(images)
+        codes = self._ae1.encode_views(_in_unit(images))
         found = codes.new_empty(len(codes), self._joints)
         for name, network in self._ae2.items():
             columns = self._columns[name]
@@ -58,7 +58,7 @@ class RopesReader:
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """What AE1, and AE2 followed by AE1's decoder, make of images; with one AE2 a joint the first one's."""
-        codes = self._ae1.encode_views(images)
+        codes = self._ae1.encode_views(_in_unit(images))
         network = next(iter(self._ae2.values()))
         again = network.standardise.inverse(network(network.standardise(codes)))
         return self._ae1.decode_views(codes), self._ae1.decode_views(again)
@@ -80,11 +80,15 @@ class EncoderReader:
 
     def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """(n, V, size, size) → (n, d), and the dense features that they are read from."""
-        return self._encoder.read(images.contiguous(memory_format=torch.channels_last))
+        return self._encoder.read(images)
 
     def reconstructions(self, images: Tensor) -> None:
         """Nothing: the encoder has no decoder."""
         return None
+
+
+def _in_unit(images: Tensor) -> Tensor:
+    return images.float().div_(255)
 
 
 def weight_files(run: Run) -> list[str]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from ropes.data.batches import TrainingImages
@@ -14,9 +13,10 @@ from ropes.methods.context import Context
 from ropes.methods.contrast import head_regimes, policy_loss, regime_loss, targets
 from ropes.methods.criteria import coordinate_contrast
 from ropes.methods.encoder_stage import EncoderStage
+from ropes.methods.held_out import held_out_by_kind
 from ropes.methods.sampling import EpochShuffle
 from ropes.models.encoder import ContrastNetwork
-from ropes.recipes import EncoderRecipe, Optimisation
+from ropes.recipes import EncoderRecipe
 from ropes.seeds import generator
 from ropes.training import BatchAt
 
@@ -29,7 +29,7 @@ class RegimeStage(EncoderStage):
 
     Args:
         network: to train.
-        optimisation: how.
+        recipe: how.
         steps: of the training.
         seed: of its noise.
         log_prior: log share of each regime among the poses to learn from.
@@ -41,7 +41,7 @@ class RegimeStage(EncoderStage):
     def __init__(
         self,
         network: ContrastNetwork,
-        optimisation: Optimisation,
+        recipe: EncoderRecipe,
         *,
         steps: int,
         seed: int,
@@ -50,18 +50,7 @@ class RegimeStage(EncoderStage):
         held_out: Tensor,
         held_regime: Tensor,
     ) -> None:
-        super().__init__(
-            network,
-            optimisation,
-            steps=steps,
-            seed=seed,
-            anchor_weight=0.0,
-            warm_up=0,
-            log_prior=log_prior,
-            target=target,
-            held_out=held_out,
-            gaze_joint=0,
-        )
+        super().__init__(network, recipe, steps=steps, seed=seed, log_prior=log_prior, target=target, held_out=held_out)
         self.held_regime = held_regime
 
     @torch.no_grad()
@@ -95,7 +84,7 @@ class RegimePoses:
         Raises:
             UserError: all poses under a policy are of one anchor.
         """
-        kept, held = split_regimes(images, fraction, seed)
+        kept, held = images.split(held_out_by_kind(images.anchor, images.regime, fraction, seed))
         for regime in head_regimes(joints)[1:]:
             number = images.regimes.index(regime)
             if not (kept.regime == number).any() or not (held.regime == number).any():
@@ -112,7 +101,7 @@ class RegimePoses:
 
         def batch_at(step: int) -> tuple[Tensor, Tensor]:
             drawn = order(step)
-            return torch.from_numpy(self.kept.pixels(drawn)).float().div_(255), regime[torch.from_numpy(drawn)]
+            return torch.from_numpy(self.kept.pixels(drawn)), regime[torch.from_numpy(drawn)]
 
         held_regime, rng = self._places(self.held), generator(context.run.seed, "held-out poses")
         order_of_head = head_regimes(self.joints)
@@ -120,7 +109,7 @@ class RegimePoses:
         asked = np.concatenate([rng.permutation(own)[:_ASKED] for own in rows])
         stage = RegimeStage(
             network,
-            optimisation,
+            recipe,
             steps=optimisation.steps(len(self.kept)),
             seed=context.seed("encoder"),
             log_prior=log_shares(regime, len(order_of_head)),
@@ -135,34 +124,6 @@ class RegimePoses:
         order = head_regimes(self.joints)
         place = np.array([order.index(regime) for regime in images.regimes])
         return torch.from_numpy(place[images.regime])
-
-
-def split_regimes(images: TrainingImages, fraction: float, seed: int) -> tuple[TrainingImages, TrainingImages]:
-    """Hold out a share of the anchors that show the same regimes, of each such kind, with all their poses.
-
-    With complete anchors that is a share of the anchors; where each regime was recorded by itself, a share of its own
-    recordings.  Anchors unlike any other are shared out together.
-
-    Args:
-        images: all of them.
-        fraction: share to hold out, in (0, 1); of a kind with several anchors at least one, and at least one is kept.
-        seed: which ones.
-
-    Returns:
-        Training and held-out images.
-    """
-    anchors, number = np.unique(images.anchor, return_inverse=True)
-    shown = np.zeros((len(anchors), len(images.regimes)), dtype=bool)
-    shown[number, images.regime] = True
-    _, kind, count = np.unique(shown, axis=0, return_inverse=True, return_counts=True)
-    kind = np.where(count[kind.ravel()] == 1, -1, kind.ravel())
-    out = np.zeros(len(anchors), dtype=bool)
-    for each in np.unique(kind):
-        members = np.flatnonzero(kind == each)
-        share = min(max(1, round(fraction * len(members))), len(members) - 1)
-        out[generator(seed, "held-out anchors", int(each)).permutation(members)[:share]] = True
-    held: NDArray[np.bool_] = out[number]
-    return images.take(np.flatnonzero(~held)), images.take(np.flatnonzero(held))
 
 
 def log_shares(regime: Tensor, regimes: int) -> Tensor:

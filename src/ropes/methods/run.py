@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ropes import __version__
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
@@ -30,6 +32,7 @@ class Run:
         image_size: side of the images in the data set, in pixels.
         data_checksum: of the images and regimes (never of the angles).
         version: of the package that began the run.
+        anchors: in the training split; None where a run of an earlier version does not say.
     """
 
     method: str
@@ -41,6 +44,7 @@ class Run:
     image_size: int
     data_checksum: str
     version: str = __version__
+    anchors: int | None = None
 
     @classmethod
     def of(cls, dataset: Dataset, *, method: str, recipe: Recipe, seed: int) -> "Run":
@@ -54,6 +58,7 @@ class Run:
             joints=dataset.joints,
             image_size=dataset.image_size[0],
             data_checksum=dataset.checksum,
+            anchors=len(np.unique(dataset.frames("train").anchor)),
         )
 
     def write(self, folder: Path) -> None:

@@ -13,7 +13,14 @@ from ropes.methods.run import TRAINING_FILE
 
 
 def write_story(
-    context: Context, dataset: Dataset, *, stages: Mapping[str, Any], seconds: Mapping[str, float], **more: Any
+    context: Context,
+    dataset: Dataset,
+    *,
+    stages: Mapping[str, Any],
+    seconds: Mapping[str, float],
+    anchors: int | None = None,
+    poses: int | None = None,
+    **more: Any,
 ) -> None:
     """Store the story of a fit in its folder, unless it is stored already.
 
@@ -22,6 +29,8 @@ def write_story(
         dataset: what it was fitted on.
         stages: stage → curves by name, or joint → curves.
         seconds: stage → seconds.
+        anchors: that were learnt from or held out; all of the training split where None.
+        poses: likewise.
         more: what else the method found, JSON-able.
     """
     run = context.run
@@ -37,8 +46,8 @@ def write_story(
             "version": run.version,
             "device": device_name(),
             "data_checksum": run.data_checksum,
-            "anchors": len(dataset.splits["train"]),
-            "poses": len(dataset.frames("train")),
+            "anchors": len(dataset.splits["train"]) if anchors is None else anchors,
+            "poses": len(dataset.frames("train")) if poses is None else poses,
             "seconds": {stage: round(value, 1) for stage, value in seconds.items()},
         },
     }

@@ -1,6 +1,6 @@
 """How few labels a calibration needs: the protocol's draws, with lines fitted on fewer poses or given beforehand."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ def few_labels(
     rng: np.random.Generator,
     counts: Sequence[int],
     *,
-    line: tuple[ArrayLike, ArrayLike] | None = None,
+    known: Callable[[Floats], Floats] | None = None,
     repeats: int = 15,
     fit: int = 1000,
     test: int = 500,
@@ -27,7 +27,7 @@ def few_labels(
         angles: (n, d) true angles, radians.
         rng: in the state that `protocol` was given it in, so that the same poses are tested.
         counts: labelled poses for the lines, each from 2 to `fit`.
-        line: slope (d,) in radians per unit and intercept (d,) in radians that took no label; tested as count 0.
+        known: from coordinates (n, d) to radians (n, d), having taken no label; tested as count 0.
         repeats: as of `protocol`.
         fit: as of `protocol`.
         test: as of `protocol`.
@@ -43,10 +43,13 @@ def few_labels(
         raise ValueError(f"a line needs 2 to {fit} labelled poses, got {wrong[0]}")
     if len(estimate) < fit + test:
         raise ValueError(f"the evaluation needs {fit + test} poses ({fit} to fit, {test} to test), got {len(estimate)}")
-    errors: dict[int, list[Floats]] = {count: [] for count in ((0,) if line else ()) + tuple(counts)}
+    errors: dict[int, list[Floats]] = {count: [] for count in ((0,) if known else ()) + tuple(counts)}
     for fitting, testing in draws(rng, len(estimate), repeats, fit, test):
         for count, found in errors.items():
+            if known and count == 0:
+                found.append(np.mean((known(estimate[testing]) - angle[testing]) ** 2, axis=0))
+                continue
             few = fitting[:count]
-            chosen = line if line and count == 0 else linear_calibration(estimate[few], angle[few])
+            chosen = linear_calibration(estimate[few], angle[few])
             found.append(calibrated_mse(estimate[testing], angle[testing], *chosen))
     return {count: (np.mean(found, axis=0), np.std(found, axis=0)) for count, found in errors.items()}

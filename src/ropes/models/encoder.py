@@ -42,16 +42,17 @@ class PoseEncoder(nn.Module):
 
     @torch.no_grad()
     def adapt(self, images: Tensor) -> None:
-        """Take background (median of each pixel) and spread (of what differs) from images (n, V, S, S) in [0, 1]."""
-        self.background.copy_(images.median(dim=0).values)
-        self.spread.copy_((images - self.background).std().clamp_min(1e-3))
+        """Take background (median of each pixel) and spread (of what differs) from images, uint8 (n, V, S, S)."""
+        levels = images.float().div(255)
+        self.background.copy_(levels.median(dim=0).values)
+        self.spread.copy_((levels - self.background).std().clamp_min(1e-3))
 
     def forward(self, images: Tensor) -> Tensor:
-        """(B, V, S, S) in [0, 1] → (B, d)."""
+        """Grey levels, uint8 (B, V, S, S) → (B, d)."""
         return self.look(images)[0]
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, V, S, S) in [0, 1] → coordinates (B, d), and the dense features (B, hidden) that they are read from."""
+        """uint8 (B, V, S, S) → coordinates (B, d), and the dense features (B, hidden) that they are read from."""
         features, _ = self._features(images)
         return self.read_off(features), features
 
@@ -60,9 +61,20 @@ class PoseEncoder(nn.Module):
         features, gaze = self._features(images)
         return self.read_off(features), gaze
 
+    def _differences(self, images: Tensor) -> Tensor:
+        """What differs from the background, in units of its spread.
+
+        In the precision of the convolutions, which holds every difference of two grey levels exactly.
+        """
+        assert images.dtype == torch.uint8
+        device = images.device.type
+        kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else self.background.dtype
+        levels = self.background.mul(255).round().to(kind)
+        seen = images.to(kind, memory_format=torch.channels_last).neg_().add_(levels)
+        return seen.mul_(1 / (255 * float(self.spread)))
+
     def _features(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
-        seen = (self.background - images) / self.spread
-        seen = seen.contiguous(memory_format=torch.channels_last)
+        seen = self._differences(images)
         x, gaze = seen, None
         for k, stage in enumerate(self.whole):
             x = stage(x)
@@ -145,6 +157,6 @@ class ContrastNetwork(nn.Module):
         self.head = RegimeHead(joints)
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """(B, V, S, S) → coordinates (B, d), logits (B, 1 + 2 d), and where it looked, see `PoseEncoder.look`."""
+        """uint8 (B, V, S, S) → coordinates (B, d), logits (B, 1 + 2 d), and where it looked, see `PoseEncoder.look`."""
         coordinates, gaze = self.encoder.look(images)
         return coordinates, self.head(coordinates), gaze

@@ -12,8 +12,10 @@ from matplotlib.figure import Figure
 
 from ropes import files, results
 from ropes.paper import TABLE1
+from ropes.recipes import method_of
 from ropes.report import artefacts, figures, graph, pictures
 from ropes.report.artefacts import Artefacts
+from ropes.report.curves import AXES, error_curves, series
 from ropes.report.labels import label_tables
 from ropes.report.naming import joint_label
 from ropes.report.poses import pose_table
@@ -54,7 +56,9 @@ def write_report(folder: Path, out_html: Path) -> None:
         spread=" over the repeats and training seeds" if any(len(c.seeds) > 1 for c in cells) else " over repeats",
         calibration=" or ".join(f"{count:,}" for count in sorted({c.calibration_labels for c in cells})) or "no",
         table=_table(cells),
+        curves=_curves(cells),
         robustness=_robustness(cells),
+        erased=any(cell.erased for cell in cells),
         trust=trust_sections(found.trust_rows),
         poses=pose_table(found.pose_rows),
         setups=[
@@ -99,6 +103,18 @@ def _table(cells: Iterable[Cell]) -> list[dict[str, Any]]:
             "all_labels": any(cell.all_labels_mse is not None for cell in group),
         }
         for (setup, occlusion, method), group in ordered
+    ]
+
+
+def _curves(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """A figure for every series of fits that differ in anchors, or in pixels."""
+    return [
+        {
+            "heading": f"{_heading(*key)}: {word}",
+            "svg": _svg(error_curves(group, axis), f"MSE against {word}, {_heading(*key)}"),
+        }
+        for axis, word in AXES.items()
+        for key, group in series(cells, axis).items()
     ]
 
 
@@ -153,6 +169,8 @@ def _setup(artefact: Artefacts) -> dict[str, Any]:
         if ldr
         else None,
         "graph": graph.section(artefact.graph),
+        "reconstructs": method_of(artefact.method) == "ropes",
+        "stopped": _stopped(training) if training else None,
         "matrix": _matrix(training) if training and training.get("sparsity_matrix") else None,
         "curves": _svg(curves, f"Training curves, {heading}") if curves else None,
         "details": [
@@ -161,6 +179,17 @@ def _setup(artefact: Artefacts) -> dict[str, Any]:
             if training and training.get(key)
         ],
     }
+
+
+def _stopped(training: Mapping[str, Any]) -> str | None:
+    """Which weights of a fit that watches held-out loss were kept, and whether it ended early."""
+    if "planned_steps" not in training:
+        return None
+    best, planned, last = training["best_step"], training["planned_steps"], training["stages"]["encoder"]["steps"][-1]
+    kept = f"The weights are those of step {best:,} of {planned:,}, where held-out loss was least."
+    if last >= planned:
+        return kept
+    return f"{kept} Training was ended at step {last:,.0f}, for it had long stopped falling: a fit that memorises."
 
 
 def _reconstructions(evaluation: artefacts.Evaluation) -> list[dict[str, Any]]:

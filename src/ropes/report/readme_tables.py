@@ -6,10 +6,13 @@ A table stands between `<!-- table:NAME-PRESET -->` and `<!-- /table -->` and co
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ropes import files, results
 from ropes.errors import UserError
 from ropes.paper import ALL_LABELS, TABLE1
+from ropes.recipes import method_of
+from ropes.report.curves import described
 from ropes.report.naming import joint_label
 from ropes.report.verdict import in_words
 from ropes.results import Results
@@ -74,6 +77,8 @@ def markdown(found: Results) -> str:
     every = calibrated_as_the_paper(over_seeds(found.rows))
     cells = [cell for cell in every if cell.occlusion == 0 or _line(cell) in order]
     joints = sorted({cell.joint for cell in cells})
+    if any(method_of(cell.method) != cell.method for cell in cells):
+        return f"{_variants(cells, joints)}\n\n{_origin(found, cells)}\n"
     methods = {cell.method for cell in cells}
     conditions: dict[tuple[str, int, str], dict[str, dict[str, Cell]]] = {}
     for cell in sorted(cells, key=lambda cell: (cell.split, order.get(_line(cell), len(order)))):
@@ -88,11 +93,51 @@ def markdown(found: Results) -> str:
         for method, at in groups.items():
             mcc = [_cell(at.get(joint), "mcc") for joint in joints]
             mse = [_cell(at.get(joint), "mse") for joint in joints]
-            named = f"{name} ({method})" if len(methods) > 1 else name
-            lines += [_row([named, "MCC", *mcc]), _row(["", "MSE, rad²", *mse])]
-        if methods != {"ropes"} and (reference := _reference(groups, joints)):
+            if len(methods) > 1:  # many lines: correlations are left to the report
+                lines.append(_row([f"{name} ({method})", "MSE, rad²", *mse]))
+            else:
+                lines += [_row([name, "MCC", *mcc]), _row(["", "MSE, rad²", *mse])]
+        if methods == {"ropes"}:
+            continue
+        for method, mse in _without_labels(found, (setup, pixels, split), joints):
+            lines.append(_row([f"{name} ({method}, no label at all)", "MSE, rad²", *mse]))
+        if reference := _reference(groups, joints):
             lines.append(_row([f"{name} (RoboPEPP, {ALL_LABELS:,} labels)", "MSE, rad²", *reference]))
     return "\n".join(lines) + f"\n\n{_origin(found, cells)}\n"
+
+
+def _without_labels(
+    found: Results, condition: tuple[str, int, str], joints: Sequence[str]
+) -> list[tuple[str, list[str]]]:
+    """By method, the errors of the map to radians that took no label; those of ROPES are left to the report."""
+    groups: dict[str, dict[str, Cell]] = {}
+    for cell in over_seeds(found.rows):
+        if (cell.setup, cell.occlusion, cell.split) == condition and cell.calibration_labels == 0:
+            groups.setdefault(cell.method, {})[cell.joint] = cell
+    groups.pop("ropes", None)
+    return [(method, [_cell(at.get(joint), "mse") for joint in joints]) for method, at in groups.items()]
+
+
+def _variants(cells: Sequence[Cell], joints: Sequence[str]) -> str:
+    """A line for each fit and condition, by what the fit had to learn from; errors alone."""
+    lines = [
+        _row(["learnt from", "MSE, rad²", *(joint_label(joint) for joint in joints)]),
+        _row(["---", "---", *("---:" for _ in joints)]),
+    ]
+    groups: dict[tuple[str, str, int], dict[str, Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.method, cell.split, cell.occlusion), {})[cell.joint] = cell
+    for (_, split, pixels), at in sorted(groups.items(), key=lambda group: _by_size(next(iter(group[1].values())))):
+        tested = ("shifted poses" if split == "ood" else "in distribution") + (
+            f", {pixels} px square" if pixels else ""
+        )
+        mse = [_cell(at.get(joint), "mse") for joint in joints]
+        lines.append(_row([described(next(iter(at.values()))), tested, *mse]))
+    return "\n".join(lines)
+
+
+def _by_size(cell: Cell) -> tuple[Any, ...]:
+    return cell.setup, cell.erased or 0.0, -(cell.image_size or 0), cell.anchors or 0, cell.occlusion, cell.split
 
 
 def _reference(groups: Mapping[str, Mapping[str, Cell]], joints: Sequence[str]) -> list[str]:

@@ -1,21 +1,27 @@
 """The pictures as PNG files on white, for the README and other pages that cannot hold the report."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ropes import files, results
+from ropes.recipes import method_of
 from ropes.report import artefacts, figures, pictures
 from ropes.report.artefacts import Evaluation
+from ropes.report.curves import AXES, error_curves, series
+from ropes.results import Results
+from ropes.summary import calibrated_as_the_paper, over_seeds
 
 
 def write_figures(folder: Path, out: Path) -> tuple[Path, ...]:
-    """Write the scatter plots and reconstructions of every setup and method as PNG files.
+    """Write the curves, and the scatter plots and reconstructions of every setup and method, as PNG files.
 
     Args:
         folder: as for `ropes.report.html.write_report`.
-        out: folder for NAME-PRESET-SETUP-METHOD-scatter.png and NAME-PRESET-SETUP-METHOD-reconstructions.png.
+        out: folder for NAME-PRESET-SETUP-METHOD-KIND.png, KIND being anchors, image-size, scatter or reconstructions.
 
     Returns:
         The files written; without the arrays there are none.
@@ -25,25 +31,68 @@ def write_figures(folder: Path, out: Path) -> tuple[Path, ...]:
     """
     found = results.read(folder / "results.json")
     written = []
+    cells = calibrated_as_the_paper(over_seeds(found.rows))
+    for axis in AXES:
+        for (setup, method), group in series(cells, axis).items():
+            path = out / f"{found.name}-{found.preset}-{setup}-{method}-{axis.replace('_', '-')}.png"
+            written.append(_write(path, figures.to_png(error_curves(group, axis))))
     for artefact in artefacts.load(folder):
+        if method_of(artefact.method) != artefact.method:  # a variant is a point of the curves
+            continue
         for kind, content in _stills(artefact.evaluation) if artefact.evaluation else ():
             path = out / f"{found.name}-{found.preset}-{artefact.setup}-{artefact.method}-{kind}.png"
-            with files.atomic_path(path) as temporary:
-                temporary.write_bytes(content)
-            written.append(path)
+            written.append(_write(path, content))
     return tuple(written)
 
 
-def publish(folder: Path, out: Path) -> tuple[Path, ...]:
+def _write(path: Path, content: bytes) -> Path:
+    with files.atomic_path(path) as temporary:
+        temporary.write_bytes(content)
+    return path
+
+
+def publish(folder: Path, out: Path, *, keep: bool = False) -> tuple[Path, ...]:
     """Copy an experiment's results.json to `out`/NAME-PRESET.json, and write its figures beside it.
 
+    Args:
+        folder: of the experiment.
+        out: of what is committed.
+        keep: leave the rows of methods that the experiment lacks as they are in `out`.
+
     Raises:
-        UserError: as `write_figures`.
+        UserError: as `write_figures`, or the committed file is wrong.
     """
     found = results.read(folder / "results.json")
     table = out / f"{found.name}-{found.preset}.json"
+    if keep and table.exists():
+        found = _joined(results.read(table), found)
     results.write(table, found)
     return table, *write_figures(folder, out)
+
+
+def _joined(committed: Results, found: Results) -> Results:
+    """What was found, and before it the committed rows of methods that it lacks; devices are named, and seconds add up.
+
+    A method that comes again is not counted again: the committed seconds do not say which are its own.
+    """
+    methods = {row.method for row in found.rows}
+
+    def rows(kind: str) -> tuple[Any, ...]:
+        kept = [row for row in getattr(committed, kind) if row.method not in methods]
+        return (*kept, *getattr(found, kind))
+
+    before = {row.method for row in committed.rows}
+    again = bool(before & methods)
+    if before <= methods:
+        return found
+    return replace(
+        found,
+        device=" and ".join(dict.fromkeys([*committed.device.split(" and "), found.device])),
+        seconds=round(committed.seconds + (0.0 if again else found.seconds), 1),
+        rows=rows("rows"),
+        trust_rows=rows("trust_rows"),
+        pose_rows=rows("pose_rows"),
+    )
 
 
 def _stills(evaluation: Evaluation) -> Iterator[tuple[str, bytes]]:

@@ -1,6 +1,6 @@
 """What a prediction says of itself, beside the angles."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,36 +8,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.trust.intervals import Intervals
+from ropes.trust.trust import Reading
 
 Array = NDArray[np.float64]
 
 
 def trust_columns(
-    joints: Sequence[str],
-    values: Array,
-    deviation: Array | None,
-    distance: Array | None,
-    unit: Array,
-    intervals: Intervals | None,
+    joints: Sequence[str], reading: Reading, intervals: Intervals | None, to_shown: Callable[[Array], Array]
 ) -> list[dict[str, Any]]:
     """For each pose std, low and high of every joint with the level of the interval, and `unusual` with `distance`.
 
+    An interval around a coordinate becomes one around what is shown of it by the same map; std is in the proportion to
+    its half width that it has to that of the coordinate.
+
     Args:
         joints: (d,) names.
-        values: (n, d), estimates in the unit that is shown.
-        deviation: (n, d), σ of the coordinates; None where the run knows none.
-        distance: (n,), above 1 for unusual images; None where unknown.
-        unit: (d,), what is shown for one unit of the coordinate, positive.
+        reading: of n poses, with σ of the coordinates and distances where the run knows them.
         intervals: what σ has to be multiplied by; None where nothing is known.
+        to_shown: from coordinates (n, d) to what is shown, rising or falling in each.
 
     Returns:
         One dict a pose, empty of what is not known.
     """
-    found: list[dict[str, Any]] = [{} for _ in values]
+    coordinates, distance = reading.coordinates, reading.distance
+    found: list[dict[str, Any]] = [{} for _ in coordinates]
     if intervals is not None:
-        sigma = intervals.sigma(deviation, values) * unit
-        half = intervals.quantile * sigma
-        columns = {"std": intervals.scale * sigma, "low": values - half, "high": values + half}
+        half = intervals.quantile * intervals.sigma(reading.deviation, coordinates)
+        low, high = np.sort([to_shown(coordinates - half), to_shown(coordinates + half)], axis=0)
+        share = np.divide(intervals.scale, intervals.quantile, where=intervals.quantile > 0, out=np.zeros(len(joints)))
+        columns = {"std": share * (high - low) / 2, "low": low, "high": high}
         for k, pose in enumerate(found):
             pose |= {name: _by_joint(joints, column[k]) for name, column in columns.items()}
             pose["level"] = intervals.level

@@ -12,7 +12,7 @@ from ropes.errors import UserError
 from ropes.files import sha256
 from ropes.methods.anchors import by_anchor
 from ropes.methods.context import Context
-from ropes.methods.contrast import followers, head_regimes, targets
+from ropes.methods.contrast import followers, head_regimes, image_changes, targets
 from ropes.methods.readers import load_reader
 from ropes.methods.run import TRUST_FILE
 from ropes.progress import progress
@@ -25,6 +25,8 @@ from ropes.trust.trust import Seen, Trust, see, stored_fingerprint, write_trust
 _CHUNK = 256
 #: Fewer held-out anchors than this tell nothing of a distribution.
 _FEWEST = 4
+#: Enough anchors to see how much interventions on each joint change the images.
+_FEW_ANCHORS = 128
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -61,7 +63,7 @@ def fit_trust(context: Context, dataset: Dataset, held: TrainingImages) -> None:
     learnt, checked = np.flatnonzero(first), np.flatnonzero(~first)
     novelty = fit_novelty(seen.features[learnt], seen.pixels[learnt], seen.features[checked], seen.pixels[checked])
     alone = len(context.run.joints) < 2  # no intervention leaves the only joint alone
-    spread, scores = (None, None) if table is None or alone else _errors(context, seen, table, first)
+    spread, scores = (None, None) if table is None or alone else _errors(context, held, seen, table, first)
     write_trust(context.folder, fingerprint, Trust(novelty, spread, scores))
 
 
@@ -71,18 +73,22 @@ def _look(context: Context, held: TrainingImages) -> Seen:
     with progress("what to trust, poses", len(held), show=context.show) as update:
         for start in range(0, len(held), _CHUNK):
             rows = np.arange(start, min(start + _CHUNK, len(held)))
-            parts.append(see(reader, held.batch(rows).images.to(context.device)))
+            parts.append(see(reader, torch.from_numpy(held.pixels(rows)).to(context.device)))
             update(start + len(rows))
     return Seen.join(parts)
 
 
-def _errors(context: Context, seen: Seen, table: Indices, first: NDArray[np.bool_]) -> tuple[Spread, Array]:
+def _errors(
+    context: Context, held: TrainingImages, seen: Seen, table: Indices, first: NDArray[np.bool_]
+) -> tuple[Spread, Array]:
     """Standard deviations from one half of the anchors, and |error| / σ of the other, sorted."""
     joints = context.run.joints
     target = targets(head_regimes(joints), joints)
     coordinates = torch.from_numpy(seen.coordinates[table])
     samples = np.full_like(seen.coordinates, np.nan)
-    samples[table] = deviations(coordinates, target, followers(coordinates, target))
+    few = table[:_FEW_ANCHORS]
+    change = image_changes(torch.from_numpy(held.pixels(few.reshape(-1))).unflatten(0, few.shape))
+    samples[table] = deviations(coordinates, target, followers(coordinates, target, change))
     spread = fit_spread(seen.describing[first], samples[first])
     errors = np.abs(samples[~first]) / spread(seen.describing[~first])
     return spread, np.sort(errors, axis=0)[: int(np.isfinite(errors).sum(0).min())]

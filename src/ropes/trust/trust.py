@@ -69,9 +69,9 @@ class Reading:
 
 @torch.no_grad()
 def see(reader: Reader, images: Tensor) -> Seen:
-    """Have a network look at images, float (n, V, size, size) in [0, 1] as it reads them."""
+    """Have a network look at images, uint8 (n, V, size, size)."""
     coordinates, features = (part.double().cpu().numpy() for part in reader.features(images))
-    coarse = functional.adaptive_avg_pool2d(images, min(COARSE, images.shape[-1]))
+    coarse = functional.adaptive_avg_pool2d(images.float().div(255), min(COARSE, images.shape[-1]))
     return Seen(coordinates, features, coarse.flatten(1).double().cpu().numpy())
 
 

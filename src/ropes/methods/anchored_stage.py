@@ -1,0 +1,119 @@
+"""The encoder of the method `anchored` as a trainable module."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ropes.methods.contrast import anchor_loss, followers, gaze_loss, policy_loss, regime_loss
+from ropes.methods.criteria import coordinate_contrast
+from ropes.methods.encoder_stage import EncoderStage
+from ropes.models.encoder import ContrastNetwork
+from ropes.recipes import EncoderRecipe
+
+#: Share of the steps in which the weight of the anchors rises.
+_RISE = 0.4
+#: Weight of the map of where to look, which nothing else teaches.
+_GAZE = 0.1
+#: Share of the response of a coordinate that follows which is excused; a hundredth of its weight, (1 − x)², is left.
+_EXCUSED = 0.9
+#: From here in the rise of the weight on, weights are compared: earlier ones have hardly met an anchor.
+_COMPARED_FROM = 0.5
+
+
+class AnchoredStage(EncoderStage):
+    """Tell the regimes apart, and keep together what an intervention left alone.
+
+    Every record asks the held-out anchors, and finds anew which coordinates follow which intervention.  Once
+    anchors weigh enough the best weights are kept, and a run that memorises is ended.
+
+    Attributes:
+        follows: bool (d, d), which coordinates follow which joint.
+        change: (d,), how much interventions on each joint change the images; the least show where to look closely.
+    """
+
+    patience = 3
+
+    def __init__(
+        self,
+        network: ContrastNetwork,
+        recipe: EncoderRecipe,
+        *,
+        steps: int,
+        seed: int,
+        warm_up: int,
+        log_prior: Tensor,
+        target: Tensor,
+        held_out: Tensor,
+        change: Tensor,
+    ) -> None:
+        super().__init__(network, recipe, steps=steps, seed=seed, log_prior=log_prior, target=target, held_out=held_out)
+        self.anchor_weight, self.warm_up, self.change = recipe.anchor_weight, warm_up, change
+        self.follows = torch.zeros(network.head.joints, network.head.joints, dtype=torch.bool)
+
+    def _rise(self) -> float:
+        """From 0 at the end of the warm-up to 1 after another two fifths of the steps.
+
+        Anchors say precisely what belongs together, but not which coordinate is whose: policies must have said that.
+        """
+        return min(1.0, max(0.0, (self.global_step - self.warm_up) / (_RISE * self.steps)))
+
+    def excused(self) -> Tensor:
+        """How much of each response is no matter of the anchors, (d, d), see `left_alone`.
+
+        Next to all of it where a coordinate follows: what follows indeed is held up by its joint's contrast, and what
+        was taken for it by mistake fades.
+        """
+        return _EXCUSED * self.follows.float()
+
+    def further_loss(self, images: Tensor, coordinates: Tensor, gaze: Tensor | None) -> Tensor:
+        """The anchors' term for images (A, R, V, S, S) with coordinates (A, R, d), and where to look."""
+        apart = anchor_loss(coordinates, self.target.to(coordinates.device), self.excused().to(coordinates.device))
+        self.note(within=apart)
+        loss = self.anchor_weight * self._rise() ** 2 * apart
+        if gaze is None:
+            return loss
+        seen = gaze_loss(gaze.unflatten(0, coordinates.shape[:2]), images, int(self.change.argmin()))
+        self.note(gaze=seen)
+        return loss + _GAZE * seen
+
+    @torch.no_grad()
+    def evaluate(self) -> dict[str, float]:
+        """Held-out cross-entropy of the regimes, variance within anchors, and each joint's contrast."""
+        anchors, regimes = self.held_out.shape[:2]
+        read, logits = self.read(self.held_out.flatten(0, 1))
+        coordinates = read.unflatten(0, (anchors, regimes))
+        regime = torch.arange(regimes).repeat(anchors)
+        self.follows = followers(coordinates, self.target, self.change)
+        told = float(regime_loss(logits, regime, self.log_prior))
+        within = float(anchor_loss(coordinates, self.target, self.follows))
+        loss = told + float(policy_loss(read, regime, self.log_prior)) + self.anchor_weight * within
+        if self._rise() >= _COMPARED_FROM:
+            self.keep_best(loss)
+        return {
+            "held_out": told,
+            "held_out_within": within,
+            "held_out_loss": loss,
+            "followers": float(self.follows.sum()),
+            **{f"contrast_{k}": value for k, value in enumerate(contrasts(coordinates, self.target))},
+        }
+
+    def extra_state(self) -> dict[str, Any]:
+        """What each intervention was last seen to move, besides the best weights so far."""
+        return {**super().extra_state(), "follows": self.follows}
+
+    def load_extra_state(self, state: dict[str, Any]) -> None:
+        """Take them back."""
+        super().load_extra_state(state)
+        self.follows = state["follows"]
+
+
+def contrasts(coordinates: Tensor, target: Tensor) -> list[float]:
+    """`coordinate_contrast` of every joint's own coordinate: (A, R, d) → d values, nats."""
+    found = []
+    for i in range(coordinates.shape[-1]):
+        first, second = coordinates[:, 1:][:, target == i, i].double().numpy().T
+        labels = np.concatenate([np.ones(len(first)), np.zeros(len(second))])
+        found.append(coordinate_contrast(np.concatenate([first, second]), labels))
+    return found

@@ -1,0 +1,64 @@
+"""Which training poses a fit keeps for its label-free criteria, and so has not learnt by heart."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.data.batches import first_anchors, held_out_anchors
+from ropes.data.dataset import Dataset
+from ropes.methods.run import Run
+from ropes.recipes import EncoderRecipe
+from ropes.seeds import generator
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+def not_learnt_from(run: Run, dataset: Dataset) -> Mask:
+    """Frames of a data set's training split that no weight of the run was fitted on, (n,).
+
+    All of them where the run was fitted on another data set; those of its held-out anchors, and of anchors that it
+    was told to leave out, otherwise.
+    """
+    frames = dataset.frames("train")
+    if run.data_checksum != dataset.checksum:
+        return np.ones(len(frames), dtype=bool)
+    recipe = run.recipe
+    learnt = first_anchors(frames.anchor, recipe.anchors if isinstance(recipe, EncoderRecipe) else None)
+    if len(np.unique(frames.anchor[learnt])) < 2:
+        return ~learnt
+    anchor, regime = frames.anchor[learnt], frames.regime[learnt]
+    if run.method == "ldr":
+        held = held_out_by_kind(anchor, regime, recipe.held_out, run.seed)
+    else:
+        held = np.isin(anchor, held_out_anchors(anchor, recipe.held_out, run.seed))
+    out = ~learnt
+    out[np.flatnonzero(learnt)[held]] = True
+    return out
+
+
+def held_out_by_kind(anchor: Ints, regime: Ints, fraction: float, seed: int) -> Mask:
+    """Hold out a share of the anchors that show the same regimes, of each such kind, with all their poses.
+
+    With complete anchors that is a share of the anchors; where each regime was recorded by itself, a share of its own
+    recordings.  Anchors unlike any other are shared out together.
+
+    Args:
+        anchor: of each pose, (n,).
+        regime: of each pose, (n,).
+        fraction: share to hold out, in (0, 1); of a kind with several anchors at least one, and at least one is kept.
+        seed: which ones.
+
+    Returns:
+        (n,), true for what is held out.
+    """
+    anchors, number = np.unique(anchor, return_inverse=True)
+    shown = np.zeros((len(anchors), int(regime.max()) + 1), dtype=bool)
+    shown[number, regime] = True
+    _, kind, count = np.unique(shown, axis=0, return_inverse=True, return_counts=True)
+    kind = np.where(count[kind.ravel()] == 1, -1, kind.ravel())
+    out = np.zeros(len(anchors), dtype=bool)
+    for each in np.unique(kind):
+        members = np.flatnonzero(kind == each)
+        share = min(max(1, round(fraction * len(members))), len(members) - 1)
+        out[generator(seed, "held-out anchors", int(each)).permutation(members)[:share]] = True
+    return np.asarray(out[number])

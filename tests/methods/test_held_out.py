@@ -1,0 +1,64 @@
+"""What a fit has not learnt by heart: whole anchors, of every kind, and all of other data."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes.data.batches import first_anchors
+from ropes.data.dataset import Dataset
+from ropes.data.layout import open_dataset
+from ropes.methods.held_out import held_out_by_kind, not_learnt_from
+from ropes.methods.regime_poses import RegimePoses
+from ropes.methods.run import Run
+from tests import tiny
+from tests.methods.test_regime_poses import images_of, write_apart
+
+
+def mask_of(data: Path, fraction: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    frames = open_dataset(data).frames("train")
+    return frames.anchor, frames.regime, held_out_by_kind(frames.anchor, frames.regime, fraction, 0)
+
+
+def test_whole_recordings_are_held_out_of_every_regime(tmp_path: Path, cache_home: Path) -> None:
+    write_apart(tmp_path / "data", (10, 4, 2, 6, 3), frames=3)
+    anchor, regime, held = mask_of(tmp_path / "data", 0.25)
+    assert not set(anchor[~held]) & set(anchor[held])
+    assert [len(np.unique(anchor[held & (regime == k)])) for k in range(5)] == [2, 1, 1, 2, 1]
+
+
+def test_with_anchors_whole_anchors_are_held_out(tiny_data: Path) -> None:
+    anchor, _, held = mask_of(tiny_data, 0.25)
+    assert not set(anchor[~held]) & set(anchor[held])
+    assert (len(np.unique(anchor[~held])), len(np.unique(anchor[held]))) == (12, 4)
+    assert set(np.bincount(anchor[held])) == {0, 5}
+
+
+@pytest.fixture
+def dataset(tiny_data: Path) -> Dataset:
+    return open_dataset(tiny_data)
+
+
+@pytest.mark.parametrize("method", ["ropes", "anchored", "ldr"])
+def test_it_is_what_the_fit_held_out(method: str, dataset: Dataset, tiny_data: Path) -> None:
+    recipe = tiny.recipe_of(method)
+    run = Run.of(dataset, method=method, recipe=recipe, seed=2)
+    images = images_of(tiny_data)
+    if method == "ldr":
+        held = RegimePoses.of(images, dataset.joints, recipe.held_out, 2).held
+    else:
+        held = images.split_anchors(recipe.held_out, 2)[1]
+    found = not_learnt_from(run, dataset)
+    assert 0 < found.sum() < len(found)
+    assert set(dataset.frames("train").anchor[found]) == set(held.anchor)
+    assert not_learnt_from(replace(run, data_checksum="another"), dataset).all()
+
+
+def test_anchors_that_were_left_out_were_not_learnt_from(dataset: Dataset, tiny_data: Path) -> None:
+    anchors = np.unique(dataset.frames("train").anchor)
+    recipe = replace(tiny.recipe_of("anchored"), anchors=6)
+    found = not_learnt_from(Run.of(dataset, method="anchored", recipe=recipe, seed=2), dataset)
+    images = images_of(tiny_data)
+    held = images.take(np.flatnonzero(first_anchors(images.anchor, 6))).split_anchors(recipe.held_out, 2)[1]
+    assert set(dataset.frames("train").anchor[found]) == set(held.anchor) | set(anchors[6:])

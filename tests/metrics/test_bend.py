@@ -1,0 +1,44 @@
+"""The monotone map from how values are spread to how they should be."""
+
+import numpy as np
+import pytest
+
+from ropes.metrics import bend, matched_means
+
+RNG = np.random.default_rng(0)
+
+
+def test_a_bend_is_taken_back() -> None:
+    angles = RNG.normal(size=20_000)
+    read = np.arctan(angles)
+    knots = matched_means(read, RNG.normal(size=20_000))
+    inner = np.abs(angles) < 1.5
+    assert np.abs(bend(read, knots) - angles)[inner].max() < 0.1
+    assert np.mean((bend(read, knots) - angles) ** 2) < 0.2 * np.mean(
+        (np.std(angles) / np.std(read) * read - angles) ** 2
+    )
+
+
+def test_what_is_spread_as_it_should_be_stays() -> None:
+    values = RNG.normal(size=5000)
+    np.testing.assert_allclose(bend(values, matched_means(values, values)), values, atol=1e-12)
+
+
+def test_it_rises_everywhere_and_goes_on_straight_beyond_the_knots() -> None:
+    knots = matched_means(RNG.normal(size=500) ** 3, RNG.uniform(-1, 1, 700))
+    at = np.linspace(knots[0, 0] - 3, knots[0, -1] + 3, 4001)
+    found = bend(at, knots)
+    assert (np.diff(found) > 0).all()
+    np.testing.assert_allclose(bend(knots[0], knots), knots[1])
+    for end, before, beyond in ((0, 1, -2.0), (-1, -2, 2.0)):
+        steepness = (knots[1, end] - knots[1, before]) / (knots[0, end] - knots[0, before])
+        assert bend(knots[0, end] + beyond, knots) == pytest.approx(knots[1, end] + beyond * steepness)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [(np.zeros(39), "at least 40"), (np.full(50, np.nan), "finite"), (np.zeros(50), "equal"), (np.eye(50), "in a row")],
+)
+def test_too_little_to_match_is_refused(values: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        matched_means(values, np.arange(50.0))

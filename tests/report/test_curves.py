@@ -1,0 +1,100 @@
+"""Error against what there was to learn from: which fits make a series, and what is drawn of them."""
+
+import math
+from pathlib import Path
+
+from ropes import results
+from ropes.paper import TWO_CAMERAS
+from ropes.report.curves import described, error_curves, series
+from ropes.report.html import write_report
+from ropes.report.readme_tables import markdown
+from ropes.report.stills import write_figures
+from ropes.results import Results, Row
+from ropes.summary import over_seeds
+
+FITS = {
+    "anchored@250-anchors": {"anchors": 250, "image_size": 128, "erased": 0.0},
+    "anchored@1000-anchors": {"anchors": 1000, "image_size": 128, "erased": 0.0},
+    "anchored@500-anchors": {"anchors": 500, "image_size": 128, "erased": 0.0},
+    "anchored@32-pixels": {"anchors": 500, "image_size": 32, "erased": 0.0},
+    "anchored@squares": {"anchors": 1000, "image_size": 128, "erased": 0.5},
+}
+ROWS = tuple(
+    Row.measured(
+        setup=TWO_CAMERAS,
+        method=method,
+        joint=f"panda_joint{joint}",
+        split=split,
+        occlusion=occlusion,
+        seed=0,
+        mcc=(0.9, 0.01),
+        mse=(fit["anchors"] ** -0.5 + occlusion / 100, 0.001),
+        **fit,
+    )
+    for method, fit in FITS.items()
+    for split in ("id", "ood")
+    for occlusion in (0, 32)
+    for joint in (1, 2)
+)
+FOUND = Results(name="curves", preset="compact", device="2 cores", version="0.1.0", seconds=60.0, rows=ROWS)
+
+
+def test_a_series_differs_in_one_thing() -> None:
+    cells = over_seeds(ROWS)
+    (anchors,) = series(cells, "anchors").items()
+    assert anchors[0] == (TWO_CAMERAS, "anchored")
+    assert list(dict.fromkeys(cell.method for cell in anchors[1])) == [
+        "anchored@250-anchors",
+        "anchored@500-anchors",
+        "anchored@1000-anchors",
+    ]
+    assert {cell.occlusion for cell in anchors[1]} == {0}
+    (pixels,) = series(cells, "image_size").values()
+    assert {(cell.method, cell.image_size) for cell in pixels} == {
+        ("anchored@500-anchors", 128),
+        ("anchored@32-pixels", 32),
+    }
+
+
+def test_fits_that_say_nothing_of_their_data_make_no_series() -> None:
+    plain = Row.measured(
+        setup=TWO_CAMERAS, joint="panda_joint1", split="id", occlusion=0, seed=0, mcc=(1, 0), mse=(1, 0)
+    )
+    assert series(over_seeds([plain]), "anchors") == {}
+    assert series(over_seeds(ROWS[:8]), "anchors") == {}
+
+
+def test_curves_stand_beside_the_paper() -> None:
+    (cells,) = series(over_seeds(ROWS), "anchors").values()
+    panels = error_curves(cells, "anchors").axes
+    assert [panel.get_title() for panel in panels] == ["joint 1", "joint 2"]
+    lines = {line.get_label(): line for line in panels[0].get_lines()}
+    assert list(lines) == ["ours, in distribution", "ours, shifted poses", "paper's ROPES", "RoboPEPP, all labels"]
+    assert list(lines["ours, in distribution"].get_xdata()) == [250, 500, 1000]
+    assert math.isclose(lines["ours, in distribution"].get_ydata()[0], 250**-0.5)
+    assert set(lines["paper's ROPES"].get_ydata()) == {0.083}
+    assert panels[0].get_xscale() == panels[0].get_yscale() == "log"
+
+
+def test_the_table_says_what_each_fit_learnt_from() -> None:
+    lines = markdown(FOUND).splitlines()
+    assert lines[0] == "| learnt from | MSE, rad² | joint 1 | joint 2 |"
+    assert lines[2].startswith("| 250 anchors, 128 px | in distribution | **0.063** ± 0.001 (0.083) |")
+    assert any(
+        line.startswith("| 1,000 anchors, 128 px, squares in 50% of the training images | in ") for line in lines
+    )
+    assert sum(line.startswith("| ") for line in lines) == 2 + 4 * len(FITS)
+    assert described(over_seeds(ROWS)[0]) == "250 anchors, 128 px"
+
+
+def test_report_and_stills_hold_the_curves(tmp_path: Path) -> None:
+    results.write(tmp_path / "results.json", FOUND)
+    write_report(tmp_path, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "How much to learn from" in text
+    assert "MSE against side of the images, px" in text
+    assert "Some fits had squares in training images too" in text
+    assert [path.name for path in write_figures(tmp_path, tmp_path / "out")] == [
+        f"curves-compact-{TWO_CAMERAS}-anchored-anchors.png",
+        f"curves-compact-{TWO_CAMERAS}-anchored-image-size.png",
+    ]

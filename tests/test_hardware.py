@@ -1,0 +1,30 @@
+"""Memory is kept where the C library can, and what the user has set stays."""
+
+import ctypes
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from ropes import hardware
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, "1"), ("0", "0")])
+def test_memory_is_kept_unless_told_otherwise(before: str | None, after: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+    library = SimpleNamespace(mallopt=lambda name, value: asked.append((name, value)))
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
+    monkeypatch.delenv("THP_MEM_ALLOC_ENABLE", raising=False)
+    if before is not None:
+        monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", before)
+    hardware.keep_memory()
+    assert os.environ["THP_MEM_ALLOC_ENABLE"] == after
+    assert asked == [(-3, 32 << 20), (-1, 2**31 - 1)]
+
+
+def test_a_c_library_without_such_settings_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "1")
+    looked: list[object] = []
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: looked.append(name) or SimpleNamespace())
+    hardware.keep_memory()
+    assert looked == [None]
