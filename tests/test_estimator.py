@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +61,31 @@ def test_a_calibration_is_kept_with_the_run(own_run: Path, images: np.ndarray) -
     assert again.calibration.samples == 7
     expected = estimator.coordinates(images) * [2.0, -3.0] + [0.5, 0.0]
     np.testing.assert_allclose(again.angles(images), expected)
+
+
+def test_a_bend_is_kept_with_the_run(own_run: Path, images: np.ndarray) -> None:
+    estimator = Estimator.load(own_run)
+    raw = estimator.coordinates(images)
+    low, high = raw.min(axis=0), raw.max(axis=0)
+    line = Calibration(-2 / (high - low), 1 + 2 * low / (high - low), 0)  # from -1 to 1, falling
+    start = np.linspace(-0.8, 0.8, 5)
+    bent = replace(line, knots=np.array([[start, np.sinh(start)]] * 2))
+    write_calibration(own_run, estimator.run, bent)
+    loaded = Estimator.load(own_run)
+    np.testing.assert_allclose(loaded.angles(images), bent.angles(raw))
+    lines = line.angles(raw)
+    inner = np.abs(lines) < 0.8
+    np.testing.assert_allclose(loaded.angles(images)[inner], np.sinh(lines)[inner], atol=0.01)
+    assert np.abs(loaded.angles(images) - lines).max() > 0.05
+
+
+def test_a_bend_that_does_not_rise_is_damage(own_run: Path) -> None:
+    knots = np.array([[[0.0, 1.0], [1.0, 0.0]]] * 2)
+    write_calibration(own_run, Estimator.load(own_run).run, Calibration(np.ones(2), np.zeros(2), 0, knots=knots))
+    with pytest.raises(
+        UserError, match=r"calibration\.json is damaged \(a bend does not rise\); run `ropes calibrate`"
+    ):
+        Estimator.load(own_run)
 
 
 def test_a_line_is_fitted_exactly() -> None:
