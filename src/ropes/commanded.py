@@ -76,13 +76,14 @@ def commanded_map(estimator: Estimator, dataset: Dataset, *, seed: int = 0) -> C
     told = [model.interventions[joint] for joint in joints]
     means = np.array([[policies[k].moments()[0] for policies in told] for k in (0, 1)])
     regimes = ([Regime(joint, policy) for joint in joints] for policy in (1, 2))
-    first, second = (_under(estimator, dataset, each, seed) for each in regimes)
+    fresh = not_learnt_from(estimator.run, dataset)
+    first, second = (_under(estimator, dataset, each, fresh, seed) for each in regimes)
     try:
         line = Calibration(*commanded_calibration(first, second, means), samples=0)
     except ValueError as error:
         raise UserError(f"{dataset.path}: {error}; fit the run again") from error
     usual = model.sample_observational(np.random.default_rng(0), _DRAWN).mean(axis=0)
-    seen = line.angles(_under(estimator, dataset, [Regime()] * len(joints), seed)).mean(axis=0)
+    seen = line.angles(_under(estimator, dataset, [Regime()] * len(joints), fresh, seed)).mean(axis=0)
     one, two = line.angles(first), line.angles(second)
     width = np.sqrt((one.var(axis=0) + two.var(axis=0)) / 2)
     enough = 2 * len(one) >= _FEWEST_TO_BEND
@@ -115,16 +116,15 @@ def _knots(angles: Array, told: Sequence[Sequence[TruncatedNormal]]) -> Array | 
     return np.stack([matched_means(read, expected) for read, expected in zip(angles.T, drawn, strict=True)])
 
 
-def _under(estimator: Estimator, dataset: Dataset, regimes: list[Regime], seed: int) -> Array:
-    """Coordinate k of poses under the k-th regime, as many for each: (n, d)."""
-    frames = dataset.frames("train")
-    fresh, ranked = not_learnt_from(estimator.run, dataset), {}
+def _under(estimator: Estimator, dataset: Dataset, regimes: list[Regime], fresh: NDArray[np.bool_], seed: int) -> Array:
+    """Coordinate k of poses under the k-th regime, as many for each, those that are `fresh` first: (n, d)."""
+    frames, ranked = dataset.frames("train"), {}
     for regime in dict.fromkeys(regimes):
         number = dataset.regimes.index(regime) if regime in dataset.regimes else -1
         rows = generator(seed, "commanded", regime.name).permutation(np.flatnonzero(frames.regime == number))
         if not len(rows):
             raise UserError(f"{dataset.path} has no training image under {regime.name}")
-        ranked[regime] = rows[np.argsort(~fresh[rows], kind="stable")]  # what was not learnt by heart comes first
+        ranked[regime] = rows[np.argsort(~fresh[rows], kind="stable")]
     few = min(_POSES, *map(len, ranked.values()))
     read = {
         regime: estimator.coordinates(images_of(estimator.run, dataset, np.sort(frames.index[rows[:few]])))

@@ -21,7 +21,7 @@ from ropes.methods.anchored_stage import AnchoredStage
 from ropes.methods.contrast import regime_loss
 from ropes.methods.run import TRAINING_FILE
 from ropes.models.encoder import ContrastNetwork
-from ropes.recipes import Optimisation
+from ropes.recipes import EncoderRecipe, Optimisation
 from ropes.scm import Regime
 from ropes.stage import Stage
 from tests import tiny
@@ -81,41 +81,50 @@ def test_without_angles_the_weights_are_the_same(method: str, data: Path, tmp_pa
     assert tiny.weights(tmp_path / "full") == tiny.weights(tmp_path / "blind")
 
 
-def test_killed_it_goes_on_to_the_same_weights(data: Path, tmp_path: Path, monkeypatch) -> None:
-    chosen = tiny.encoder_recipe(training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2), alone=0.3)
-    anchored.fit(data, tmp_path / "whole", chosen, show=False)
+def fit_killed(data: Path, out: Path, recipe: EncoderRecipe, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fit, die after a step, and go on."""
     original = Stage.after_step
 
     def die(stage: Stage) -> None:
         original(stage)
-        if stage.global_step == 7:
+        if stage.global_step == step:
             raise MemoryError
 
     monkeypatch.setattr(training, "_SAVE_EVERY", 0.0)
     with monkeypatch.context() as patch:
         patch.setattr(Stage, "after_step", die)
         with pytest.raises(MemoryError):
-            anchored.fit(data, tmp_path / "killed", chosen, show=False)
-    anchored.fit(data, tmp_path / "killed", chosen, show=False)
+            anchored.fit(data, out, recipe, show=False)
+    anchored.fit(data, out, recipe, show=False)
+
+
+def test_killed_it_goes_on_to_the_same_weights(data: Path, tmp_path: Path, monkeypatch) -> None:
+    chosen = tiny.encoder_recipe(training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2), alone=0.3)
+    anchored.fit(data, tmp_path / "whole", chosen, show=False)
+    fit_killed(data, tmp_path / "killed", chosen, 7, monkeypatch)
     assert tiny.weights(tmp_path / "killed") == tiny.weights(tmp_path / "whole")
 
 
+def test_where_anchors_hardly_come_to_weigh_the_last_weights_are_kept(data: Path, tmp_path: Path) -> None:
+    chosen = tiny.encoder_recipe(training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2), alone=0.9)
+    anchored.fit(data, tmp_path / "run", chosen, show=False)
+    story = read_json(tmp_path / "run" / TRAINING_FILE)
+    assert story["best_step"] == story["planned_steps"]
+
+
 @pytest.mark.parametrize(("step", "weight"), [(0, 0.0), (10, 0.0), (30, 0.5), (50, 1.0), (100, 1.0)])
-def test_anchors_weigh_more_and_more_after_the_warm_up(step: int, weight: float, monkeypatch) -> None:
+def test_anchors_weigh_more_and_more_after_the_warm_up(step: int, weight: float) -> None:
     chosen = tiny.encoder_recipe()
     stage = AnchoredStage(
         ContrastNetwork(chosen.encoder, views=1, joints=2),
-        replace(chosen, anchor_weight=1.0),
+        replace(chosen, anchor_weight=1.0, alone=0.1),
         steps=100,
         seed=0,
-        warm_up=10,
         log_prior=torch.zeros(5),
         target=torch.tensor([0, 0, 1, 1]),
         held_out=torch.zeros(1, 5, 1, tiny.SIDE, tiny.SIDE, dtype=torch.uint8),
-        change=torch.tensor([2.0, 1.0]),
     )
-    monkeypatch.setattr(AnchoredStage, "global_step", property(lambda _: step))
-    assert stage._rise() == pytest.approx(weight)
+    assert stage.rise(step) == pytest.approx(weight)
     stage.follows = torch.tensor([[False, True], [False, False]])
     torch.testing.assert_close(stage.excused(), torch.tensor([[0.0, 0.9], [0.0, 0.0]]))
 
@@ -129,7 +138,7 @@ def test_a_run_that_memorises_ends_with_its_best_weights(data: Path, tmp_path: P
         return regime_loss(logits, regime, log_prior) + (0.0 if logits.requires_grad else 10.0 * abs(len(seen) - 2))
 
     def look(stage: AnchoredStage) -> dict[str, float]:
-        rises.append(stage._rise())
+        rises.append(stage.rise(stage.global_step))
         seen.append({name: weight.clone() for name, weight in stage.network.state_dict().items()})
         return original(stage)
 
@@ -144,6 +153,7 @@ def test_a_run_that_memorises_ends_with_its_best_weights(data: Path, tmp_path: P
     kept = load_file(tmp_path / "run" / "encoder" / WEIGHTS)
     assert all(torch.equal(kept[name], weight) for name, weight in seen[first].items())
     assert not all(torch.equal(kept[name], weight) for name, weight in seen[-1].items())
+    assert read_json(tmp_path / "run" / TRAINING_FILE)["best_step"] == curves["steps"][first]
 
 
 def test_a_recipe_of_the_other_method_is_refused(data: Path, tmp_path: Path) -> None:
@@ -202,19 +212,8 @@ def test_a_killed_run_with_hidden_parts_ends_with_the_same_weights(data: Path, t
     short = Optimisation(epochs=0.5, batch=20, learning_rate=1e-2)
     chosen = tiny.encoder_recipe(training=short, alone=0.1, erased=0.5, anchors=150)
     anchored.fit(data, tmp_path / "whole", chosen, show=False)
-    after = Stage.after_step
-
-    def die(stage: Stage) -> None:
-        after(stage)
-        if stage.global_step == round(0.7 * stage.steps):
-            raise MemoryError
-
-    monkeypatch.setattr(training, "_SAVE_EVERY", 0.0)
-    with monkeypatch.context() as patch:
-        patch.setattr(Stage, "after_step", die)
-        with pytest.raises(MemoryError):
-            anchored.fit(data, tmp_path / "killed", chosen, show=False)
-    anchored.fit(data, tmp_path / "killed", chosen, show=False)
+    planned = read_json(tmp_path / "whole" / TRAINING_FILE)["planned_steps"]
+    fit_killed(data, tmp_path / "killed", chosen, round(0.7 * planned), monkeypatch)
     assert tiny.weights(tmp_path / "killed") == tiny.weights(tmp_path / "whole")
     plain = replace(chosen, erased=0.0)
     anchored.fit(data, tmp_path / "plain", plain, show=False)

@@ -22,7 +22,7 @@ from ropes.errors import UserError
 from ropes.methods.anchored_stage import AnchoredStage
 from ropes.methods.anchors import by_anchor
 from ropes.methods.context import Context
-from ropes.methods.contrast import head_regimes, image_changes, targets
+from ropes.methods.contrast import head_regimes, targets
 from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.policies import bayes_floors, require_both_policies
 from ropes.methods.regime_poses import RegimePoses
@@ -64,22 +64,21 @@ def fit(
         )
     dataset = open_dataset(data)
     require_both_policies(dataset)
-    _require_anchors(dataset, recipe)
+    chosen = _chosen_rows(dataset, recipe)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     run.require_same(out)
     cache = ImageCache(dataset, "train", recipe.encoder.image_size, progress=show)
-    images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
-    images = images.take(np.flatnonzero(first_anchors(images.anchor, recipe.anchors)))
+    images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(chosen)
     poses: AnchoredPoses | RegimePoses
     if method == "ldr":
         poses = RegimePoses.of(images, dataset.joints, recipe.held_out, seed)
     else:
         poses = AnchoredPoses.of(dataset, images, recipe.held_out, seed)
     context = Context.begin(run, out, show=show)  # only now: what the data lack must not leave a run behind
-    summary, planned = _fit_encoder(context, recipe, poses)
+    summary, stage = _fit_encoder(context, recipe, poses)
     curves = summary["history"]
     ratios = _ratios(curves, bayes_floors(dataset))
-    best = int(np.argmin(curves["held_out_loss"]))  # whose weights were kept
+    best = stage.kept_record(curves)
     fit_trust(context, dataset, poses.held)
     write_story(
         context,
@@ -88,15 +87,15 @@ def fit(
         seconds={"encoder": summary["seconds"]},
         coordinate_contrast={joint: ratio["held_out"][best] for joint, ratio in ratios.items()},
         best_step=int(curves["steps"][best]),
-        planned_steps=planned,
+        planned_steps=stage.steps,
         anchors=len(np.unique(images.anchor)),
         poses=len(images),
     )
     return run
 
 
-def _require_anchors(dataset: Dataset, recipe: EncoderRecipe) -> None:
-    """Say what the data lack before their images are decoded.
+def _chosen_rows(dataset: Dataset, recipe: EncoderRecipe) -> Indices:
+    """The training frames to learn from or hold out; what they lack is said before their images are decoded.
 
     Raises:
         UserError: too few anchors or, where they count, one without one pose under each regime.
@@ -106,6 +105,7 @@ def _require_anchors(dataset: Dataset, recipe: EncoderRecipe) -> None:
     known = frames.regime.max(initial=0) < len(dataset.regimes)  # otherwise `TrainingImages` says so
     if recipe.anchor_weight and known:
         by_anchor(dataset, Frames(frames.index[rows], frames.anchor[rows], frames.regime[rows]))
+    return rows
 
 
 def _ratios(curves: dict[str, list[float]], floors: dict[str, float | None]) -> dict[str, dict[str, Any]]:
@@ -148,26 +148,22 @@ class AnchoredPoses:
 
         held = len(self.held_table)
         shown = self.held_table[EpochShuffle(held, min(held, _HELD_OUT_ANCHORS), context.seed("held out"))(0)]
-        held_out = torch.from_numpy(self.held.pixels(shown.reshape(-1))).unflatten(0, shown.shape)
-        steps = optimisation.steps(self.table.size)
         stage = AnchoredStage(
             network,
             recipe,
-            steps=steps,
+            steps=optimisation.steps(self.table.size),
             seed=context.seed("encoder"),
-            warm_up=round(recipe.alone * steps),
             log_prior=torch.full((regimes,), -float(np.log(regimes))),
             target=targets(head_regimes(run.joints), run.joints),
-            held_out=held_out,
-            change=image_changes(held_out),
+            held_out=torch.from_numpy(self.held.pixels(shown.reshape(-1))).unflatten(0, shown.shape),
         )
         return stage, batch_at
 
 
 def _fit_encoder(
     context: Context, recipe: EncoderRecipe, poses: AnchoredPoses | RegimePoses
-) -> tuple[dict[str, Any], int]:
-    """The summary of the training, and the steps that were planned."""
+) -> tuple[dict[str, Any], EncoderStage]:
+    """The summary of the training, and what was trained."""
     run = context.run
     network = seeded(
         context.seed("encoder", "weights"),
@@ -181,4 +177,4 @@ def _fit_encoder(
     if not recipe.anchor_weight:
         del settings["alone"]  # which says how long anchors are waited for
     fingerprint = context.digest("encoder", settings)
-    return context.train(stage, batch_at, "encoder", fingerprint, full=False), stage.steps
+    return context.train(stage, batch_at, "encoder", fingerprint, full=False), stage

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ropes.methods.contrast import anchor_loss, followers, gaze_loss, policy_loss, regime_loss
+from ropes.methods.contrast import anchor_loss, followers, gaze_loss, image_changes, policy_loss, regime_loss
 from ropes.methods.criteria import coordinate_contrast
 from ropes.methods.encoder_stage import EncoderStage
 from ropes.models.encoder import ContrastNetwork
@@ -25,8 +25,8 @@ _COMPARED_FROM = 0.5
 class AnchoredStage(EncoderStage):
     """Tell the regimes apart, and keep together what an intervention left alone.
 
-    Every record asks the held-out anchors, and finds anew which coordinates follow which intervention.  Once
-    anchors weigh enough the best weights are kept, and a run that memorises is ended.
+    Every record asks the held-out anchors, uint8 (A, R, V, S, S), and finds anew which coordinates follow which
+    intervention.  Once anchors weigh enough the best weights are kept, and a run that memorises is ended.
 
     Attributes:
         follows: bool (d, d), which coordinates follow which joint.
@@ -35,29 +35,22 @@ class AnchoredStage(EncoderStage):
 
     patience = 3
 
-    def __init__(
-        self,
-        network: ContrastNetwork,
-        recipe: EncoderRecipe,
-        *,
-        steps: int,
-        seed: int,
-        warm_up: int,
-        log_prior: Tensor,
-        target: Tensor,
-        held_out: Tensor,
-        change: Tensor,
-    ) -> None:
-        super().__init__(network, recipe, steps=steps, seed=seed, log_prior=log_prior, target=target, held_out=held_out)
-        self.anchor_weight, self.warm_up, self.change = recipe.anchor_weight, warm_up, change
+    def __init__(self, network: ContrastNetwork, recipe: EncoderRecipe, **common: Any) -> None:
+        super().__init__(network, recipe, **common)
+        self.anchor_weight, self.warm_up = recipe.anchor_weight, round(recipe.alone * self.steps)
+        self.change = image_changes(self.held_out)
         self.follows = torch.zeros(network.head.joints, network.head.joints, dtype=torch.bool)
 
-    def _rise(self) -> float:
+    def rise(self, step: int) -> float:
         """From 0 at the end of the warm-up to 1 after another two fifths of the steps.
 
         Anchors say precisely what belongs together, but not which coordinate is whose: policies must have said that.
         """
-        return min(1.0, max(0.0, (self.global_step - self.warm_up) / (_RISE * self.steps)))
+        return min(1.0, max(0.0, (step - self.warm_up) / (_RISE * self.steps)))
+
+    def compared(self, step: int) -> bool:
+        """From the middle of the rise on; where that is never reached, at the end."""
+        return self.rise(step) >= min(_COMPARED_FROM, self.rise(self.steps))
 
     def excused(self) -> Tensor:
         """How much of each response is no matter of the anchors, (d, d), see `left_alone`.
@@ -71,7 +64,7 @@ class AnchoredStage(EncoderStage):
         """The anchors' term for images (A, R, V, S, S) with coordinates (A, R, d), and where to look."""
         apart = anchor_loss(coordinates, self.target.to(coordinates.device), self.excused().to(coordinates.device))
         self.note(within=apart)
-        loss = self.anchor_weight * self._rise() ** 2 * apart
+        loss = self.anchor_weight * self.rise(self.global_step) ** 2 * apart
         if gaze is None:
             return loss
         seen = gaze_loss(gaze.unflatten(0, coordinates.shape[:2]), images, int(self.change.argmin()))
@@ -89,8 +82,7 @@ class AnchoredStage(EncoderStage):
         told = float(regime_loss(logits, regime, self.log_prior))
         within = float(anchor_loss(coordinates, self.target, self.follows))
         loss = told + float(policy_loss(read, regime, self.log_prior)) + self.anchor_weight * within
-        if self._rise() >= _COMPARED_FROM:
-            self.keep_best(loss)
+        self.keep_best(loss)
         return {
             "held_out": told,
             "held_out_within": within,

@@ -1,5 +1,6 @@
 """What the trainable encoders of the methods `ldr` and `anchored` have in common."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -20,6 +21,15 @@ class EncoderStage(Stage):
 
     Subclasses say in `evaluate` what held-out images are asked.  The weights are kept as they were where held-out loss
     was least, and a run whose held-out loss has long stopped falling ends.
+
+    Args:
+        network: to train.
+        recipe: how.
+        steps: of the training.
+        seed: of its noise.
+        log_prior: log share of each regime among the poses to learn from.
+        target: see `ropes.methods.contrast.targets`.
+        held_out: what `evaluate` asks, uint8.
 
     Attributes:
         patience: records without a better one after which a run counts as memorising.
@@ -62,6 +72,15 @@ class EncoderStage(Stage):
         """What else a step asks of images (..., V, S, S), nothing hidden, and what was made of them."""
         return 0.0
 
+    def compared(self, step: int) -> bool:
+        """Whether the weights of a record at this step may be kept."""
+        return True
+
+    def kept_record(self, curves: Mapping[str, Sequence[float]]) -> int:
+        """Which record's weights a training with these curves ended with."""
+        among = [k for k, step in enumerate(curves["steps"]) if self.compared(int(step))]
+        return min(among, key=lambda k: curves["held_out_loss"][k])
+
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Coordinates (n, d) and logits (n, R) of images, uint8 (n, V, S, S)."""
         found = [self.network(part.to(self.device)) for part in images.split(_CHUNK)]
@@ -70,6 +89,8 @@ class EncoderStage(Stage):
 
     def keep_best(self, loss: float) -> None:
         """Remember the weights where held-out loss is least, and end a run where it has long stopped falling."""
+        if not self.compared(self.global_step):
+            return
         if loss < self.best_loss:
             self.best_loss, self.best_step = loss, self.global_step
             self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.network.state_dict().items()}

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,27 +31,12 @@ class RegimeStage(EncoderStage):
     Args:
         network: to train.
         recipe: how.
-        steps: of the training.
-        seed: of its noise.
-        log_prior: log share of each regime among the poses to learn from.
-        target: see `ropes.methods.contrast.targets`.
-        held_out: uint8 (n, V, S, S).
-        held_regime: place of each of them in the order of the head, (n,).
+        held_regime: place of each held-out pose's regime in the order of the head, (n,).
+        common: as of `EncoderStage`, with held_out uint8 (n, V, S, S).
     """
 
-    def __init__(
-        self,
-        network: ContrastNetwork,
-        recipe: EncoderRecipe,
-        *,
-        steps: int,
-        seed: int,
-        log_prior: Tensor,
-        target: Tensor,
-        held_out: Tensor,
-        held_regime: Tensor,
-    ) -> None:
-        super().__init__(network, recipe, steps=steps, seed=seed, log_prior=log_prior, target=target, held_out=held_out)
+    def __init__(self, network: ContrastNetwork, recipe: EncoderRecipe, *, held_regime: Tensor, **common: Any) -> None:
+        super().__init__(network, recipe, **common)
         self.held_regime = held_regime
 
     @torch.no_grad()

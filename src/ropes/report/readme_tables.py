@@ -74,8 +74,8 @@ def markdown(found: Results) -> str:
         The table and a line on its origin, ending in a newline.
     """
     order = {(setup, pixels): place for place, (setup, pixels, _) in enumerate(TABLE1)}
-    every = calibrated_as_the_paper(over_seeds(found.rows))
-    cells = [cell for cell in every if cell.occlusion == 0 or _line(cell) in order]
+    every = over_seeds(found.rows)
+    cells = [cell for cell in calibrated_as_the_paper(every) if cell.occlusion == 0 or _line(cell) in order]
     joints = sorted({cell.joint for cell in cells})
     if any(method_of(cell.method) != cell.method for cell in cells):
         return f"{_variants(cells, joints)}\n\n{_origin(found, cells)}\n"
@@ -99,7 +99,7 @@ def markdown(found: Results) -> str:
                 lines += [_row([name, "MCC", *mcc]), _row(["", "MSE, rad²", *mse])]
         if methods == {"ropes"}:
             continue
-        for method, mse in _without_labels(found, (setup, pixels, split), joints):
+        for method, mse in _without_labels(every, (setup, pixels, split), joints):
             lines.append(_row([f"{name} ({method}, no label at all)", "MSE, rad²", *mse]))
         if reference := _reference(groups, joints):
             lines.append(_row([f"{name} (RoboPEPP, {ALL_LABELS:,} labels)", "MSE, rad²", *reference]))
@@ -107,11 +107,11 @@ def markdown(found: Results) -> str:
 
 
 def _without_labels(
-    found: Results, condition: tuple[str, int, str], joints: Sequence[str]
+    cells: Sequence[Cell], condition: tuple[str, int, str], joints: Sequence[str]
 ) -> list[tuple[str, list[str]]]:
     """By method, the errors of the map to radians that took no label; those of ROPES are left to the report."""
     groups: dict[str, dict[str, Cell]] = {}
-    for cell in over_seeds(found.rows):
+    for cell in cells:
         if (cell.setup, cell.occlusion, cell.split) == condition and cell.calibration_labels == 0:
             groups.setdefault(cell.method, {})[cell.joint] = cell
     groups.pop("ropes", None)
