@@ -6,9 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ropes.methods.contrast import anchor_loss, followers, gaze_loss, image_changes, policy_loss, regime_loss
+from ropes.methods.contrast import anchor_loss, gaze_loss, image_changes, policy_loss, regime_loss
 from ropes.methods.criteria import coordinate_contrast
 from ropes.methods.encoder_stage import EncoderStage
+from ropes.methods.followers import followers
 from ropes.models.encoder import ContrastNetwork
 from ropes.recipes import EncoderRecipe
 
@@ -16,8 +17,14 @@ from ropes.recipes import EncoderRecipe
 _RISE = 0.4
 #: Weight of the map of where to look, which nothing else teaches.
 _GAZE = 0.1
-#: Share of the response of a coordinate that follows which is excused; a hundredth of its weight, (1 − x)², is left.
-_EXCUSED = 0.9
+#: Share of the response of a coordinate that follows which is excused; a thousandth of its weight, (1 − x)², is left.
+_EXCUSED = 0.97
+#: Weight of the anchors on a joint that may follow others, in shares of the usual one.
+_FOLLOWER = 0.1
+#: Standard errors within which a response has to be excluded before it is denied.
+_DOUBT = 2.0
+#: Anchors, the last ones learnt from, that are asked what follows what.
+_ASKED = 2_048
 #: From here in the rise of the weight on, weights are compared: earlier ones have hardly met an anchor.
 _COMPARED_FROM = 0.5
 
@@ -26,9 +33,11 @@ class AnchoredStage(EncoderStage):
     """Tell the regimes apart, and keep together what an intervention left alone.
 
     Every record asks the held-out anchors, uint8 (A, R, V, S, S), and finds anew which coordinates follow which
-    intervention.  Once anchors weigh enough the best weights are kept, and a run that memorises is ended.
+    intervention, from what the last anchors learnt from were read as: they are many, and cost nothing.  Once anchors
+    weigh enough the best weights are kept, and a run that memorises is ended.
 
     Attributes:
+        recent: (at most `_ASKED`, R, d), coordinates of the last anchors learnt from, as they were at their step.
         follows: bool (d, d), which coordinates follow which joint.
         change: (d,), how much interventions on each joint change the images; the least show where to look closely.
     """
@@ -39,7 +48,9 @@ class AnchoredStage(EncoderStage):
         super().__init__(network, recipe, **common)
         self.anchor_weight, self.warm_up = recipe.anchor_weight, round(recipe.alone * self.steps)
         self.change = image_changes(self.held_out)
-        self.follows = torch.zeros(network.head.joints, network.head.joints, dtype=torch.bool)
+        joints = network.head.joints
+        self.recent = torch.empty(0, self.held_out.shape[1], joints)
+        self.follows = torch.zeros(joints, joints, dtype=torch.bool)
 
     def rise(self, step: int) -> float:
         """From 0 at the end of the warm-up to 1 after another two fifths of the steps.
@@ -60,9 +71,19 @@ class AnchoredStage(EncoderStage):
         """
         return _EXCUSED * self.follows.float()
 
+    def weight(self) -> Tensor:
+        """Of each joint among the anchors' terms, (d,).
+
+        Mixtures of a coordinate with one that it follows respond as well.  Some are quieter within anchors, or vary
+        more between them, and gain; only policies tell them from the angle.
+        """
+        return 1 - (1 - _FOLLOWER) * self.follows.any(0).float()
+
     def further_loss(self, images: Tensor, coordinates: Tensor, gaze: Tensor | None) -> Tensor:
         """The anchors' term for images (A, R, V, S, S) with coordinates (A, R, d), and where to look."""
-        apart = anchor_loss(coordinates, self.target.to(coordinates.device), self.excused().to(coordinates.device))
+        self.recent = torch.cat([self.recent.to(coordinates), coordinates.detach()])[-_ASKED:]
+        asked = (self.target, self.excused(), self.weight())
+        apart = anchor_loss(coordinates, *(each.to(coordinates.device) for each in asked))
         self.note(within=apart)
         loss = self.anchor_weight * self.rise(self.global_step) ** 2 * apart
         if gaze is None:
@@ -78,7 +99,7 @@ class AnchoredStage(EncoderStage):
         read, logits = self.read(self.held_out.flatten(0, 1))
         coordinates = read.unflatten(0, (anchors, regimes))
         regime = torch.arange(regimes).repeat(anchors)
-        self.follows = followers(coordinates, self.target, self.change)
+        self.follows = followers(self.recent.cpu(), self.target, self.change, doubt=_DOUBT)
         told = float(regime_loss(logits, regime, self.log_prior))
         within = float(anchor_loss(coordinates, self.target, self.follows))
         loss = told + float(policy_loss(read, regime, self.log_prior)) + self.anchor_weight * within
@@ -92,13 +113,13 @@ class AnchoredStage(EncoderStage):
         }
 
     def extra_state(self) -> dict[str, Any]:
-        """What each intervention was last seen to move, besides the best weights so far."""
-        return {**super().extra_state(), "follows": self.follows}
+        """What each intervention was last seen to move, and in what, besides the best weights so far."""
+        return {**super().extra_state(), "follows": self.follows, "recent": self.recent}
 
     def load_extra_state(self, state: dict[str, Any]) -> None:
         """Take them back."""
         super().load_extra_state(state)
-        self.follows = state["follows"]
+        self.follows, self.recent = state["follows"], state["recent"]
 
 
 def contrasts(coordinates: Tensor, target: Tensor) -> list[float]:

@@ -8,11 +8,6 @@ from torch.nn import functional
 
 from ropes.scm import Regime
 
-#: Below this share of the joint's own change a response counts as none.
-LEFT_ALONE = 0.1
-#: Of the regressions in `unmixed`: ridge a pose, steps, and standard errors beyond which a weight is no chance.
-_RIDGE, _NEWTON_STEPS, _BEYOND_CHANCE = 1e-3, 12, 3.0
-
 
 def regime_loss(logits: Tensor, regime: Tensor, log_prior: Tensor) -> Tensor:
     """Cross-entropy of "taken under which regime", in nats: logits (B, R), regime (B,), log share of each regime (R,).
@@ -76,90 +71,6 @@ def shifts(coordinates: Tensor, target: Tensor) -> Tensor:
     return torch.stack([first - second for first, second in policies])
 
 
-def unmixed(coordinates: Tensor, target: Tensor) -> Tensor:
-    """The line through all coordinates that best tells each joint's policies apart, (A, R, d) → (A, R, d).
-
-    Under a policy on joint j its angle has no causes, so nothing but the angle itself tells which policy it was, and
-    its descendants, which echo it.  What a coordinate holds of other joints is in the way there, and is taken out:
-    logistic regression of the policy on all coordinates but the echoes, and only where it is beyond chance.
-
-    Args:
-        coordinates: (A, R, d), the observational pose of each anchor first.
-        target: see `targets`.
-    """
-    every = coordinates.double()
-    every = every / _away_from_zero(every.flatten(0, 1).std(0))
-    found = shifts(every, target)
-    size = (found / _away_from_zero(found.diagonal())).abs()
-    echoes = (size >= LEFT_ALONE) & (size > size.T)
-    weights = [_logit(every[:, 1:][:, target == j], j, ~echoes[j]) for j in range(every.shape[-1])]
-    return (every @ torch.stack(weights, dim=1)).to(coordinates)
-
-
-def _logit(poses: Tensor, joint: int, asked: Tensor) -> Tensor:
-    """Weights (d,) of the logistic regression that tells poses (A, 2, d) under two policies apart.
-
-    Zero for coordinates that are not asked, and for those of other joints that may be there by chance: one after the
-    other the least certain is left out.
-    """
-    x = (poses - poses.mean((0, 1))).flatten(0, 1)
-    first = torch.tensor([1.0, 0.0]).to(x).repeat(len(poses))
-    left = torch.nonzero(asked)[:, 0]
-    while True:
-        weights, errors = _regress(x[:, left], first)
-        certain = torch.where(left == joint, torch.inf, weights.abs() / errors)
-        if certain.min() > _BEYOND_CHANCE:
-            return torch.zeros_like(x[0]).index_put((left,), weights)
-        left = left[torch.arange(len(left)) != certain.argmin()]
-
-
-def _regress(x: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
-    """Weights and their standard errors, by Newton's method."""
-    ridge = _RIDGE * len(x) * torch.eye(x.shape[1]).to(x)
-    weights = torch.zeros_like(x[0])
-    for _ in range(_NEWTON_STEPS):
-        share = (x @ weights).sigmoid()
-        curvature = (x * (share * (1 - share))[:, None]).T @ x + ridge
-        weights = weights - torch.linalg.solve(curvature, x.T @ (share - first) + ridge @ weights)
-    return weights, torch.linalg.inv(curvature).diagonal().sqrt()
-
-
-def followers(coordinates: Tensor, target: Tensor, change: Tensor, *, bound: float = LEFT_ALONE) -> Tensor:
-    """Which coordinates follow which joint: true in row i, column j where an intervention on joint i moves joint j.
-
-    A coordinate may respond because its joint follows, or because it holds some of another joint by mistake.  Three
-    things tell.  In the `unmixed` coordinates only the first remains; it counts from a `bound` on, in shares of what
-    the coordinate's own policies do to it, and where it is beyond chance.  Interventions on joint i that carry joint j
-    with them by some share change the images by at least that share of what interventions on joint j change.  And of
-    two joints only one can follow the other: where both seem to, it is the one that changes the images less.
-
-    Args:
-        coordinates: (A, R, d), the observational pose of each anchor first.
-        target: see `targets`.
-        change: (d,), see `image_changes`.
-        bound: of a response that counts, in shares.
-
-    Returns:
-        bool (d, d), false on the diagonal.
-    """
-    clear = unmixed(coordinates, target)
-    found = shifts(clear, target)
-    share = (found / _away_from_zero(found.diagonal())).abs()
-    certain = found.abs() > _BEYOND_CHANCE * _chance(clear, target)
-    counts = certain & (share >= bound) & (share * change <= change[:, None])
-    return (counts & ~(counts.T & (change > change[:, None]))).fill_diagonal_(False)
-
-
-def _chance(coordinates: Tensor, target: Tensor) -> Tensor:
-    """Standard errors of `shifts` over anchors, (d, d)."""
-    under = [coordinates[:, 1:][:, target == i] for i in range(coordinates.shape[-1])]
-    return torch.stack([(each[:, 0] - each[:, 1]).std(0) for each in under]) / len(coordinates) ** 0.5
-
-
-def _away_from_zero(values: Tensor) -> Tensor:
-    return torch.where(values.abs() < 1e-12, 1e-12, values)
-
-
 def changed_share(images: Tensor, regime: int, cells: int) -> Tensor:
     """Where interventions changed the images: shares of the grey levels' change, in cells of a grid.
 
@@ -202,23 +113,27 @@ def _changed(images: Tensor, usual: Tensor) -> Tensor:
     return (images.float() - usual.float()).abs()
 
 
-def anchor_loss(coordinates: Tensor, target: Tensor, excused: Tensor) -> Tensor:
+def anchor_loss(coordinates: Tensor, target: Tensor, excused: Tensor, weight: Tensor | None = None) -> Tensor:
     """What a coordinate varies by within an anchor, over the poses whose intervention is on another joint.
 
-    The mean over joints of the variance within anchors of `left_alone`, in shares of its variance over all poses: no
-    coordinate gains by shrinking, nor by responding more.
+    The mean over joints of the variance within anchors of `left_alone`, in shares of its variance over the same poses:
+    no coordinate gains by shrinking, nor by responding more.  Poses under a joint's own policies count in neither:
+    otherwise a coordinate gained by growing where only those lead, and lying flat everywhere else.
 
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
         target: see `targets`.
         excused: (d, d), see `left_alone`.
+        weight: (d,), of each joint; None for 1.
     """
     every, counted = left_alone(coordinates, target, excused)
     number = counted.sum(0)
     mean = (every * counted).sum(1, keepdim=True) / number
     within = ((every - mean).square() * counted).sum((0, 1)) / (len(every) * (number - 1).clamp_min(1))
-    whole = every.flatten(0, 1).var(0)
-    return (within / whole.clamp_min(1e-12)).mean()
+    from_all = (every - mean.mean(0)).square() * counted
+    whole = from_all.sum((0, 1)) / (len(every) * number - 1)
+    share = within / whole.clamp_min(1e-12)
+    return (share if weight is None else weight * share).mean()
 
 
 def left_alone(coordinates: Tensor, target: Tensor, excused: Tensor) -> tuple[Tensor, Tensor]:

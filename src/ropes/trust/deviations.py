@@ -22,7 +22,7 @@ def deviations(coordinates: Tensor, target: Tensor, follows: Tensor) -> Array:
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
         target: which joint each intervention is on, see `ropes.methods.contrast.targets`.
-        follows: bool (d, d), see `ropes.methods.contrast.followers`.
+        follows: bool (d, d), see `ropes.methods.followers.followers`.
 
     Returns:
         (A, R, d); NaN for poses under an intervention on joint j.

@@ -12,7 +12,8 @@ from ropes.errors import UserError
 from ropes.files import sha256
 from ropes.methods.anchors import by_anchor
 from ropes.methods.context import Context
-from ropes.methods.contrast import followers, head_regimes, image_changes, targets
+from ropes.methods.contrast import head_regimes, image_changes, targets
+from ropes.methods.followers import followers
 from ropes.methods.readers import load_reader
 from ropes.methods.run import TRUST_FILE
 from ropes.progress import progress

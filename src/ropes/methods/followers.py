@@ -1,0 +1,142 @@
+"""Which coordinate follows which joint: asked of interventions, without a label."""
+
+import torch
+from torch import Tensor
+
+from ropes.methods.contrast import shifts
+
+#: Below this share of the joint's own change a response counts as none.
+LEFT_ALONE = 0.1
+#: Of the regressions in `unmixed`: ridge a pose, steps, and standard errors beyond which a weight is no chance.
+_RIDGE, _NEWTON_STEPS, _BEYOND_CHANCE = 1e-3, 12, 3.0
+
+
+def unmixed(coordinates: Tensor, target: Tensor, change: Tensor) -> Tensor:
+    """The line through all coordinates that best tells each joint's policies apart, (A, R, d) → (A, R, d).
+
+    Under a policy on joint j its angle has no causes, so nothing but the angle itself tells which policy it was, and
+    its descendants, which echo it.  What a coordinate holds of other joints is in the way there, and is taken out:
+    logistic regression of the policy on all coordinates but the echoes, and only where it is beyond chance.  An echo
+    responds by `LEFT_ALONE` at least, and its own interventions change the images less than those on joint j.
+
+    Args:
+        coordinates: (A, R, d), the observational pose of each anchor first.
+        target: see `targets`.
+        change: (d,), see `image_changes`.
+    """
+    every = _standardised(coordinates)
+    asked = _asked(every, target, change)
+    weights = [_logit(every[:, 1:][:, target == j], j, asked[j]) for j in range(every.shape[-1])]
+    return (every @ torch.stack(weights, dim=1)).to(coordinates)
+
+
+def _standardised(coordinates: Tensor) -> Tensor:
+    every = coordinates.double()
+    return every / _away_from_zero(every.flatten(0, 1).std(0))
+
+
+def _asked(every: Tensor, target: Tensor, change: Tensor) -> Tensor:
+    """Which coordinates (columns) may help to tell the policies on which joint (rows): all but its echoes."""
+    found = shifts(every, target)
+    size = (found / _away_from_zero(found.diagonal())).abs()
+    return (size < LEFT_ALONE) | (change[:, None] <= change)
+
+
+def _logit(poses: Tensor, joint: int, asked: Tensor) -> Tensor:
+    """Weights (d,) of the logistic regression that tells poses (A, 2, d) under two policies apart.
+
+    Zero for coordinates that are not asked, and for those of other joints that may be there by chance: one after the
+    other the least certain is left out.
+    """
+    left = torch.nonzero(asked)[:, 0]
+    while True:
+        weights, covariance = _regress(poses[..., left])
+        certain = torch.where(left == joint, torch.inf, weights.abs() / covariance.diagonal().sqrt())
+        if certain.min() > _BEYOND_CHANCE:
+            return torch.zeros_like(poses[0, 0]).index_put((left,), weights)
+        left = left[torch.arange(len(left)) != certain.argmin()]
+
+
+def _regress(poses: Tensor) -> tuple[Tensor, Tensor]:
+    """Logistic regression of the first policy of two, (A, 2, k) → weights and their covariance, by Newton's method."""
+    x = (poses - poses.mean((0, 1))).flatten(0, 1)
+    first = torch.tensor([1.0, 0.0]).to(x).repeat(len(poses))
+    ridge = _RIDGE * len(x) * torch.eye(x.shape[1]).to(x)
+    weights = torch.zeros_like(x[0])
+    for _ in range(_NEWTON_STEPS):
+        share = (x @ weights).sigmoid()
+        curvature = (x * (share * (1 - share))[:, None]).T @ x + ridge
+        weights = weights - torch.linalg.solve(curvature, x.T @ (share - first) + ridge @ weights)
+    return weights, torch.linalg.inv(curvature)
+
+
+def shares(coordinates: Tensor, target: Tensor, change: Tensor) -> tuple[Tensor, Tensor]:
+    """What interventions on each joint do to each joint, in shares of what its own policies do, and standard errors.
+
+    As `shifts` of the `unmixed` coordinates, with nothing left out because it may be there by chance: the errors say
+    how well policies tell what a coordinate holds of other joints.
+
+    Args:
+        coordinates: (A, R, d), the observational pose of each anchor first.
+        target: see `targets`.
+        change: (d,), see `image_changes`.
+
+    Returns:
+        (d, d) and (d, d), row the cause, column what responds.
+    """
+    every = _standardised(coordinates)
+    found, asked = shifts(every, target), _asked(every, target, change)
+    columns, errors = [], []
+    for j, known in enumerate(asked):
+        weights, covariance = _regress(every[:, 1:][:, target == j][..., known])
+        response = found[:, known] @ weights
+        own = _away_from_zero(response[j])
+        slope = (found[:, known] - response[:, None] / own * found[j, known]) / own
+        columns.append(response / own)
+        errors.append(((slope @ covariance) * slope).sum(1).sqrt())
+    return torch.stack(columns, dim=1), torch.stack(errors, dim=1)
+
+
+def followers(
+    coordinates: Tensor, target: Tensor, change: Tensor, *, bound: float = LEFT_ALONE, doubt: float = 0.0
+) -> Tensor:
+    """Which coordinates follow which joint: true in row i, column j where an intervention on joint i moves joint j.
+
+    A coordinate may respond because its joint follows, or because it holds some of another joint by mistake.  Three
+    things tell.  In the `unmixed` coordinates only the first remains; it counts from a `bound` on, in shares of what
+    the coordinate's own policies do to it, and where it is beyond chance.  Interventions on joint i that carry joint j
+    with them by some share change the images by at least that share of what interventions on joint j change.  And of
+    two joints only one can follow the other: where both seem to, it is the one that changes the images less.
+
+    With `doubt` that one also follows as long as a share of `bound` is within so many standard errors of what is seen
+    (`shares`): a coordinate loses a response that is denied; one that is excused by mistake costs little.
+
+    Args:
+        coordinates: (A, R, d), the observational pose of each anchor first.
+        target: see `targets`.
+        change: (d,), see `image_changes`.
+        bound: of a response that counts, in shares.
+        doubt: standard errors; 0 for none.
+
+    Returns:
+        bool (d, d), false on the diagonal.
+    """
+    clear = unmixed(coordinates, target, change)
+    found = shifts(clear, target)
+    share = (found / _away_from_zero(found.diagonal())).abs()
+    certain = found.abs() > _BEYOND_CHANCE * _chance(clear, target)
+    counts = certain & (share >= bound) & (share * change <= change[:, None])
+    if doubt:
+        seen, error = shares(coordinates, target, change)
+        counts |= (change < change[:, None]) & (seen.abs() + doubt * error >= bound)
+    return (counts & ~(counts.T & (change > change[:, None]))).fill_diagonal_(False)
+
+
+def _chance(coordinates: Tensor, target: Tensor) -> Tensor:
+    """Standard errors of `shifts` over anchors, (d, d)."""
+    under = [coordinates[:, 1:][:, target == i] for i in range(coordinates.shape[-1])]
+    return torch.stack([(each[:, 0] - each[:, 1]).std(0) for each in under]) / len(coordinates) ** 0.5
+
+
+def _away_from_zero(values: Tensor) -> Tensor:
+    return torch.where(values.abs() < 1e-12, 1e-12, values)

@@ -1,0 +1,110 @@
+"""Which coordinate follows which joint, on structural models whose answer is known."""
+
+import numpy as np
+import pytest
+import torch
+
+from ropes.methods.contrast import shifts, targets
+from ropes.methods.followers import followers, shares, unmixed
+from ropes.settings import panda_setting
+from tests.structural import CHANGE, angles, effects, followed
+
+
+@pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_joints_that_follow_are_found(setting, noise):
+    drawn, target = angles(setting)
+    generator = torch.Generator().manual_seed(0)
+    spread = noise * drawn.flatten(0, 1).std(0) * torch.tensor([1, -5, 1, 1, 0.2, 1])
+    read = drawn * torch.tensor([1, -5, 1, 1, 0.2, 1]) + spread * torch.randn(
+        drawn.shape, generator=generator, dtype=drawn.dtype
+    )
+    assert torch.equal(followers(read, target, CHANGE), followed(setting))
+
+
+def test_mixing_is_no_response():
+    drawn, target = angles("panda-2c-independent", anchors=1000)
+    drawn[..., 5] += 0.25 * drawn[..., 4]
+    assert float(shifts(drawn, target)[4, 5] / shifts(drawn, target)[4, 4]) == pytest.approx(0.25, abs=0.01)
+    assert not followers(drawn, target, CHANGE).any()
+
+
+def test_two_coordinates_that_hold_some_of_each_other_follow_neither_way():
+    drawn, target = angles("panda-2c-independent", anchors=2000)
+    mixed = drawn.clone()
+    mixed[..., 4] += 0.12 * drawn[..., 2]
+    mixed[..., 2] += 0.16 * drawn[..., 4]
+    assert not followers(mixed, target, CHANGE).any()
+
+
+def test_a_response_that_was_lost_is_not_excluded_where_the_cause_hardly_varies():
+    drawn, target = angles("panda-2c-causal", anchors=1000)
+    drawn[..., 5] -= effects("panda-2c-causal")[4, 5] * drawn[..., 4]
+    assert not followers(drawn, target, CHANGE)[4, 5]
+    assert followers(drawn, target, CHANGE, doubt=2.0)[4, 5]
+
+
+@pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
+def test_many_anchors_leave_no_doubt(setting: str) -> None:
+    drawn, target = angles(setting, anchors=5000)
+    assert torch.equal(followers(drawn, target, CHANGE, doubt=2.0), followed(setting))
+
+
+def test_errors_of_shares_are_those_of_repeated_samples() -> None:
+    model = panda_setting("panda-2c-independent").splits["train"]
+    target, rng = targets(model.regimes, model.joints), np.random.default_rng(0)
+    seen = [shares(torch.from_numpy(model.sample(rng, 400)), target, CHANGE) for _ in range(30)]
+    found, errors = (torch.stack(each) for each in zip(*seen, strict=True))
+    ratio = found.std(0) / errors.mean(0)
+    assert 0.6 < float(ratio[~torch.eye(6, dtype=torch.bool)].median()) < 1.1  # rather too large than too small
+
+
+def beyond(share: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two joints; coordinate 0 answers to interventions on joint 1 alone, whose angle hardly varies otherwise."""
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randn(500, 1, 2, generator=generator).repeat(1, 5, 1) * torch.tensor([1.0, 0.01])
+    drawn[:, 1:3, 0] = torch.tensor([2.0, -2.0]) + torch.randn(500, 2, generator=generator)
+    drawn[:, 3:5, 1] = torch.tensor([2.0, -2.0]) + torch.randn(500, 2, generator=generator)
+    drawn[..., 0] += share * drawn[..., 1]
+    return drawn, torch.tensor([0, 0, 1, 1])
+
+
+def test_a_response_that_would_change_the_images_more_is_none():
+    drawn, target = beyond(0.5)
+    assert followers(drawn, target, torch.tensor([2.0, 1.1])).tolist() == [[False, False], [True, False]]
+    assert not followers(drawn, target, torch.tensor([2.0, 0.9])).any()
+
+
+def test_of_two_joints_only_one_follows_the_other():
+    drawn, target = beyond(0.5)
+    drawn[:, 1:3, 1] += 0.2 * drawn[:, 1:3, 0]
+    assert followers(drawn, target, torch.tensor([2.0, 1.1])).tolist() == [[False, True], [False, False]]
+
+
+def test_few_anchors_show_no_followers_by_chance() -> None:
+    found = 0
+    for seed in range(10):
+        drawn, target = angles("panda-2c-independent", anchors=25)
+        noise = torch.randn(drawn.shape, generator=torch.Generator().manual_seed(seed), dtype=drawn.dtype)
+        found += int(followers(drawn + 0.3 * drawn.flatten(0, 1).std(0) * noise, target, CHANGE).sum())
+    assert found <= 5  # of 300 pairs
+
+
+def test_a_coordinate_that_lacks_what_follows_is_found_to_follow():
+    """An encoder that was taught the noise of joint 5's equation instead of its angle."""
+    drawn, target = angles("panda-2c-causal", anchors=1000)
+    drawn[..., 4] -= effects("panda-2c-causal")[2, 4] * drawn[..., 2]
+    assert abs(float(shifts(drawn, target)[2, 4])) < 1e-9
+    found = followers(drawn, target, CHANGE)
+    assert found[1:3, 4].any()
+    assert not (found & ~followed("panda-2c-causal")).any()
+
+
+def test_echoes_of_a_joint_are_not_taken_out_of_it():
+    """A noisy coordinate is told better with the help of its followers, which would then seem to move it."""
+    drawn, target = angles("panda-2c-causal", anchors=1000)
+    generator = torch.Generator().manual_seed(0)
+    noisy = drawn + 0.5 * torch.randn(drawn.shape, generator=generator, dtype=drawn.dtype) * drawn.flatten(0, 1).std(0)
+    clear = unmixed(noisy, target, CHANGE)
+    told, before = (shifts(read, target)[1, 1] / read[:, 1:][:, target == 1, 1].std() for read in (clear, noisy))
+    assert float(told) == pytest.approx(float(before), rel=1e-3)
