@@ -114,20 +114,55 @@ def test_where_anchors_hardly_come_to_weigh_the_last_weights_are_kept(data: Path
 
 @pytest.mark.parametrize(("step", "weight"), [(0, 0.0), (10, 0.0), (30, 0.5), (50, 1.0), (100, 1.0)])
 def test_anchors_weigh_more_and_more_after_the_warm_up(step: int, weight: float) -> None:
-    chosen = tiny.encoder_recipe()
-    stage = AnchoredStage(
-        ContrastNetwork(chosen.encoder, views=1, joints=2),
-        replace(chosen, anchor_weight=1.0, alone=0.1),
-        steps=100,
-        seed=0,
-        log_prior=torch.zeros(5),
-        target=torch.tensor([0, 0, 1, 1]),
-        held_out=torch.zeros(1, 5, 1, tiny.SIDE, tiny.SIDE, dtype=torch.uint8),
-    )
+    stage = stage_of(anchor_weight=1.0, alone=0.1)
     assert stage.rise(step) == pytest.approx(weight)
     stage.follows = torch.tensor([[False, True], [False, False]])
     torch.testing.assert_close(stage.excused(), torch.tensor([[0.0, 0.97], [0.0, 0.0]]))
     torch.testing.assert_close(stage.weight(), torch.tensor([1.0, 0.1]))
+
+
+def stage_of(**changes: object) -> AnchoredStage:
+    chosen = tiny.encoder_recipe()
+    return AnchoredStage(
+        ContrastNetwork(chosen.encoder, views=1, joints=2),
+        replace(chosen, **changes),  # type: ignore[arg-type]
+        steps=100,
+        seed=0,
+        log_prior=torch.zeros(5),
+        target=torch.tensor([0, 0, 1, 1]),
+        held_out=torch.from_numpy(np.random.default_rng(0).integers(0, 256, (4, 5, 1, tiny.SIDE, tiny.SIDE), np.uint8)),
+    )
+
+
+def test_only_the_last_anchors_are_remembered_and_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anchored_stage, "_ASKED", 6)
+    stage, images = stage_of(), torch.zeros(4, 5, 1, tiny.SIDE, tiny.SIDE, dtype=torch.uint8)
+    seen = [torch.full((4, 5, 2), float(step)) + torch.rand(4, 5, 2) for step in range(3)]
+    for coordinates in seen:
+        stage.further_loss(images, coordinates, None)
+    torch.testing.assert_close(stage.recent, torch.cat(seen)[-6:])
+    other = stage_of()
+    other.load_extra_state(stage.extra_state())
+    assert torch.equal(other.recent, stage.recent)
+
+
+def test_followers_are_asked_of_what_was_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Held-out loss is that of every response excused, whatever follows what, and however much it weighs."""
+    stage, asked = stage_of(), []
+
+    def answer(coordinates: torch.Tensor, *args: object, **doubt: float) -> torch.Tensor:
+        asked.append((coordinates, doubt))
+        return torch.tensor([[False, len(asked) > 1], [False, False]])
+
+    monkeypatch.setattr(anchored_stage, "followers", answer)
+    monkeypatch.setattr(stage, "keep_best", lambda loss: None)
+    stage.recent = torch.rand(7, 5, 2)
+    first, second = stage.evaluate(), stage.evaluate()
+    assert asked[0][0].shape == (7, 5, 2)
+    assert asked[0][1] == {"doubt": 2.0}
+    assert (first["followers"], second["followers"]) == (0, 1)
+    assert first["held_out_loss"] == second["held_out_loss"]
+    assert stage.weight().tolist() == pytest.approx([1.0, 0.1])
 
 
 def test_a_run_that_memorises_ends_with_its_best_weights(data: Path, tmp_path: Path, monkeypatch) -> None:

@@ -51,6 +51,16 @@ def test_deviations_have_the_variance_of_one_error() -> None:
     np.testing.assert_allclose(np.nanmean(found**2, axis=(0, 1)), sigma**2, rtol=0.04)
 
 
+def test_errors_that_poses_of_an_anchor_share_are_seen_where_they_differ_most() -> None:
+    """Only interventions on joint 0 make the pose look different: all the other poses are misread alike."""
+    rng = np.random.default_rng(0)
+    alike, under_first = rng.normal(size=(4000, 1, 3)), rng.normal(size=(4000, 2, 3))
+    errors = np.repeat(alike, 7, axis=1) + 0.1 * rng.normal(size=(4000, 7, 3))
+    errors[:, 1:3] = under_first
+    found = deviations(torch.from_numpy(poses(rng, 4000) + errors), TARGET, ALONE)
+    np.testing.assert_allclose(np.nanmean(found**2, axis=(0, 1))[1:], 1.0, rtol=0.06)
+
+
 def uneven(rng: np.random.Generator, count: int) -> tuple[Array, Array, Array]:
     """Features, errors of two joints, and their true standard deviations: the second one's vary tenfold."""
     features = np.concatenate([rng.uniform(-1, 1, (count, 2)), rng.normal(size=(count, 5)), np.ones((count, 1))], 1)

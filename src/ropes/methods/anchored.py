@@ -37,6 +37,8 @@ from ropes.trust.stage import fit_trust
 
 Indices = NDArray[np.int64]
 _HELD_OUT_ANCHORS = 384
+#: Counts the changes of what anchors ask of an encoder: a training that began before one is not gone on with.
+_OBJECTIVE = 2
 _ADAPTED_TO = 256
 
 
@@ -174,7 +176,9 @@ def _fit_encoder(
     stage: EncoderStage
     stage, batch_at = poses.stage(context, recipe, network)
     settings = asdict(recipe)
-    if not recipe.anchor_weight:
+    if recipe.anchor_weight:
+        settings["objective"] = _OBJECTIVE
+    else:
         del settings["alone"]  # which says how long anchors are waited for
     fingerprint = context.digest("encoder", settings)
     return context.train(stage, batch_at, "encoder", fingerprint, full=False), stage

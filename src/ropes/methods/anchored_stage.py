@@ -21,7 +21,7 @@ _GAZE = 0.1
 _EXCUSED = 0.97
 #: Weight of the anchors on a joint that may follow others, in shares of the usual one.
 _FOLLOWER = 0.1
-#: Standard errors within which a response has to be excluded before it is denied.
+#: Standard errors by which a response must fall short of what counts before it is denied.
 _DOUBT = 2.0
 #: Anchors, the last ones learnt from, that are asked what follows what.
 _ASKED = 2_048
@@ -37,8 +37,11 @@ class AnchoredStage(EncoderStage):
     weigh enough the best weights are kept, and a run that memorises is ended.
 
     Attributes:
-        recent: (at most `_ASKED`, R, d), coordinates of the last anchors learnt from, as they were at their step.
+        recent: (at most `_ASKED`, R, d), coordinates of the last anchors learnt from, as they were at their step.  Of
+            fewer anchors some come several times and count as if they were others.
         follows: bool (d, d), which coordinates follow which joint.
+        possible: bool (d, d), what could follow what, if of two joints the one that changes the images less follows.
+            Held-out loss excuses all of it, so that records can be compared.
         change: (d,), how much interventions on each joint change the images; the least show where to look closely.
     """
 
@@ -48,6 +51,7 @@ class AnchoredStage(EncoderStage):
         super().__init__(network, recipe, **common)
         self.anchor_weight, self.warm_up = recipe.anchor_weight, round(recipe.alone * self.steps)
         self.change = image_changes(self.held_out)
+        self.possible = self.change[:, None] > self.change
         joints = network.head.joints
         self.recent = torch.empty(0, self.held_out.shape[1], joints)
         self.follows = torch.zeros(joints, joints, dtype=torch.bool)
@@ -82,10 +86,10 @@ class AnchoredStage(EncoderStage):
     def further_loss(self, images: Tensor, coordinates: Tensor, gaze: Tensor | None) -> Tensor:
         """The anchors' term for images (A, R, V, S, S) with coordinates (A, R, d), and where to look."""
         self.recent = torch.cat([self.recent.to(coordinates), coordinates.detach()])[-_ASKED:]
-        asked = (self.target, self.excused(), self.weight())
-        apart = anchor_loss(coordinates, *(each.to(coordinates.device) for each in asked))
-        self.note(within=apart)
-        loss = self.anchor_weight * self.rise(self.global_step) ** 2 * apart
+        target, excused, weight = (each.to(coordinates.device) for each in (self.target, self.excused(), self.weight()))
+        apart = anchor_loss(coordinates, target, excused)
+        self.note(within=apart.mean())
+        loss = self.anchor_weight * self.rise(self.global_step) ** 2 * (weight * apart).mean()
         if gaze is None:
             return loss
         seen = gaze_loss(gaze.unflatten(0, coordinates.shape[:2]), images, int(self.change.argmin()))
@@ -101,7 +105,7 @@ class AnchoredStage(EncoderStage):
         regime = torch.arange(regimes).repeat(anchors)
         self.follows = followers(self.recent.cpu(), self.target, self.change, doubt=_DOUBT)
         told = float(regime_loss(logits, regime, self.log_prior))
-        within = float(anchor_loss(coordinates, self.target, self.follows))
+        within = float(anchor_loss(coordinates, self.target, self.possible).mean())
         loss = told + float(policy_loss(read, regime, self.log_prior)) + self.anchor_weight * within
         self.keep_best(loss)
         return {

@@ -113,27 +113,25 @@ def _changed(images: Tensor, usual: Tensor) -> Tensor:
     return (images.float() - usual.float()).abs()
 
 
-def anchor_loss(coordinates: Tensor, target: Tensor, excused: Tensor, weight: Tensor | None = None) -> Tensor:
-    """What a coordinate varies by within an anchor, over the poses whose intervention is on another joint.
+def anchor_loss(coordinates: Tensor, target: Tensor, excused: Tensor) -> Tensor:
+    """What each coordinate varies by within an anchor, over the poses whose intervention is on another joint, (d,).
 
-    The mean over joints of the variance within anchors of `left_alone`, in shares of its variance over the same poses:
-    no coordinate gains by shrinking, nor by responding more.  Poses under a joint's own policies count in neither:
+    The variance within anchors of `left_alone`, in shares of its variance over the same poses: no coordinate gains by
+    shrinking, nor by responding more to interventions alone.  Poses under a joint's own policies count in neither:
     otherwise a coordinate gained by growing where only those lead, and lying flat everywhere else.
 
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
         target: see `targets`.
         excused: (d, d), see `left_alone`.
-        weight: (d,), of each joint; None for 1.
     """
     every, counted = left_alone(coordinates, target, excused)
     number = counted.sum(0)
     mean = (every * counted).sum(1, keepdim=True) / number
     within = ((every - mean).square() * counted).sum((0, 1)) / (len(every) * (number - 1).clamp_min(1))
     from_all = (every - mean.mean(0)).square() * counted
-    whole = from_all.sum((0, 1)) / (len(every) * number - 1)
-    share = within / whole.clamp_min(1e-12)
-    return (share if weight is None else weight * share).mean()
+    whole = from_all.sum((0, 1)) / (len(every) * number - 1).clamp_min(1)
+    return within / whole.clamp_min(1e-12)
 
 
 def left_alone(coordinates: Tensor, target: Tensor, excused: Tensor) -> tuple[Tensor, Tensor]:

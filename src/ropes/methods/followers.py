@@ -7,7 +7,7 @@ from ropes.methods.contrast import shifts
 
 #: Below this share of the joint's own change a response counts as none.
 LEFT_ALONE = 0.1
-#: Of the regressions in `unmixed`: ridge a pose, steps, and standard errors beyond which a weight is no chance.
+#: Of the regressions: ridge a pose, steps, and standard errors beyond which a weight is no chance.
 _RIDGE, _NEWTON_STEPS, _BEYOND_CHANCE = 1e-3, 12, 3.0
 
 
@@ -21,13 +21,11 @@ def unmixed(coordinates: Tensor, target: Tensor, change: Tensor) -> Tensor:
 
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
-        target: see `targets`.
-        change: (d,), see `image_changes`.
+        target: see `ropes.methods.contrast.targets`.
+        change: (d,), see `ropes.methods.contrast.image_changes`.
     """
     every = _standardised(coordinates)
-    asked = _asked(every, target, change)
-    weights = [_logit(every[:, 1:][:, target == j], j, asked[j]) for j in range(every.shape[-1])]
-    return (every @ torch.stack(weights, dim=1)).to(coordinates)
+    return _cleared(every, target, _asked(every, target, change)).to(coordinates)
 
 
 def _standardised(coordinates: Tensor) -> Tensor:
@@ -36,10 +34,21 @@ def _standardised(coordinates: Tensor) -> Tensor:
 
 
 def _asked(every: Tensor, target: Tensor, change: Tensor) -> Tensor:
-    """Which coordinates (columns) may help to tell the policies on which joint (rows): all but its echoes."""
-    found = shifts(every, target)
+    """Which coordinates (columns) may help to tell the policies on which joint (rows): all but its echoes.
+
+    An echo is looked for in coordinates that are clear of the joints before them: two that hold some of each other
+    seem to answer both ways.
+    """
+    before = change[:, None] <= change
+    clear = _cleared(every, target, before)
+    found = shifts(clear, target)
     size = (found / _away_from_zero(found.diagonal())).abs()
-    return (size < LEFT_ALONE) | (change[:, None] <= change)
+    return before | (size < LEFT_ALONE)
+
+
+def _cleared(every: Tensor, target: Tensor, asked: Tensor) -> Tensor:
+    weights = [_logit(every[:, 1:][:, target == j], j, known) for j, known in enumerate(asked)]
+    return every @ torch.stack(weights, dim=1)
 
 
 def _logit(poses: Tensor, joint: int, asked: Tensor) -> Tensor:
@@ -74,12 +83,13 @@ def shares(coordinates: Tensor, target: Tensor, change: Tensor) -> tuple[Tensor,
     """What interventions on each joint do to each joint, in shares of what its own policies do, and standard errors.
 
     As `shifts` of the `unmixed` coordinates, with nothing left out because it may be there by chance: the errors say
-    how well policies tell what a coordinate holds of other joints.
+    how well policies tell what a coordinate holds of other joints.  They count every pose as one of its own, which
+    makes them a little too large, and leave out what echoes and the means over anchors add.
 
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
-        target: see `targets`.
-        change: (d,), see `image_changes`.
+        target: see `ropes.methods.contrast.targets`.
+        change: (d,), see `ropes.methods.contrast.image_changes`.
 
     Returns:
         (d, d) and (d, d), row the cause, column what responds.
@@ -108,13 +118,14 @@ def followers(
     with them by some share change the images by at least that share of what interventions on joint j change.  And of
     two joints only one can follow the other: where both seem to, it is the one that changes the images less.
 
-    With `doubt` that one also follows as long as a share of `bound` is within so many standard errors of what is seen
-    (`shares`): a coordinate loses a response that is denied; one that is excused by mistake costs little.
+    With `doubt` a joint that changes the images less also follows one that changes them more unless policies exclude
+    it (`shares`): by so many standard errors its share falls short of `bound`, or is more than the images allow.  A
+    coordinate loses a response that is denied; one that is excused by mistake costs little.
 
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
-        target: see `targets`.
-        change: (d,), see `image_changes`.
+        target: see `ropes.methods.contrast.targets`.
+        change: (d,), see `ropes.methods.contrast.image_changes`.
         bound: of a response that counts, in shares.
         doubt: standard errors; 0 for none.
 
@@ -126,10 +137,13 @@ def followers(
     share = (found / _away_from_zero(found.diagonal())).abs()
     certain = found.abs() > _BEYOND_CHANCE * _chance(clear, target)
     counts = certain & (share >= bound) & (share * change <= change[:, None])
+    first = change[:, None] > change
+    counts &= ~(counts.T & first.T)
     if doubt:
         seen, error = shares(coordinates, target, change)
-        counts |= (change < change[:, None]) & (seen.abs() + doubt * error >= bound)
-    return (counts & ~(counts.T & (change > change[:, None]))).fill_diagonal_(False)
+        least, most = (seen.abs() - doubt * error).clamp_min(0), seen.abs() + doubt * error
+        counts |= first & ~counts.T & (most >= bound) & (least * change <= change[:, None])
+    return counts.fill_diagonal_(False)
 
 
 def _chance(coordinates: Tensor, target: Tensor) -> Tensor:

@@ -12,12 +12,17 @@ Array = NDArray[np.float64]
 def deviations(coordinates: Tensor, target: Tensor, follows: Tensor) -> Array:
     """Each pose's coordinate against the mean of the others that should share it, in units of one pose's error.
 
-        e_j(r) = √((K − 1) / K) · (a_j(r) − mean over r' ≠ r of a_j(r'))
+        e_j(r) = c_j √((K − 1) / K) · (a_j(r) − mean over r' ≠ r of a_j(r'))
 
     with K poses that share joint j, and a_j of `left_alone`.  The mean of K − 1 poses has an error as well: where
-    all errors are independent and of equal variance σ², that of e_j is σ² exactly.
+    all errors are independent and of equal variance σ², that of e_j is σ² exactly, and c_j is 1.
 
-    An error that all poses of an anchor have in common leaves no trace here.
+    But poses of an anchor that look alike are misread alike, and what they share leaves no trace in their differences.
+    Least is shared by the two poses under the policies on the joint that makes them differ most,
+
+        c_j² = max over i ≠ j of  E[(a_j(i, policy 1) − a_j(i, policy 2))²] / 2  over the mean square without c_j
+
+    and never below 1.  What even those two share stays unseen.
 
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
@@ -31,4 +36,14 @@ def deviations(coordinates: Tensor, target: Tensor, follows: Tensor) -> Array:
     shared = counted.sum(0)
     mean = (every * counted).sum(1, keepdims=True) / shared
     found: Array = np.where(counted > 0, (every - mean) * np.sqrt(shared / (shared - 1)), np.nan)
+    usual = np.nanmean(found**2, axis=(0, 1))
+    return found * np.sqrt(np.maximum(1, _apart(every[:, 1:], target.numpy()) / np.where(usual > 0, usual, np.inf)))
+
+
+def _apart(every: Array, target: NDArray[np.int64]) -> Array:
+    """The greatest half mean square of what a coordinate (d,) differs by between the policies on another joint."""
+    pairs = [every[:, target == i] for i in range(every.shape[-1])]
+    halves = np.stack([((pair[:, 0] - pair[:, 1]) ** 2).mean(0) / 2 for pair in pairs])
+    np.fill_diagonal(halves, 0)
+    found: Array = halves.max(0)
     return found
