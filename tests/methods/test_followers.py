@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ropes.methods.contrast import shifts, targets
-from ropes.methods.followers import followers, shares, unmixed
+from ropes.methods.followers import followers, shares, telling, unmixed
 from ropes.settings import panda_setting
 from tests.structural import CHANGE, angles, effects, followed
 
@@ -57,7 +57,8 @@ def test_many_anchors_leave_little_doubt(setting: str) -> None:
 def test_errors_of_shares_are_those_of_repeated_samples() -> None:
     model = panda_setting("panda-2c-independent").splits["train"]
     target, rng = targets(model.regimes, model.joints), np.random.default_rng(0)
-    seen = [shares(torch.from_numpy(model.sample(rng, 400)), target, CHANGE) for _ in range(30)]
+    drawn = [torch.from_numpy(model.sample(rng, 400)) for _ in range(30)]
+    seen = [shares(each, target, telling(each, target, CHANGE)) for each in drawn]
     found, errors = (torch.stack(each) for each in zip(*seen, strict=True))
     ratio = found.std(0) / errors.mean(0)
     assert 0.6 < float(ratio[~torch.eye(6, dtype=torch.bool)].median()) < 1.1  # rather too large than too small
@@ -121,6 +122,6 @@ def test_echoes_of_a_joint_are_not_taken_out_of_it():
     drawn, target = angles("panda-2c-causal", anchors=1000)
     generator = torch.Generator().manual_seed(0)
     noisy = drawn + 0.5 * torch.randn(drawn.shape, generator=generator, dtype=drawn.dtype) * drawn.flatten(0, 1).std(0)
-    clear = unmixed(noisy, target, CHANGE)
+    clear = unmixed(noisy, target, telling(noisy, target, CHANGE))
     told, before = (shifts(read, target)[1, 1] / read[:, 1:][:, target == 1, 1].std() for read in (clear, noisy))
     assert float(told) == pytest.approx(float(before), rel=1e-3)

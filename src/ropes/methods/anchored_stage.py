@@ -6,10 +6,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ropes.methods.contrast import anchor_loss, gaze_loss, image_changes, policy_loss, regime_loss
+from ropes.methods.contrast import (
+    anchor_loss,
+    gaze_loss,
+    image_changes,
+    policy_loss,
+    regime_loss,
+    under_policies,
+)
 from ropes.methods.criteria import coordinate_contrast
 from ropes.methods.encoder_stage import EncoderStage
-from ropes.methods.followers import followers
+from ropes.methods.followers import followers, precedes
 from ropes.models.encoder import ContrastNetwork
 from ropes.recipes import EncoderRecipe
 
@@ -40,8 +47,6 @@ class AnchoredStage(EncoderStage):
         recent: (at most `_ASKED`, R, d), coordinates of the last anchors learnt from, as they were at their step.  Of
             fewer anchors some come several times and count as if they were others.
         follows: bool (d, d), which coordinates follow which joint.
-        possible: bool (d, d), what could follow what, if of two joints the one that changes the images less follows.
-            Held-out loss excuses all of it, so that records can be compared.
         change: (d,), how much interventions on each joint change the images; the least show where to look closely.
     """
 
@@ -51,7 +56,6 @@ class AnchoredStage(EncoderStage):
         super().__init__(network, recipe, **common)
         self.anchor_weight, self.warm_up = recipe.anchor_weight, round(recipe.alone * self.steps)
         self.change = image_changes(self.held_out)
-        self.possible = self.change[:, None] > self.change
         joints = network.head.joints
         self.recent = torch.empty(0, self.held_out.shape[1], joints)
         self.follows = torch.zeros(joints, joints, dtype=torch.bool)
@@ -98,14 +102,17 @@ class AnchoredStage(EncoderStage):
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
-        """Held-out cross-entropy of the regimes, variance within anchors, and each joint's contrast."""
+        """Held-out cross-entropy of the regimes, variance within anchors, and each joint's contrast.
+
+        Every response that there could be is excused, whatever follows what, so that records can be compared.
+        """
         anchors, regimes = self.held_out.shape[:2]
         read, logits = self.read(self.held_out.flatten(0, 1))
         coordinates = read.unflatten(0, (anchors, regimes))
         regime = torch.arange(regimes).repeat(anchors)
         self.follows = followers(self.recent.cpu(), self.target, self.change, doubt=_DOUBT)
         told = float(regime_loss(logits, regime, self.log_prior))
-        within = float(anchor_loss(coordinates, self.target, self.possible).mean())
+        within = float(anchor_loss(coordinates, self.target, precedes(self.change)).mean())
         loss = told + float(policy_loss(read, regime, self.log_prior)) + self.anchor_weight * within
         self.keep_best(loss)
         return {
@@ -129,8 +136,8 @@ class AnchoredStage(EncoderStage):
 def contrasts(coordinates: Tensor, target: Tensor) -> list[float]:
     """`coordinate_contrast` of every joint's own coordinate: (A, R, d) → d values, nats."""
     found = []
-    for i in range(coordinates.shape[-1]):
-        first, second = coordinates[:, 1:][:, target == i, i].double().numpy().T
+    for i, own in enumerate(under_policies(coordinates, target).unbind(1)):
+        first, second = own[..., i].double().numpy().T
         labels = np.concatenate([np.ones(len(first)), np.zeros(len(second))])
         found.append(coordinate_contrast(np.concatenate([first, second]), labels))
     return found

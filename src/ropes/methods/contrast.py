@@ -66,9 +66,18 @@ def shifts(coordinates: Tensor, target: Tensor) -> Tensor:
         coordinates: (A, R, d), the observational pose of each anchor first.
         target: see `targets`.
     """
-    interventions = coordinates[:, 1:].mean(0)
-    policies = [interventions[target == i] for i in range(coordinates.shape[-1])]
-    return torch.stack([first - second for first, second in policies])
+    found = under_policies(coordinates, target).mean(0)
+    return found[:, 0] - found[:, 1]
+
+
+def under_policies(coordinates: Tensor, target: Tensor) -> Tensor:
+    """The poses under both policies on each joint: (A, R, d) → (A, d, 2, d), the second axis whose policies.
+
+    Args:
+        coordinates: (A, R, d), the observational pose of each anchor first.
+        target: see `targets`.
+    """
+    return torch.stack([coordinates[:, 1:][:, target == i] for i in range(coordinates.shape[-1])], dim=1)
 
 
 def changed_share(images: Tensor, regime: int, cells: int) -> Tensor:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ropes.methods.contrast import shifts
+from ropes.methods.contrast import shifts, under_policies
 
 #: Below this share of the joint's own change a response counts as none.
 LEFT_ALONE = 0.1
@@ -11,21 +11,47 @@ LEFT_ALONE = 0.1
 _RIDGE, _NEWTON_STEPS, _BEYOND_CHANCE = 1e-3, 12, 3.0
 
 
-def unmixed(coordinates: Tensor, target: Tensor, change: Tensor) -> Tensor:
-    """The line through all coordinates that best tells each joint's policies apart, (A, R, d) → (A, R, d).
+def precedes(change: Tensor) -> Tensor:
+    """Which joint (row) comes before which (column), if of two joints the one that changes the images less follows.
 
-    Under a policy on joint j its angle has no causes, so nothing but the angle itself tells which policy it was, and
-    its descendants, which echo it.  What a coordinate holds of other joints is in the way there, and is taken out:
-    logistic regression of the policy on all coordinates but the echoes, and only where it is beyond chance.  An echo
-    responds by `LEFT_ALONE` at least, and its own interventions change the images less than those on joint j.
+    Args:
+        change: (d,), see `ropes.methods.contrast.image_changes`.
+    """
+    return change[:, None] > change
+
+
+def telling(coordinates: Tensor, target: Tensor, change: Tensor) -> Tensor:
+    """Which coordinates (columns) may help to tell the policies on which joint (rows), bool (d, d): all but its echoes.
+
+    An echo responds by `LEFT_ALONE` at least, and its own interventions change the images less than those on the joint.
+    It is looked for in coordinates that are clear of the joints before them: two that hold some of each other seem to
+    answer both ways.
 
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
         target: see `ropes.methods.contrast.targets`.
         change: (d,), see `ropes.methods.contrast.image_changes`.
     """
+    no_later = ~precedes(change)
+    return no_later | (_sizes(unmixed(coordinates.double(), target, no_later), target) < LEFT_ALONE)
+
+
+def unmixed(coordinates: Tensor, target: Tensor, asked: Tensor) -> Tensor:
+    """The line through all coordinates that best tells each joint's policies apart, (A, R, d) → (A, R, d).
+
+    Under a policy on joint j its angle has no causes, so nothing but the angle itself tells which policy it was, and
+    its descendants, which echo it.  What a coordinate holds of other joints is in the way there, and is taken out:
+    logistic regression of the policy on all coordinates but the echoes, and only where it is beyond chance.
+
+    Args:
+        coordinates: (A, R, d), the observational pose of each anchor first.
+        target: see `ropes.methods.contrast.targets`.
+        asked: (d, d), see `telling`.
+    """
     every = _standardised(coordinates)
-    return _cleared(every, target, _asked(every, target, change)).to(coordinates)
+    poses = under_policies(every, target).unbind(1)
+    weights = [_logit(own, j, known) for j, (own, known) in enumerate(zip(poses, asked, strict=True))]
+    return (every @ torch.stack(weights, dim=1)).to(coordinates)
 
 
 def _standardised(coordinates: Tensor) -> Tensor:
@@ -33,22 +59,10 @@ def _standardised(coordinates: Tensor) -> Tensor:
     return every / _away_from_zero(every.flatten(0, 1).std(0))
 
 
-def _asked(every: Tensor, target: Tensor, change: Tensor) -> Tensor:
-    """Which coordinates (columns) may help to tell the policies on which joint (rows): all but its echoes.
-
-    An echo is looked for in coordinates that are clear of the joints before them: two that hold some of each other
-    seem to answer both ways.
-    """
-    before = change[:, None] <= change
-    clear = _cleared(every, target, before)
-    found = shifts(clear, target)
-    size = (found / _away_from_zero(found.diagonal())).abs()
-    return before | (size < LEFT_ALONE)
-
-
-def _cleared(every: Tensor, target: Tensor, asked: Tensor) -> Tensor:
-    weights = [_logit(every[:, 1:][:, target == j], j, known) for j, known in enumerate(asked)]
-    return every @ torch.stack(weights, dim=1)
+def _sizes(coordinates: Tensor, target: Tensor) -> Tensor:
+    """`shifts` in shares of what the coordinate's own policies do to it, without their sign, (d, d)."""
+    found = shifts(coordinates, target)
+    return (found / _away_from_zero(found.diagonal())).abs()
 
 
 def _logit(poses: Tensor, joint: int, asked: Tensor) -> Tensor:
@@ -79,7 +93,7 @@ def _regress(poses: Tensor) -> tuple[Tensor, Tensor]:
     return weights, torch.linalg.inv(curvature)
 
 
-def shares(coordinates: Tensor, target: Tensor, change: Tensor) -> tuple[Tensor, Tensor]:
+def shares(coordinates: Tensor, target: Tensor, asked: Tensor) -> tuple[Tensor, Tensor]:
     """What interventions on each joint do to each joint, in shares of what its own policies do, and standard errors.
 
     As `shifts` of the `unmixed` coordinates, with nothing left out because it may be there by chance: the errors say
@@ -89,16 +103,16 @@ def shares(coordinates: Tensor, target: Tensor, change: Tensor) -> tuple[Tensor,
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
         target: see `ropes.methods.contrast.targets`.
-        change: (d,), see `ropes.methods.contrast.image_changes`.
+        asked: (d, d), see `telling`.
 
     Returns:
         (d, d) and (d, d), row the cause, column what responds.
     """
     every = _standardised(coordinates)
-    found, asked = shifts(every, target), _asked(every, target, change)
+    found, poses = shifts(every, target), under_policies(every, target)
     columns, errors = [], []
     for j, known in enumerate(asked):
-        weights, covariance = _regress(every[:, 1:][:, target == j][..., known])
+        weights, covariance = _regress(poses[:, j][..., known])
         response = found[:, known] @ weights
         own = _away_from_zero(response[j])
         slope = (found[:, known] - response[:, None] / own * found[j, known]) / own
@@ -132,15 +146,14 @@ def followers(
     Returns:
         bool (d, d), false on the diagonal.
     """
-    clear = unmixed(coordinates, target, change)
-    found = shifts(clear, target)
-    share = (found / _away_from_zero(found.diagonal())).abs()
-    certain = found.abs() > _BEYOND_CHANCE * _chance(clear, target)
+    asked, first = telling(coordinates, target, change), precedes(change)
+    clear = unmixed(coordinates, target, asked)
+    share = _sizes(clear, target)
+    certain = shifts(clear, target).abs() > _BEYOND_CHANCE * _chance(clear, target)
     counts = certain & (share >= bound) & (share * change <= change[:, None])
-    first = change[:, None] > change
     counts &= ~(counts.T & first.T)
     if doubt:
-        seen, error = shares(coordinates, target, change)
+        seen, error = shares(coordinates, target, asked)
         least, most = (seen.abs() - doubt * error).clamp_min(0), seen.abs() + doubt * error
         counts |= first & ~counts.T & (most >= bound) & (least * change <= change[:, None])
     return counts.fill_diagonal_(False)
@@ -148,8 +161,8 @@ def followers(
 
 def _chance(coordinates: Tensor, target: Tensor) -> Tensor:
     """Standard errors of `shifts` over anchors, (d, d)."""
-    under = [coordinates[:, 1:][:, target == i] for i in range(coordinates.shape[-1])]
-    return torch.stack([(each[:, 0] - each[:, 1]).std(0) for each in under]) / len(coordinates) ** 0.5
+    first, second = under_policies(coordinates, target).unbind(2)
+    return (first - second).std(0) / len(coordinates) ** 0.5
 
 
 def _away_from_zero(values: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ropes.methods.contrast import left_alone
+from ropes.methods.contrast import left_alone, under_policies
 
 Array = NDArray[np.float64]
 
@@ -32,18 +32,12 @@ def deviations(coordinates: Tensor, target: Tensor, follows: Tensor) -> Array:
     Returns:
         (A, R, d); NaN for poses under an intervention on joint j.
     """
-    every, counted = (part.double().numpy() for part in left_alone(coordinates, target, follows))
+    alone, counts = (part.double() for part in left_alone(coordinates, target, follows))
+    every, counted = alone.numpy(), counts.numpy()
     shared = counted.sum(0)
     mean = (every * counted).sum(1, keepdims=True) / shared
     found: Array = np.where(counted > 0, (every - mean) * np.sqrt(shared / (shared - 1)), np.nan)
+    first, second = under_policies(alone, target).unbind(2)
+    apart = ((first - second).square().mean(0) / 2).fill_diagonal_(0).amax(0).numpy()
     usual = np.nanmean(found**2, axis=(0, 1))
-    return found * np.sqrt(np.maximum(1, _apart(every[:, 1:], target.numpy()) / np.where(usual > 0, usual, np.inf)))
-
-
-def _apart(every: Array, target: NDArray[np.int64]) -> Array:
-    """The greatest half mean square of what a coordinate (d,) differs by between the policies on another joint."""
-    pairs = [every[:, target == i] for i in range(every.shape[-1])]
-    halves = np.stack([((pair[:, 0] - pair[:, 1]) ** 2).mean(0) / 2 for pair in pairs])
-    np.fill_diagonal(halves, 0)
-    found: Array = halves.max(0)
-    return found
+    return found * np.sqrt(np.maximum(1, apart / np.where(usual > 0, usual, np.inf)))
