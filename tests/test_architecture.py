@@ -17,7 +17,7 @@ PACKAGE = ROOT / "src" / "ropes"
 #: From the lowest to the highest: a module imports from its own layer or a lower one; `metrics` stands alone.
 LAYERS = (
     {"errors", "files", "png", "seeds", "hardware", "progress", "metrics", "registry", "row_checks"},
-    {"graph", "scm", "paper", "pose_rows", "results", "summary", "trust_rows"},
+    {"flag_rows", "graph", "scm", "paper", "pose_rows", "results", "summary", "trust_rows"},
     {"settings", "simulate"},
     {"data"},
     {"models"},
@@ -26,7 +26,7 @@ LAYERS = (
     {"methods", "trust"},
     {"estimator", "poses"},
     {"prediction"},
-    {"causal_graph", "commanded", "evaluation", "inspection", "label_evaluation", "pose_evaluation"},
+    {"causal_graph", "commanded", "evaluation", "flag_evaluation", "inspection", "label_evaluation", "pose_evaluation"},
     {"experiments", "report", "packaging"},
     {"commands", "cli", "__main__"},
 )

@@ -36,7 +36,7 @@ def wrapped(*rows: TrustRow) -> Results:
     [
         ({"setup": ""}, "setup must be a name"),
         ({"split": "test"}, "split must be id or ood"),
-        ({"intervals": "guesses"}, "intervals must be anchors or labels"),
+        ({"intervals": "guesses"}, "intervals must be one of commanded, anchors, labels"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"coverage": 1.01}, "coverage must lie in 0 to 1"),
         ({"coverage": None}, "coverage must be a finite number"),

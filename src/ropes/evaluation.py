@@ -15,8 +15,10 @@ from ropes.causal_graph import GRAPH_FILE, write_graph
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.estimator import Estimator
+from ropes.estimator import Calibration, Estimator
 from ropes.files import atomic_path, claim_folder, claim_record
+from ropes.flag_evaluation import flag_rows
+from ropes.flag_rows import FlagRow
 from ropes.hardware import device_name
 from ropes.label_evaluation import few_label_rows, map_without_labels
 from ropes.methods.run import TRAINING_FILE
@@ -53,6 +55,7 @@ def evaluate(
     occlusions: Sequence[int] = OCCLUSIONS,
     name: str = "evaluation",
     label: str | None = None,
+    unlike: Sequence[Path] = (),
     show: bool = True,
 ) -> Results:
     """Measure a run on the test splits of a labelled data set.
@@ -67,12 +70,13 @@ def evaluate(
     Args:
         run: folder of the run.
         data: data set with angles and test splits; another one than the run was fitted on may be given.
-        out: folder for `results.json` (`trust_rows` in it: see `ropes.trust.measure`) and `artefacts/` (what the
-            report shows).
+        out: folder for `results.json` (`trust_rows` in it: see `ropes.trust.measure`; `flag_rows`: see
+            `ropes.flag_evaluation`) and `artefacts/` (what the report shows).
         seed: of the draws and the occlusions.
         occlusions: different sides of the white squares in pixels, 0 for none.
         name: of the results.
         label: what the rows call the method; its own name where None.
+        unlike: data sets of another robot or of other cameras, whose images are to be called unusual.
         show: show progress.
 
     Raises:
@@ -96,12 +100,15 @@ def evaluate(
     readings: dict[tuple[str, int], Reading] = {}
     pose_rows: list[PoseRow] = []
     best: Evaluation | None = None
+    flags: tuple[FlagRow, ...] = ()
     with progress("evaluate", len(splits) * len(occlusions), show=show) as update:
         for split in splits:
             frames = dataset.frames(_SPLITS[split])
             images = images_of(estimator.run, dataset, frames.index)
             for occlusion in sorted({0, *occlusions}):  # what to trust is learnt from images without squares
                 reading = readings[split, occlusion] = estimator.read(_occluded(images, occlusion, seed, split))
+                if not readings.keys() - {(split, occlusion)}:  # the first: in distribution, nothing hidden
+                    flags = flag_rows(estimator, called, reading, images, unlike)
                 if occlusion not in occlusions:
                     continue
                 draws = reading.coordinates, angles_of[split]
@@ -130,7 +137,8 @@ def evaluate(
         version=__version__,
         seconds=round(time.monotonic() - began, 1),
         rows=tuple(rows),
-        trust_rows=_trust_rows(estimator, called, readings, angles_of, occlusions, seed),
+        trust_rows=_trust_rows(estimator, called, readings, angles_of, known, occlusions, seed),
+        flag_rows=flags,
         pose_rows=tuple(pose_rows),
     )
     write(out / RESULTS_FILE, results)
@@ -183,6 +191,7 @@ def _trust_rows(
     called: str,
     readings: dict[tuple[str, int], Reading],
     angles: dict[str, NDArray[np.float64]],
+    known: Calibration | None,
     occlusions: Sequence[int],
     seed: int,
 ) -> tuple[TrustRow, ...]:
@@ -190,7 +199,14 @@ def _trust_rows(
     if estimator.trust is None:
         return ()
     measured = measure_trust(
-        estimator.trust, readings, angles, generator(seed, "trust"), repeats=REPEATS, fitted=FITTED, tested=TESTED
+        estimator.trust,
+        readings,
+        angles,
+        generator(seed, "trust"),
+        repeats=REPEATS,
+        fitted=FITTED,
+        tested=TESTED,
+        commanded=known.angles if known else None,
     )
     run = estimator.run
     return tuple(

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from ropes import __version__
 from ropes.data.generate import simulate
@@ -18,11 +19,9 @@ from ropes.hardware import device_name
 from ropes.methods.fitting import fit
 from ropes.methods.run import TRAINING_FILE
 from ropes.plans import Experiment, experiment
-from ropes.pose_rows import PoseRow
 from ropes.recipes import METHODS, method_of
-from ropes.results import Results, Row, read, write
+from ropes.results import FURTHER, Results, Row, read, write
 from ropes.settings import panda_setting
-from ropes.trust_rows import TrustRow
 
 EXPERIMENT_FILE, EVALUATION = "experiment.json", "evaluation"
 
@@ -61,8 +60,7 @@ def reproduce(
     asked = set(product(plan.recipes, plan.seeds))
     listed = sorted(asked | _finished(out, plan))
     rows: list[Row] = []
-    trust_rows: list[TrustRow] = []
-    pose_rows: list[PoseRow] = []
+    further: dict[str, tuple[Any, ...]] = dict.fromkeys(FURTHER, ())
     for setting, anchors in plan.anchors.items():
         with _clocked(out, f"{setting} simulate"):
             simulate(
@@ -79,8 +77,7 @@ def reproduce(
                 _one_run(plan, out, setting, label, seed, show=show)
             measured = read(_run(out, setting, label, seed) / EVALUATION / RESULTS_FILE)
             rows += measured.rows
-            trust_rows += measured.trust_rows
-            pose_rows += measured.pose_rows
+            further = {kind: (*found, *getattr(measured, kind)) for kind, found in further.items()}
         for label, seed in dict(reversed(listed)).items():  # the first seed of each
             shutil.copytree(
                 _run(out, setting, label, seed) / EVALUATION / ARTEFACTS, out / ARTEFACTS, dirs_exist_ok=True
@@ -92,8 +89,7 @@ def reproduce(
         version=__version__,
         seconds=round(sum(read_json(out / EXPERIMENT_FILE)["seconds"].values()), 1),
         rows=tuple(rows),
-        trust_rows=tuple(trust_rows),
-        pose_rows=tuple(pose_rows),
+        **further,
     )
     write(out / RESULTS_FILE, results)
     return results

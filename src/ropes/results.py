@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from ropes import files
 from ropes.errors import UserError
+from ropes.flag_rows import FlagRow
 from ropes.paper import published
 from ropes.pose_rows import PoseRow
 from ropes.row_checks import require_counts, require_names, require_number
@@ -16,7 +17,7 @@ from ropes.trust_rows import TrustRow
 SCHEMA = 1
 SPLITS = ("id", "ood")
 #: Lists of rows of other kinds that a results file may hold.
-_OPTIONAL = {"trust_rows": TrustRow, "pose_rows": PoseRow}
+FURTHER = {"trust_rows": TrustRow, "flag_rows": FlagRow, "pose_rows": PoseRow}
 R = TypeVar("R", "Row", TrustRow)
 
 
@@ -157,6 +158,7 @@ class Results:
         seconds: wall time of the whole experiment.
         rows: no two of the same conditions and seed.
         trust_rows: intervals and flags against the truth; empty where that was not measured.
+        flag_rows: whether images unlike those of the fit were told, likewise.
         pose_rows: errors of the end effector's pose, likewise; none where the arm is not known.
 
     Raises:
@@ -170,6 +172,7 @@ class Results:
     seconds: float
     rows: tuple[Row, ...]
     trust_rows: tuple[TrustRow, ...] = ()
+    flag_rows: tuple[FlagRow, ...] = ()
     pose_rows: tuple[PoseRow, ...] = ()
 
     def __post_init__(self) -> None:
@@ -180,7 +183,7 @@ class Results:
             raise ValueError(f"seconds must be a number, got {self.seconds!r}")
         if not (math.isfinite(self.seconds) and self.seconds >= 0):
             raise ValueError(f"seconds must be at least 0, got {self.seconds!r}")
-        keys = Counter((*row.conditions, row.seed) for kind in ("rows", *_OPTIONAL) for row in getattr(self, kind))
+        keys = Counter((*row.conditions, row.seed) for kind in ("rows", *FURTHER) for row in getattr(self, kind))
         for key, count in keys.items():
             if count > 1:
                 raise ValueError(f"two rows of the same conditions: {', '.join(map(str, key))}")
@@ -189,7 +192,7 @@ class Results:
         """The content of results.json."""
         rows = [asdict(row) for row in self.rows]
         head = {name.name: getattr(self, name.name) for name in fields(self) if not name.name.endswith("rows")}
-        optional = {name: [asdict(row) for row in getattr(self, name)] for name in _OPTIONAL if getattr(self, name)}
+        optional = {name: [asdict(row) for row in getattr(self, name)] for name in FURTHER if getattr(self, name)}
         return {"schema": SCHEMA, **head, "rows": rows, **optional}
 
     @classmethod
@@ -205,10 +208,10 @@ class Results:
             raise ValueError(f"schema {content['schema']!r} is not the schema {SCHEMA} that this version reads")
         if not isinstance(content.get("rows"), list):
             raise ValueError("rows must be a list")
-        head = {name: value for name, value in content.items() if name not in ("schema", "rows", *_OPTIONAL)}
+        head = {name: value for name, value in content.items() if name not in ("schema", "rows", *FURTHER)}
         _same_fields({*head, "rows"}, cls)
         optional: dict[str, Any] = {}
-        for name, kind in _OPTIONAL.items():
+        for name, kind in FURTHER.items():
             if not isinstance(content.get(name, []), list):
                 raise ValueError(f"{name} must be a list")
             optional[name] = _rows(content.get(name, []), kind, name.removesuffix("s").replace("_", " "))

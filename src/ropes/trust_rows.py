@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ropes.row_checks import require_counts, require_names, require_number
 
-INTERVALS = ("anchors", "labels")
+INTERVALS = ("commanded", "anchors", "labels")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,10 +14,11 @@ class TrustRow:
 
     Attributes:
         setup, method, split, occlusion, joint, seed: as in `ropes.results.Row`.
-        intervals: "anchors" (their width rests on held-out anchors, no label) or "labels" (on labelled poses).
+        intervals: "commanded" (no label at all: their width rests on held-out anchors, the map to radians on commanded
+            distributions), "anchors" (only the map's line took labels) or "labels" (the width took them as well).
         level: share of the truths that they are meant to hold.
         calibration_labels: labelled poses that the line to radians, and with "labels" the width, was fitted on;
-            all in distribution and without squares.
+            all in distribution and without squares; 0 for "commanded".
         coverage: share of the truths that they held, in [0, 1].
         width: their mean width, radians.
         auroc: of the distance between these images and in-distribution ones without squares, in [0, 1]; None for
@@ -47,7 +48,7 @@ class TrustRow:
         if self.split not in ("id", "ood"):
             raise ValueError(f"split must be id or ood, got {self.split!r}")
         if self.intervals not in INTERVALS:
-            raise ValueError(f"intervals must be {' or '.join(INTERVALS)}, got {self.intervals!r}")
+            raise ValueError(f"intervals must be one of {', '.join(INTERVALS)}, got {self.intervals!r}")
         require_counts(self, ("occlusion", "seed", "calibration_labels"))
         for name, top in (("level", 1.0), ("coverage", 1.0), ("width", math.inf), ("auroc", 1.0), ("flagged", 1.0)):
             require_number(self, name, top, or_null=name == "auroc")

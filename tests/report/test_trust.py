@@ -3,6 +3,7 @@
 import dataclasses
 
 from ropes import results
+from ropes.flag_rows import FlagRow
 from ropes.paper import JOINTS, TWO_CAMERAS
 from ropes.report.html import write_report
 from ropes.report.trust import trust_sections
@@ -34,14 +35,21 @@ def rows(method: str = "anchored", seed: int = 0, shift: float = 0.0) -> list[Tr
     ]
 
 
-def page(tmp_path, trust_rows) -> str:
+def page(tmp_path, trust_rows, flag_rows=()) -> str:
     row = Row.measured(
         setup=TWO_CAMERAS, joint=JOINTS[0], split="id", occlusion=0, seed=0, mcc=(0.9, 0.0), mse=(0.1, 0.0)
     )
     results.write(
         tmp_path / "results.json",
         Results(
-            name="e", preset="compact", device="CPU", version="0", seconds=1, rows=(row,), trust_rows=tuple(trust_rows)
+            name="e",
+            preset="compact",
+            device="CPU",
+            version="0",
+            seconds=1,
+            rows=(row,),
+            trust_rows=tuple(trust_rows),
+            flag_rows=tuple(flag_rows),
         ),
     )
     write_report(tmp_path, tmp_path / "report.html")
@@ -54,7 +62,7 @@ def test_the_section_shows_figure_and_table(tmp_path) -> None:
     assert '<a href="#trust">What to trust</a>' in text
     assert "<svg" in section
     assert "ood: AUROC of the flag" in section
-    for word in ("coverage, without labels", "coverage, with labels", "0.580", "0.660"):
+    for word in ("coverage, width without labels", "coverage, with labels", "0.580", "0.660"):
         assert word in section
     assert section.count("<tr>") == 1 + 2 * 2 * 6
 
@@ -78,4 +86,24 @@ def test_only_labels_give_one_kind() -> None:
     (section,) = trust_sections([row for row in rows() if row.intervals == "labels"])
     assert section["kinds"] == ["with labels"]
     assert {len(line["pairs"]) for line in section["lines"]} == {1}
-    assert trust_sections([dataclasses.replace(rows()[0])])[0]["kinds"] == ["without labels"]
+    assert trust_sections([dataclasses.replace(rows()[0])])[0]["kinds"] == ["width without labels"]
+
+
+def test_intervals_without_any_label_are_shown_too() -> None:
+    bare = [dataclasses.replace(row, intervals="commanded", calibration_labels=0, coverage=0.5) for row in rows()[::2]]
+    (section,) = trust_sections([*rows(), *bare])
+    assert section["kinds"][0] == "no label at all"
+    assert {line["pairs"][0][0] for line in section["lines"]} == {0.5}
+    assert {len(line["pairs"]) for line in section["lines"]} == {3}
+
+
+def test_images_unlike_those_of_the_fit_have_a_table(tmp_path) -> None:
+    flags = [
+        FlagRow(setup=TWO_CAMERAS, method="anchored", seed=seed, images=images, count=500, auroc=auroc, flagged=0.5)
+        for seed in (0, 1)
+        for images, auroc in (("moved by 1 px", 0.9 + seed / 50), ("mirrored", 0.75))
+    ]
+    section = page(tmp_path, rows(), flags).partition('<section id="trust">')[2].partition("</section>")[0]
+    for word in ("images unlike those of the fit", "moved by 1 px", "mirrored", "0.910", "0.750"):
+        assert word in section
+    assert "images unlike those" not in page(tmp_path, rows())

@@ -14,16 +14,20 @@ Array = NDArray[np.float64]
 
 
 def images(rng: np.random.Generator, count: int) -> tuple[Array, Array]:
-    """Features, and pixels that follow them: both lie near a few directions."""
+    """Features, and pixels that follow them but for the last ten, which nothing moves."""
     causes = np.random.default_rng(9).normal(size=(3, 40))
     angles = rng.uniform(-1, 1, (count, 3))
-    return np.tanh(angles @ causes[:, :12]), angles @ causes + 0.05 * rng.normal(size=(count, 40))
+    pixels = np.tanh(angles @ causes) / 2 + 0.5
+    pixels[:, 30:] = np.linspace(0, 1, 10)
+    return np.tanh(angles @ causes[:, :12]), pixels + 0.01 * rng.normal(size=(count, 40))
 
 
 @pytest.fixture(scope="module")
 def novelty() -> Novelty:
     rng = np.random.default_rng(0)
-    return fit_novelty(*images(rng, 1000), *images(rng, 1000))
+    features, _ = images(rng, 1000)
+    _, pixels = images(rng, 20_000)
+    return fit_novelty(features, pixels, *images(rng, 1000))
 
 
 def test_one_usual_image_in_a_hundred_is_flagged(novelty: Novelty) -> None:
@@ -39,10 +43,25 @@ def test_what_is_unlike_either_is_flagged(novelty: Novelty, what: str) -> None:
     if what == "features":
         features = features + 3 * rng.normal(size=features.shape)
     else:
-        pixels[:, 10:20] = 0
+        pixels[:, 30:] += 0.1
     found = novelty(features, pixels)
     assert auroc(usual, found) > 0.95
     assert (found > 1).mean() > 0.6
+
+
+def test_what_moves_may_look_like_anything_that_was_seen(novelty: Novelty) -> None:
+    rng = np.random.default_rng(4)
+    features, pixels = images(rng, 500)
+    pixels[:, :30] = images(rng, 500)[1][:, :30]
+    assert abs((novelty(features, pixels) > 1).mean() - FALSE_ALARMS) < 0.03
+
+
+def test_distances_by_hand() -> None:
+    plain = Novelty(np.zeros(2), np.eye(2), np.array([0.2, 0.0]), np.array([0.4, 0.0]), np.array([4.0, 0.01]), 2.0)
+    shown = np.array([[0.3, 0.0], [0.6, 0.0], [0.1, -0.2]])
+    np.testing.assert_allclose(plain.parts(np.zeros((3, 2)), shown)[:, 1], [0, 0.04, 0.05])
+    np.testing.assert_allclose(plain(np.array([[4.0, 2.0]]), shown[1:2]), [2.5])  # 20 / 4 against .04 / .01, halved
+    np.testing.assert_allclose(plain(np.zeros((1, 2)), shown[1:2]), [2.0])
 
 
 def test_images_that_are_all_the_same_are_no_reason_to_fail() -> None:

@@ -20,6 +20,7 @@ from ropes.models.shapes import EncoderConfig
 from ropes.prediction import calibrate, predict_lines
 from ropes.recipes import EncoderRecipe, Optimisation
 from ropes.trust import stage
+from ropes.trust_rows import INTERVALS
 from tests import tiny
 
 RECIPE = EncoderRecipe(
@@ -224,9 +225,10 @@ def test_the_evaluation_measures_intervals_and_the_flag(run: Path, data: Path, t
     evaluate(run, data, tmp_path / "e", occlusions=(0, 8), show=False)
     found = results.read(tmp_path / "e" / "results.json")
     keys = [(row.occlusion, row.intervals, row.joint) for row in found.trust_rows]
-    assert sorted(keys) == sorted((s, k, j) for s in (0, 8) for k in ("anchors", "labels") for j in tiny.JOINTS)
+    assert sorted(keys) == sorted((s, k, j) for s in (0, 8) for k in INTERVALS for j in tiny.JOINTS)
     for row in found.trust_rows:
-        assert (row.split, row.level, row.calibration_labels, row.method) == ("id", 0.9, 1000, "anchored")
+        assert (row.split, row.level, row.method) == ("id", 0.9, "anchored")
+        assert row.calibration_labels == (0 if row.intervals == "commanded" else 1000)
         if row.occlusion == 0:
             assert row.auroc is None
             if row.intervals == "labels":
@@ -235,6 +237,25 @@ def test_the_evaluation_measures_intervals_and_the_flag(run: Path, data: Path, t
             assert row.auroc is not None
     covered = evaluate(run, data, tmp_path / "f", occlusions=(8,), show=False)
     assert [row for row in found.trust_rows if row.occlusion == 8] == list(covered.trust_rows)
+    assert covered.flag_rows == found.flag_rows
+
+
+def test_the_flag_is_asked_about_other_cameras_and_robots(run: Path, data: Path, tmp_path: Path) -> None:
+    from ropes.flag_evaluation import disturbed
+
+    pictures = {"images": {"train": 255 - tiny.draw(tiny.model().sample(np.random.default_rng(1), 20))}}
+    other = tiny.write_data(tmp_path / "other", anchors=20, tests=0, **pictures)
+    found = evaluate(run, data, tmp_path / "e", occlusions=(0,), unlike=[data, other], show=False)
+    names = [name for name, _ in disturbed(np.zeros((1, 2, 4, 4), np.uint8))]
+    assert names == ["moved by 1 px", "moved by 3 px", "mirrored", "cameras exchanged"]
+    assert "cameras exchanged" not in dict(disturbed(np.zeros((1, 1, 4, 4), np.uint8)))
+    told = {row.images: row for row in found.flag_rows}
+    assert list(told) == [*names, "data", "other"]
+    assert told["data"].auroc == pytest.approx(0.5, abs=0.05)  # its own images are as usual as its own images
+    assert told["data"].flagged < 0.1
+    assert told["other"].auroc == 1
+    assert told["other"].flagged == 1
+    assert told["mirrored"].auroc < 0.9  # a mirrored blob is a blob, and nothing in these pictures stands still
 
 
 def test_ropes_runs_have_it_too(tiny_run: Path, tiny_data: Path) -> None:

@@ -76,6 +76,7 @@ class Evaluate:
 
     Example:
       ropes evaluate runs/two-cameras --data data/two-cameras --out runs/two-cameras-evaluation
+      ropes evaluate panda-2c --data data/two-cameras --unlike data/other-arm --out runs/packaged-evaluation
     """
 
     run: RunFolder
@@ -88,6 +89,8 @@ class Evaluate:
     """Seed of the drawn samples and of the occlusions."""
     occlusions: tuple[int, ...] = (0, 16, 32, 64)
     """Sides in pixels of the white squares to cover images with; 0 for none."""
+    unlike: tuple[Path, ...] = ()
+    """Data sets of another robot or of other cameras: are their images called unusual?"""
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed, occlusions=min(self.occlusions, default=0))
@@ -101,7 +104,9 @@ class Evaluate:
         from ropes.registry import find_run
         from ropes.report.terminal import print_table
 
-        print_table(evaluate(find_run(self.run), self.data, self.out, seed=self.seed, occlusions=self.occlusions))
+        run = find_run(self.run)
+        results = evaluate(run, self.data, self.out, seed=self.seed, occlusions=self.occlusions, unlike=self.unlike)
+        print_table(results)
         print(f"wrote {self.out / 'results.json'}")
 
 

@@ -81,7 +81,7 @@ def fit(
     curves = summary["history"]
     ratios = _ratios(curves, bayes_floors(dataset))
     best = stage.kept_record(curves)
-    fit_trust(context, dataset, poses.held)
+    fit_trust(context, dataset, poses.kept, poses.held)
     write_story(
         context,
         dataset,

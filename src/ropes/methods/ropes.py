@@ -64,7 +64,7 @@ def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool
     upstream = [summary["fingerprint"] for summary in ldr_summaries.values()]
     _tell_distances(_with_floors(ldr_summaries, dataset), show=show)
     ae2 = fit_ae2(context, codes, held_out, ratios, scale, upstream)
-    fit_trust(context, dataset, held)
+    fit_trust(context, dataset, kept, held)
     write_story(
         context,
         dataset,

@@ -59,7 +59,7 @@ def write_report(folder: Path, out_html: Path) -> None:
         curves=_curves(cells),
         robustness=_robustness(cells),
         erased=any(cell.erased for cell in cells),
-        trust=trust_sections(found.trust_rows),
+        trust=trust_sections(found.trust_rows, found.flag_rows),
         poses=pose_table(found.pose_rows),
         setups=[
             _setup(left.get((setup, method), Artefacts(setup=setup, method=method, evaluation=None, training=None)))

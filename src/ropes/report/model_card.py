@@ -10,12 +10,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.estimator import Calibration
+from ropes.flag_rows import FlagRow
 from ropes.methods.run import Run
 from ropes.paper import CALIBRATION_LABELS
 from ropes.pose_rows import PoseRow
 from ropes.poses import arm_of, robot_of
 from ropes.recipes import recipe_of
 from ropes.report.poses import pose_table
+from ropes.report.trust import KINDS, flag_lines
 from ropes.results import Results, Row
 from ropes.settings import SETTINGS
 from ropes.trust_rows import TrustRow
@@ -88,6 +90,7 @@ def model_card(
         labels=CALIBRATION_LABELS,
         figures=_figures(rows, run.joints),
         trust=_trust(row for row in results.trust_rows if _is_of(run, row)),
+        flags=flag_lines(row for row in results.flag_rows if _is_of(run, row)),
         poses_table=[
             {**line, "heading": _heading(line["split"], line["occlusion"])}
             for line in pose_table(row for row in results.pose_rows if _is_of(run, row))
@@ -172,7 +175,7 @@ def _trust(rows: Iterable[TrustRow]) -> list[dict[str, Any]]:
     return [
         {
             "heading": _heading(split, occlusion),
-            "intervals": f"{group[0].level:.0%}, from {kind}",
+            "intervals": f"{group[0].level:.0%}, {KINDS[kind]}",
             "coverage": f"{min(row.coverage for row in group):.3f} to {max(row.coverage for row in group):.3f}",
             "width": f"{min(row.width for row in group):.2f} to {max(row.width for row in group):.2f}",
             "auroc": _number(group[0].auroc, 3),
@@ -181,7 +184,7 @@ def _trust(rows: Iterable[TrustRow]) -> list[dict[str, Any]]:
     ]
 
 
-def _is_of(run: Run, row: Row | PoseRow | TrustRow) -> bool:
+def _is_of(run: Run, row: Row | PoseRow | TrustRow | FlagRow) -> bool:
     return (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)
 
 

@@ -91,6 +91,7 @@ def _joined(committed: Results, found: Results) -> Results:
         seconds=round(committed.seconds + (0.0 if again else found.seconds), 1),
         rows=rows("rows"),
         trust_rows=rows("trust_rows"),
+        flag_rows=rows("flag_rows"),
         pose_rows=rows("pose_rows"),
     )
 

@@ -1,6 +1,6 @@
 """The report's section on intervals and flags: a figure and a table for each setup and method."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import matplotlib
@@ -8,16 +8,17 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from ropes.flag_rows import FlagRow
 from ropes.report import figures
 from ropes.report.naming import joint_label
 from ropes.report.verdict import in_words
 from ropes.trust_rows import INTERVALS, TrustRow
 
-KINDS = {"anchors": "without labels", "labels": "with labels"}
-_DASHES: dict[str, Any] = {"anchors": "-", "labels": (0, (4, 3))}
+KINDS = {"commanded": "no label at all", "anchors": "width without labels", "labels": "with labels"}
+_DASHES: dict[str, Any] = {"commanded": (0, (1, 2)), "anchors": "-", "labels": (0, (4, 3))}
 
 
-def trust_sections(rows: Sequence[TrustRow]) -> list[dict[str, Any]]:
+def trust_sections(rows: Sequence[TrustRow], flags: Sequence[FlagRow] = ()) -> list[dict[str, Any]]:
     """What the template shows of each setup and method, figures averaged over training seeds; empty without rows."""
     sections = []
     several = len({row.method for row in rows}) > 1
@@ -43,9 +44,30 @@ def trust_sections(rows: Sequence[TrustRow]) -> list[dict[str, Any]]:
         level = next(row.level for row in rows if (row.setup, row.method) == (setup, method))
         svg = figures.to_svg(trust_figure(lines, kinds, level), f"Coverage, width and AUROC, {heading}")
         sections.append(
-            {"heading": heading, "svg": Markup(svg), "lines": lines, "kinds": [KINDS[kind] for kind in kinds]}
+            {
+                "heading": heading,
+                "svg": Markup(svg),
+                "lines": lines,
+                "kinds": [KINDS[kind] for kind in kinds],
+                "flags": flag_lines(flag for flag in flags if (flag.setup, flag.method) == (setup, method)),
+            }
         )
     return sections
+
+
+def flag_lines(rows: Iterable[FlagRow]) -> list[dict[str, Any]]:
+    """A line for each kind of unusual images: what they are, AUROC and share flagged, averaged over training seeds."""
+    groups: dict[str, list[FlagRow]] = {}
+    for row in rows:
+        groups.setdefault(row.images, []).append(row)
+    return [
+        {
+            "images": images,
+            "auroc": float(np.mean([row.auroc for row in group])),
+            "flagged": float(np.mean([row.flagged for row in group])),
+        }
+        for images, group in groups.items()
+    ]
 
 
 def _over_seeds(rows: Sequence[TrustRow]) -> dict[tuple[str, int, str, str], tuple[float | None, ...]]:
@@ -70,7 +92,8 @@ def trust_figure(lines: Sequence[dict[str, Any]], kinds: Sequence[str], level: f
 
     Args:
         lines: as in `trust_sections`.
-        kinds: of intervals, in the order of each line's pairs; solid without labels, dashed with.
+        kinds: of intervals, in the order of each line's pairs; dotted without any label, solid where only their width
+            took none, dashed with labels.
         level: that the intervals are meant to have.
     """
     with matplotlib.rc_context(figures.STYLE):

@@ -33,8 +33,7 @@ def trust_columns(
     coordinates, distance = reading.coordinates, reading.distance
     found: list[dict[str, Any]] = [{} for _ in coordinates]
     if intervals is not None:
-        half = intervals.quantile * intervals.sigma(reading.deviation, coordinates)
-        low, high = np.sort([to_shown(coordinates - half), to_shown(coordinates + half)], axis=0)
+        low, high = intervals.around(coordinates, reading.deviation, to_shown)
         share = np.divide(intervals.scale, intervals.quantile, where=intervals.quantile > 0, out=np.zeros(len(joints)))
         columns = {"std": share * (high - low) / 2, "low": low, "high": high}
         for k, pose in enumerate(found):

@@ -1,6 +1,6 @@
 """From a standard deviation in units of the coordinate to one in radians, and to intervals that hold their level."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -35,12 +35,21 @@ class Intervals:
     samples: int
     by_image: bool = True
 
-    def sigma(self, deviation: Array | None, like: Array) -> Array:
-        """σ for each image and joint, in the units of the coordinate, shaped as `like` (n, d)."""
-        if not self.by_image:
-            return np.ones_like(like)
-        assert deviation is not None  # Estimator.intervals gives none such without
-        return deviation
+    def around(
+        self, coordinates: Array, deviation: Array | None, to_shown: Callable[[Array], Array]
+    ) -> tuple[Array, Array]:
+        """Ends of the intervals, (n, d) each, in the unit of what is shown.
+
+        Args:
+            coordinates: (n, d).
+            deviation: (n, d), σ of the coordinates; does not count unless `by_image`.
+            to_shown: from coordinates (n, d) to what is shown, rising or falling in each.
+        """
+        sigma = deviation if self.by_image else np.ones_like(coordinates)
+        assert sigma is not None  # Estimator.intervals gives none such without
+        half = self.quantile * sigma
+        low, high = np.sort([to_shown(coordinates - half), to_shown(coordinates + half)], axis=0)
+        return low, high
 
     def to_dict(self, joints: Sequence[str]) -> dict[str, Any]:
         """For JSON."""

@@ -1,6 +1,7 @@
 """Intervals and flags against the truth: does a 90% interval hold 90% of the angles, and is the unusual flagged?"""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ropes.trust.trust import Reading, Trust
 
 Array = NDArray[np.float64]
 Condition = tuple[str, int]
+ToAngles = Callable[[Array], Array]
 
 
 def measure_trust(
@@ -24,13 +26,15 @@ def measure_trust(
     repeats: int,
     fitted: int,
     tested: int,
+    commanded: ToAngles | None = None,
     level: float = LEVEL,
 ) -> list[tuple[int, dict[str, Any]]]:
     """Coverage and width of intervals, and how well the distance tells images from usual ones.
 
     As in use, calibration happens once: the line to radians, and with "labels" the width of the intervals, come
-    from labelled poses of the reference, the first split without squares; only the test poses change.  Repeated with
-    fresh poses, none of which is ever in both sets.
+    from labelled poses of the reference, the first split without squares; only the test poses change.  Intervals
+    "commanded" have the width of those from anchors and lie around the map that takes no label.  Repeated with fresh
+    poses, none of which is ever in both sets.
 
     Deviation: the error's own protocol fits its line on poses with the same squares as the test poses'.
 
@@ -43,11 +47,12 @@ def measure_trust(
         repeats: how many draws.
         fitted: labelled poses that calibrate.
         tested: poses that are tested.
+        commanded: the map from coordinates to radians that commanded distributions imply; None where not told.
         level: that the intervals are meant to have.
 
     Returns:
-        (joint's column, fields of a `TrustRow`) in the order of the readings; for each condition intervals from
-        anchors, where there are any, and from labels.
+        (joint's column, fields of a `TrustRow`) in the order of the readings; for each condition intervals without
+        any label, where the map is known, from anchors, where there are any, and from labels.
     """
     reference = next(iter(angles))
     usual = readings[reference, 0]
@@ -55,13 +60,12 @@ def measure_trust(
     for _ in range(repeats):
         drawn = rng.permutation(len(angles[reference]))
         labelled, rest = drawn[:fitted], drawn[fitted:]
-        line = linear_calibration(usual.coordinates[labelled], angles[reference][labelled])
-        kinds = _kinds(trust, usual, labelled, angles[reference][labelled], line[0], level)
+        kinds = _kinds(trust, usual, labelled, angles[reference][labelled], commanded, level)
         for (split, occlusion), reading in readings.items():
             others = rest if split == reference else rng.permutation(len(angles[split]))
             rows = others[:tested]
-            for kind, intervals in kinds.items():
-                score = _score(reading, rows, line, intervals, angles[split][rows])
+            for kind, (intervals, to_angles) in kinds.items():
+                score = _score(reading, rows, intervals, to_angles, angles[split][rows])
                 found.setdefault(((split, occlusion), kind), []).append(score)
     measured = []
     for ((split, occlusion), kind), scores in found.items():
@@ -72,7 +76,7 @@ def measure_trust(
             "occlusion": occlusion,
             "intervals": kind,
             "level": level,
-            "calibration_labels": fitted,
+            "calibration_labels": 0 if kind == "commanded" else fitted,
             "auroc": None if reading is usual else _auroc(usual, reading),
             "flagged": float((_distance(reading) > 1).mean()),
         }
@@ -82,25 +86,27 @@ def measure_trust(
 
 
 def _kinds(
-    trust: Trust, usual: Reading, rows: NDArray[np.int64], angles: Array, slope: Array, level: float
-) -> dict[str, Intervals]:
+    trust: Trust, usual: Reading, rows: NDArray[np.int64], angles: Array, commanded: ToAngles | None, level: float
+) -> dict[str, tuple[Intervals, ToAngles]]:
+    """What users may have, by name: intervals, and the map to radians that they lie around."""
     deviation = None if usual.deviation is None else usual.deviation[rows]
-    both = {
-        "anchors": intervals_from_anchors(trust, level),
-        "labels": intervals_from_labels(usual.coordinates[rows], deviation, angles, slope, level),
-    }
-    return {kind: intervals for kind, intervals in both.items() if intervals is not None}
+    slope, intercept = linear_calibration(usual.coordinates[rows], angles)
+    line = partial(_on_line, slope, intercept)
+    unlabelled = intervals_from_anchors(trust, level)
+    labelled = intervals_from_labels(usual.coordinates[rows], deviation, angles, slope, level)
+    every = {"commanded": (unlabelled, commanded), "anchors": (unlabelled, line), "labels": (labelled, line)}
+    return {name: (width, to) for name, (width, to) in every.items() if width is not None and to is not None}
 
 
-def _score(
-    reading: Reading, rows: NDArray[np.int64], line: tuple[Array, Array], intervals: Intervals, truth: Array
-) -> Array:
+def _on_line(slope: Array, intercept: Array, coordinates: Array) -> Array:
+    return coordinates * slope + intercept
+
+
+def _score(reading: Reading, rows: NDArray[np.int64], intervals: Intervals, to_angles: ToAngles, truth: Array) -> Array:
     """Coverage and mean width (radians) of each joint, (2, d)."""
-    slope, intercept = line
-    values = reading.coordinates[rows] * slope + intercept
-    sigma = np.abs(slope) * intervals.sigma(None if reading.deviation is None else reading.deviation[rows], values)
-    half = intervals.quantile * sigma
-    return np.stack([coverage(values - half, values + half, truth), 2 * half.mean(0)])
+    deviation = None if reading.deviation is None else reading.deviation[rows]
+    low, high = intervals.around(reading.coordinates[rows], deviation, to_angles)
+    return np.stack([coverage(low, high, truth), (high - low).mean(0)])
 
 
 def _distance(reading: Reading) -> Array:

@@ -11,41 +11,42 @@ Array = NDArray[np.float64]
 
 #: Share of the images of the fit that are called unusual.
 FALSE_ALARMS = 0.01
-_DIRECTIONS = 100
 _SHRINKAGE = 0.1
+#: No distance is told from none that is smaller than one coarse pixel off by one grey level.
+_FINEST = (1 / 255) ** 2
 
 
 @dataclass(frozen=True)
 class Novelty:
-    """Two distances to the images of the fit, each in units of what one in a hundred of those exceeds.
+    """Two distances to the images of the fit, each in units of what one in a hundred usual images exceeds.
 
-    The first is Mahalanobis' of the network's features φ, its covariance shrunk towards a multiple of the identity;
-    the second the squared residual of coarse pixels p outside the directions in which they vary most:
+    The first is Mahalanobis' of the network's features φ, its covariance shrunk towards a multiple of the identity; the
+    second how far coarse pixels p lie beyond the darkest and the brightest l, h that the fit ever saw at their place:
 
-        (φ − μ)ᵀ C⁻¹ (φ − μ),    ‖(1 − V Vᵀ) (p − m)‖²
+        (φ − μ)ᵀ C⁻¹ (φ − μ),    Σ max(l − p, p − h, 0)²
 
-    The greater of the two counts.
+    An arm may be anywhere, but what does not move (its base, the room) looks the same in every image of one camera: the
+    second distance finds a camera that was moved by a pixel, which the network hardly notices.  The greater counts.
 
     Attributes:
         centre, root: (f,) and (f, f): μ, and L with L Lᵀ = C⁻¹.
-        mean, directions: (p,) and (p, k): m and V.
+        low, high: (p,): l and h.
         usual: (2,), the 99th percentile of each distance over other images of the same kind.
         bound: the 99th percentile of the greater one, in these units.
     """
 
     centre: Array
     root: Array
-    mean: Array
-    directions: Array
+    low: Array
+    high: Array
     usual: Array
     bound: float
 
     def parts(self, features: Array, pixels: Array) -> Array:
         """Both distances before any scale: features (n, f), coarse pixels (n, p) → (n, 2)."""
         away = (features - self.centre) @ self.root
-        moved = pixels - self.mean
-        left = moved - moved @ self.directions @ self.directions.T
-        return np.stack([(away**2).sum(1), (left**2).sum(1)], axis=1)
+        beyond = np.maximum(self.low - pixels, pixels - self.high).clip(min=0)
+        return np.stack([(away**2).sum(1), (beyond**2).sum(1)], axis=1)
 
     def __call__(self, features: Array, pixels: Array) -> Array:
         """Distances (n,), above 1 for images that are unusual."""
@@ -69,25 +70,21 @@ class Novelty:
 
 
 def fit_novelty(features: Array, pixels: Array, other_features: Array, other_pixels: Array) -> Novelty:
-    """Distances from one half of the images, and what is usual of them from the other.
+    """Distances from some images, and what is usual of them from others.
 
     Args:
         features: (n, f), of images to measure from.
-        pixels: (n, p), of the same.
-        other_features: (m, f), of images that are as usual as those.
-        other_pixels: (m, p), of the same.
+        pixels: (m, p), of as many images as there are: their range is the better known.
+        other_features: (k, f), of images that are as usual, none of them among those.
+        other_pixels: (k, p), of the same.
     """
-    centre, mean = features.mean(0), pixels.mean(0)
+    centre = features.mean(0)
     covariance = np.atleast_2d(np.cov(features.T))
     level = float(np.trace(covariance)) / len(covariance) or 1.0
     shrunk = (1 - _SHRINKAGE) * covariance + _SHRINKAGE * level * np.eye(len(covariance))
     root = np.linalg.cholesky(np.linalg.inv(shrunk))
-    _, _, rows = np.linalg.svd(pixels - mean, full_matrices=False)
-    # More directions than half of what the images can tell, and nothing would be left over.
-    directions = rows[: min(_DIRECTIONS, len(rows) // 2)].T
-    raw = Novelty(centre, root, mean, directions, np.ones(2), 1.0)
+    raw = Novelty(centre, root, pixels.min(0), pixels.max(0), np.ones(2), 1.0)
     parts = raw.parts(other_features, other_pixels)
-    usual = np.quantile(parts, 1 - FALSE_ALARMS, axis=0)
-    usual = np.where(usual > 0, usual, 1.0)
+    usual = np.quantile(parts, 1 - FALSE_ALARMS, axis=0).clip(min=_FINEST)
     bound = float(np.quantile((parts / usual).max(1), 1 - FALSE_ALARMS))
-    return Novelty(centre, root, mean, directions, usual, bound or 1.0)
+    return Novelty(centre, root, raw.low, raw.high, usual, bound or 1.0)

@@ -21,23 +21,27 @@ from ropes.seeds import generator
 from ropes.trust.deviations import deviations
 from ropes.trust.novelty import fit_novelty
 from ropes.trust.spread import Spread, fit_spread
-from ropes.trust.trust import Seen, Trust, see, stored_fingerprint, write_trust
+from ropes.trust.trust import Seen, Trust, coarse, see, stored_fingerprint, write_trust
 
 _CHUNK = 256
 #: Fewer held-out anchors than this tell nothing of a distribution.
 _FEWEST = 4
 #: Enough anchors to see how much interventions on each joint change the images.
 _FEW_ANCHORS = 128
+#: Enough images to have seen nearly every place that an arm reaches; read in seconds.
+_MOST = 30_000
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
-def fit_trust(context: Context, dataset: Dataset, held: TrainingImages) -> None:
+def fit_trust(context: Context, dataset: Dataset, learnt_from: TrainingImages, held: TrainingImages) -> None:
     """Learn what to trust from the held-out poses, and store it with the run, unless it is stored already.
 
-    One half of the anchors teaches standard deviations and what images look like, the other how large errors are
-    in those units, and which distances are usual.  Without complete anchors there are no samples of the error, and
-    no standard deviations, and with fewer than four held-out ones nothing at all: one line on standard error says so.
+    One half of the anchors teaches standard deviations and what images look like to the network, the other how large
+    errors are in those units, and which distances are usual.  Which grey levels there are is asked of many images that
+    the network learnt from: no weight enters there, and what is rare must have been seen once.  Without complete
+    anchors there are no samples of the error, and no standard deviations, and with fewer than four held-out ones
+    nothing at all: one line on standard error says so.
 
     Raises:
         UserError: what is stored is damaged.
@@ -62,7 +66,8 @@ def fit_trust(context: Context, dataset: Dataset, held: TrainingImages) -> None:
     seen = _look(context, held)
     first = np.isin(held.anchor, generator(context.run.seed, "trust").permutation(anchors)[: len(anchors) // 2])
     learnt, checked = np.flatnonzero(first), np.flatnonzero(~first)
-    novelty = fit_novelty(seen.features[learnt], seen.pixels[learnt], seen.features[checked], seen.pixels[checked])
+    pixels = np.concatenate([seen.pixels[learnt], _coarse(context, learnt_from)])
+    novelty = fit_novelty(seen.features[learnt], pixels, seen.features[checked], seen.pixels[checked])
     alone = len(context.run.joints) < 2  # no intervention leaves the only joint alone
     spread, scores = (None, None) if table is None or alone else _errors(context, held, seen, table, first)
     write_trust(context.folder, fingerprint, Trust(novelty, spread, scores))
@@ -77,6 +82,13 @@ def _look(context: Context, held: TrainingImages) -> Seen:
             parts.append(see(reader, torch.from_numpy(held.pixels(rows)).to(context.device)))
             update(start + len(rows))
     return Seen.join(parts)
+
+
+def _coarse(context: Context, images: TrainingImages) -> Array:
+    """Coarse pixels (at most `_MOST`, p) of some images, drawn at random."""
+    rows = np.sort(generator(context.run.seed, "what there is").permutation(len(images))[:_MOST])
+    chunks = np.split(rows, range(_CHUNK, len(rows), _CHUNK))
+    return np.concatenate([coarse(torch.from_numpy(images.pixels(chunk))) for chunk in chunks])
 
 
 def _errors(

@@ -17,7 +17,7 @@ from ropes.methods.run import TRUST_FILE
 from ropes.trust.novelty import Novelty
 from ropes.trust.spread import Spread
 
-FORMAT = 1
+FORMAT = 2
 #: Side that pixels are averaged down to; what is smaller than one of them is left to the network's features.
 COARSE = 16
 Array = NDArray[np.float64]
@@ -71,8 +71,13 @@ class Reading:
 def see(reader: Reader, images: Tensor) -> Seen:
     """Have a network look at images, uint8 (n, V, size, size)."""
     coordinates, features = (part.double().cpu().numpy() for part in reader.features(images))
-    coarse = functional.adaptive_avg_pool2d(images.float().div(255), min(COARSE, images.shape[-1]))
-    return Seen(coordinates, features, coarse.flatten(1).double().cpu().numpy())
+    return Seen(coordinates, features, coarse(images))
+
+
+def coarse(images: Tensor) -> Array:
+    """Grey levels averaged over squares, in [0, 1]: uint8 (n, V, size, size) → (n, V·s·s)."""
+    pooled = functional.adaptive_avg_pool2d(images.float().div(255), min(COARSE, images.shape[-1]))
+    return np.asarray(pooled.flatten(1).double().cpu().numpy())
 
 
 @dataclass(frozen=True)
