@@ -60,7 +60,7 @@ def test_methods_beyond_ropes_stand_beside_the_baseline_with_all_labels() -> Non
         for joint in (1, 2)
     ]
     lines = markdown(found(*rows)).splitlines()
-    ours = "MSE, rad² | **0.002** ± 0.002 (0.083) | **0.002** ± 0.002 (0.015) |"
+    ours = "MSE, rad² | **0.0020** ± 0.0020 (0.083) | **0.0020** ± 0.0020 (0.015) |"
     assert lines[2:5] == [
         f"| Two cameras, independent joints (anchored) | {ours}",
         f"| Two cameras, independent joints (ropes) | {ours}",
@@ -86,7 +86,7 @@ def test_what_takes_no_label_at_all_has_a_line_of_its_own() -> None:
     ]
     lines = [line for line in markdown(found(*rows)).splitlines() if "no label at all" in line]
     assert lines == [
-        "| Two cameras, independent joints (anchored, no label at all) | MSE, rad² | **0.003** ± 0.002 (0.083) |"
+        "| Two cameras, independent joints (anchored, no label at all) | MSE, rad² | **0.0030** ± 0.0020 (0.083) |"
     ]
 
 

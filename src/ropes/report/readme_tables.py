@@ -160,10 +160,16 @@ def _cell(cell: Cell | None, figure: str) -> str:
     value = None if cell is None else getattr(cell, figure)
     if cell is None or value is None:
         return ""
-    ours, theirs = f"{value:.3f}", getattr(cell, f"paper_{figure}")
+    ours, theirs = _shown(value), getattr(cell, f"paper_{figure}")
+    digits = len(ours.partition(".")[2])
     ours = f"**{ours}**" if getattr(cell, f"{figure}_reached") else ours
-    spread = f"{getattr(cell, f'{figure}_std') or 0.0:.3f}"
+    spread = f"{getattr(cell, f'{figure}_std') or 0.0:.{digits}f}"
     return f"{ours} ± {spread}" + ("" if theirs is None else f" ({theirs:.3f})")
+
+
+def _shown(value: float) -> str:
+    """Three decimals, as the paper has; four where three would leave a single digit."""
+    return f"{value:.3f}" if value >= 0.0095 else f"{value:.4f}"
 
 
 def _origin(found: Results, cells: Sequence[Cell]) -> str:
