@@ -78,12 +78,16 @@ def test_curves_stand_beside_the_paper() -> None:
 
 def test_the_table_says_what_each_fit_learnt_from() -> None:
     lines = markdown(FOUND).splitlines()
-    assert lines[0] == "| learnt from | MSE, rad² | joint 1 | joint 2 |"
-    assert lines[2].startswith("| 250 anchors, 128 px | in distribution | **0.063** ± 0.001 (0.083) |")
-    assert any(
-        line.startswith("| 1,000 anchors, 128 px, squares in 50% of the training images | in ") for line in lines
-    )
-    assert sum(line.startswith("| ") for line in lines) == 2 + 4 * len(FITS)
+    assert lines[0] == "| tested on | learnt from | joint 1 | joint 2 |"
+    fits = ["250 anchors, 128 px", "500 anchors, 128 px", "1,000 anchors, 128 px"]
+    squares = "1,000 anchors, 128 px, squares in 50% of the training images"
+    told = [line.split(" | ")[1] for line in lines[2:] if line.startswith("| ")]
+    assert {*fits, squares} < set(told)
+    assert lines[2].startswith(f"| in distribution | {told[0]} | **")
+    assert "| in distribution, 32 px square | " in "\n".join(lines)
+    assert told.count("the paper's ROPES, 0 labels in training") == 4
+    assert told.count("the paper's RoboPEPP, 260,000 labels in training") == 4
+    assert sum(line.startswith("| ") for line in lines) == 2 + 4 * len(FITS) + 8
     assert described(over_seeds(ROWS)[0]) == "250 anchors, 128 px"
 
 

@@ -4,13 +4,13 @@ A table stands between `<!-- table:NAME-PRESET -->` and `<!-- /table -->` and co
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ropes import files, results
 from ropes.errors import UserError
-from ropes.paper import ALL_LABELS, TABLE1
+from ropes.paper import ALL_LABELS, CALIBRATION_LABELS, TABLE1
 from ropes.recipes import method_of
 from ropes.report.curves import described
 from ropes.report.naming import joint_label
@@ -61,11 +61,11 @@ def update(readme: Path, results_dir: Path, check: bool = False) -> tuple[str, .
 
 
 def markdown(found: Results) -> str:
-    """One Markdown table: a line per condition and figure, a column per joint, the paper's in brackets.
+    """One Markdown table of squared errors: a block per condition, a line per system, a column per joint.
 
-    Bold reaches the paper's number. Occlusions that the paper's Table 1 does not have are left to the report, as are
-    calibrations on fewer labels.  ROPES is held against the paper's ROPES alone; what goes beyond it stands beside the
-    paper's baseline with all labels too.
+    Bold reaches the paper's ROPES, which stands below ours, and below it, for what goes beyond ROPES, the paper's
+    baseline with all labels.  Correlations are left to the report, and so are occlusions that the paper's Table 1 does
+    not have and calibrations on fewer labels but not none.
 
     Args:
         found: of one experiment.
@@ -74,77 +74,78 @@ def markdown(found: Results) -> str:
         The table and a line on its origin, ending in a newline.
     """
     order = {(setup, pixels): place for place, (setup, pixels, _) in enumerate(TABLE1)}
-    every = over_seeds(found.rows)
-    cells = [cell for cell in calibrated_as_the_paper(every) if cell.occlusion == 0 or _line(cell) in order]
+    every = [cell for cell in over_seeds(found.rows) if cell.occlusion == 0 or _line(cell) in order]
+    cells = calibrated_as_the_paper(every)
     joints = sorted({cell.joint for cell in cells})
     if any(method_of(cell.method) != cell.method for cell in cells):
         return f"{_variants(cells, joints)}\n\n{_origin(found, cells)}\n"
-    methods = {cell.method for cell in cells}
-    conditions: dict[tuple[str, int, str], dict[str, dict[str, Cell]]] = {}
+    conditions: dict[tuple[str, int, str], dict[tuple[str, int], dict[str, Cell]]] = {}
     for cell in sorted(cells, key=lambda cell: (cell.split, order.get(_line(cell), len(order)))):
-        groups = conditions.setdefault((cell.setup, cell.occlusion, cell.split), {})
-        groups.setdefault(cell.method, {})[cell.joint] = cell
+        conditions.setdefault((cell.setup, cell.occlusion, cell.split), {})
+    for cell in every:
+        if cell in cells or (cell.calibration_labels == 0 and cell.method != "ropes"):
+            systems = conditions[cell.setup, cell.occlusion, cell.split]
+            systems.setdefault((cell.method, cell.calibration_labels), {})[cell.joint] = cell
     lines = [
-        _row(["", "", *(joint_label(joint) for joint in joints)]),
-        _row(["---", "---", *("---:" for _ in joints)]),
+        _row(["tested on", "read by", "labels", *(joint_label(joint) for joint in joints)]),
+        _row(["---", "---", "---:", *("---:" for _ in joints)]),
     ]
-    for (setup, pixels, split), groups in conditions.items():
-        name = in_words(setup, pixels) + (", shifted test poses" if split == "ood" else "")
-        for method, at in groups.items():
-            mcc = [_cell(at.get(joint), "mcc") for joint in joints]
-            mse = [_cell(at.get(joint), "mse") for joint in joints]
-            if len(methods) > 1:  # many lines: correlations are left to the report
-                lines.append(_row([f"{name} ({method})", "MSE, rad²", *mse]))
-            else:
-                lines += [_row([name, "MCC", *mcc]), _row(["", "MSE, rad²", *mse])]
-        if methods == {"ropes"}:
-            continue
-        for method, mse in _without_labels(every, (setup, pixels, split), joints):
-            lines.append(_row([f"{name} ({method}, no label at all)", "MSE, rad²", *mse]))
-        if reference := _reference(groups, joints):
-            lines.append(_row([f"{name} (RoboPEPP, {ALL_LABELS:,} labels)", "MSE, rad²", *reference]))
+    for (setup, pixels, split), systems in conditions.items():
+        name = in_words(setup, pixels) + (", shifted poses" if split == "ood" else "")
+        for entries in _block(systems, joints):
+            lines.append(_row([name, *entries]))
+            name = ""
     return "\n".join(lines) + f"\n\n{_origin(found, cells)}\n"
 
 
-def _without_labels(
-    cells: Sequence[Cell], condition: tuple[str, int, str], joints: Sequence[str]
-) -> list[tuple[str, list[str]]]:
-    """By method, the errors of the map to radians that took no label; those of ROPES are left to the report."""
-    groups: dict[str, dict[str, Cell]] = {}
-    for cell in cells:
-        if (cell.setup, cell.occlusion, cell.split) == condition and cell.calibration_labels == 0:
-            groups.setdefault(cell.method, {})[cell.joint] = cell
-    groups.pop("ropes", None)
-    return [(method, [_cell(at.get(joint), "mse") for joint in joints]) for method, at in groups.items()]
+def _block(systems: Mapping[tuple[str, int], Mapping[str, Cell]], joints: Sequence[str]) -> list[list[str]]:
+    """The lines of one condition: ours, and the paper's two below them."""
+    bars, full = (_of_paper(systems.values(), joints, figure) for figure in ("paper_mse", "all_labels_mse"))
+    lines = [
+        [method, f"{next(iter(at.values())).labels + labels:,}", *_ours(at, joints, bars)]
+        for (method, labels), at in sorted(systems.items(), key=lambda system: (system[0][0], -system[0][1]))
+    ]
+    lines += _published("the paper's ROPES", CALIBRATION_LABELS, bars)
+    if {method for method, _ in systems} != {"ropes"}:
+        lines += _published("the paper's RoboPEPP", ALL_LABELS, full)
+    return lines
 
 
 def _variants(cells: Sequence[Cell], joints: Sequence[str]) -> str:
-    """A line for each fit and condition, by what the fit had to learn from; errors alone."""
+    """A line for each fit and condition, by what the fit had to learn from; the paper's two below those of a test."""
     lines = [
-        _row(["learnt from", "MSE, rad²", *(joint_label(joint) for joint in joints)]),
+        _row(["tested on", "learnt from", *(joint_label(joint) for joint in joints)]),
         _row(["---", "---", *("---:" for _ in joints)]),
     ]
-    groups: dict[tuple[str, str, int], dict[str, Cell]] = {}
-    for cell in cells:
-        groups.setdefault((cell.method, cell.split, cell.occlusion), {})[cell.joint] = cell
-    for (_, split, pixels), at in sorted(groups.items(), key=lambda group: _by_size(next(iter(group[1].values())))):
-        tested = ("shifted poses" if split == "ood" else "in distribution") + (
-            f", {pixels} px square" if pixels else ""
-        )
-        mse = [_cell(at.get(joint), "mse") for joint in joints]
-        lines.append(_row([described(next(iter(at.values()))), tested, *mse]))
+    groups: dict[tuple[str, int], dict[str, dict[str, Cell]]] = {}
+    for cell in sorted(cells, key=_by_size):
+        groups.setdefault((cell.split, cell.occlusion), {}).setdefault(cell.method, {})[cell.joint] = cell
+    for (split, pixels), fits in groups.items():
+        name = ("shifted poses" if split == "ood" else "in distribution") + (f", {pixels} px square" if pixels else "")
+        bars, full = (_of_paper(fits.values(), joints, figure) for figure in ("paper_mse", "all_labels_mse"))
+        told = [[described(next(iter(at.values()))), *_ours(at, joints, bars)] for at in fits.values()]
+        paper = _published("the paper's ROPES", 0, bars) + _published("the paper's RoboPEPP", ALL_LABELS, full)
+        told += [[f"{system}, {labels} labels in training", *rest] for system, labels, *rest in paper]
+        for entries in told:
+            lines.append(_row([name, *entries]))
+            name = ""
     return "\n".join(lines)
 
 
+def _of_paper(systems: Iterable[Mapping[str, Cell]], joints: Sequence[str], figure: str) -> list[float | None]:
+    """A number of the paper's for each joint, from whichever cell has it."""
+    found = {joint: getattr(cell, figure) for at in systems for joint, cell in at.items() if getattr(cell, figure)}
+    return [found.get(joint) for joint in joints]
+
+
+def _published(system: str, labels: int, values: Sequence[float | None]) -> list[list[str]]:
+    """A line of the paper's numbers; none where the paper has none."""
+    shown = ["" if value is None else f"{value:.3f}" for value in values]
+    return [[system, f"{labels:,}", *shown]] if any(shown) else []
+
+
 def _by_size(cell: Cell) -> tuple[Any, ...]:
-    return cell.setup, cell.erased or 0.0, -(cell.image_size or 0), cell.anchors or 0, cell.occlusion, cell.split
-
-
-def _reference(groups: Mapping[str, Mapping[str, Cell]], joints: Sequence[str]) -> list[str]:
-    """The paper's baseline with all labels, a number a joint; nothing where the paper has none."""
-    at = {joint: cell for group in groups.values() for joint, cell in group.items()}
-    found = [at[joint].all_labels_mse if joint in at else None for joint in joints]
-    return ["" if value is None else f"{value:.3f}" for value in found] if any(found) else []
+    return cell.split, cell.occlusion, cell.setup, cell.erased or 0.0, -(cell.image_size or 0), cell.anchors or 0
 
 
 def _line(cell: Cell) -> tuple[str, int]:
@@ -155,16 +156,18 @@ def _row(entries: Sequence[str]) -> str:
     return f"| {' | '.join(entries)} |"
 
 
-def _cell(cell: Cell | None, figure: str) -> str:
-    """Ours ± spread (the paper's)."""
-    value = None if cell is None else getattr(cell, figure)
-    if cell is None or value is None:
-        return ""
-    ours, theirs = _shown(value), getattr(cell, f"paper_{figure}")
-    digits = len(ours.partition(".")[2])
-    ours = f"**{ours}**" if getattr(cell, f"{figure}_reached") else ours
-    spread = f"{getattr(cell, f'{figure}_std') or 0.0:.{digits}f}"
-    return f"{ours} ± {spread}" + ("" if theirs is None else f" ({theirs:.3f})")
+def _ours(at: Mapping[str, Cell], joints: Sequence[str], bars: Sequence[float | None]) -> list[str]:
+    """Ours ± spread of each joint, bold where it reaches the bar, rounded as that is."""
+    found = []
+    for joint, bar in zip(joints, bars, strict=True):
+        if joint not in at or (value := at[joint].mse) is None:
+            found.append("")
+            continue
+        shown = _shown(value)
+        digits = len(shown.partition(".")[2])
+        bold = f"**{shown}**" if bar is not None and round(value, 3) <= bar else shown
+        found.append(f"{bold} ± {at[joint].mse_std or 0.0:.{digits}f}")
+    return found
 
 
 def _shown(value: float) -> str:
@@ -175,8 +178,7 @@ def _shown(value: float) -> str:
 def _origin(found: Results, cells: Sequence[Cell]) -> str:
     seeds = len({seed for cell in cells for seed in cell.seeds})
     counted = "1 training seed" if seeds == 1 else f"{seeds} training seeds"
-    theirs = "the paper's number" if {cell.method for cell in cells} == {"ropes"} else "the number of the paper's ROPES"
     return (
-        f"In brackets {theirs}, bold where ours reaches it; ± over test draws and {counted}. "
+        f"MSE in rad², ± over test draws and {counted}, bold where it reaches the paper's ROPES. "
         f"Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes."
     )
