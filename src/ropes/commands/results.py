@@ -60,6 +60,10 @@ class Reproduce:
 
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))
+        if "" in self.chosen:
+            raise UserError(
+                f"--methods {self.methods!r} has an empty name; give names with one comma between, as ldr,ropes"
+            )
         distinct(seeds=self.seeds, methods=self.chosen)
         for method in self.chosen:
             require_method(method)
