@@ -1,3 +1,6 @@
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -6,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from ropes.checkpoints import load_tree, load_weights, save_tree, save_weights
+from ropes.checkpoints import load_tree, load_weights, remove_leftovers, save_tree, save_weights
 from ropes.errors import UserError
 
 plain = st.one_of(
@@ -112,3 +115,28 @@ def test_other_weights_are_refused_in_one_line(tmp_path: Path, content: str) -> 
     with pytest.raises(UserError, match="does not hold this network's weights") as caught:
         load_weights(nn.Linear(1, 1), path)
     assert "\n" not in str(caught.value)
+
+
+KILLED_WHILE_WRITING = """
+import resource, signal, sys
+import numpy as np
+from safetensors.numpy import save_file
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+save_file({"w": np.zeros(100_000)}, sys.argv[1])
+"""
+
+
+def test_what_a_killed_process_left_half_written_goes_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "ae1").mkdir()
+    kept = {"last.safetensors", ".tmp", ".tmp123456.txt", ".notes"}
+    for name in (*kept, ".last.safetensors.abc.part"):
+        (tmp_path / "ae1" / name).write_text("x")
+    unfinished = tmp_path / "ae1" / ".w.part"
+    done = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, str(unfinished)], check=False)
+    assert done.returncode == -signal.SIGXFSZ
+    left = {path.name for path in (tmp_path / "ae1").iterdir()} - kept
+    assert len(left) == 2  # ours, and what safetensors was writing
+    remove_leftovers(tmp_path)
+    assert {path.name for path in (tmp_path / "ae1").iterdir()} == kept

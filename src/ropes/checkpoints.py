@@ -4,6 +4,7 @@ Tensors are stored as such; the rest of the tree is JSON in the file's header.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from ropes.errors import UserError
 from ropes.files import atomic_path
 
 WEIGHTS = "weights.safetensors"
+#: What safetensors calls a file that it has not finished; killed, it leaves it behind.
+_UNFINISHED = re.compile(r"\.tmp[A-Za-z0-9]{6}")
 
 
 def save_tree(path: Path, tree: Any) -> None:
@@ -102,3 +105,10 @@ def save_weights(module: torch.nn.Module, path: Path) -> None:
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in module.state_dict().items()}
     with atomic_path(path) as temporary:
         save_file(tensors, temporary)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete what a killed process left half-written in `folder` and below: our own files, and safetensors'."""
+    for path in folder.rglob(".*"):
+        if path.is_file() and (path.suffix == ".part" or _UNFINISHED.fullmatch(path.name)):
+            path.unlink()

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ropes.checkpoints import remove_leftovers
 from ropes.hardware import device_kind, training_precision
 from ropes.methods.run import Run
 from ropes.recipes import RopesRecipe
@@ -32,8 +33,7 @@ class Context:
             UserError: see `Run.write`.
         """
         run.write(folder)
-        for leftover in folder.rglob(".*.part"):
-            leftover.unlink()
+        remove_leftovers(folder)
         return cls(run, folder, show)
 
     @property
