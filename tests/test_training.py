@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 
+from ropes.errors import UserError
 from ropes.recipes import Optimisation
 from ropes.stage import Stage
 from ropes.training import train
@@ -12,6 +13,8 @@ from ropes.training import train
 
 class Steep(Stage):
     """A loss whose gradient is a thousand wherever one is; keeps the norms that the optimiser meets."""
+
+    rate_option = "--steep.learning-rate"
 
     def __init__(self, clip: float | None) -> None:
         optimisation = Optimisation(epochs=1, batch=1, learning_rate=0.01, clip=clip)
@@ -57,3 +60,12 @@ def test_what_is_noted_bit_by_bit_is_averaged_over_the_steps():
     assert stage.history == {"steps": [0.0], "first": [2.0], "second": [-2.0], "third": [0.0], "held_out": [7.0]}
     stage.record(held_out=8.0)
     assert stage.history["first"] == [2.0]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_figure_that_is_not_finite_names_the_option_to_change(value):
+    stage = Steep(None)
+    stage.note(loss=torch.tensor(value))
+    line = rf"diverged by step 0 \(loss is {value}\); choose a --steep.learning-rate below 0.01"
+    with pytest.raises(UserError, match=line):
+        stage.record()

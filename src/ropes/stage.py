@@ -17,7 +17,12 @@ class Stage(pl.LightningModule):
     """A network with its objective; subclasses give `training_step` and, every `evaluate_every` steps, `evaluate`.
 
     `history` collects what the stage recorded, by name, one entry a record; it is stored with the checkpoints.
+
+    Attributes:
+        rate_option: the option of `ropes fit` that sets its learning rate.
     """
+
+    rate_option: str
 
     def __init__(self, network: torch.nn.Module, optimisation: Optimisation, *, steps: int, seed: int) -> None:
         super().__init__()
@@ -67,7 +72,10 @@ class Stage(pl.LightningModule):
         self._noted = {}
         for name, value in {"steps": float(self.global_step), **means, **values}.items():
             if not math.isfinite(value):
-                raise UserError(f"training diverged by step {self.global_step} ({name} is {value}); lower its rate")
+                raise UserError(
+                    f"training diverged by step {self.global_step} ({name} is {value}); choose a {self.rate_option} "
+                    f"below {self.optimisation.learning_rate:g}"
+                )
             self.history.setdefault(name, []).append(value)
 
     def evaluate(self) -> dict[str, float]:

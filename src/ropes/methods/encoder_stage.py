@@ -38,6 +38,7 @@ class EncoderStage(Stage):
     patience = 5
 
     network: ContrastNetwork
+    rate_option = "--training.learning-rate"
 
     def __init__(
         self,

@@ -33,6 +33,7 @@ class AE1Stage(Stage):
     """AE1 on single grey images (ROPES Eq. 4); held-out reconstruction and dead units are recorded."""
 
     network: AE1
+    rate_option = "--ae1-training.learning-rate"
 
     def __init__(self, network: AE1, optimisation: Optimisation, *, steps: int, seed: int, held_out: Tensor) -> None:
         super().__init__(network, optimisation, steps=steps, seed=seed)
@@ -56,7 +57,7 @@ class AE1Stage(Stage):
         if dead > MAX_DEAD and self.global_step >= self.steps // 2:
             raise UserError(
                 f"AE1 collapsed: {dead:.0%} of its code is always zero (bound {MAX_DEAD:.0%}); "
-                "fit with another --seed or a lower --ae1-training.learning-rate"
+                f"fit with another --seed or a lower {self.rate_option}"
             )
         loss = reconstruction_loss(images, self.network.decode(codes).float())
         return {"held_out": float(loss), "dead_fraction": dead}
@@ -66,6 +67,7 @@ class LDRStage(Stage):
     """The log density ratio of one joint's two policies, kept as it was where its held-out contrast was least."""
 
     network: LDR
+    rate_option = "--ldr-training.learning-rate"
 
     def __init__(
         self, network: LDR, optimisation: Optimisation, *, steps: int, seed: int, held_out: TensorDataset
@@ -117,6 +119,7 @@ class AE2Stage(Stage):
     """
 
     network: AE2
+    rate_option = "--ae2-training.learning-rate"
 
     def __init__(
         self,
