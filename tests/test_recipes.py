@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ropes.errors import UserError
-from ropes.recipes import PRESETS, Optimisation, recipe_from_dict, ropes_recipe
+from ropes.recipes import PRESETS, Optimisation, encoder_recipe, recipe_from_dict, ropes_recipe
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -64,3 +64,13 @@ def test_optimisation_out_of_range_is_refused(change: dict[str, Any], line: str)
 def test_recipes_out_of_range_are_refused(change: dict[str, Any], line: str) -> None:
     with pytest.raises(UserError, match=line):
         replace(ropes_recipe("compact"), **change)
+
+
+def test_a_window_without_anchors_is_refused_with_the_method_that_has_neither() -> None:
+    with pytest.raises(UserError, match=r"only anchors tell where to look closely: .* use --method ldr, which has no"):
+        replace(encoder_recipe("compact"), anchor_weight=0.0)
+
+
+def test_a_stored_recipe_may_have_another_name_than_the_package_s() -> None:
+    recipe = replace(ropes_recipe("compact"), preset="tiny")
+    assert recipe_from_dict(json.loads(json.dumps(asdict(recipe)))) == recipe

@@ -4,12 +4,13 @@ import difflib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ropes.errors import UserError
 from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig
 
-PRESETS = ("compact", "paper")
+Preset = Literal["compact", "paper"]
+PRESETS: tuple[Preset, ...] = get_args(Preset)
 METHODS = ("anchored", "ldr", "ropes")
 #: Name of an AE2 that serves all joints.
 JOINT = "joint"
@@ -57,7 +58,7 @@ class RopesRecipe:
     """The three stages of ROPES.
 
     Attributes:
-        preset: what the recipe is called in results files.
+        preset: compact: two CPU cores; paper: one CUDA GPU and the paper's sizes.
         joint_ae2: one AE2 for all joints (sparsity against the identity) instead of the paper's one for each.
         sparsity_rows: joints whose row of the sparsity matrix a step of a joint AE2 estimates, in turn; 0 for all.
         logit_weight: weight of the term that ties each coordinate to its joint's logit; 0 for the paper's Eq. 3.
@@ -66,7 +67,7 @@ class RopesRecipe:
         held_out: share of the training anchors kept for label-free criteria: early stopping and choices.
     """
 
-    preset: str
+    preset: Preset
     ae1: AE1Config = field(default_factory=AE1Config)
     ldr: LDRConfig = field(default_factory=LDRConfig)
     ae2: AE2Config = field(default_factory=AE2Config)
@@ -101,18 +102,17 @@ class EncoderRecipe:
     """One encoder straight from images: methods `ldr` and `anchored`.
 
     Attributes:
-        preset: what the recipe is called in results files.
+        preset: compact: two CPU cores; paper: one CUDA GPU and the paper's sizes.
         encoder: its shape.
         training: how it is optimised; samples are poses.
-        anchor_weight: weight of the variance within anchors, once it has risen; 0 leaves anchors out of it (method
-            `ldr`).
+        anchor_weight: weight of the variance within anchors, once it has risen.
         alone: share of the steps during which only regimes count, before that weight begins to rise.
         held_out: share of the training anchors kept for label-free criteria.
         anchors: how many of the training anchors there are, the first, to learn from; None for all.
         erased: share of the training images (each view by itself) in which a white square hides something.
     """
 
-    preset: str
+    preset: Preset
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     training: Optimisation
     anchor_weight: float = 0.0
@@ -131,7 +131,9 @@ class EncoderRecipe:
         if self.anchors is not None and self.anchors < 2:
             raise UserError(f"anchors must be at least 2, got {self.anchors}; leave it out for all")
         if self.encoder.window and not self.anchor_weight:
-            raise UserError("only anchors tell where to look closely: without them set the encoder's window to 0")
+            raise UserError(
+                "only anchors tell where to look closely: to leave them out use --method ldr, which has no window"
+            )
 
 
 Recipe = RopesRecipe | EncoderRecipe

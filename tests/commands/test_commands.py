@@ -7,7 +7,10 @@ import pytest
 
 from ropes import cli
 from ropes.commands import COMMANDS, Command, summary
-from ropes.recipes import encoder_recipe, ropes_recipe
+from ropes.methods.encoder_stage import EncoderStage
+from ropes.methods.stages import AE1Stage, AE2Stage, LDRStage
+from ropes.recipes import METHODS, encoder_recipe, ropes_recipe
+from ropes.stage import Stage
 from tests.command_line import Stub, refusal
 
 
@@ -104,6 +107,15 @@ def test_fit_changes_fields_of_the_recipe(stub: Stub) -> None:
     assert calls == [((Path("D"), Path("R"), expected, 4), {"method": "ropes"})]
 
 
+@pytest.mark.parametrize("stage", [AE1Stage, LDRStage, AE2Stage, EncoderStage])
+def test_a_stage_that_diverges_names_an_option_of_its_method(stage: type[Stage], stub: Stub) -> None:
+    calls = stub("ropes.methods.fitting.fit")
+    method = "anchored" if stage is EncoderStage else "ropes"
+    assert cli.main(["fit", "--method", method, "--data", "D", "--out", "R", stage.rate_option, "1e-9"]) == 0
+    optimised = stage.rate_option.removeprefix("--").partition(".")[0].replace("-", "_")
+    assert getattr(calls[0][0][2], optimised).learning_rate == 1e-9
+
+
 def test_fit_takes_the_anchored_method_s_compact_recipe_unless_told(stub: Stub) -> None:
     calls = stub("ropes.methods.fitting.fit")
     assert cli.main(["fit", "--data", "D", "--out", "R"]) == 0
@@ -111,6 +123,18 @@ def test_fit_takes_the_anchored_method_s_compact_recipe_unless_told(stub: Stub) 
     first, second = calls
     assert (first[0][2], first[1]) == (encoder_recipe("compact"), {"method": "anchored"})
     assert (second[0][2], second[1]) == (ropes_recipe("compact"), {"method": "ropes"})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_help_of_fit_says_what_the_presets_are_and_no_option_that_is_refused(
+    method: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    assert cli.main(["fit", "--method", method, "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "--preset {compact,paper} compact: two CPU cores; paper: one CUDA GPU and the paper's sizes." in shown
+    assert "recordings of your own (docs/data.md)" in shown
+    assert "0 leaves anchors out" not in shown
 
 
 def test_fit_suggests_fields_of_the_recipe(capsys: pytest.CaptureFixture[str]) -> None:

@@ -193,8 +193,10 @@ def test_a_run_that_memorises_ends_with_its_best_weights(data: Path, tmp_path: P
 
 
 def test_a_recipe_of_the_other_method_is_refused(data: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="method ldr cannot have an anchor weight of 3"):
+    with pytest.raises(UserError, match=r"method ldr leaves anchors out and .* of 3; .* use --method anchored"):
         anchored.fit(data, tmp_path / "run", tiny.encoder_recipe(), method="ldr", show=False)
+    with pytest.raises(UserError, match=r"method anchored needs an --anchor-weight above 0; .* use --method ldr"):
+        anchored.fit(data, tmp_path / "run", tiny.encoder_recipe(anchor_weight=0), show=False)
     assert not (tmp_path / "run").exists()
 
 

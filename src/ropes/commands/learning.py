@@ -25,7 +25,7 @@ class Fit:
     """
 
     data: Path
-    """Data set that ropes simulate wrote."""
+    """Data set to learn from: simulated, or recordings of your own (docs/data.md)."""
     out: Path
     """Folder of the run: checkpoints, weights and logs."""
     method: Literal["anchored", "ldr", "ropes"] = "anchored"

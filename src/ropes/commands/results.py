@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 import tyro
 
-from ropes.commands.options import EvaluationFolder, Preset, at_least, distinct
+from ropes.commands.options import EvaluationFolder, at_least, distinct
 from ropes.errors import UserError
-from ropes.recipes import require_method
+from ropes.recipes import Preset, require_method
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,9 +60,12 @@ def fit(
             something else.
         KeyboardInterrupt: interrupted; everything so far is stored.
     """
-    if (method == "anchored") != (recipe.anchor_weight > 0):
+    if method == "anchored" and not recipe.anchor_weight:
+        raise UserError("method anchored needs an --anchor-weight above 0; to leave anchors out use --method ldr")
+    if method == "ldr" and recipe.anchor_weight:
         raise UserError(
-            f"method {method} cannot have an anchor weight of {recipe.anchor_weight:g}; choose the other one"
+            f"method ldr leaves anchors out and cannot have an --anchor-weight of {recipe.anchor_weight:g}; "
+            "to learn from them use --method anchored"
         )
     dataset = open_dataset(data)
     require_both_policies(dataset)
