@@ -10,7 +10,7 @@ import numpy as np
 
 from ropes.data.layout import open_dataset
 from ropes.estimator import Estimator
-from ropes.prediction import calibrate
+from ropes.prediction import calibrate, images_of, states_of
 
 
 def main() -> None:
@@ -21,8 +21,9 @@ def main() -> None:
 
     calibrate(options.run, data=options.data, samples=50)
     estimator, dataset = Estimator.load(options.run), open_dataset(options.data)
-    images = dataset.read_images(dataset.frames("test-id").index)
-    error = estimator.angles(images) - dataset.states("test-id")
+    # Cameras and joints by name: a data set may have them in another order than the run.
+    images = images_of(estimator.run, dataset, dataset.frames("test-id").index)
+    error = estimator.angles(images) - states_of(estimator.run, dataset, "test-id")
     for joint, rms in zip(estimator.run.joints, np.sqrt((error**2).mean(0)), strict=True):
         print(f"{joint}: {np.degrees(rms):.1f} degrees off (root mean square over {len(images)} poses)")
 

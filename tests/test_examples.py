@@ -32,7 +32,30 @@ def test_own_arm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest
 def test_read_angles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = tiny.write_data(tmp_path / "data", anchors=16, tests=20)
     fit(data, tmp_path / "run", tiny.recipe(), show=False)
-    run(monkeypatch, "read_angles.py", tmp_path / "run", data)
-    lines = capsys.readouterr().out.splitlines()
+    lines = angles_read(monkeypatch, tmp_path / "run", data, capsys)
     assert [line.partition(":")[0] for line in lines] == list(tiny.JOINTS)
     assert all("degrees off" in line for line in lines)
+    exchanged = exchange_cameras(data, tmp_path / "exchanged")
+    assert open_dataset(exchanged).cameras == tiny.CAMERAS[::-1]
+    assert angles_read(monkeypatch, tmp_path / "run", exchanged, capsys) == lines
+
+
+def angles_read(
+    monkeypatch: pytest.MonkeyPatch, fitted: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> list[str]:
+    run(monkeypatch, "read_angles.py", fitted, data)
+    return capsys.readouterr().out.splitlines()
+
+
+def exchange_cameras(data: Path, out: Path) -> Path:
+    """The same images under the same names, the second camera first."""
+    dataset = open_dataset(data)
+    shapes = {split: (len(span), -1) for split, span in dataset.splits.items()}
+    images = {name: dataset.read_images(dataset.frames(name).index)[:, ::-1] for name in shapes}
+    states = {name: dataset.states(name).reshape(*shape, 2) for name, shape in shapes.items()}
+    return tiny.write_data(
+        out,
+        images={name: pixels.reshape(*shapes[name], *pixels.shape[1:]) for name, pixels in images.items()},
+        states=states,
+        cameras=dataset.cameras[::-1],
+    )
