@@ -1,13 +1,18 @@
 """Every example runs."""
 
+import json
 import runpy
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from ropes.data.layout import open_dataset
+from ropes.data.validate import validate
 from ropes.methods.ropes import fit
+from ropes.scm import Regime
 from tests import tiny
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -27,6 +32,36 @@ def test_own_arm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest
     run(monkeypatch, "own_arm.py", tmp_path / "kuka", "--anchors", 2, "--test-anchors", 1)
     assert open_dataset(tmp_path / "kuka").joints == ("lbr_iiwa_joint_2", "lbr_iiwa_joint_4")
     assert str(tmp_path / "kuka") in capsys.readouterr().out
+
+
+def test_own_recordings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = tiny.draw(tiny.model().sample(np.random.default_rng(0), 60))
+    for n, anchor in enumerate(np.pad(shown, [(0, 0)] * 4 + [(4, 4)])):  # wider than high
+        for regime, pose in zip(tiny.model().regimes, anchor, strict=True):
+            for camera, image in zip(tiny.CAMERAS, pose, strict=True):
+                path = tmp_path / "recordings" / regime.name.replace("/", "-") / camera / f"{n:04}.png"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                Image.fromarray(image).convert("RGB").save(path)
+    path.unlink()  # the last anchor is incomplete
+    run(monkeypatch, "own_recordings.py", tmp_path / "recordings", tmp_path / "mine", "--side", tiny.SIDE)
+    first, valid, verdict = capsys.readouterr().out.splitlines()
+    assert first.startswith("59 of 60 frames")
+    assert valid.startswith(f"{tmp_path / 'mine'}: valid")
+    assert verdict.startswith(f"{tmp_path / 'mine'} can work, but every joint will be weak")
+    made = open_dataset(tmp_path / "mine")
+    assert (made.cameras, made.joints, made.regimes) == (tiny.CAMERAS[::-1], tiny.JOINTS, tiny.model().regimes)
+    expected = shown[:59, :, ::-1].reshape(-1, 2, tiny.SIDE, tiny.SIDE)
+    np.testing.assert_array_equal(made.read_images(made.frames("train").index), expected)
+
+
+def test_the_page_on_data_writes_a_folder_that_is_valid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    page = (EXAMPLES.parent / "docs" / "data.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec(page.partition("```python\n")[2].partition("```")[0], {})
+    assert "joints elbow, without angles" in str(validate(tmp_path / "data" / "mine", progress=False))
+    spelt = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    regimes = [Regime(entry["joint"], entry["policy"]) for entry in spelt.values()]
+    assert tuple(regimes) == open_dataset(tmp_path / "data" / "mine").regimes
 
 
 def test_read_angles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,65 @@
+"""Make a data set of your own recordings: colour frames in a folder for each regime and camera.
+
+python examples/own_recordings.py recordings data/mine
+
+recordings/observational/left/0001.png is a pose without intervention; recordings/elbow-1/left/0001.png is the same one
+with the elbow alone moved by its first policy, and so on: frames of one name are of one anchor.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+from ropes.data.validate import validate
+from ropes.data.writer import write_arrays
+from ropes.inspection import inspect_data
+from ropes.scm import Regime
+
+
+def grey(path: Path, side: int) -> NDArray[np.uint8]:
+    """The middle of a frame, square, in 8-bit grey (BT.601)."""
+    with Image.open(path) as frame:
+        return np.asarray(ImageOps.fit(frame.convert("L"), (side, side), Image.Resampling.BOX))
+
+
+def regime(folder: str) -> Regime:
+    """observational, or JOINT-POLICY as elbow-1."""
+    if folder == "observational":
+        return Regime()
+    joint, _, policy = folder.rpartition("-")
+    return Regime(joint, int(policy))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recordings", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--side", type=int, default=128, help="side of the images in pixels")
+    options = parser.parse_args()
+
+    kinds = sorted(options.recordings.iterdir(), key=lambda path: (path.name != "observational", path.name))
+    cameras = sorted(path.name for path in kinds[0].iterdir())
+    found = [{path.name for path in (kind / camera).glob("*.png")} for kind in kinds for camera in cameras]
+    anchors = sorted(set.intersection(*found))
+    print(f"{len(anchors)} of {len(set.union(*found))} frames are there under every regime and from every camera")
+    images = np.array(
+        [[[grey(kind / camera / name, options.side) for camera in cameras] for kind in kinds] for name in anchors]
+    )
+    # Nobody knows the angles, so that there are no states and no joints' names for their columns.
+    write_arrays(
+        options.out,
+        images={"train": images},
+        states=None,
+        cameras=cameras,
+        joints=(),
+        regimes=[regime(kind.name) for kind in kinds],
+    )
+    print(validate(options.out))
+    print(f"{options.out} {inspect_data(options.out).verdict}")
+
+
+if __name__ == "__main__":
+    main()
