@@ -13,10 +13,15 @@ from ropes.data.layout import strip_states
 from ropes.errors import UserError
 from ropes.inspection import inspect_data
 from ropes.inspection import sample as sampling
+from ropes.methods import anchored
 from ropes.report.inspection import picture, print_inspection
 from ropes.scm import Regime
 from tests import tiny
 from tests.command_line import refusal
+from tests.methods.test_regime_poses import write_apart
+
+#: What 16x16 pixels need, in words of the verdict.
+NEEDED = "; fit with --encoder.image-size 16 --encoder.stem 2 --encoder.window 16"
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +45,8 @@ def test_a_data_set_with_everything(data: Path) -> None:
         assert report.motion.paired
         assert (report.motion.share > 0.05).all()
         assert report.weaknesses == ("too few images",)
-    assert found.verdict == "can work, but every joint will be weak"
+    assert found.verdict == "can work, but every joint will be weak" + NEEDED
+    assert all(report.anchors == (80, 80) for report in found.joints)
     assert found.advice[0].startswith("every joint (too few images): record more anchors")
 
 
@@ -80,6 +86,30 @@ def test_a_joint_that_no_image_shows_cannot_work(tmp_path: Path) -> None:
     found = inspect_data(write(tmp_path / "data", still), show=False)
     assert found.verdict == "cannot work: wrist: its interventions move no pixel"
     assert found.to_dict()["weakest_first"] == ["wrist", "elbow"]
+
+
+def test_images_that_are_not_square_cannot_work_whatever_they_show(tmp_path: Path) -> None:
+    pixels = np.repeat(images(), 2, axis=-1)
+    data = tiny.write_data(tmp_path / "data", described=False, images={"train": pixels}, states=None)
+    found = inspect_data(data, show=False)
+    assert found.verdict == "cannot work: images of 16x32 pixels are not square; crop them, to 16x16 at most"
+    assert found.fit_options == ""
+    assert not any(report.faults for report in found.joints)
+
+
+def test_one_episode_a_regime_cannot_work_and_a_fit_refuses_it(tmp_path: Path, cache_home: Path) -> None:
+    write_apart(tmp_path / "data", (1, 1, 1, 1, 2), frames=60)
+    found = inspect_data(tmp_path / "data", show=False)
+    lone = [
+        "all images under policy 1 are of one anchor (episode)",
+        "all images under policy 2 are of one anchor (episode)",
+    ]
+    assert found.verdict == f"cannot work: elbow: {', '.join(lone)}; wrist: {lone[0]}"
+    assert any(line.startswith("split each policy's recording into several episodes") for line in found.advice)
+    recipe = tiny.encoder_recipe(anchor_weight=0.0)
+    with pytest.raises(UserError, match=r"are of one anchor .* split the recording into several episodes"):
+        anchored.fit(tmp_path / "data", tmp_path / "run", recipe, method="ldr", show=False)
+    assert tiny.tree(tmp_path / "run") == {}
 
 
 def test_a_missing_policy_cannot_work_and_is_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,12 +157,14 @@ def test_the_command_prints_writes_and_draws(data: Path, tmp_path: Path, capsys:
     words = ["inspect", str(data), "--json", str(tmp_path / "i.json"), "--out", str(tmp_path / "out")]
     assert cli.main(words) == 0
     out = capsys.readouterr().out
-    assert out.splitlines()[0] == f"{data} can work, but every joint will be weak."
+    assert out.splitlines()[0] == f"{data} can work, but every joint will be weak{NEEDED}."
     assert "5 regimes of 80 poses each" in out
     assert "80 anchors, 100% of them complete" in out
     assert "from recorded angles" in out
     assert "What would help:" in out
     content = files.read_json(tmp_path / "i.json")
+    assert content["fit_options"] in NEEDED
+    assert content["joints"]["elbow"]["anchors"] == [80, 80]
     assert content["images"] == {regime.name: 80 for regime in tiny.model().regimes}
     assert set(content["joints"]["elbow"]["moved_pixels"]) == set(tiny.CAMERAS)
     assert (tmp_path / "out" / "inspection.png").read_bytes()[:4] == b"\x89PNG"

@@ -14,6 +14,7 @@ def report(joint: str = "a", *, moved: float = 0.05, nats: float = 0.4, judge: b
         **{
             "joint": joint,
             "images": (5000, 5000),
+            "anchors": (5000, 5000),
             "motion": Motion(np.array([moved, moved / 2]), np.zeros((2, 4, 4)), paired=True),
             "contrast": Contrast(nats, 0.2, 0.02),
             "overlap": Overlap(0.4, 0.8, 0.34, "angles"),
@@ -31,6 +32,8 @@ def report(joint: str = "a", *, moved: float = 0.05, nats: float = 0.4, judge: b
         ({}, ()),
         ({"images": (49, 5000)}, ("49 images under policy 1",)),
         ({"images": (5000, 1)}, ("1 image under policy 2",)),
+        ({"anchors": (1, 2)}, ("all images under policy 1 are of one anchor (episode)",)),
+        ({"images": (1, 5000), "anchors": (1, 5000)}, ("1 image under policy 1",)),
         ({"images": (0, 0)}, ("no images under policy 1", "no images under policy 2")),
         ({"moved": 0.0}, ("its interventions move no pixel",)),
         ({"overlap": Overlap(0.99, 0.9, 0.69, "angles")}, ("its two policies draw the same angles",)),
@@ -88,6 +91,15 @@ def test_the_verdict_in_one_line(joints: list[JointReport], line: str) -> None:
     assert verdict(joints) == line
 
 
+def test_what_the_images_themselves_ask_for_is_in_the_verdict() -> None:
+    good, lost = [report("a")], [report("a", moved=0)]
+    assert verdict(good, options="--size 64") == "can work, for every joint; fit with --size 64"
+    assert verdict([report("a", moved=0.01)], options="-x") == "can work, but every joint will be weak; fit with -x"
+    assert verdict(good, fault="not square") == "cannot work: not square"
+    assert verdict(lost, fault="not square") == "cannot work: not square; a: its interventions move no pixel"
+    assert verdict(lost, options="-x") == "cannot work: a: its interventions move no pixel"
+
+
 def test_advice_is_given_where_it_is_needed() -> None:
     good = {"cameras": 2, "size": (128, 128), "complete": 1.0}
     assert advice([report()], **good) == ()
@@ -105,3 +117,9 @@ def test_advice_is_given_where_it_is_needed() -> None:
         "ldr and ropes do not",
     )
     assert "record what the first line misses" in " ".join(advice([report(moved=0.0)], **good))
+    split = advice([report(anchors=(1, 1))], **good)
+    assert len(split) == 1
+    assert split[0].startswith("split each policy's recording into several episodes")
+    both = " ".join(advice([report(anchors=(1, 1)), report(moved=0.0)], **good))
+    assert "split each policy's recording" in both
+    assert "record what the first line misses" in both

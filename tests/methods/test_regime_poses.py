@@ -95,8 +95,43 @@ def test_anchored_without_complete_anchors_names_what_is_missing_and_the_method_
 
 def test_a_policy_of_one_recording_is_refused_before_anything_is_written(tmp_path: Path, cache_home: Path) -> None:
     write_apart(tmp_path / "data", (4, 4, 4, 1, 4), frames=3)
-    with pytest.raises(UserError, match=r"all images under wrist/1 are of one anchor \(episode\)"):
+    with pytest.raises(UserError, match=r"all images under wrist/1 are of one anchor \(episode\).*; split the rec"):
         anchored.fit(tmp_path / "data", tmp_path / "run", RECIPE, method="ldr", show=False)
+    assert tiny.tree(tmp_path / "run") == {}
+
+
+def test_episodes_unlike_one_another_are_not_said_to_be_one(tmp_path: Path, cache_home: Path) -> None:
+    features = schema.features(tiny.CAMERAS, (tiny.SIDE, tiny.SIDE), None)
+    plans = [
+        writer.SplitPlan(name="train", episodes=1, tasks=tasks) for tasks in ((0, 1, 2), (1, 2), (0, 3, 4), (3, 4))
+    ]
+    shards = writer.plan_shards(plans, len(tiny.CAMERAS))
+    image = png.encode(np.zeros((tiny.SIDE, tiny.SIDE), np.uint8))
+    for shard in shards:
+        writer.write_shard(tmp_path, shard, features, [[image, image]] * shard.frames, None)
+    note = {"schema": 1, "cameras": [{"name": name} for name in tiny.CAMERAS]}
+    writer.finish(tmp_path, shards=shards, features=features, regimes=REGIMES, provenance=note)
+    line = (
+        r"of the 2 anchors \(episodes\) with images under (elbow|wrist)/1 none could be held out, .* several episodes"
+    )
+    with pytest.raises(UserError, match=line):
+        RegimePoses.of(images_of(tmp_path), tiny.JOINTS, 0.25, 0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "line"),
+    [
+        (6, "--anchors 6: of the first 6 of 20 anchors none has images under elbow/2; ask for more"),
+        (13, "--anchors 13: of the first 13 of 20 anchors only one has images under wrist/1; ask for more"),
+    ],
+)
+def test_regimes_that_anchors_cuts_off_are_named_with_the_option(
+    asked: int, line: str, tmp_path: Path, cache_home: Path
+) -> None:
+    write_apart(tmp_path / "data", (4, 4, 4, 4, 4))
+    recipe = tiny.encoder_recipe(anchor_weight=0.0, anchors=asked)
+    with pytest.raises(UserError, match=line):
+        anchored.fit(tmp_path / "data", tmp_path / "run", recipe, method="ldr", show=False)
     assert tiny.tree(tmp_path / "run") == {}
 
 

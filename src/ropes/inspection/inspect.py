@@ -16,7 +16,9 @@ from ropes.inspection.motion import motion
 from ropes.inspection.overlap import Overlap
 from ropes.inspection.sample import Sample, draw_sample
 from ropes.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses
+from ropes.methods.image_size import size_fault, size_options
 from ropes.methods.policies import described_model
+from ropes.recipes import encoder_recipe
 from ropes.scm import CausalModel, Regime
 
 _DRAWN = 20_000
@@ -34,6 +36,7 @@ class Inspection:
         anchors: how many there are in the training split.
         complete: share of them with exactly one pose under every regime.
         joints: a report each, in the order of the data set.
+        fit_options: what `ropes fit` needs to take images of this size; "" for nothing.
         verdict: whether it can work, in one line.
         advice: what would help, a line each.
         examples: one pose of each regime that has any, uint8 (V, H, W).
@@ -46,6 +49,7 @@ class Inspection:
     anchors: int
     complete: float
     joints: tuple[JointReport, ...]
+    fit_options: str
     verdict: str
     advice: tuple[str, ...]
     examples: dict[Regime, NDArray[np.uint8]]
@@ -58,6 +62,7 @@ class Inspection:
             "advice": list(self.advice),
             "cameras": list(self.cameras),
             "image_size": list(self.size),
+            "fit_options": self.fit_options,
             "anchors": self.anchors,
             "complete_anchors": self.complete,
             "images": {regime.name: count for regime, count in self.counts.items()},
@@ -70,6 +75,7 @@ def _joint(report: JointReport, cameras: tuple[str, ...]) -> dict[str, Any]:
     moved, told, shared = report.motion, report.contrast, report.overlap
     return {
         "images": list(report.images),
+        "anchors": list(report.anchors),
         "moved_pixels": moved and {name: float(part) for name, part in zip(cameras, moved.share, strict=True)},
         "compared_with_anchor": moved and moved.paired,
         "contrast_nats": told and told.nats,
@@ -106,6 +112,8 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         for joint in dataset.joints
     )
     complete = _complete(frames, len(dataset.regimes))
+    shape = encoder_recipe("compact").encoder
+    fault, options = size_fault(dataset.image_size, shape), size_options(dataset.image_size, shape)
     numbers = {regime: sample.rows(k) for k, regime in enumerate(dataset.regimes)}
     return Inspection(
         path=dataset.path,
@@ -115,7 +123,8 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         anchors=len(np.unique(frames.anchor)),
         complete=complete,
         joints=joints,
-        verdict=verdict(joints),
+        fit_options=options,
+        verdict=verdict(joints, fault=fault, options=options),
         advice=advice(joints, cameras=len(dataset.cameras), size=dataset.image_size, complete=complete),
         examples={regime: sample.images[rows[0]] for regime, rows in numbers.items() if len(rows)},
     )
@@ -165,8 +174,8 @@ def _report(
     known: Overlap | None,
 ) -> JointReport:
     at = [dataset.regimes.index(r) if r in dataset.regimes else None for r in (Regime(joint, 1), Regime(joint, 2))]
-    images = tuple(0 if k is None else int((frames.regime == k).sum()) for k in at)
-    bare = JointReport(joint=joint, images=(images[0], images[1]), motion=None, contrast=None, overlap=known)
+    images, anchors = ((count(frames, at[0]), count(frames, at[1])) for count in (_poses, _anchors))
+    bare = JointReport(joint=joint, images=images, anchors=anchors, motion=None, contrast=None, overlap=known)
     first, second = at
     if first is not None and second is not None and min(images):
         rest = dataset.regimes.index(Regime()) if Regime() in dataset.regimes else None
@@ -175,6 +184,14 @@ def _report(
         if known is None and told is not None:
             bare = replace(bare, overlap=overlap.of_images(told, _against_rest(sample, values, rest, first, second)))
     return replace(bare, faults=faults(bare), weaknesses=weaknesses(bare))
+
+
+def _poses(frames: Frames, regime: int | None) -> int:
+    return 0 if regime is None else int((frames.regime == regime).sum())
+
+
+def _anchors(frames: Frames, regime: int | None) -> int:
+    return 0 if regime is None else len(np.unique(frames.anchor[frames.regime == regime]))
 
 
 def _against_rest(

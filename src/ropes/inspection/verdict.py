@@ -23,6 +23,9 @@ _HARD = 1 / 3
 #: The same of ln 2, where the floor is unknown (the paper's floors leave about half of ln 2 to be found).
 _HARD_UNKNOWN = 1 / 6
 
+#: A fault's words: some anchors must be learnt from, others held out.
+_ONE_ANCHOR = "are of one anchor (episode)"
+
 
 @dataclass(frozen=True, kw_only=True)
 class JointReport:
@@ -31,6 +34,7 @@ class JointReport:
     Attributes:
         joint: its name.
         images: poses under policy 1 and under policy 2.
+        anchors: how many anchors those are of.
         motion: which pixels its interventions move.
         contrast: of its policies, by a linear classifier of small images.
         overlap: of its distributions.
@@ -40,6 +44,7 @@ class JointReport:
 
     joint: str
     images: tuple[int, int]
+    anchors: tuple[int, int]
     motion: Motion | None
     contrast: Contrast | None
     overlap: Overlap | None
@@ -58,9 +63,11 @@ class JointReport:
 def faults(report: JointReport) -> tuple[str, ...]:
     """Why a joint cannot be learnt from these images at all."""
     said = []
-    for policy, count in enumerate(report.images, start=1):
+    for policy, (count, anchors) in enumerate(zip(report.images, report.anchors, strict=True), start=1):
         if count < _TOO_FEW:
             said.append(f"{count or 'no'} image{'s' * (count != 1)} under policy {policy}")
+        elif anchors < 2:
+            said.append(f"all images under policy {policy} {_ONE_ANCHOR}")
     if report.motion is not None and report.motion.share.max() < _UNSEEN:
         said.append("its interventions move no pixel")
     floor = report.overlap.floor if report.overlap else None
@@ -100,15 +107,23 @@ def ranked(reports: Sequence[JointReport]) -> list[JointReport]:
     return sorted(reports, key=strength)
 
 
-def verdict(reports: Sequence[JointReport]) -> str:
-    """Can it work, in one line without the data set's name."""
-    if lost := [report for report in reports if report.faults]:
-        return "cannot work: " + "; ".join(f"{report.joint}: {', '.join(report.faults)}" for report in lost)
+def verdict(reports: Sequence[JointReport], *, fault: str | None = None, options: str = "") -> str:
+    """Can it work, in one line without the data set's name.
+
+    Args:
+        reports: of all joints.
+        fault: why the images cannot be fitted on, whatever they show.
+        options: what `ropes fit` needs to take them.
+    """
+    lost = [f"{report.joint}: {', '.join(report.faults)}" for report in reports if report.faults]
+    if lost or fault:
+        return "cannot work: " + "; ".join([fault, *lost] if fault else lost)
+    needed = f"; fit with {options}" if options else ""
     weak = [report.joint for report in ranked(reports) if report.weaknesses]
     if not weak:
-        return "can work, for every joint"
+        return f"can work, for every joint{needed}"
     which = "every joint" if len(weak) == len(reports) else ", ".join(weak)
-    return f"can work, but {which} will be weak"
+    return f"can work, but {which} will be weak{needed}"
 
 
 #: What would help against each weakness.
@@ -144,7 +159,13 @@ def advice(reports: Sequence[JointReport], *, cameras: int, size: tuple[int, int
             lines.append(f"{which} ({reason}): {_REMEDIES[reason].format(size=f'{size[0]}x{size[1]}')}")
     if cameras == 1 and any(report.weaknesses for report in reports):
         lines.append("one camera sees each turn from one side only: add a second one, a quarter turn away")
-    if any(report.faults for report in reports):
+    found = [fault for report in reports for fault in report.faults]
+    if any(fault.endswith(_ONE_ANCHOR) for fault in found):
+        lines.append(
+            "split each policy's recording into several episodes: some are learnt from, others held out, and poses of "
+            "one episode are too alike for both"
+        )
+    if not all(fault.endswith(_ONE_ANCHOR) for fault in found):
         lines.append("record what the first line misses; nothing can be learnt of a joint that no image shows moved")
     if complete < 1:
         lines.append(

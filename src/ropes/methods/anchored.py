@@ -20,10 +20,11 @@ from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.anchored_stage import AnchoredStage
-from ropes.methods.anchors import by_anchor
+from ropes.methods.anchors import by_anchor, require_all_regimes
 from ropes.methods.context import Context
 from ropes.methods.contrast import head_regimes, targets
 from ropes.methods.encoder_stage import EncoderStage
+from ropes.methods.image_size import require_size
 from ropes.methods.policies import bayes_floors, require_both_policies
 from ropes.methods.regime_poses import RegimePoses
 from ropes.methods.run import Run
@@ -72,6 +73,7 @@ def fit(
     chosen = _chosen_rows(dataset, recipe)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     run.require_same(out)
+    require_size(dataset, recipe)
     cache = ImageCache(dataset, "train", recipe.encoder.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(chosen)
     poses: AnchoredPoses | RegimePoses
@@ -107,9 +109,13 @@ def _chosen_rows(dataset: Dataset, recipe: EncoderRecipe) -> Indices:
     """
     frames = dataset.frames("train")
     rows = np.flatnonzero(first_anchors(frames.anchor, recipe.anchors))
-    known = frames.regime.max(initial=0) < len(dataset.regimes)  # otherwise `TrainingImages` says so
-    if recipe.anchor_weight and known:
-        by_anchor(dataset, Frames(frames.index[rows], frames.anchor[rows], frames.regime[rows]))
+    if frames.regime.max(initial=0) >= len(dataset.regimes):  # `TrainingImages` says so
+        return rows
+    chosen = Frames(frames.index[rows], frames.anchor[rows], frames.regime[rows])
+    if recipe.anchor_weight:
+        by_anchor(dataset, chosen)
+    if recipe.anchors is not None:
+        require_all_regimes(chosen, frames, dataset.regimes)
     return rows
 
 

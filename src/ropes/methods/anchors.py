@@ -1,5 +1,7 @@
 """The poses of a data set by anchor and regime, in the order that the methods speak of them."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,3 +48,25 @@ def _order(dataset: Dataset) -> Indices:
             "or fit with --method ldr, which does without anchors"
         )
     return np.array([dataset.regimes.index(regime) for regime in head_regimes(dataset.joints)])
+
+
+def require_all_regimes(first: Frames, every: Frames, regimes: Sequence[Regime]) -> None:
+    """Check that the first anchors alone show each regime that there is, and each policy more than once if all do.
+
+    Args:
+        first: the training frames of the anchors that --anchors asks for.
+        every: all training frames.
+        regimes: the regime that each task index stands for.
+
+    Raises:
+        UserError: they do not; some of a policy's anchors must be learnt from and some held out.
+    """
+    asked, total = (len(np.unique(frames.anchor)) for frames in (first, every))
+    for number, regime in enumerate(regimes):
+        left, there = (len(np.unique(frames.anchor[frames.regime == number])) for frames in (first, every))
+        if left < min(there, 1 if regime.joint is None else 2):
+            few = "only one" if left else "none"
+            raise UserError(
+                f"--anchors {asked}: of the first {asked} of {total} anchors {few} has images under {regime.name}; "
+                "ask for more, or leave --anchors out"
+            )

@@ -18,6 +18,7 @@ from ropes.methods.held_out import held_out_by_kind
 from ropes.methods.sampling import EpochShuffle
 from ropes.models.encoder import ContrastNetwork
 from ropes.recipes import EncoderRecipe
+from ropes.scm import Regime
 from ropes.seeds import generator
 from ropes.training import BatchAt
 
@@ -68,16 +69,13 @@ class RegimePoses:
         """Hold out a share of the anchors, so that every policy has poses on both sides.
 
         Raises:
-            UserError: all poses under a policy are of one anchor.
+            UserError: a policy has no poses on one of them, as where all its poses are of one anchor.
         """
         kept, held = images.split(held_out_by_kind(images.anchor, images.regime, fraction, seed))
         for regime in head_regimes(joints)[1:]:
             number = images.regimes.index(regime)
             if not (kept.regime == number).any() or not (held.regime == number).any():
-                raise UserError(
-                    f"all images under {regime.name} are of one anchor (episode), so that none can be held out; "
-                    "record more of them"
-                )
+                raise UserError(_not_shared_out(regime, len(np.unique(images.anchor[images.regime == number]))))
         return cls(kept, held, tuple(joints))
 
     def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[RegimeStage, BatchAt]:
@@ -110,6 +108,19 @@ class RegimePoses:
         order = head_regimes(self.joints)
         place = np.array([order.index(regime) for regime in images.regimes])
         return torch.from_numpy(place[images.regime])
+
+
+def _not_shared_out(regime: Regime, anchors: int) -> str:
+    """Why a policy with so many anchors has none of them held out, or none kept, and how to mend it."""
+    if anchors < 2:
+        return (
+            f"all images under {regime.name} are of one anchor (episode), so that none can be held out; "
+            "split the recording into several episodes"
+        )
+    return (
+        f"of the {anchors} anchors (episodes) with images under {regime.name} none could be held out, or none kept: "
+        "hardly two anchors show the same regimes; record each regime in several episodes of its own"
+    )
 
 
 def log_shares(regime: Tensor, regimes: int) -> Tensor:

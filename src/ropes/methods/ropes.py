@@ -20,6 +20,7 @@ from ropes.data.layout import open_dataset
 from ropes.methods.codes import Codes, encode, standardise
 from ropes.methods.context import Context
 from ropes.methods.disentangle import fit_ae2
+from ropes.methods.image_size import require_size
 from ropes.methods.policies import bayes_floors, require_both_policies
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
@@ -49,6 +50,7 @@ def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool
     require_both_policies(dataset)
     run = Run.of(dataset, method="ropes", recipe=recipe, seed=seed)
     run.require_same(out)
+    require_size(dataset, recipe)
     cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     kept, held = images.split_anchors(recipe.held_out, seed)

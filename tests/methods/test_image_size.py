@@ -1,0 +1,89 @@
+"""Which images a fit takes, and what it says of others."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ropes import cli
+from ropes.methods.image_size import size_fault, size_options
+from ropes.models.autoencoder import AE1
+from ropes.models.encoder import ContrastNetwork
+from ropes.recipes import encoder_recipe, ropes_recipe
+from tests import tiny
+from tests.command_line import Stub, refusal
+
+COMPACT = encoder_recipe("compact").encoder
+
+
+@pytest.mark.parametrize(
+    ("side", "options"),
+    [
+        (128, ""),
+        (200, ""),
+        (127, "--encoder.image-size 96"),
+        (64, "--encoder.image-size 64"),
+        (40, "--encoder.image-size 32 --encoder.window 32"),
+        (16, "--encoder.image-size 16 --encoder.stem 2 --encoder.window 16"),
+        (8, "--encoder.image-size 8 --encoder.stem 1 --encoder.window 8"),
+    ],
+)
+def test_the_options_for_smaller_images_are_those_that_fit_takes(side: int, options: str, stub: Stub) -> None:
+    assert size_fault((side, side), COMPACT) is None
+    assert size_options((side, side), COMPACT) == options
+    calls = stub("ropes.methods.fitting.fit")
+    assert cli.main(["fit", "--data", "D", "--out", "R", *options.split()]) == 0
+    shape = calls[0][0][2].encoder
+    assert shape.image_size <= side
+    network = ContrastNetwork(shape, views=2, joints=3)
+    coordinates, _, gaze = network(torch.zeros(1, 2, shape.image_size, shape.image_size, dtype=torch.uint8))
+    assert coordinates.shape == (1, 3)
+    assert gaze is not None
+
+
+@pytest.mark.parametrize(
+    ("preset", "side", "options"),
+    [
+        ("compact", 64, ""),
+        ("compact", 50, "--ae1.image-size 32 --ae1.stem 2"),
+        ("compact", 16, "--ae1.image-size 16 --ae1.stem 1"),
+        ("paper", 100, "--ae1.image-size 64"),
+    ],
+)
+def test_the_three_stages_have_options_of_their_own(preset: str, side: int, options: str, stub: Stub) -> None:
+    assert size_options((side, side), ropes_recipe(preset).ae1) == options
+    calls = stub("ropes.methods.fitting.fit")
+    words = ["fit", "--method", "ropes", "--preset", preset, "--data", "D", "--out", "R", *options.split()]
+    assert cli.main(words) == 0
+    shape = calls[0][0][2].ae1
+    if preset == "compact":
+        image = torch.zeros(1, 1, shape.image_size, shape.image_size)
+        assert AE1(shape)(image).shape == image.shape
+
+
+def test_a_window_that_is_not_there_is_not_asked_for() -> None:
+    without = tiny.encoder_recipe(anchor_weight=0.0).encoder
+    assert size_options((8, 8), without) == "--encoder.image-size 8"
+
+
+@pytest.mark.parametrize(
+    ("method", "size", "line"),
+    [
+        ("anchored", (64, 64), "has 64x64 images: they cannot be had at 128x128; add --encoder.image-size 64"),
+        ("ldr", (32, 32), "has 32x32 images: they cannot be had at 128x128; add --encoder.image-size 32"),
+        ("ropes", (32, 32), "has 32x32 images: they cannot be had at 64x64; add --ae1.image-size 32 --ae1.stem 2"),
+        ("anchored", (64, 96), "images of 64x96 pixels are not square; crop them, to 64x64 at most"),
+        ("ropes", (24, 16), "images of 24x16 pixels are not square; crop them, to 16x16 at most"),
+        ("ldr", (4, 4), "images of 4x4 pixels are smaller than 8x8, the least that the network's stages take; record"),
+        ("ropes", (8, 8), "images of 8x8 pixels are smaller than 16x16, the least that the network's stages take"),
+    ],
+)
+def test_images_that_do_not_fit_are_refused_before_they_are_decoded(
+    method: str, size: tuple[int, int], line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], cache_home: Path
+) -> None:
+    images = {"train": np.zeros((2, 5, 2, *size), np.uint8)}
+    data = tiny.write_data(tmp_path / "data", described=False, images=images, states=None)
+    words = ["fit", "--method", method, "--data", str(data), "--out", str(tmp_path / "run")]
+    assert refusal(capsys, *words).startswith(f"{data}{' ' if line.startswith('has') else ': '}{line}")
+    assert tiny.tree(tmp_path / "run") == {}
