@@ -106,7 +106,8 @@ class EncoderRecipe:
         encoder: its shape.
         training: how it is optimised; samples are poses.
         anchor_weight: weight of the variance within anchors, once it has risen.
-        alone: share of the steps during which only regimes count, before that weight begins to rise.
+        alone: poses during which only regimes count, before that weight begins to rise.
+        alone_at_most: share of all poses that these may be.
         held_out: share of the training anchors kept for label-free criteria.
         anchors: how many of the training anchors there are, the first, to learn from; None for all.
         erased: share of the training images (each view by itself) in which a white square hides something.
@@ -116,7 +117,8 @@ class EncoderRecipe:
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     training: Optimisation
     anchor_weight: float = 0.0
-    alone: float = 0.35
+    alone: int = 75_000
+    alone_at_most: float = 0.35
     held_out: float = 0.1
     anchors: int | None = None
     erased: float = 0.0
@@ -124,8 +126,10 @@ class EncoderRecipe:
     def __post_init__(self) -> None:
         if not 0 <= self.anchor_weight < math.inf:
             raise UserError(f"anchor_weight must be at least 0, got {self.anchor_weight}")
-        if not 0 <= self.alone < 1 or not 0 < self.held_out < 1:
-            raise UserError("alone and held_out must be shares between 0 and 1")
+        if self.alone < 0:
+            raise UserError(f"alone must be at least 0 poses, got {self.alone}")
+        if not 0 <= self.alone_at_most < 1 or not 0 < self.held_out < 1:
+            raise UserError("alone_at_most and held_out must be shares between 0 and 1")
         if not 0 <= self.erased <= 1:
             raise UserError(f"erased must be a share between 0 and 1, got {self.erased}")
         if self.anchors is not None and self.anchors < 2:
@@ -225,6 +229,7 @@ def encoder_recipe(preset: str) -> EncoderRecipe:
             ),
             training=Optimisation(epochs=20, batch=208, learning_rate=1e-3, weight_decay=0.05, clip=1.0),
             anchor_weight=30.0,
+            alone=150_000,  # as many steps as in the compact preset
         )
     return EncoderRecipe(
         preset="compact",

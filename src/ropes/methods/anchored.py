@@ -188,6 +188,6 @@ def _fit_encoder(
     if recipe.anchor_weight:
         settings["objective"] = _OBJECTIVE
     else:
-        del settings["alone"]  # which says how long anchors are waited for
+        del settings["alone"], settings["alone_at_most"]  # which say how long anchors are waited for
     fingerprint = context.digest("encoder", settings)
     return context.train(stage, batch_at, "encoder", fingerprint, full=False), stage

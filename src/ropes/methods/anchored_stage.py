@@ -54,7 +54,8 @@ class AnchoredStage(EncoderStage):
 
     def __init__(self, network: ContrastNetwork, recipe: EncoderRecipe, **common: Any) -> None:
         super().__init__(network, recipe, **common)
-        self.anchor_weight, self.warm_up = recipe.anchor_weight, round(recipe.alone * self.steps)
+        self.anchor_weight = recipe.anchor_weight
+        self.warm_up = round(min(recipe.alone / recipe.training.batch, recipe.alone_at_most * self.steps))
         self.change = image_changes(self.held_out)
         joints = network.head.joints
         self.recent = torch.empty(0, self.held_out.shape[1], joints)
