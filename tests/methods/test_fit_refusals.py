@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from ropes import files
+from ropes.data import schema
 from ropes.errors import UserError
 from ropes.methods import stages
+from ropes.methods.fitting import fit
 from ropes.methods.run import RUN_FILE
 from ropes.recipes import Optimisation
 from ropes.scm import Regime
@@ -38,6 +41,19 @@ def test_data_without_both_policies_are_refused_before_anything_is_written(
     data = regimes_data(tmp_path / "data", regimes, frames)
     with pytest.raises(UserError, match=line):
         refit(tmp_path / "run", data=data)
+    assert tiny.tree(tmp_path / "run") == {}
+
+
+@pytest.mark.parametrize("method", ["ropes", "anchored", "ldr"])
+def test_a_description_that_is_no_causal_model_is_refused_before_anything_is_written(
+    method: str, tmp_path: Path
+) -> None:
+    data = tiny.write_data(tmp_path / "data", anchors=8, tests=0)
+    note = files.read_json(data / schema.PROVENANCE)
+    note["setting"]["splits"]["train"] = {"joints": ["elbow"]}
+    files.write_json(data / schema.PROVENANCE, note)
+    with pytest.raises(UserError, match=r"meta/ropes.json describes no causal model"):
+        fit(data, tmp_path / "run", tiny.recipe_of(method), 0, method=method, show=False)
     assert tiny.tree(tmp_path / "run") == {}
 
 

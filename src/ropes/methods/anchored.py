@@ -70,6 +70,7 @@ def fit(
         )
     dataset = open_dataset(data)
     require_both_policies(dataset)
+    floors = bayes_floors(dataset)  # before the training: what the data set tells may be refused
     chosen = _chosen_rows(dataset, recipe)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     run.require_same(out)
@@ -84,7 +85,7 @@ def fit(
     context = Context.begin(run, out, show=show)  # only now: what the data lack must not leave a run behind
     summary, stage = _fit_encoder(context, recipe, poses)
     curves = summary["history"]
-    ratios = _ratios(curves, bayes_floors(dataset))
+    ratios = _ratios(curves, floors)
     best = stage.kept_record(curves)
     fit_trust(context, dataset, poses.kept, poses.held)
     write_story(

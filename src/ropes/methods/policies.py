@@ -41,6 +41,12 @@ def described_model(dataset: Dataset) -> CausalModel | None:
 
 
 def bayes_floors(dataset: Dataset) -> dict[str, float | None]:
-    """The exact Bayes floor of each joint's contrast, nats; None where the data set tells no distributions."""
+    """The exact Bayes floor of each joint's contrast, nats; None where the data set does not tell its policies.
+
+    Raises:
+        UserError: see `described_model`.
+    """
     model = described_model(dataset)
-    return {joint: model.bayes_floor(joint) if model else None for joint in dataset.joints}
+    return {
+        joint: model.bayes_floor(joint) if model and joint in model.interventions else None for joint in dataset.joints
+    }

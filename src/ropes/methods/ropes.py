@@ -48,6 +48,7 @@ def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool
     """
     dataset = open_dataset(data)
     require_both_policies(dataset)
+    floors = bayes_floors(dataset)  # before the training: what the data set tells may be refused
     run = Run.of(dataset, method="ropes", recipe=recipe, seed=seed)
     run.require_same(out)
     require_size(dataset, recipe)
@@ -64,7 +65,8 @@ def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool
     held_out = Codes(held_codes, held.regime, dataset.regimes)
     ratios, ldr_summaries = _fit_ldrs(context, codes, held_out, ae1_summary["fingerprint"])
     upstream = [summary["fingerprint"] for summary in ldr_summaries.values()]
-    _tell_distances(_with_floors(ldr_summaries, dataset), show=show)
+    contrasts = _with_floors(ldr_summaries, floors)
+    _tell_distances(contrasts, show=show)
     ae2 = fit_ae2(context, codes, held_out, ratios, scale, upstream)
     fit_trust(context, dataset, kept, held)
     write_story(
@@ -72,7 +74,7 @@ def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool
         dataset,
         stages={
             "ae1": ae1_summary["history"],
-            "ldr": _with_floors(ldr_summaries, dataset),
+            "ldr": contrasts,
             "ae2": {name: summary["history"] for name, summary in ae2.summaries.items()},
         },
         seconds={
@@ -167,9 +169,8 @@ def _tell_distances(ldrs: dict[str, dict[str, Any]], *, show: bool) -> None:
             print(f"ropes: warning: {message}", file=sys.stderr)
 
 
-def _with_floors(summaries: dict[str, dict[str, Any]], dataset: Dataset) -> dict[str, dict[str, Any]]:
+def _with_floors(summaries: dict[str, dict[str, Any]], floors: dict[str, float | None]) -> dict[str, dict[str, Any]]:
     """Each joint's losses beside its exact Bayes floor, where the data set tells its distributions."""
-    floors = bayes_floors(dataset)
     return {
         joint: {**summary["history"], "floor": floors[joint], "best": min(summary["history"]["held_out"])}
         for joint, summary in summaries.items()
