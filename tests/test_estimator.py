@@ -1,15 +1,14 @@
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ropes.calibration import Calibration, write_calibration
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.estimator import Calibration, Estimator, fit_calibration, write_calibration
-from ropes.files import read_json, write_json
-from ropes.methods.run import CALIBRATION_FILE, RUN_FILE, TRAINING_FILE
+from ropes.estimator import Estimator
+from ropes.methods.run import RUN_FILE, TRAINING_FILE
 from tests import tiny
 
 
@@ -50,73 +49,6 @@ def test_each_joint_is_read_from_its_own_network(tmp_path: Path, refit, images: 
 def test_angles_need_a_calibration(estimator: Estimator, images: np.ndarray) -> None:
     with pytest.raises(UserError, match="the run is not calibrated: run `ropes calibrate`"):
         estimator.angles(images)
-
-
-def test_a_calibration_is_kept_with_the_run(own_run: Path, images: np.ndarray) -> None:
-    estimator = Estimator.load(own_run)
-    line = Calibration(np.array([2.0, -3.0]), np.array([0.5, 0.0]), 7)
-    write_calibration(own_run, estimator.run, line)
-    again = Estimator.load(own_run)
-    assert again.calibration is not None
-    assert again.calibration.samples == 7
-    expected = estimator.coordinates(images) * [2.0, -3.0] + [0.5, 0.0]
-    np.testing.assert_allclose(again.angles(images), expected)
-
-
-def test_a_bend_is_kept_with_the_run(own_run: Path, images: np.ndarray) -> None:
-    estimator = Estimator.load(own_run)
-    raw = estimator.coordinates(images)
-    low, high = raw.min(axis=0), raw.max(axis=0)
-    line = Calibration(-2 / (high - low), 1 + 2 * low / (high - low), 0)  # from -1 to 1, falling
-    start = np.linspace(-0.8, 0.8, 5)
-    bent = replace(line, knots=np.array([[start, np.sinh(start)]] * 2))
-    write_calibration(own_run, estimator.run, bent)
-    loaded = Estimator.load(own_run)
-    np.testing.assert_allclose(loaded.angles(images), bent.angles(raw))
-    lines = line.angles(raw)
-    inner = np.abs(lines) < 0.8
-    np.testing.assert_allclose(loaded.angles(images)[inner], np.sinh(lines)[inner], atol=0.01)
-    assert np.abs(loaded.angles(images) - lines).max() > 0.05
-
-
-def test_a_bend_that_does_not_rise_is_damage(own_run: Path) -> None:
-    knots = np.array([[[0.0, 1.0], [1.0, 0.0]]] * 2)
-    write_calibration(own_run, Estimator.load(own_run).run, Calibration(np.ones(2), np.zeros(2), 0, knots=knots))
-    with pytest.raises(
-        UserError, match=r"calibration\.json is damaged \(a bend does not rise\); run `ropes calibrate`"
-    ):
-        Estimator.load(own_run)
-
-
-def test_a_line_is_fitted_exactly() -> None:
-    coordinates = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0]])
-    line = fit_calibration(coordinates, coordinates * [2, -0.5] + [1, 3], ("a", "b"))
-    np.testing.assert_allclose([line.slope, line.intercept], [[2, -0.5], [1, 3]])
-    assert line.samples == 3
-
-
-@pytest.mark.parametrize("angles", [[[1.0, 2.0]], [[1.0, 2.0], [3.0, 2.0]]])
-def test_fewer_than_two_distinct_angles_are_refused(angles: list[list[float]]) -> None:
-    joint = "a" if len(angles) == 1 else "b"
-    with pytest.raises(UserError, match=f"needs two distinct angles of each joint; {joint} has one in all samples"):
-        fit_calibration(np.random.default_rng(0).normal(size=(len(angles), 2)), np.array(angles), ("a", "b"))
-
-
-@pytest.mark.parametrize("spread", [0.0, 1e-7])
-def test_a_coordinate_that_never_changes_is_refused(spread: float) -> None:
-    angles = np.random.default_rng(0).normal(size=(50, 2))
-    coordinates = angles.copy()
-    coordinates[:, 1] = 3.0 + spread * angles[:, 0]
-    line = (
-        "the coordinate of b is the same in all samples, so no line leads from it to angles; calibrate on more varied"
-    )
-    with pytest.raises(UserError, match=line):
-        fit_calibration(coordinates, angles, ("a", "b"))
-
-
-def test_a_coordinate_of_tiny_values_is_not_taken_for_constant() -> None:
-    angles = np.random.default_rng(0).normal(size=(50, 1))
-    np.testing.assert_allclose(fit_calibration(1e-9 * angles, angles, ("a",)).slope, 1e9)
 
 
 def test_reconstructions_look_like_images(estimator: Estimator, images: np.ndarray) -> None:
@@ -189,16 +121,4 @@ def test_damaged_weights_are_named(own_run: Path) -> None:
     path = own_run / "ae1" / "weights.safetensors"
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(UserError, match=r"weights\.safetensors does not hold this network's weights"):
-        Estimator.load(own_run)
-
-
-@pytest.mark.parametrize(
-    "damage", [lambda c: c["joints"].pop("wrist"), lambda c: c.pop("samples"), lambda c: c.clear()]
-)
-def test_a_damaged_calibration_is_named(own_run: Path, damage) -> None:
-    write_calibration(own_run, Estimator.load(own_run).run, Calibration(np.ones(2), np.zeros(2), 2))
-    content = read_json(own_run / CALIBRATION_FILE)
-    damage(content)
-    write_json(own_run / CALIBRATION_FILE, content)
-    with pytest.raises(UserError, match=r"calibration.json is damaged .*; run `ropes calibrate` again"):
         Estimator.load(own_run)

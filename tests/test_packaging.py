@@ -14,9 +14,10 @@ import pytest
 from safetensors.torch import load_file
 
 from ropes import cli, registry, results
+from ropes.calibration import Calibration, Origin
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.estimator import Calibration, Estimator
+from ropes.estimator import Estimator
 from ropes.evaluation import evaluate
 from ropes.files import read_json, write_json
 from ropes.methods import anchored
@@ -125,7 +126,7 @@ def test_the_card_says_what_it_is(packaged: Path, run: Path) -> None:
     lines = card.splitlines()
     for row in found.rows:
         words = "in distribution" + (", 8 px squares" if row.occlusion else "")
-        words += {0: ", line from commanded distributions, no label", 1000: ""}.get(
+        words += {0: ", monotone map from commanded distributions, no label", 1000: ""}.get(
             row.calibration_labels, f", line from {row.calibration_labels} labels"
         )
         assert any(
@@ -165,6 +166,25 @@ def test_the_command_in_the_card_is_this_recipe_s() -> None:
     for line in (simulated, calibrated):
         words = shlex.split(line)[1:]
         cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
+
+
+@pytest.mark.parametrize(
+    ("samples", "origin", "words"),
+    [
+        (40, None, "--data data --samples 40"),
+        (40, Origin(source="samples", seed=0, level=0.9), "--data data --samples 40"),
+        (40, Origin(source="samples", seed=3, level=0.95), "--data data --samples 40 --seed 3 --level 0.95"),
+        (12, Origin(source="labels", seed=3, level=0.9, file="my labels.csv"), "--labels 'my labels.csv'"),
+        (0, Origin(source="commanded", seed=2, level=0.8), "--data data --commanded --seed 2 --level 0.8"),
+        (0, Origin(source="commanded", seed=0, level=0.9, file="c.json"), "--data data --commanded c.json"),
+    ],
+)
+def test_the_card_calibrates_as_it_was_done(run: Path, samples: int, origin: Origin | None, words: str) -> None:
+    made = Calibration(np.ones(2), np.ones(2), samples, origin=origin)
+    line = commands(replace(Run.read(run), recipe=encoder_recipe("compact")), {}, made)[-1]
+    assert line == f"ropes calibrate run {words}"
+    parts = shlex.split(line)[1:]
+    cli.parse(cli.command_kind(parts[0], parts[1:]), parts[0], parts[1:])
 
 
 def test_weights_are_halved_only_where_they_must_be(run: Path, data: Path, packaged: Path, tmp_path: Path) -> None:

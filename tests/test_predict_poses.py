@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from ropes import cli
+from ropes.calibration import Calibration, write_calibration
 from ropes.errors import UserError
-from ropes.estimator import Calibration, Estimator, write_calibration
+from ropes.estimator import Estimator
 from ropes.prediction import predict_lines
 from tests import planar, tiny
 from tests.command_line import refusal

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.calibration import Calibration, Origin, write_calibration
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.estimator import Calibration, Estimator, write_calibration
+from ropes.estimator import Estimator
 from ropes.methods.held_out import not_learnt_from
 from ropes.methods.policies import described_model
 from ropes.metrics.bend import matched_means
@@ -48,7 +49,8 @@ def calibrate_commanded(run: Path, data: Path, *, seed: int = 0, level: float = 
     """
     estimator = Estimator.load(run)
     intervals = intervals_from_anchors(estimator.trust, level) if estimator.trust else None
-    calibration = replace(commanded_map(estimator, open_dataset(data), seed=seed), intervals=intervals)
+    origin = Origin(source="commanded", seed=seed, level=level)
+    calibration = replace(commanded_map(estimator, open_dataset(data), seed=seed), intervals=intervals, origin=origin)
     write_calibration(run, estimator.run, calibration)
     return calibration
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.calibration import Calibration
 from ropes.commanded import commanded_map
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.estimator import Calibration, Estimator
+from ropes.estimator import Estimator
 from ropes.methods.policies import described_model
 from ropes.metrics import few_labels
 from ropes.results import Row

@@ -12,10 +12,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from ropes import results as results_file
+from ropes.calibration import Calibration
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.estimator import Calibration, Estimator
+from ropes.estimator import Estimator
 from ropes.files import atomic_path, read_json, write_text
 from ropes.methods.readers import weight_files
 from ropes.methods.run import CALIBRATION_FILE, RUN_FILE, TRAINING_FILE, TRUST_FILE

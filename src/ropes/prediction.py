@@ -12,10 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes import png
+from ropes.calibration import (
+    Calibration,
+    KnownErrors,
+    Origin,
+    fit_calibration,
+    half_widths,
+    left_out_errors,
+    write_calibration,
+)
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.estimator import Calibration, Estimator, fit_calibration, write_calibration
+from ropes.estimator import Estimator
 from ropes.methods.run import Run
 from ropes.poses import chosen_arm
 from ropes.seeds import generator
@@ -69,7 +78,19 @@ def calibrate(
     if intervals is None:
         print(f"ropes: {len(angles)} samples are too few for {level:.0%} intervals of their own", file=sys.stderr)
         intervals = intervals_from_anchors(estimator.trust, level) if estimator.trust else None
-    calibration = replace(line, intervals=intervals)
+    origin = Origin(
+        source="samples" if labels is None else "labels",
+        seed=seed,
+        level=level,
+        file=None if labels is None else labels.name,
+    )
+    calibration = replace(line, intervals=intervals, origin=origin)
+    joints = estimator.run.joints
+    errors = KnownErrors(
+        left_out=left_out_errors(reading.coordinates, angles, joints),
+        half_width=half_widths(calibration, reading.coordinates, reading.deviation, joints),
+    )
+    calibration = replace(calibration, errors=errors)
     write_calibration(run, estimator.run, calibration)
     return calibration
 

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
-from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.methods.codes import Codes, encode, standardise
 from ropes.methods.context import Context

@@ -1,5 +1,6 @@
 """The model card of a packaged estimator: what it is, how to train it again, how good it is, where it fails."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import metadata
@@ -7,9 +8,9 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from ropes.calibration import Calibration
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.estimator import Calibration
 from ropes.flag_rows import FlagRow
 from ropes.methods.run import Run
 from ropes.paper import CALIBRATION_LABELS
@@ -20,6 +21,7 @@ from ropes.report.poses import pose_table
 from ropes.report.trust import KINDS, flag_lines
 from ropes.results import Results, Row
 from ropes.settings import SETTINGS
+from ropes.trust.intervals import LEVEL
 from ropes.trust_rows import TrustRow
 
 _METHODS = {
@@ -118,8 +120,26 @@ def commands(run: Run, provenance: Mapping[str, Any], calibration: Calibration) 
     changed = [option for option, value in _options(asdict(run.recipe), usual) for option in (option, *value)]
     fit = f"ropes fit --method {run.method} --preset {preset} --data data --out run --seed {run.seed}"
     made.append(" ".join([fit, *changed]))
-    how = f"--samples {calibration.samples}" if calibration.samples else "--commanded"
-    return [*made, f"ropes calibrate run --data data {how}"]
+    return [*made, _calibrate(calibration)]
+
+
+def _calibrate(calibration: Calibration) -> str:
+    """The `ropes calibrate` that made it; what calibrations of older versions did not keep is taken as usual."""
+    kept = calibration.origin
+    source = kept.source if kept else "samples" if calibration.samples else "commanded"
+    file = [shlex.quote(kept.file)] if kept and kept.file else []
+    match source:
+        case "samples":
+            words = ["--data data --samples", str(calibration.samples)]
+        case "labels":
+            words = ["--labels", *file]
+        case "commanded":
+            words = ["--data data --commanded", *file]
+    if kept and kept.seed and source != "labels":
+        words += ["--seed", str(kept.seed)]
+    if kept and kept.level != LEVEL:
+        words += ["--level", str(kept.level)]
+    return " ".join(["ropes calibrate run", *words])
 
 
 def _options(recipe: Mapping[str, Any], usual: Mapping[str, Any], prefix: str = "") -> list[tuple[str, list[str]]]:
@@ -161,10 +181,10 @@ def _figures(rows: Sequence[Row], joints: Sequence[str]) -> list[dict[str, Any]]
 
 
 def _line(labels: int) -> str:
-    """What a heading says of a line to radians that was not fitted on the usual number of labels."""
+    """What a heading says of the map to radians where it was not fitted on the usual number of labels."""
     if labels == CALIBRATION_LABELS:
         return ""
-    return f", line from {labels} labels" if labels else ", line from commanded distributions, no label"
+    return f", line from {labels} labels" if labels else ", monotone map from commanded distributions, no label"
 
 
 def _trust(rows: Iterable[TrustRow]) -> list[dict[str, Any]]:
