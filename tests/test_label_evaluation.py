@@ -101,13 +101,21 @@ def test_where_nothing_was_told_or_trained_on_there_is_no_line(tmp_path: Path) -
     assert map_without_labels(blobs(), open_dataset(tests), seed=0) is None
 
 
+def test_too_few_poses_give_no_line_and_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = tiny.write_data(tmp_path / "few", anchors=5, tests=0)
+    assert map_without_labels(blobs(), open_dataset(few), seed=0) is None
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("ropes: warning: no figures for calibration without labels: ")
+    assert "has 5 training images under elbow/1; commanded distributions need 30 or more" in line
+
+
 def test_distributions_that_contradict_the_images_are_said_to(
     read: None, data: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(data, tmp_path / "other")
     note = files.read_json(tmp_path / "other" / schema.PROVENANCE)
     first = note["setting"]["splits"]["train"]["interventions"]["wrist"][0]
-    note["setting"]["splits"]["train"]["interventions"]["wrist"][0] = {**first, "mean": 8.0, "low": 7.0, "high": 9.0}
+    note["setting"]["splits"]["train"]["interventions"]["wrist"][0] = {**first, "mean": 4.0, "low": 3.0, "high": 4.5}
     files.write_json(tmp_path / "other" / schema.PROVENANCE, note)
     rows = evaluate(tiny_run, tmp_path / "other", tmp_path / "e", occlusions=(0,), show=False).rows
     assert {row.calibration_labels for row in rows} == {10, 100, 1000}
