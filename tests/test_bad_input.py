@@ -163,6 +163,17 @@ def test_fewer_than_two_distinct_angles_in_a_data_set(tiny_run: Path, tmp_path: 
     assert line == "calibration needs two distinct angles of each joint; wrist has one in all samples"
 
 
+def test_commanded_distributions_of_too_few_poses_or_not_of_every_joint(
+    tiny_run: Path, tiny_data: Path, tmp_path: Path, refuse: Refuse
+) -> None:
+    words = "calibrate {run} --data {data} --commanded"
+    line = refuse(words, run=tiny_run, data=tiny_data)
+    assert "has 16 training images under elbow/1; commanded distributions need 30 or more" in line
+    (tmp_path / "c.json").write_text("{}")
+    line = refuse(f"{words} {{file}}", run=tiny_run, data=tiny_data, file=tmp_path / "c.json")
+    assert line == f"{tmp_path / 'c.json'} tells nothing of joint elbow; it needs an entry for each of elbow, wrist"
+
+
 @pytest.mark.parametrize("shape", [(8, 8), (16, 16, 3)])
 def test_images_of_another_size_or_type(shape: tuple[int, ...], tiny_run: Path, tmp_path: Path, refuse: Refuse) -> None:
     from PIL import Image

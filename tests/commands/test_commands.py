@@ -50,6 +50,13 @@ def test_every_example_parses_to_its_own_command(name: str) -> None:
         ("export D --out E --count 0", "--count is 0; it must be 1 or more"),
         ("calibrate R", "either --data DATA or --labels FILE.csv"),
         ("calibrate R --data D --samples 1", "--samples is 1; it must be 2 or more"),
+        (
+            "calibrate R --labels l.csv --samples 5",
+            "--samples are drawn from labelled --data; leave it out with --labels",
+        ),
+        ("calibrate R --data D --commanded --samples 5", "leave it out with --commanded"),
+        ("calibrate R --data D --commanded a.json b.json", "--commanded takes one file, got 2"),
+        ("calibrate R --labels l.csv --commanded", "--commanded needs --data, whose images it reads"),
         ("calibrate R --data D --level 1.5", "--level is 1.5; it must lie between 0 and 1"),
         ("predict R --images", "--images needs CAMERA=FILE"),
         ("predict R --images photos --urdf a.urdf", "--urdf is for poses; give --poses as well"),
@@ -158,12 +165,6 @@ def test_fit_refuses_shapes_that_do_not_fit(capsys: pytest.CaptureFixture[str]) 
             (Path("D"), "train", 2, Path("E")),
             {},
         ),
-        (
-            "calibrate R --labels l.csv",
-            "ropes.prediction.calibrate",
-            (Path("R"),),
-            {"data": None, "labels": Path("l.csv"), "samples": 100, "seed": 0, "level": 0.9},
-        ),
         ("report E", "ropes.report.html.write_report", (Path("E"), Path("E/report.html")), {}),
         ("report E --out p.html", "ropes.report.html.write_report", (Path("E"), Path("p.html")), {}),
         (
@@ -209,6 +210,27 @@ def test_evaluate_prints_the_table(stub: Stub, capsys: pytest.CaptureFixture[str
     assert calls == [((Path("R"), Path("D"), Path("E")), {"seed": 2, "occlusions": (0, 8)})]
     assert tables == [(("the results",), {})]
     assert capsys.readouterr().out == "wrote E/results.json\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "function", "kwargs"),
+    [
+        ("--labels l.csv", "prediction.calibrate", {"data": None, "labels": Path("l.csv"), "samples": 100}),
+        ("--data D --samples 7", "prediction.calibrate", {"data": Path("D"), "labels": None, "samples": 7}),
+        ("--data D --commanded", "commanded.calibrate_commanded", {"file": None}),
+        ("--data D --commanded c.json", "commanded.calibrate_commanded", {"file": Path("c.json")}),
+    ],
+)
+def test_calibrate_prints_what_is_known_of_the_errors(
+    words: str, function: str, kwargs: dict[str, Any], stub: Stub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = stub(f"ropes.{function}", result="the calibration")
+    tables = stub("ropes.report.terminal.print_calibration")
+    assert cli.main(["calibrate", "R", *words.split(), "--seed", "3", "--level", "0.8"]) == 0
+    args = (Path("R"), Path("D")) if function.startswith("commanded") else (Path("R"),)
+    assert calls == [(args, {**kwargs, "seed": 3, "level": 0.8})]
+    assert tables == [(("the calibration",), {})]
+    assert capsys.readouterr().out == "wrote R/calibration.json; ropes predict now gives radians\n"
 
 
 def test_predict_prints_lines_as_they_come(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:

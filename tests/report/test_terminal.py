@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 from rich.console import Console
 
-from ropes.report.terminal import print_table
+from ropes.calibration import Calibration, KnownErrors
+from ropes.report.terminal import print_calibration, print_table
 from ropes.results import Results, Row
+from ropes.trust.intervals import Intervals
 from tests.report.conftest import SETUPS, made_up_rows
 
 
@@ -58,3 +60,33 @@ def test_a_long_name_of_a_joint_is_folded_and_never_cut() -> None:
     assert max(map(len, lines)) <= 80
     assert "".join(lines).count("q") == 60
     assert "1234.500" in "".join(lines)
+
+
+def told(calibration: Calibration) -> list[str]:
+    stream = io.StringIO()
+    print_calibration(calibration, Console(file=stream, width=80))
+    return stream.getvalue().splitlines()
+
+
+def test_what_is_known_of_a_calibration_s_errors_is_a_line_a_joint() -> None:
+    intervals = Intervals(0.95, np.ones(2), np.ones(2), "labels", 40)
+    left_out, half = {"panda_joint1": 0.0312, "elbow": 1.5}, {"panda_joint1": 0.05, "elbow": 2.0}
+    lines = Calibration(np.ones(2), np.zeros(2), 40, intervals)
+    found = told(replace(lines, errors=KnownErrors(left_out=left_out, half_width=half)))
+    cells = [[cell.strip() for cell in line.strip("┃│").replace("┃", "│").split("│")] for line in found]
+    assert ["joint", "left out, rad", "95%, rad"] in cells
+    assert ["joint 1", "0.031", "0.050"] in cells
+    assert ["elbow", "1.500", "2.000"] in cells
+    assert found[-2:] == [
+        "left out: root mean square error of each labelled pose from the line fitted without it",
+        "95%: half the interval at the median σ, from 40 labelled poses",
+    ]
+    unlabelled = replace(lines, intervals=replace(intervals, source="anchors"))
+    found = told(replace(unlabelled, errors=KnownErrors(left_out=None, half_width=half)))
+    assert "left out" not in "".join(found)
+    assert found[-1].endswith("from 40 held-out poses, without a label")
+
+
+def test_where_nothing_is_known_of_the_errors_it_says_so() -> None:
+    lines = Calibration(np.ones(1), np.zeros(1), 2, errors=KnownErrors(left_out=None, half_width=None))
+    assert told(lines) == ["nothing is known of the errors: too few labels, and no anchors"]

@@ -4,13 +4,16 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
 from ropes.commands.options import RunFolder, at_least, distinct, image_sources
 from ropes.errors import UserError
 from ropes.recipes import Recipe, recipe_of
+
+if TYPE_CHECKING:
+    from ropes.calibration import Calibration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,47 +120,60 @@ class Calibrate:
     Example:
       ropes calibrate runs/two-cameras --data data/two-cameras --samples 100
       ropes calibrate runs/two-cameras --data data/two-cameras --commanded
+      ropes calibrate runs/two-cameras --data data/my-arm --commanded commanded.json
       ropes calibrate runs/two-cameras --labels labels.csv
     """
 
     run: RunFolder
     """Folder that ropes fit wrote."""
     data: Path | None = None
-    """Data set with joint angles to draw the samples from."""
+    """Data set with joint angles to draw the samples from, or for --commanded."""
     labels: Path | None = None
     """Or a CSV file: a column of image paths for each camera, of radians for each joint, by name."""
-    samples: int = 100
-    """Labelled samples to draw from --data."""
-    commanded: bool = False
-    """Read no label: fit what the policies of --data were commanded to draw, where it tells."""
+    samples: int | None = None
+    """Labelled samples to draw from --data; 100 where left out."""
+    commanded: Annotated[tuple[Path, ...] | None, tyro.conf.arg(metavar="[FILE.json]")] = None
+    """Read no label: fit what the policies of --data were commanded to draw, as it tells, or the file."""
     seed: int = 0
     """Seed of the draw."""
     level: float = 0.9
     """Share of the true angles that the intervals of ropes predict are meant to hold."""
 
     def __post_init__(self) -> None:
-        at_least(2, samples=self.samples)
+        if self.samples is not None:
+            at_least(2, samples=self.samples)
         if not 0 < self.level < 1:
             raise UserError(f"--level is {self.level:g}; it must lie between 0 and 1, for example 0.9")
         at_least(0, seed=self.seed)
         if (self.data is None) == (self.labels is None):
             raise UserError("give either --data DATA or --labels FILE.csv to calibrate on")
-        if self.commanded and self.data is None:
-            raise UserError("--commanded needs --data, which tells the distributions")
+        if self.commanded is not None and self.data is None:
+            raise UserError("--commanded needs --data, whose images it reads under each policy")
+        if self.commanded is not None and len(self.commanded) > 1:
+            raise UserError(f"--commanded takes one file, got {len(self.commanded)}; give RUN before it")
+        if self.samples is not None and (self.labels is not None or self.commanded is not None):
+            other = "--commanded" if self.labels is None else "--labels"
+            raise UserError(f"--samples are drawn from labelled --data; leave it out with {other}")
 
     def execute(self) -> None:
-        """Calibrate the run's estimator."""
-        from ropes.prediction import calibrate
+        """Calibrate the run's estimator, and print what is known of its errors."""
         from ropes.registry import own_run
+        from ropes.report.terminal import print_calibration
 
         run = own_run(self.run)
-        if self.commanded and self.data is not None:
+        print_calibration(self._calibrate(run))
+        print(f"wrote {run / 'calibration.json'}; ropes predict now gives radians")
+
+    def _calibrate(self, run: Path) -> "Calibration":
+        if self.commanded is not None and self.data is not None:
             from ropes.commanded import calibrate_commanded
 
-            calibrate_commanded(run, self.data, seed=self.seed, level=self.level)
-        else:
-            calibrate(run, data=self.data, labels=self.labels, samples=self.samples, seed=self.seed, level=self.level)
-        print(f"wrote {run / 'calibration.json'}; ropes predict now gives radians")
+            file = self.commanded[0] if self.commanded else None
+            return calibrate_commanded(run, self.data, file=file, seed=self.seed, level=self.level)
+        from ropes.prediction import calibrate
+
+        samples = 100 if self.samples is None else self.samples
+        return calibrate(run, data=self.data, labels=self.labels, samples=samples, seed=self.seed, level=self.level)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,17 @@
-"""The table against the paper in a terminal: a part a setup and method, one line a split, occlusion and joint."""
+"""Tables in a terminal: ours against the paper's, and what is known of a calibration's errors."""
+
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.table import Table
 
+from ropes.calibration import Calibration
 from ropes.report.naming import joint_label
 from ropes.results import Results
 from ropes.summary import Cell, calibrated_as_the_paper, over_seeds
+
+#: What the errors behind intervals are of.
+_FROM = {"anchors": "held-out poses, without a label", "labels": "labelled poses"}
 
 
 def print_table(results: Results, console: Console | None = None) -> None:
@@ -23,6 +29,39 @@ def print_table(results: Results, console: Console | None = None) -> None:
     for heading, cells in parts.items():
         console.print(f"\n{heading}", style="bold", highlight=False, markup=False)
         console.print(_table(cells))
+
+
+def print_calibration(calibration: Calibration, console: Console | None = None) -> None:
+    """Print what is known of a calibration's errors, one line a joint; 80 columns suffice.
+
+    Args:
+        calibration: just made.
+        console: where; standard output when left out.
+    """
+    console = console or Console()
+    errors, intervals = calibration.errors, calibration.intervals
+    columns: dict[str, Mapping[str, float]] = {}
+    if errors and errors.left_out is not None:
+        columns["left out, rad"] = errors.left_out
+    if errors and errors.half_width is not None and intervals is not None:
+        columns[f"{intervals.level:.0%}, rad"] = errors.half_width
+    if not columns:
+        console.print("nothing is known of the errors: too few labels, and no anchors", highlight=False, markup=False)
+        return
+    table = Table()
+    table.add_column("joint", overflow="fold")
+    for heading in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for joint in next(iter(columns.values())):
+        table.add_row(joint_label(joint), *(f"{values[joint]:.3f}" for values in columns.values()))
+    console.print(table)
+    if errors and errors.left_out is not None:
+        say = "left out: root mean square error of each labelled pose from the line fitted without it"
+        console.print(say, highlight=False, markup=False, soft_wrap=True)
+    if intervals is not None:
+        behind = f"{intervals.samples} {_FROM[intervals.source]}"
+        say = f"{intervals.level:.0%}: half the interval at the median σ, from {behind}"
+        console.print(say, highlight=False, markup=False, soft_wrap=True)
 
 
 def _table(cells: list[Cell]) -> Table:
