@@ -137,9 +137,9 @@ def half_widths(
     if intervals is None:
         return None
     middle = np.median(coordinates, axis=0, keepdims=True)
-    half = intervals.quantile * np.median(intervals.sigma(deviation, coordinates), axis=0)
-    ends = calibration.angles(middle + half) - calibration.angles(middle - half)
-    return dict(zip(joints, (np.abs(ends[0]) / 2).tolist(), strict=True))
+    usual = None if deviation is None else np.median(deviation, axis=0, keepdims=True)
+    low, high = intervals.around(middle, usual, calibration.angles)
+    return dict(zip(joints, ((high - low)[0] / 2).tolist(), strict=True))
 
 
 def write_calibration(folder: Path, run: Run, calibration: Calibration) -> None:

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes import __version__
+from ropes.calibration import Calibration
 from ropes.causal_graph import GRAPH_FILE, write_graph
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.estimator import Calibration, Estimator
+from ropes.estimator import Estimator
 from ropes.files import atomic_path, claim_folder, claim_record
 from ropes.flag_evaluation import flag_rows
 from ropes.flag_rows import FlagRow
