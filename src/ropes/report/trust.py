@@ -15,7 +15,7 @@ from ropes.report.verdict import in_words
 from ropes.trust_rows import INTERVALS, TrustRow
 
 KINDS = {"commanded": "no label at all", "anchors": "width without labels", "labels": "with labels"}
-_DASHES: dict[str, Any] = {"commanded": (0, (1, 2)), "anchors": "-", "labels": (0, (4, 3))}
+_DASHES: dict[str, Any] = {"commanded": "-", "anchors": "-", "labels": (0, (4, 3))}
 
 
 def trust_sections(rows: Sequence[TrustRow], flags: Sequence[FlagRow] = ()) -> list[dict[str, Any]]:
@@ -92,8 +92,8 @@ def trust_figure(lines: Sequence[dict[str, Any]], kinds: Sequence[str], level: f
 
     Args:
         lines: as in `trust_sections`.
-        kinds: of intervals, in the order of each line's pairs; dotted without any label, solid where only their width
-            took none, dashed with labels.
+        kinds: of intervals, in the order of each line's pairs; solid without labels (those without any where there are
+            such), dashed with.
         level: that the intervals are meant to have.
     """
     with matplotlib.rc_context(figures.STYLE):
@@ -107,6 +107,8 @@ def trust_figure(lines: Sequence[dict[str, Any]], kinds: Sequence[str], level: f
             for colour, joint in zip(figures.colour_cycle(len(joints)), joints, strict=True):
                 by_size = {line["occlusion"]: line["pairs"] for line in own if line["joint"] == joint}
                 for k, kind in enumerate(kinds):
+                    if kind == "anchors" and "commanded" in kinds:
+                        continue  # both at once are a thicket; the table has them
                     label = joint_label(joint) if kind == kinds[0] else None
                     for panel, which in ((held, 0), (width, 1)):
                         values = [
