@@ -54,17 +54,6 @@ def test_many_anchors_leave_little_doubt(setting: str) -> None:
     assert int((found & ~followed(setting)).sum()) <= 1
 
 
-def test_where_nothing_follows_beyond_doubt_nothing_is_excused() -> None:
-    generator, found = torch.Generator().manual_seed(0), []
-    for setting in ("panda-2c-independent", "panda-2c-causal"):
-        drawn, target = angles(setting, anchors=384)
-        noise = torch.randn(drawn.shape, generator=generator, dtype=drawn.dtype)
-        found.append(followers(drawn + 0.2 * drawn[:, 0].std(0) * noise, target, CHANGE, doubt=2.0))
-    independent, causal = found
-    assert not independent.any()
-    assert (causal | ~followed("panda-2c-causal")).all()
-
-
 def test_errors_of_shares_are_those_of_repeated_samples() -> None:
     model = panda_setting("panda-2c-independent").splits["train"]
     target, rng = targets(model.regimes, model.joints), np.random.default_rng(0)

@@ -132,10 +132,9 @@ def followers(
     with them by some share change the images by at least that share of what interventions on joint j change.  And of
     two joints only one can follow the other: where both seem to, it is the one that changes the images less.
 
-    With `doubt`, and where some joint follows beyond it, a joint that changes the images less also follows one that
-    changes them more unless policies exclude it (`shares`): by so many standard errors its share falls short of
-    `bound`, or is more than the images allow.  A coordinate loses a response that is denied; one that is excused by
-    mistake costs less.  Where nothing follows beyond doubt joints are taken to be independent.
+    With `doubt` a joint that changes the images less also follows one that changes them more unless policies exclude
+    it (`shares`): by so many standard errors its share falls short of `bound`, or is more than the images allow.  A
+    coordinate loses a response that is denied; one that is excused by mistake costs little.
 
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
@@ -152,13 +151,12 @@ def followers(
     share = _sizes(clear, target)
     certain = shifts(clear, target).abs() > _BEYOND_CHANCE * _chance(clear, target)
     counts = certain & (share >= bound) & (share * change <= change[:, None])
-    counts = (counts & ~(counts.T & first.T)).fill_diagonal_(False)
+    counts &= ~(counts.T & first.T)
     if doubt:
         seen, error = shares(coordinates, target, asked)
         least, most = (seen.abs() - doubt * error).clamp_min(0), seen.abs() + doubt * error
-        if (counts & (least >= bound)).any():
-            counts |= first & ~counts.T & (most >= bound) & (least * change <= change[:, None])
-    return counts
+        counts |= first & ~counts.T & (most >= bound) & (least * change <= change[:, None])
+    return counts.fill_diagonal_(False)
 
 
 def _chance(coordinates: Tensor, target: Tensor) -> Tensor:
