@@ -29,7 +29,7 @@ class Blobs:
             "Run", (), {"joints": tiny.JOINTS, "cameras": tiny.CAMERAS, "image_size": tiny.SIDE, "data_checksum": ""}
         )()
 
-        self.trust = None
+        self.trust, self.calibration = None, None
 
     def read(self, images: np.ndarray) -> Reading:
         return Reading(self.coordinates(images), None, None)

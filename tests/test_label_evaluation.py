@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ropes import commanded, files
+from ropes.calibration import Calibration
 from ropes.commanded import commanded_map
 from ropes.data import schema
 from ropes.data.layout import open_dataset, strip_states
@@ -99,6 +100,17 @@ def test_where_nothing_was_told_or_trained_on_there_is_no_line(tmp_path: Path) -
     angles = tiny.model().sample_observational(np.random.default_rng(0), 8)[:, None]
     tests = tiny.write_data(tmp_path / "t", images={"test-id": tiny.draw(angles)}, states={"test-id": angles})
     assert map_without_labels(blobs(), open_dataset(tests), seed=0) is None
+
+
+def test_a_map_that_the_run_keeps_is_the_one_that_is_tested(data: Path) -> None:
+    estimator, kept = blobs(), Calibration(np.ones(2), np.zeros(2), samples=0)
+    estimator.calibration = kept
+    assert map_without_labels(estimator, open_dataset(data), seed=0) is kept
+    estimator.calibration = Calibration(np.ones(2), np.zeros(2), samples=50)  # that one took labels
+    found = map_without_labels(estimator, open_dataset(data), seed=0)
+    assert found is not None
+    assert found.samples == 0
+    assert found.knots is not None
 
 
 def test_too_few_poses_give_no_line_and_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -133,7 +133,7 @@ def test_the_card_says_what_it_is(packaged: Path, run: Path) -> None:
             line.startswith(f"| {words} |") and f" {row.mse_mean:.4f} ± {row.mse_std:.4f} |" in line for line in lines
         )
     covered = [row.coverage for row in found.trust_rows if (row.occlusion, row.intervals) == (0, "labels")]
-    assert f"| in distribution | 90%, from labels | {min(covered):.3f} to {max(covered):.3f} |" in card
+    assert f"| in distribution | 90%, with labels | {min(covered):.3f} to {max(covered):.3f} |" in card
     (first, _) = found.pose_rows
     assert f"| {first.position_mm_mean:.1f} ± {first.position_mm_std:.1f} |" in card
     tables = [block for block in card.split("\n\n") if block.startswith("|")]

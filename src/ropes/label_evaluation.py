@@ -21,7 +21,10 @@ Array = NDArray[np.float64]
 
 
 def map_without_labels(estimator: Estimator, dataset: Dataset, seed: int) -> Calibration | None:
-    """The map to radians that commanded distributions imply, see `ropes.commanded`; None where they are not told.
+    """The map to radians that takes no label: the run's own, or what the data set's commanded distributions imply.
+
+    A run that was calibrated on commanded distributions keeps its map, whatever data it is tested on; see
+    `ropes.commanded`.  None where there is none and nothing is told.
 
     Where what is told contradicts the images there is none either, and standard error says why.
 
@@ -30,6 +33,9 @@ def map_without_labels(estimator: Estimator, dataset: Dataset, seed: int) -> Cal
         dataset: with the training split that is read; of it only images, regimes and commanded distributions.
         seed: of the choice of poses.
     """
+    kept = estimator.calibration
+    if kept is not None and kept.samples == 0:
+        return kept
     if "train" not in dataset.splits or described_model(dataset) is None:
         return None
     try:
