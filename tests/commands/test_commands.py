@@ -205,9 +205,10 @@ def test_reproduce_takes_methods_with_commas_between(stub: Stub) -> None:
 def test_evaluate_prints_the_table(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
     calls = stub("ropes.evaluation.evaluate", result="the results")
     tables = stub("ropes.report.terminal.print_table")
-    words = "evaluate R --data D --out E --seed 2 --occlusions 0 8"
+    words = "evaluate R --data D --out E --seed 2 --occlusions 0 8 --unlike F G"
     assert cli.main(words.split()) == 0
-    assert calls == [((Path("R"), Path("D"), Path("E")), {"seed": 2, "occlusions": (0, 8)})]
+    options = {"seed": 2, "occlusions": (0, 8), "unlike": (Path("F"), Path("G"))}
+    assert calls == [((Path("R"), Path("D"), Path("E")), options)]
     assert tables == [(("the results",), {})]
     assert capsys.readouterr().out == "wrote E/results.json\n"
 
