@@ -18,7 +18,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.files import atomic_path, claim_folder, claim_record
-from ropes.flag_evaluation import flag_rows
+from ropes.flag_evaluation import flag_rows, unlike_images
 from ropes.flag_rows import FlagRow
 from ropes.hardware import device_name
 from ropes.label_evaluation import few_label_rows, map_without_labels
@@ -82,7 +82,7 @@ def evaluate(
 
     Raises:
         UserError: too few test poses, no angles, cameras or joints missing, an occlusion larger than the images, an
-            unfinished run, or a folder that holds something else.
+            unfinished run, a folder that holds something else, or see `unlike_images`.
     """
     began = time.monotonic()
     estimator, dataset = Estimator.load(run), open_dataset(data)
@@ -92,6 +92,7 @@ def evaluate(
     angles_of = {split: states_of(estimator.run, dataset, _SPLITS[split]) for split in splits}
     for occlusion in occlusions:
         check_square(occlusion, dataset.image_size)
+    foreign = unlike_images(estimator, unlike)
     claim_folder(out, ABOUT_FILE)
     about = _about(estimator, dataset)
     claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
@@ -109,7 +110,7 @@ def evaluate(
             for occlusion in sorted({0, *occlusions}):  # what to trust is learnt from images without squares
                 reading = readings[split, occlusion] = estimator.read(_occluded(images, occlusion, seed, split))
                 if not readings.keys() - {(split, occlusion)}:  # the first: in distribution, nothing hidden
-                    flags = flag_rows(estimator, called, reading, images, unlike)
+                    flags = flag_rows(estimator, called, reading, images, foreign)
                 if occlusion not in occlusions:
                     continue
                 draws = reading.coordinates, angles_of[split]

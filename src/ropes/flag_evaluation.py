@@ -1,12 +1,11 @@
 """Does the flag find what an operator should hear of: a camera that was moved, exchanged or mirrored, another robot?"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
@@ -37,28 +36,52 @@ def disturbed(images: Images) -> Iterator[tuple[str, Images]]:
         yield "cameras exchanged", images[:, ::-1]
 
 
+def unlike_images(estimator: Estimator, unlike: Sequence[Path]) -> dict[str, Images]:
+    """Some images of other data sets by their folders' names, whatever their cameras and joints are called.
+
+    Args:
+        estimator: of the run.
+        unlike: data sets of another robot or of other cameras, as many of them.
+
+    Raises:
+        UserError: one has other numbers of cameras or sizes of images than the run, two have one name, or the run
+            knows no distances.
+    """
+    run, found = estimator.run, dict[str, Images]()
+    if unlike and estimator.trust is None:
+        raise UserError("this run was fitted without the stage that tells unusual images; fit it again")
+    for path in unlike:
+        dataset, name = open_dataset(path), path.resolve().name
+        if len(dataset.cameras) != len(run.cameras) or dataset.image_size != (run.image_size,) * 2:
+            height, width = dataset.image_size
+            wanted = f"{len(run.cameras)} of {run.image_size}x{run.image_size}"
+            raise UserError(
+                f"{path} has {len(dataset.cameras)} cameras of {height}x{width} pixels and this run reads {wanted}; "
+                "give --unlike a data set with as many of that size"
+            )
+        if name in found:
+            raise UserError(f"--unlike has two data sets called {name}; rename one")
+        frames = dataset.frames("test-id" if "test-id" in dataset.splits else "train")
+        found[name] = dataset.read_images(frames.index[:_MOST])
+    return found
+
+
 def flag_rows(
-    estimator: Estimator, called: str, usual: Reading, images: Images, unlike: Sequence[Path]
+    estimator: Estimator, called: str, usual: Reading, images: Images, others: Mapping[str, Images]
 ) -> tuple[FlagRow, ...]:
-    """How well the distance tells images of `disturbed`, and of other data sets, from usual ones.
+    """How well the distance tells images of `disturbed`, and others, from usual ones.
 
     Args:
         estimator: of the run; without knowledge of distances there are no rows.
         called: name of the method in the rows.
         usual: what was read off `images`.
         images: in distribution, (n, V, S, S).
-        unlike: data sets of another robot or of other cameras, as many of them.
-
-    Raises:
-        UserError: another data set has other numbers of cameras or sizes of images than the run.
+        others: by what they are called in the rows.
     """
     run, found = estimator.run, []
     if usual.distance is None:
-        if unlike:
-            raise UserError("this run was fitted without the stage that tells unusual images; fit it again")
         return ()
-    others = [(path.resolve().name, _images(estimator, open_dataset(path))) for path in unlike]
-    for name, shown in (*disturbed(images[:_MOST]), *others):
+    for name, shown in (*disturbed(images[:_MOST]), *((f"data set {name}", shown) for name, shown in others.items())):
         distance = estimator.read(np.ascontiguousarray(shown)).distance
         assert distance is not None  # it knew that of the usual ones
         found.append(
@@ -73,15 +96,3 @@ def flag_rows(
             )
         )
     return tuple(found)
-
-
-def _images(estimator: Estimator, dataset: Dataset) -> Images:
-    """Some images of another data set, whatever its cameras are called and its joints."""
-    run = estimator.run
-    if len(dataset.cameras) != len(run.cameras):
-        raise UserError(
-            f"{dataset.path} has {len(dataset.cameras)} cameras and this run reads {len(run.cameras)}; "
-            "give --unlike a data set of as many"
-        )
-    frames = dataset.frames("test-id" if "test-id" in dataset.splits else "train")
-    return dataset.read_images(frames.index[:_MOST])

@@ -250,12 +250,26 @@ def test_the_flag_is_asked_about_other_cameras_and_robots(run: Path, data: Path,
     assert names == ["moved by 1 px", "moved by 3 px", "mirrored", "cameras exchanged"]
     assert "cameras exchanged" not in dict(disturbed(np.zeros((1, 1, 4, 4), np.uint8)))
     told = {row.images: row for row in found.flag_rows}
-    assert list(told) == [*names, "data", "other"]
-    assert told["data"].auroc == pytest.approx(0.5, abs=0.05)  # its own images are as usual as its own images
-    assert told["data"].flagged < 0.1
-    assert told["other"].auroc == 1
-    assert told["other"].flagged == 1
+    assert list(told) == [*names, "data set data", "data set other"]
+    assert told["data set data"].auroc == pytest.approx(0.5, abs=0.05)  # its own images are as usual as its own images
+    assert told["data set data"].flagged < 0.1
+    assert told["data set other"].auroc == 1
+    assert told["data set other"].flagged == 1
     assert told["mirrored"].auroc < 0.9  # a mirrored blob is a blob, and nothing in these pictures stands still
+
+
+def test_data_sets_that_are_no_match_are_refused_before_anything_is_read(
+    run: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = tiny.model().sample(np.random.default_rng(1), 4)
+    single = {"images": {"train": tiny.draw(alone)[..., :1, :, :]}, "cameras": tiny.CAMERAS[:1]}
+    one = tiny.write_data(tmp_path / "one", anchors=4, tests=0, **single)
+    monkeypatch.setattr(Estimator, "read", lambda *_: pytest.fail("images were read"))
+    with pytest.raises(UserError, match=r"one has 1 cameras of 16x16 pixels and this run reads 2 of 16x16"):
+        evaluate(run, data, tmp_path / "e", unlike=[one], show=False)
+    with pytest.raises(UserError, match="--unlike has two data sets called data; rename one"):
+        evaluate(run, data, tmp_path / "e", unlike=[data, data], show=False)
+    assert not (tmp_path / "e").exists()
 
 
 def test_ropes_runs_have_it_too(tiny_run: Path, tiny_data: Path) -> None:

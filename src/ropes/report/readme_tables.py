@@ -83,8 +83,8 @@ def markdown(found: Results) -> str:
     for cell in sorted(cells, key=lambda cell: (cell.split, order.get(_line(cell), len(order)))):
         conditions.setdefault((cell.setup, cell.occlusion, cell.split), {})
     for cell in every:
-        if cell in cells or (cell.calibration_labels == 0 and cell.method != "ropes"):
-            systems = conditions[cell.setup, cell.occlusion, cell.split]
+        systems = conditions.get((cell.setup, cell.occlusion, cell.split))
+        if systems is not None and (cell in cells or (cell.calibration_labels == 0 and cell.method != "ropes")):
             systems.setdefault((cell.method, cell.calibration_labels), {})[cell.joint] = cell
     lines = [
         _row(["tested on", "read by", "labels", *(joint_label(joint) for joint in joints)]),
