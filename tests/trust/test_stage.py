@@ -266,9 +266,9 @@ def test_data_sets_that_are_no_match_are_refused_before_anything_is_read(
     one = tiny.write_data(tmp_path / "one", anchors=4, tests=0, **single)
     monkeypatch.setattr(Estimator, "read", lambda *_: pytest.fail("images were read"))
     with pytest.raises(UserError, match=r"one has 1 cameras of 16x16 pixels and this run reads 2 of 16x16"):
-        evaluate(run, data, tmp_path / "e", unlike=[one], show=False)
+        evaluate(run, data, tmp_path / "e", occlusions=(0,), unlike=[one], show=False)
     with pytest.raises(UserError, match="--unlike has two data sets called data; rename one"):
-        evaluate(run, data, tmp_path / "e", unlike=[data, data], show=False)
+        evaluate(run, data, tmp_path / "e", occlusions=(0,), unlike=[data, data], show=False)
     assert not (tmp_path / "e").exists()
 
 
