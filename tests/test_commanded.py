@@ -7,9 +7,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from ropes import files
-from ropes.calibration import Origin
-from ropes.commanded import calibrate_commanded, commanded_map, fit_commanded, read_policies
+from ropes import commanded, files
+from ropes.calibration import Calibration, Origin
+from ropes.commanded import PolicyReadings, calibrate_commanded, commanded_map, fit_commanded, read_policies
 from ropes.commanded_distributions import read_commanded
 from ropes.data import schema
 from ropes.data.layout import Dataset, open_dataset, strip_states
@@ -208,6 +208,18 @@ def test_no_observational_image_is_needed_where_nothing_is_told_of_them(tmp_path
     readings = read_policies(blobs(), open_dataset(data), told)
     assert readings.usual == {}
     assert fit_commanded(blobs(), readings, told, "c.json").knots is None
+
+
+def test_errors_known_of_anchors_come_out_in_radians() -> None:
+    """σ of .1 and .2 in half of the poses each, errors of twice σ in the mean square, half a radian a unit."""
+    estimator = blobs()
+    estimator.trust = cast("Any", type("Trust", (), {"scores": np.full((7, 2), 2.0)}))
+    deviation = np.repeat([[0.1, 1.0], [0.2, 1.0]], 3, axis=0)
+    readings = PolicyReadings(np.zeros((3, 2)), np.zeros((3, 2)), {}, deviation)
+    line = Calibration(np.array([-0.5, 3.0]), np.zeros(2), samples=0)
+    errors = commanded._errors(estimator, readings, line)
+    np.testing.assert_allclose(np.asarray(errors), [0.5 * 2 * 0.025**0.5, 3 * 2])
+    assert commanded._errors(blobs(), readings, line) is None
 
 
 def test_a_calibration_says_how_it_was_made_and_how_far_off_it_may_be(own_run: Path, tmp_path: Path) -> None:

@@ -67,7 +67,9 @@ def test_recipes_out_of_range_are_refused(change: dict[str, Any], line: str) -> 
 
 
 def test_a_window_without_anchors_is_refused_with_the_method_that_has_neither() -> None:
-    with pytest.raises(UserError, match=r"only anchors tell where to look closely: .* use --method ldr, which has no"):
+    with pytest.raises(
+        UserError, match=r"only anchors tell where to look closely: .* use --method ldr, without --encoder"
+    ):
         replace(encoder_recipe("compact"), anchor_weight=0.0)
 
 

@@ -105,7 +105,7 @@ class EncoderRecipe:
         preset: compact: two CPU cores; paper: one CUDA GPU and the paper's sizes.
         encoder: its shape.
         training: how it is optimised; samples are poses.
-        anchor_weight: weight of the variance within anchors, once it has risen.
+        anchor_weight: weight of the variance within anchors, once it has risen; above 0 for method anchored.
         alone: poses during which only regimes count, before that weight begins to rise.
         alone_at_most: share of all poses that these may be.
         held_out: share of the training anchors kept for label-free criteria.
@@ -126,8 +126,8 @@ class EncoderRecipe:
     def __post_init__(self) -> None:
         if not 0 <= self.anchor_weight < math.inf:
             raise UserError(f"anchor_weight must be at least 0, got {self.anchor_weight}")
-        if self.alone < 0:
-            raise UserError(f"alone must be at least 0 poses, got {self.alone}")
+        if not isinstance(self.alone, int) or self.alone < 0:
+            raise UserError(f"alone must be a whole number of poses, at least 0, got {self.alone}")
         if not 0 <= self.alone_at_most < 1 or not 0 < self.held_out < 1:
             raise UserError("alone_at_most and held_out must be shares between 0 and 1")
         if not 0 <= self.erased <= 1:
@@ -136,7 +136,7 @@ class EncoderRecipe:
             raise UserError(f"anchors must be at least 2, got {self.anchors}; leave it out for all")
         if self.encoder.window and not self.anchor_weight:
             raise UserError(
-                "only anchors tell where to look closely: to leave them out use --method ldr, which has no window"
+                "only anchors tell where to look closely: to leave them out use --method ldr, without --encoder.window"
             )
 
 

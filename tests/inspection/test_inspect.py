@@ -163,7 +163,7 @@ def test_the_command_prints_writes_and_draws(data: Path, tmp_path: Path, capsys:
     assert "from recorded angles" in out
     assert "What would help:" in out
     content = files.read_json(tmp_path / "i.json")
-    assert content["fit_options"] in NEEDED
+    assert f"; fit with {content['fit_options']}" == NEEDED
     assert content["joints"]["elbow"]["anchors"] == [80, 80]
     assert content["images"] == {regime.name: 80 for regime in tiny.model().regimes}
     assert set(content["joints"]["elbow"]["moved_pixels"]) == set(tiny.CAMERAS)

@@ -18,7 +18,7 @@ from ropes.inspection.sample import Sample, draw_sample
 from ropes.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses
 from ropes.methods.image_size import size_fault, size_options
 from ropes.methods.policies import described_model
-from ropes.recipes import encoder_recipe
+from ropes.recipes import EncoderRecipe, recipe_of
 from ropes.scm import CausalModel, Regime
 
 _DRAWN = 20_000
@@ -112,7 +112,8 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         for joint in dataset.joints
     )
     complete = _complete(frames, len(dataset.regimes))
-    shape = encoder_recipe("compact").encoder
+    recipe = recipe_of("anchored" if complete == 1 else "ldr", "compact")  # what these data can be fitted with
+    shape = recipe.encoder if isinstance(recipe, EncoderRecipe) else recipe.ae1
     fault, options = size_fault(dataset.image_size, shape), size_options(dataset.image_size, shape)
     numbers = {regime: sample.rows(k) for k, regime in enumerate(dataset.regimes)}
     return Inspection(

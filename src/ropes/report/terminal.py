@@ -46,7 +46,8 @@ def print_calibration(calibration: Calibration, console: Console | None = None) 
     if errors and errors.half_width is not None and intervals is not None:
         columns[f"{intervals.level:.0%}, rad"] = errors.half_width
     if not columns:
-        console.print("nothing is known of the errors: too few labels, and no anchors", highlight=False, markup=False)
+        few = "too few labels, and " if calibration.samples else ""
+        console.print(f"nothing is known of the errors: {few}no anchors", highlight=False, markup=False)
         return
     table = Table()
     table.add_column("joint", overflow="fold")
