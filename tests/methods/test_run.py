@@ -1,4 +1,5 @@
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,7 @@ import pytest
 from ropes.errors import UserError
 from ropes.files import read_json, write_json
 from ropes.methods.run import CALIBRATION_FILE, RUN_FILE, TRAINING_FILE, Run
-from ropes.recipes import PRESETS, ropes_recipe
+from ropes.recipes import PRESETS, encoder_recipe, ropes_recipe
 from tests import tiny
 
 
@@ -91,6 +92,14 @@ def test_a_damaged_run_is_named(tmp_path: Path, damage: object) -> None:
     damage(content)  # type: ignore[operator]
     write_json(tmp_path / RUN_FILE, content)
     with pytest.raises(UserError, match=r"run.json is damaged .*; fit the run again"):
+        Run.read(tmp_path)
+
+
+def test_a_recipe_that_is_no_longer_taken_is_named(tmp_path: Path) -> None:
+    run().write(tmp_path)
+    content = read_json(tmp_path / RUN_FILE)
+    write_json(tmp_path / RUN_FILE, content | {"recipe": asdict(encoder_recipe("compact")) | {"alone": 0.35}})
+    with pytest.raises(UserError, match=r"run.json is of another version \(alone must be .*\); fit the run again"):
         Run.read(tmp_path)
 
 

@@ -108,6 +108,8 @@ class Run:
             return cls(**fields)
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{folder / RUN_FILE} is damaged ({error}); fit the run again") from error
+        except UserError as error:  # a value that recipes no longer take
+            raise UserError(f"{folder / RUN_FILE} is of another version ({error}); fit the run again") from error
 
 
 def _differ(first: Run, second: Run, name: str) -> bool:
