@@ -57,7 +57,12 @@ class Cell:
         """Whether our MSE, rounded as the paper prints it, is at most the paper's; None without both."""
         if self.mse is None or self.paper_mse is None:
             return None
-        return round(self.mse, 3) <= self.paper_mse
+        return reaches(self.mse, self.paper_mse)
+
+
+def reaches(mse: float, bar: float) -> bool:
+    """Whether an error, rounded as the paper prints it, is at most one of the paper's."""
+    return round(mse, 3) <= bar
 
 
 def over_seeds(rows: Iterable[Row]) -> tuple[Cell, ...]:

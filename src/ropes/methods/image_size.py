@@ -10,6 +10,11 @@ from ropes.recipes import EncoderRecipe, Recipe
 Shape = AE1Config | EncoderConfig
 
 
+def shape_of(recipe: Recipe) -> Shape:
+    """The network that reads a recipe's images."""
+    return recipe.encoder if isinstance(recipe, EncoderRecipe) else recipe.ae1
+
+
 def size_fault(size: tuple[int, int], shape: Shape) -> str | None:
     """Why no network with the stages of `shape` takes images of this size (height, width), and what to do; or None."""
     height, width = size
@@ -46,7 +51,7 @@ def require_size(dataset: Dataset, recipe: Recipe) -> None:
     Raises:
         UserError: they are not square, or smaller; names the options that help.
     """
-    shape = recipe.encoder if isinstance(recipe, EncoderRecipe) else recipe.ae1
+    shape = shape_of(recipe)
     if (fault := size_fault(dataset.image_size, shape)) is not None:
         raise UserError(f"{dataset.path}: {fault}")
     if options := size_options(dataset.image_size, shape):

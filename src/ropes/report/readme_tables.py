@@ -16,7 +16,7 @@ from ropes.report.curves import described
 from ropes.report.naming import joint_label
 from ropes.report.verdict import in_words
 from ropes.results import Results
-from ropes.summary import Cell, calibrated_as_the_paper, over_seeds
+from ropes.summary import Cell, calibrated_as_the_paper, over_seeds, reaches
 
 _OPEN, _CLOSE = re.compile(r"<!-- table:(\S+) -->"), "<!-- /table -->"
 
@@ -165,7 +165,7 @@ def _ours(at: Mapping[str, Cell], joints: Sequence[str], bars: Sequence[float | 
             continue
         shown = _shown(value)
         digits = len(shown.partition(".")[2])
-        bold = f"**{shown}**" if bar is not None and round(value, 3) <= bar else shown
+        bold = f"**{shown}**" if bar is not None and reaches(value, bar) else shown
         found.append(f"{bold} ± {at[joint].mse_std or 0.0:.{digits}f}")
     return found
 
