@@ -118,7 +118,15 @@ def test_anchors_weigh_more_and_more_after_the_warm_up(step: int, weight: float)
     assert stage.rise(step) == pytest.approx(weight)
     stage.follows = torch.tensor([[False, True], [False, False]])
     torch.testing.assert_close(stage.excused(), torch.tensor([[0.0, 0.97], [0.0, 0.0]]))
-    torch.testing.assert_close(stage.weight(), torch.tensor([1.0, 0.1]))
+
+
+def test_a_coordinate_weighs_less_the_more_it_follows() -> None:
+    stage = stage_of()
+    torch.testing.assert_close(stage.weight(), torch.tensor([1.0, 1.0]))
+    stage.responses = torch.tensor([[0.0, 0.4], [0.0, 0.0]])
+    torch.testing.assert_close(stage.weight(), torch.tensor([1.0, 1 / 3]))
+    stage.responses = torch.tensor([[0.0, 0.3], [0.04, 0.0]])
+    torch.testing.assert_close(stage.weight(), torch.tensor([1 / 1.02, 1 / 2.125]))
 
 
 def test_the_warm_up_is_counted_in_poses_and_never_takes_the_better_part() -> None:
@@ -148,9 +156,12 @@ def test_only_the_last_anchors_are_remembered_and_stored(monkeypatch: pytest.Mon
     for coordinates in seen:
         stage.further_loss(images, coordinates, None)
     torch.testing.assert_close(stage.recent, torch.cat(seen)[-6:])
+    stage.follows, stage.responses = torch.tensor([[False, True], [False, False]]), torch.rand(2, 2)
     other = stage_of()
     other.load_extra_state(stage.extra_state())
     assert torch.equal(other.recent, stage.recent)
+    assert torch.equal(other.follows, stage.follows)
+    assert torch.equal(other.responses, stage.responses)
 
 
 def test_followers_are_asked_of_what_was_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,6 +173,7 @@ def test_followers_are_asked_of_what_was_learnt_from(monkeypatch: pytest.MonkeyP
         return torch.tensor([[False, len(asked) > 1], [False, False]])
 
     monkeypatch.setattr(anchored_stage, "followers", answer)
+    monkeypatch.setattr(anchored_stage, "responses", lambda *_: torch.tensor([[1.0, 0.4], [0.7, 1.0]]).double())
     monkeypatch.setattr(stage, "keep_best", lambda loss: None)
     stage.recent = torch.rand(7, 5, 2)
     first, second = stage.evaluate(), stage.evaluate()
@@ -169,7 +181,7 @@ def test_followers_are_asked_of_what_was_learnt_from(monkeypatch: pytest.MonkeyP
     assert asked[0][1] == {"doubt": 2.0}
     assert (first["followers"], second["followers"]) == (0, 1)
     assert first["held_out_loss"] == second["held_out_loss"]
-    assert stage.weight().tolist() == pytest.approx([1.0, 0.1])
+    assert stage.weight().tolist() == pytest.approx([1.0, 1 / 3])
 
 
 def test_a_run_that_memorises_ends_with_its_best_weights(data: Path, tmp_path: Path, monkeypatch) -> None:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ropes.methods.contrast import shifts, targets
-from ropes.methods.followers import followers, shares, telling, unmixed
+from ropes.methods.followers import followers, responses, shares, telling, unmixed
 from ropes.settings import panda_setting
 from tests.structural import CHANGE, angles, effects, followed
 
@@ -22,11 +22,21 @@ def test_joints_that_follow_are_found(setting, noise):
     assert torch.equal(followers(read, target, CHANGE), followed(setting))
 
 
+@pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
+def test_sizes_of_responses_are_those_of_the_equations(setting: str) -> None:
+    drawn, target = angles(setting, anchors=2000)
+    own = shifts(drawn, target).diagonal()
+    true = (effects(setting) * own[:, None] / own).abs()
+    found = responses(drawn * torch.tensor([1, -5, 1, 1, 0.2, 1]), target, CHANGE)
+    torch.testing.assert_close(found, true, atol=0.06, rtol=0.0)
+
+
 def test_mixing_is_no_response():
     drawn, target = angles("panda-2c-independent", anchors=1000)
     drawn[..., 5] += 0.25 * drawn[..., 4]
     assert float(shifts(drawn, target)[4, 5] / shifts(drawn, target)[4, 4]) == pytest.approx(0.25, abs=0.01)
     assert not followers(drawn, target, CHANGE).any()
+    assert float(responses(drawn, target, CHANGE)[4, 5]) < 0.05
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.12, 0.16), (0.2, 0.1), (0.2, 0.25), (0.3, 0.12), (0.5, 0.16)])

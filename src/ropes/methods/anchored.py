@@ -39,7 +39,7 @@ from ropes.trust.stage import fit_trust
 Indices = NDArray[np.int64]
 _HELD_OUT_ANCHORS = 384
 #: Counts the changes of what anchors ask of an encoder: a training that began before one is not gone on with.
-_OBJECTIVE = 2
+_OBJECTIVE = 3
 _ADAPTED_TO = 256
 
 

@@ -16,7 +16,7 @@ from ropes.methods.contrast import (
 )
 from ropes.methods.criteria import coordinate_contrast
 from ropes.methods.encoder_stage import EncoderStage
-from ropes.methods.followers import followers, precedes
+from ropes.methods.followers import followers, precedes, responses
 from ropes.models.encoder import ContrastNetwork
 from ropes.recipes import EncoderRecipe
 
@@ -26,8 +26,8 @@ _RISE = 0.4
 _GAZE = 0.1
 #: Share of the response of a coordinate that follows which is excused; a thousandth of its weight, (1 − x)², is left.
 _EXCUSED = 0.97
-#: Weight of the anchors on a joint that may follow others, in shares of the usual one.
-_FOLLOWER = 0.1
+#: How fast the anchors' weight on a joint falls with its responses to others: a tenth is left of .85 of its own change.
+_YIELD = 12.5
 #: Standard errors by which a response must fall short of what counts before it is denied.
 _DOUBT = 2.0
 #: Anchors, the last ones learnt from, that are asked what follows what.
@@ -60,6 +60,7 @@ class AnchoredStage(EncoderStage):
         joints = network.head.joints
         self.recent = torch.empty(0, self.held_out.shape[1], joints)
         self.follows = torch.zeros(joints, joints, dtype=torch.bool)
+        self.responses = torch.zeros(joints, joints)
 
     def rise(self, step: int) -> float:
         """From 0 at the end of the warm-up to 1 after another two fifths of the steps.
@@ -86,7 +87,7 @@ class AnchoredStage(EncoderStage):
         Mixtures of a coordinate with one that it follows respond as well.  Some are quieter within anchors, or vary
         more between them, and gain; only policies tell them from the angle.
         """
-        return 1 - (1 - _FOLLOWER) * self.follows.any(0).float()
+        return 1 / (1 + _YIELD * (self.responses**2).sum(0))
 
     def further_loss(self, images: Tensor, coordinates: Tensor, gaze: Tensor | None) -> Tensor:
         """The anchors' term for images (A, R, V, S, S) with coordinates (A, R, d), and where to look."""
@@ -111,7 +112,9 @@ class AnchoredStage(EncoderStage):
         read, logits = self.read(self.held_out.flatten(0, 1))
         coordinates = read.unflatten(0, (anchors, regimes))
         regime = torch.arange(regimes).repeat(anchors)
-        self.follows = followers(self.recent.cpu(), self.target, self.change, doubt=_DOUBT)
+        recent = self.recent.cpu()
+        self.follows = followers(recent, self.target, self.change, doubt=_DOUBT)
+        self.responses = self.follows * responses(recent, self.target, self.change).float()
         told = float(regime_loss(logits, regime, self.log_prior))
         within = float(anchor_loss(coordinates, self.target, precedes(self.change)).mean())
         loss = told + float(policy_loss(read, regime, self.log_prior)) + self.anchor_weight * within
@@ -126,12 +129,12 @@ class AnchoredStage(EncoderStage):
 
     def extra_state(self) -> dict[str, Any]:
         """What each intervention was last seen to move, and in what, besides the best weights so far."""
-        return {**super().extra_state(), "follows": self.follows, "recent": self.recent}
+        return {**super().extra_state(), "follows": self.follows, "responses": self.responses, "recent": self.recent}
 
     def load_extra_state(self, state: dict[str, Any]) -> None:
         """Take them back."""
         super().load_extra_state(state)
-        self.follows, self.recent = state["follows"], state["recent"]
+        self.follows, self.responses, self.recent = state["follows"], state["responses"], state["recent"]
 
 
 def contrasts(coordinates: Tensor, target: Tensor) -> list[float]:

@@ -159,6 +159,14 @@ def followers(
     return counts.fill_diagonal_(False)
 
 
+def responses(coordinates: Tensor, target: Tensor, change: Tensor) -> Tensor:
+    """Sizes of what interventions on each joint (row) do to each joint (column), in shares of what its own policies do.
+
+    In the `unmixed` coordinates; see `followers` for the arguments.
+    """
+    return _sizes(unmixed(coordinates, target, telling(coordinates, target, change)), target)
+
+
 def _chance(coordinates: Tensor, target: Tensor) -> Tensor:
     """Standard errors of `shifts` over anchors, (d, d)."""
     first, second = under_policies(coordinates, target).unbind(2)
