@@ -47,6 +47,12 @@ def test_occlusions_and_splits_have_their_blocks() -> None:
     ]
 
 
+def test_seeds_are_told_by_method_where_they_differ() -> None:
+    rows = [row(2, 0.95, 0.06, seed=seed) for seed in (0, 1)] + [row(2, 0.9, 0.01, method="anchored")]
+    assert "1 training seed (anchored) or 2 training seeds (ropes), bold" in markdown(found(*rows))
+    assert "± over test draws and 2 training seeds, bold" in markdown(found(*rows[:2]))
+
+
 def test_fewer_calibration_labels_change_nothing() -> None:
     plain = row(2, 0.95, 0.06)
     fewer = [row(2, 0.95, 0.5, calibration_labels=count) for count in (0, 10, 100)]

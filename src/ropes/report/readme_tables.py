@@ -175,10 +175,22 @@ def _shown(value: float) -> str:
     return f"{value:.3f}" if value >= 0.0095 else f"{value:.4f}"
 
 
+def _counted(cells: Sequence[Cell]) -> str:
+    """The number of training seeds, by method where they differ in it."""
+    seeds: dict[str, set[int]] = {}
+    for cell in cells:
+        seeds.setdefault(cell.method, set()).update(cell.seeds)
+    methods: dict[int, list[str]] = {}
+    for method, own in sorted(seeds.items()):
+        methods.setdefault(len(own), []).append(method)
+    words = {number: "1 training seed" if number == 1 else f"{number} training seeds" for number in methods}
+    if len(methods) == 1:
+        return next(iter(words.values()))
+    return " or ".join(f"{words[number]} ({', '.join(own)})" for number, own in sorted(methods.items()))
+
+
 def _origin(found: Results, cells: Sequence[Cell]) -> str:
-    seeds = len({seed for cell in cells for seed in cell.seeds})
-    counted = "1 training seed" if seeds == 1 else f"{seeds} training seeds"
     return (
-        f"MSE in rad², ± over test draws and {counted}, bold where it reaches the paper's ROPES. "
+        f"MSE in rad², ± over test draws and {_counted(cells)}, bold where it reaches the paper's ROPES. "
         f"Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes."
     )
