@@ -47,6 +47,7 @@ class AnchoredStage(EncoderStage):
         recent: (at most `_ASKED`, R, d), coordinates of the last anchors learnt from, as they were at their step.  Of
             fewer anchors some come several times and count as if they were others.
         follows: bool (d, d), which coordinates follow which joint.
+        responses: (d, d), how much where they do, in shares of what a coordinate's own policies do to it; 0 elsewhere.
         change: (d,), how much interventions on each joint change the images; the least show where to look closely.
     """
 
