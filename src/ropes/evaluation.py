@@ -22,6 +22,7 @@ from ropes.flag_evaluation import flag_rows, unlike_images
 from ropes.flag_rows import FlagRow
 from ropes.hardware import device_name
 from ropes.label_evaluation import few_label_rows, map_without_labels
+from ropes.methods.image_size import shape_of
 from ropes.methods.run import TRAINING_FILE
 from ropes.metrics import Evaluation, protocol
 from ropes.paper import CALIBRATION_LABELS
@@ -221,10 +222,10 @@ def _trust_rows(
 def _trained_on(estimator: Estimator) -> dict[str, Any]:
     """Anchors, side of the images and share of erased ones of the training, for a `Row`."""
     run, recipe = estimator.run, estimator.run.recipe
+    anchors, erased = run.anchors, 0.0
     if isinstance(recipe, EncoderRecipe):
-        anchors = recipe.anchors or run.anchors
-        return {"anchors": anchors, "image_size": recipe.encoder.image_size, "erased": recipe.erased}
-    return {"anchors": run.anchors, "image_size": recipe.ae1.image_size, "erased": 0.0}
+        anchors, erased = recipe.anchors or run.anchors, recipe.erased
+    return {"anchors": anchors, "image_size": shape_of(recipe).image_size, "erased": erased}
 
 
 def _conditions(estimator: Estimator, called: str, split: str, occlusion: int) -> dict[str, Any]:

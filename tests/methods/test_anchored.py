@@ -173,7 +173,7 @@ def test_followers_are_asked_of_what_was_learnt_from(monkeypatch: pytest.MonkeyP
         return torch.tensor([[False, len(asked) > 1], [False, False]])
 
     monkeypatch.setattr(anchored_stage, "followers", answer)
-    monkeypatch.setattr(anchored_stage, "responses", lambda *_: torch.tensor([[1.0, 0.4], [0.7, 1.0]]).double())
+    monkeypatch.setattr(anchored_stage, "responses", lambda *_: torch.tensor([[1.0, 0.4], [0.7, 1.0]]))
     monkeypatch.setattr(stage, "keep_best", lambda loss: None)
     stage.recent = torch.rand(7, 5, 2)
     first, second = stage.evaluate(), stage.evaluate()

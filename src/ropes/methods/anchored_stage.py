@@ -115,7 +115,7 @@ class AnchoredStage(EncoderStage):
         regime = torch.arange(regimes).repeat(anchors)
         recent = self.recent.cpu()
         self.follows = followers(recent, self.target, self.change, doubt=_DOUBT)
-        self.responses = self.follows * responses(recent, self.target, self.change).float()
+        self.responses = self.follows * responses(recent, self.target, self.change)
         told = float(regime_loss(logits, regime, self.log_prior))
         within = float(anchor_loss(coordinates, self.target, precedes(self.change)).mean())
         loss = told + float(policy_loss(read, regime, self.log_prior)) + self.anchor_weight * within

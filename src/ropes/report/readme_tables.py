@@ -180,13 +180,12 @@ def _counted(cells: Sequence[Cell]) -> str:
     seeds: dict[str, set[int]] = {}
     for cell in cells:
         seeds.setdefault(cell.method, set()).update(cell.seeds)
-    methods: dict[int, list[str]] = {}
-    for method, own in sorted(seeds.items()):
-        methods.setdefault(len(own), []).append(method)
-    words = {number: "1 training seed" if number == 1 else f"{number} training seeds" for number in methods}
+    methods: dict[str, list[str]] = {}
+    for method, own in sorted(seeds.items(), key=lambda item: (len(item[1]), item[0])):
+        methods.setdefault(f"{len(own)} training seed{'s' * (len(own) > 1)}", []).append(method)
     if len(methods) == 1:
-        return next(iter(words.values()))
-    return " or ".join(f"{words[number]} ({', '.join(own)})" for number, own in sorted(methods.items()))
+        return next(iter(methods))
+    return " or ".join(f"{number} ({', '.join(own)})" for number, own in methods.items())
 
 
 def _origin(found: Results, cells: Sequence[Cell]) -> str:
