@@ -1,6 +1,7 @@
 """Error against what there was to learn from: which fits make a series, and what is drawn of them."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 from ropes import results
@@ -36,7 +37,12 @@ ROWS = tuple(
     for occlusion in (0, 32)
     for joint in (1, 2)
 )
-FOUND = Results(name="curves", preset="compact", device="2 cores", version="0.1.0", seconds=60.0, rows=ROWS)
+WITHOUT = tuple(
+    replace(row, calibration_labels=0, mse_mean=(row.mse_mean or 0) / 2, paper_mcc=None, paper_mse=None)
+    for row in ROWS
+    if row.occlusion == 0 and row.split == "id"
+)
+FOUND = Results(name="curves", preset="compact", device="2 cores", version="0.1.0", seconds=60.0, rows=ROWS + WITHOUT)
 
 
 def test_a_series_differs_in_one_thing() -> None:
@@ -76,6 +82,17 @@ def test_curves_stand_beside_the_paper() -> None:
     assert panels[0].get_xscale() == panels[0].get_yscale() == "log"
 
 
+def test_the_map_without_labels_has_a_line_of_its_own() -> None:
+    fewer = [replace(row, calibration_labels=10) for row in WITHOUT]
+    (cells,) = series(over_seeds([*ROWS, *WITHOUT, *fewer]), "anchors").values()
+    lines = {line.get_label(): line for line in error_curves(cells, "anchors").axes[0].get_lines()}
+    assert "ours, shifted poses, no label" not in lines
+    line, none = lines["ours, in distribution"], lines["ours, in distribution, no label"]
+    assert list(none.get_xdata()) == [250, 500, 1000]
+    assert [2 * value for value in none.get_ydata()] == list(line.get_ydata())
+    assert none.get_linestyle() == ":"
+
+
 def test_the_table_says_what_each_fit_learnt_from() -> None:
     lines = markdown(FOUND).splitlines()
     assert lines[0] == "| tested on | learnt from | joint 1 | joint 2 |"
@@ -87,7 +104,8 @@ def test_the_table_says_what_each_fit_learnt_from() -> None:
     assert "| in distribution, 32 px square | " in "\n".join(lines)
     assert told.count("the paper's ROPES, 0 labels in training") == 4
     assert told.count("the paper's RoboPEPP, 260,000 labels in training") == 4
-    assert sum(line.startswith("| ") for line in lines) == 2 + 4 * len(FITS) + 8
+    assert "250 anchors, 128 px; read without a label" in told
+    assert sum(line.startswith("| ") for line in lines) == 2 + 5 * len(FITS) + 8
     assert described(over_seeds(ROWS)[0]) == "250 anchors, 128 px"
 
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, ScalarFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from ropes.paper import CALIBRATION_LABELS
 from ropes.recipes import method_of
 from ropes.report.figures import FLOOR, INK, OURS, PAPER, as_number, make_panels, shared_legend, styled
 from ropes.report.naming import joint_label
@@ -18,7 +19,8 @@ AXES: dict[Axis, str] = {"anchors": "anchors", "image_size": "side of the images
 def series(cells: Sequence[Cell], axis: Axis) -> dict[tuple[str, str], tuple[Cell, ...]]:
     """The fits that differ in one thing alone, where there are at least two: (setup, method) → their cells, ascending.
 
-    Test images are without squares; of several such series the longest.
+    Test images are without squares; of several such series the longest.  Cells by the map that takes no label are among
+    them, those by lines on fewer labels than the paper's are not.
 
     Args:
         cells: of any conditions.
@@ -27,7 +29,8 @@ def series(cells: Sequence[Cell], axis: Axis) -> dict[tuple[str, str], tuple[Cel
     others = [name for name in ("anchors", "image_size", "erased") if name != axis]
     groups: dict[tuple[str, str], dict[tuple[Any, ...], list[Cell]]] = {}
     for cell in cells:
-        if cell.occlusion == 0 and cell.mse is not None and getattr(cell, axis) is not None:
+        measured = cell.occlusion == 0 and cell.mse is not None and cell.calibration_labels in (0, CALIBRATION_LABELS)
+        if measured and getattr(cell, axis) is not None:
             alike = groups.setdefault((cell.setup, method_of(cell.method)), {})
             alike.setdefault(tuple(getattr(cell, name) for name in others), []).append(cell)
     longest = {key: max(alike.values(), key=lambda group: len(_values(group, axis))) for key, alike in groups.items()}
@@ -46,6 +49,8 @@ def _values(cells: Sequence[Cell], axis: Axis) -> list[int]:
 def error_curves(cells: Sequence[Cell], axis: Axis) -> Figure:
     """MSE against `axis`, one panel a joint, both axes logarithmic, beside the paper's ROPES and its baseline.
 
+    After a line on the paper's number of labels, and dotted by the map that takes none.
+
     Args:
         cells: one series of `series`.
         axis: what it is a series in.
@@ -55,11 +60,12 @@ def error_curves(cells: Sequence[Cell], axis: Axis) -> Figure:
     for index, (panel, joint) in enumerate(zip(panels, joints, strict=True)):
         for colour, split, word in ((OURS, "id", "ours, in distribution"), (FLOOR, "ood", "ours, shifted poses")):
             own = [cell for cell in cells if cell.joint == joint and cell.split == split]
-            if not own:
-                continue
-            error = [as_number(cell.mse) for cell in own]
-            panel.plot([getattr(cell, axis) for cell in own], error, color=colour, marker="o", markersize=4, label=word)
-        reference = next(cell for cell in cells if cell.joint == joint and cell.split == "id")
+            line, none = ([cell for cell in own if bool(cell.calibration_labels) == fitted] for fitted in (True, False))
+            _draw(panel, axis, line, label=word, color=colour, marker="o", markersize=4)
+            _draw(panel, axis, none, label=f"{word}, no label", color=colour, linestyle=":")
+        reference = next(
+            cell for cell in cells if cell.joint == joint and cell.split == "id" and cell.calibration_labels
+        )
         lines = ((reference.paper_mse, PAPER, "paper's ROPES"), (reference.all_labels_mse, INK, "RoboPEPP, all labels"))
         for value, colour, word in lines:
             if value is not None:
@@ -67,12 +73,19 @@ def error_curves(cells: Sequence[Cell], axis: Axis) -> Figure:
         panel.set(xscale="log", yscale="log", xlabel=AXES[axis], title=joint_label(joint))
         panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize=7.5)
         panel.xaxis.set_minor_formatter(NullFormatter())
-        panel.yaxis.set_major_formatter(ScalarFormatter())
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         panel.yaxis.set_minor_formatter(NullFormatter())
         if index % 3 == 0:
             panel.set_ylabel("MSE, rad²")
     shared_legend(figure, panels)
     return figure
+
+
+def _draw(panel: Any, axis: Axis, cells: Sequence[Cell], **style: Any) -> None:
+    """Errors against what the fits differ in; nothing where there are none."""
+    if cells:
+        panel.plot([getattr(cell, axis) for cell in cells], [as_number(cell.mse) for cell in cells], **style)
 
 
 def described(cell: Cell) -> str:

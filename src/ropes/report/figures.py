@@ -22,6 +22,8 @@ INK, RULE = "#1b1f24", "#d5dae1"
 OURS, PAPER, FLOOR = "#2a86c7", "#d55e00", "#009e73"
 PALETTE = (OURS, PAPER, FLOOR, "#cc79a7", "#e69f00", "#8c8c8c")
 LN2 = float(np.log(2))
+#: What an entry of a legend takes, in inches.
+_LEGEND_INCHES = 2.4
 STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 9,
@@ -266,9 +268,10 @@ def colour_cycle(count: int) -> list[str]:
 
 
 def shared_legend(figure: Figure, panels: Sequence[Axes]) -> None:
-    """One legend above all panels, each label once."""
+    """One legend above all panels, each label once, in as many rows as it takes."""
     handles: dict[str, Any] = {}
     for panel in panels:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles))
+    columns = min(len(handles), max(1, round(figure.get_figwidth() / _LEGEND_INCHES)))
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=columns)

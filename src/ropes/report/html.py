@@ -56,7 +56,7 @@ def write_report(folder: Path, out_html: Path) -> None:
         spread=" over the repeats and training seeds" if any(len(c.seeds) > 1 for c in cells) else " over repeats",
         calibration=" or ".join(f"{count:,}" for count in sorted({c.calibration_labels for c in cells})) or "no",
         table=_table(cells),
-        curves=_curves(cells),
+        curves=_curves(every),
         robustness=_robustness(cells),
         erased=any(cell.erased for cell in cells),
         trust=trust_sections(found.trust_rows, found.flag_rows),

@@ -78,7 +78,8 @@ def markdown(found: Results) -> str:
     cells = calibrated_as_the_paper(every)
     joints = sorted({cell.joint for cell in cells})
     if any(method_of(cell.method) != cell.method for cell in cells):
-        return f"{_variants(cells, joints)}\n\n{_origin(found, cells)}\n"
+        unlabelled = [cell for cell in every if cell.calibration_labels == 0]
+        return f"{_variants([*cells, *unlabelled], joints)}\n\n{_origin(found, cells)}\n"
     conditions: dict[tuple[str, int, str], dict[tuple[str, int], dict[str, Cell]]] = {}
     for cell in sorted(cells, key=lambda cell: (cell.split, order.get(_line(cell), len(order)))):
         conditions.setdefault((cell.setup, cell.occlusion, cell.split), {})
@@ -119,11 +120,12 @@ def _variants(cells: Sequence[Cell], joints: Sequence[str]) -> str:
     ]
     groups: dict[tuple[str, int], dict[str, dict[str, Cell]]] = {}
     for cell in sorted(cells, key=_by_size):
-        groups.setdefault((cell.split, cell.occlusion), {}).setdefault(cell.method, {})[cell.joint] = cell
+        words = described(cell) + ("" if cell.calibration_labels else "; read without a label")
+        groups.setdefault((cell.split, cell.occlusion), {}).setdefault(words, {})[cell.joint] = cell
     for (split, pixels), fits in groups.items():
         name = ("shifted poses" if split == "ood" else "in distribution") + (f", {pixels} px square" if pixels else "")
         bars, full = (_of_paper(fits.values(), joints, figure) for figure in ("paper_mse", "all_labels_mse"))
-        told = [[described(next(iter(at.values()))), *_ours(at, joints, bars)] for at in fits.values()]
+        told = [[words, *_ours(at, joints, bars)] for words, at in fits.items()]
         paper = _published("the paper's ROPES", 0, bars) + _published("the paper's RoboPEPP", ALL_LABELS, full)
         told += [[f"{system}, {labels} labels in training", *rest] for system, labels, *rest in paper]
         for entries in told:
@@ -145,7 +147,8 @@ def _published(system: str, labels: int, values: Sequence[float | None]) -> list
 
 
 def _by_size(cell: Cell) -> tuple[Any, ...]:
-    return cell.split, cell.occlusion, cell.setup, cell.erased or 0.0, -(cell.image_size or 0), cell.anchors or 0
+    size = cell.erased or 0.0, -(cell.image_size or 0), cell.anchors or 0
+    return cell.split, cell.occlusion, cell.setup, *size, -cell.calibration_labels
 
 
 def _line(cell: Cell) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from ropes.report import artefacts, figures, pictures
 from ropes.report.artefacts import Evaluation
 from ropes.report.curves import AXES, error_curves, series
 from ropes.results import Results
-from ropes.summary import calibrated_as_the_paper, over_seeds
+from ropes.summary import over_seeds
 
 
 def write_figures(folder: Path, out: Path) -> tuple[Path, ...]:
@@ -31,7 +31,7 @@ def write_figures(folder: Path, out: Path) -> tuple[Path, ...]:
     """
     found = results.read(folder / "results.json")
     written = []
-    cells = calibrated_as_the_paper(over_seeds(found.rows))
+    cells = over_seeds(found.rows)
     for axis in AXES:
         for (setup, method), group in series(cells, axis).items():
             path = out / f"{found.name}-{found.preset}-{setup}-{method}-{axis.replace('_', '-')}.png"
