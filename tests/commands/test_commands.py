@@ -168,9 +168,9 @@ def test_fit_refuses_shapes_that_do_not_fit(capsys: pytest.CaptureFixture[str]) 
         ("report E", "ropes.report.html.write_report", (Path("E"), Path("E/report.html")), {}),
         ("report E --out p.html", "ropes.report.html.write_report", (Path("E"), Path("p.html")), {}),
         (
-            "tables --check",
+            "tables --check --pages docs/curves.md",
             "ropes.report.readme_tables.update",
-            (Path("README.md"), Path("results"), True),
+            (Path("docs/curves.md"), Path("results"), True),
             {},
         ),
     ],
@@ -181,6 +181,13 @@ def test_commands_call_their_functions(
     calls = stub(function)
     assert cli.main(words.split()) == 0
     assert calls == [(args, kwargs)]
+
+
+def test_tables_stand_in_the_readme_and_in_the_docs(stub: Stub) -> None:
+    calls = stub("ropes.report.readme_tables.update")
+    assert cli.main(["tables", "--check"]) == 0
+    pages = (Path("README.md"), Path("docs/curves.md"))
+    assert calls == [((page, Path("results"), True), {}) for page in pages]
 
 
 def test_reproduce_writes_the_report_and_prints_the_table(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:

@@ -134,5 +134,6 @@ def test_bad_markers_and_missing_results_are_named(readme, tmp_path) -> None:
         update(tmp_path / "absent.md", tmp_path / "results")
 
 
-def test_the_readme_of_this_repository_says_what_its_results_say() -> None:
-    update(REPOSITORY / "README.md", REPOSITORY / "results", check=True)
+@pytest.mark.parametrize("page", ["README.md", "docs/curves.md"])
+def test_the_pages_of_this_repository_say_what_its_results_say(page: str) -> None:
+    update(REPOSITORY / page, REPOSITORY / "results", check=True)

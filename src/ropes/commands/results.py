@@ -96,7 +96,7 @@ class Reproduce:
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """Write the tables of README.md from the committed results, or check that they agree.
+    """Write the tables of README.md and docs/curves.md from the committed results, or check that they agree.
 
     With --run, first commit the results of an experiment: its results.json and its figures go to --results; with --keep
     beside the committed rows of other methods.
@@ -107,8 +107,8 @@ class Tables:
       ropes tables --check
     """
 
-    readme: Path = Path("README.md")
-    """File with the table markers."""
+    pages: tuple[Path, ...] = (Path("README.md"), Path("docs/curves.md"))
+    """Files with the table markers."""
     results: Path = Path("results")
     """Folder with NAME-PRESET.json."""
     check: bool = False
@@ -132,4 +132,5 @@ class Tables:
         if self.run is not None:
             for path in publish(self.run, self.results, keep=self.keep):
                 print(f"wrote {path}")
-        update(self.readme, self.results, self.check)
+        for page in self.pages:
+            update(page, self.results, self.check)
