@@ -73,7 +73,7 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
                 data_seed=1,
             )
         case "demo":
-            anchors = {"panda-2c-independent": 10_000 if paper else 2_500}
+            anchors = {"panda-2c-independent": 10_000 if paper else 3_500}
             return Experiment(
                 name=name, recipes=recipes, anchors=anchors, test_anchors=2_000, seeds=(0,), occlusions=(0, 32)
             )
