@@ -75,10 +75,11 @@ def test_curves_stand_beside_the_paper() -> None:
     panels = error_curves(cells, "anchors").axes
     assert [panel.get_title() for panel in panels] == ["joint 1", "joint 2"]
     lines = {line.get_label(): line for line in panels[0].get_lines()}
-    assert list(lines) == ["ours, in distribution", "ours, shifted poses", "paper's ROPES", "RoboPEPP, all labels"]
+    paper = ["paper's ROPES, in distribution", "RoboPEPP, all labels, in distribution"]
+    assert list(lines) == ["ours, in distribution", "ours, shifted poses", *paper]
     assert list(lines["ours, in distribution"].get_xdata()) == [250, 500, 1000]
     assert math.isclose(lines["ours, in distribution"].get_ydata()[0], 250**-0.5)
-    assert set(lines["paper's ROPES"].get_ydata()) == {0.083}
+    assert set(lines[paper[0]].get_ydata()) == {0.083}
     assert panels[0].get_xscale() == panels[0].get_yscale() == "log"
 
 
@@ -100,13 +101,20 @@ def test_the_table_says_what_each_fit_learnt_from() -> None:
     squares = "1,000 anchors, 128 px, squares in 50% of the training images"
     told = [line.split(" | ")[1] for line in lines[2:] if line.startswith("| ")]
     assert {*fits, squares} < set(told)
-    assert lines[2].startswith(f"| in distribution | {told[0]} | **")
-    assert "| in distribution, 32 px square | " in "\n".join(lines)
+    assert lines[2].startswith(f"| Two cameras, independent joints | {told[0]} | **")
+    assert "| Two cameras, independent joints, 32 px occluded | " in "\n".join(lines)
     assert told.count("the paper's ROPES, 0 labels in training") == 4
     assert told.count("the paper's RoboPEPP, 260,000 labels in training") == 4
     assert "250 anchors, 128 px; read without a label" in told
     assert sum(line.startswith("| ") for line in lines) == 2 + 5 * len(FITS) + 8
     assert described(over_seeds(ROWS)[0]) == "250 anchors, 128 px"
+
+
+def test_fits_of_two_methods_on_the_same_data_have_a_line_each() -> None:
+    others = tuple(replace(row, method=row.method.replace("anchored", "ldr"), mse_mean=1.0) for row in ROWS)
+    table = markdown(replace(FOUND, rows=ROWS + others))
+    assert table.count("| anchored: 250 anchors, 128 px | ") == table.count("| ldr: 250 anchors, 128 px | ") == 4
+    assert "After a line on 1,000 labels where nothing else is said." in table
 
 
 def test_report_and_stills_hold_the_curves(tmp_path: Path) -> None:

@@ -62,6 +62,18 @@ def test_training_curves_show_the_recorded_terms_only() -> None:
     ]
 
 
+def test_a_legend_takes_as_many_rows_as_its_figure_needs() -> None:
+    for width, columns in ((9.6, 4), (3.2, 1)):
+        figure, panels = figures.make_panels(1, height=2.0, width=width, columns=1)
+        for number in range(6):
+            panels[0].plot([0, 1], [0, number], label=f"a line of a curve, number {number}")
+        figures.shared_legend(figure, panels)
+        figure.draw_without_rendering()
+        (legend,) = figure.legends
+        tops = {round(text.get_window_extent().y0) for text in legend.get_texts()}
+        assert len(tops) == -(-6 // columns)
+
+
 def test_occlusions_draw_the_paper_only_where_it_has_numbers() -> None:
     line = {"pixels": [0, 32], "ours": np.full((2, 2), 0.1), "std": np.full((2, 2), 0.01)}
     paper = np.array([[0.2, 0.3], [np.nan, np.nan]])

@@ -130,6 +130,9 @@ def test_bad_markers_and_missing_results_are_named(readme, tmp_path) -> None:
     readme.write_text("\n<!-- table:demo-compact -->\n<!-- table:b -->\n<!-- /table -->\n")
     with pytest.raises(UserError, match=r"line 2: table:demo-compact has no <!-- /table -->"):
         update(readme, tmp_path / "results")
+    readme.write_text("no table\n")
+    with pytest.raises(UserError, match="has no table: mark one by <!-- table:NAME-PRESET -->"):
+        update(readme, tmp_path / "results")
     with pytest.raises(UserError, match="cannot read"):
         update(tmp_path / "absent.md", tmp_path / "results")
 

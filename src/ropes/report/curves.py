@@ -60,16 +60,21 @@ def error_curves(cells: Sequence[Cell], axis: Axis) -> Figure:
     for index, (panel, joint) in enumerate(zip(panels, joints, strict=True)):
         for colour, split, word in ((OURS, "id", "ours, in distribution"), (FLOOR, "ood", "ours, shifted poses")):
             own = [cell for cell in cells if cell.joint == joint and cell.split == split]
-            line, none = ([cell for cell in own if bool(cell.calibration_labels) == fitted] for fitted in (True, False))
-            _draw(panel, axis, line, label=word, color=colour, marker="o", markersize=4)
-            _draw(panel, axis, none, label=f"{word}, no label", color=colour, linestyle=":")
-        reference = next(
-            cell for cell in cells if cell.joint == joint and cell.split == "id" and cell.calibration_labels
+            fitted = [cell for cell in own if cell.calibration_labels]
+            unlabelled = [cell for cell in own if not cell.calibration_labels]
+            _draw(panel, axis, fitted, label=word, color=colour, marker="o", markersize=4)
+            _draw(panel, axis, unlabelled, label=f"{word}, no label", color=colour, linestyle=":")
+        usual = next(
+            (cell for cell in cells if (cell.joint, cell.split) == (joint, "id") and cell.calibration_labels), None
         )
-        lines = ((reference.paper_mse, PAPER, "paper's ROPES"), (reference.all_labels_mse, INK, "RoboPEPP, all labels"))
-        for value, colour, word in lines:
+        for name, colour, word in (
+            ("paper_mse", PAPER, "paper's ROPES"),
+            ("all_labels_mse", INK, "RoboPEPP, all labels"),
+        ):
+            value = getattr(usual, name, None)
             if value is not None:
-                panel.axhline(value, color=colour, linestyle=(0, (4, 3)), linewidth=1.2, label=word)
+                label = f"{word}, in distribution"
+                panel.axhline(value, color=colour, linestyle=(0, (4, 3)), linewidth=1.2, label=label)
         panel.set(xscale="log", yscale="log", xlabel=AXES[axis], title=joint_label(joint))
         panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize=7.5)
         panel.xaxis.set_minor_formatter(NullFormatter())

@@ -1,4 +1,4 @@
-"""The README's tables are written from the committed results, so that they can never say anything else.
+"""The tables of README and docs are written from the committed results, so that they can never say anything else.
 
 A table stands between `<!-- table:NAME-PRESET -->` and `<!-- /table -->` and comes from NAME-PRESET.json.
 """
@@ -21,11 +21,11 @@ from ropes.summary import Cell, calibrated_as_the_paper, over_seeds, reaches
 _OPEN, _CLOSE = re.compile(r"<!-- table:(\S+) -->"), "<!-- /table -->"
 
 
-def update(readme: Path, results_dir: Path, check: bool = False) -> tuple[str, ...]:
-    """Write every marked table of `readme` anew from `results_dir`/NAME-PRESET.json.
+def update(page: Path, results_dir: Path, check: bool = False) -> tuple[str, ...]:
+    """Write every marked table of `page` anew from `results_dir`/NAME-PRESET.json.
 
     Args:
-        readme: Markdown file with the markers.
+        page: Markdown file with the markers.
         results_dir: folder of the committed results.
         check: change nothing; fail where a table differs.
 
@@ -33,30 +33,32 @@ def update(readme: Path, results_dir: Path, check: bool = False) -> tuple[str, .
         The names of the tables that were out of date.
 
     Raises:
-        UserError: the file or a results file is missing, a marker is not closed, or (with `check`) a table is
-            out of date.
+        UserError: the file or a results file is missing, it has no marker, a marker is not closed, or (with `check`) a
+            table is out of date.
     """
     try:
-        text = readme.read_text(encoding="utf-8")
+        text = page.read_text(encoding="utf-8")
     except OSError as error:
-        raise UserError(f"cannot read {readme}: {error.strerror}; name the file with the markers") from error
+        raise UserError(f"cannot read {page}: {error.strerror}; name the file with the markers") from error
     pieces, at, stale = [], 0, []
     while found := _OPEN.search(text, at):
         end = text.find(_CLOSE, found.end())
         following = _OPEN.search(text, found.end())
         if end < 0 or (following and following.start() < end):
             line = text.count("\n", 0, found.start()) + 1
-            raise UserError(f"{readme}, line {line}: table:{found[1]} has no {_CLOSE}; close it")
+            raise UserError(f"{page}, line {line}: table:{found[1]} has no {_CLOSE}; close it")
         table = f"\n{markdown(results.read(results_dir / f'{found[1]}.json'))}"
         if text[found.end() : end] != table:
             stale.append(found[1])
         pieces += [text[at : found.end()], table]
         at = end
+    if not pieces:
+        raise UserError(f"{page} has no table: mark one by <!-- table:NAME-PRESET --> and {_CLOSE}")
     if stale and check:
         names = ", ".join(stale)
-        raise UserError(f"{readme}: {names} differs from {results_dir}; run `ropes tables` and commit the file")
+        raise UserError(f"{page}: {names} differs from {results_dir}; run `ropes tables` and commit the file")
     if stale:
-        files.write_text(readme, "".join(pieces) + text[at:])
+        files.write_text(page, "".join(pieces) + text[at:])
     return tuple(stale)
 
 
@@ -79,7 +81,8 @@ def markdown(found: Results) -> str:
     joints = sorted({cell.joint for cell in cells})
     if any(method_of(cell.method) != cell.method for cell in cells):
         unlabelled = [cell for cell in every if cell.calibration_labels == 0]
-        return f"{_variants([*cells, *unlabelled], joints)}\n\n{_origin(found, cells)}\n"
+        note = f"After a line on {CALIBRATION_LABELS:,} labels where nothing else is said. "
+        return f"{_variants([*cells, *unlabelled], joints)}\n\n{note}{_origin(found, cells)}\n"
     conditions: dict[tuple[str, int, str], dict[tuple[str, int], dict[str, Cell]]] = {}
     for cell in sorted(cells, key=lambda cell: (cell.split, order.get(_line(cell), len(order)))):
         conditions.setdefault((cell.setup, cell.occlusion, cell.split), {})
@@ -118,14 +121,18 @@ def _variants(cells: Sequence[Cell], joints: Sequence[str]) -> str:
         _row(["tested on", "learnt from", *(joint_label(joint) for joint in joints)]),
         _row(["---", "---", *("---:" for _ in joints)]),
     ]
-    groups: dict[tuple[str, int], dict[str, dict[str, Cell]]] = {}
+    methods = {method_of(cell.method) for cell in cells}
+    groups: dict[tuple[str, str, int], dict[tuple[str, int], dict[str, Cell]]] = {}
     for cell in sorted(cells, key=_by_size):
-        words = described(cell) + ("" if cell.calibration_labels else "; read without a label")
-        groups.setdefault((cell.split, cell.occlusion), {}).setdefault(words, {})[cell.joint] = cell
-    for (split, pixels), fits in groups.items():
-        name = ("shifted poses" if split == "ood" else "in distribution") + (f", {pixels} px square" if pixels else "")
+        fits = groups.setdefault((cell.setup, cell.split, cell.occlusion), {})
+        fits.setdefault((cell.method, cell.calibration_labels), {})[cell.joint] = cell
+    for (setup, split, pixels), fits in groups.items():
+        name = in_words(setup, pixels) + (", shifted poses" if split == "ood" else "")
         bars, full = (_of_paper(fits.values(), joints, figure) for figure in ("paper_mse", "all_labels_mse"))
-        told = [[words, *_ours(at, joints, bars)] for words, at in fits.items()]
+        told = []
+        for (method, labels), at in fits.items():
+            words = described(next(iter(at.values()))) + ("" if labels else "; read without a label")
+            told.append([f"{method_of(method)}: {words}" if len(methods) > 1 else words, *_ours(at, joints, bars)])
         paper = _published("the paper's ROPES", 0, bars) + _published("the paper's RoboPEPP", ALL_LABELS, full)
         told += [[f"{system}, {labels} labels in training", *rest] for system, labels, *rest in paper]
         for entries in told:
@@ -148,7 +155,7 @@ def _published(system: str, labels: int, values: Sequence[float | None]) -> list
 
 def _by_size(cell: Cell) -> tuple[Any, ...]:
     size = cell.erased or 0.0, -(cell.image_size or 0), cell.anchors or 0
-    return cell.split, cell.occlusion, cell.setup, *size, -cell.calibration_labels
+    return cell.setup, cell.split, cell.occlusion, method_of(cell.method), *size, -cell.calibration_labels
 
 
 def _line(cell: Cell) -> tuple[str, int]:
