@@ -30,6 +30,7 @@ class Blobs:
         )()
 
         self.trust, self.calibration = None, None
+        self.learnt_from_labels, self.labelled_images = False, 0
 
     def read(self, images: np.ndarray) -> Reading:
         return Reading(self.coordinates(images), None, None)

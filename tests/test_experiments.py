@@ -14,7 +14,7 @@ from ropes.experiments import reproduce
 from ropes.files import read_json
 from ropes.models.shapes import AE1Config
 from ropes.plans import DEFAULT_METHODS, Experiment, experiment
-from ropes.recipes import EncoderRecipe, method_of, recipe_of
+from ropes.recipes import LABELLED_METHODS, PRESETS, EncoderRecipe, Optimisation, method_of, recipe_of
 from ropes.settings import SETTINGS, panda_setting
 from tests import tiny
 
@@ -231,9 +231,40 @@ def test_a_variant_is_a_method_with_another_recipe(calls: list[str], tmp_path: P
     assert results.read(tmp_path / "demo" / "results.json") == found
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_table2_sets_methods_without_labels_beside_shares_of_them(preset: str) -> None:
+    plan = experiment("table2", preset)
+    shares = ("1", "5", "10", "100")
+    assert set(plan.recipes) == {
+        "anchored",
+        "ldr",
+        "ropes",
+        *(f"{m}@{s}-percent" for m in LABELLED_METHODS for s in shares),
+    }
+    few = plan.recipes["jointnet@1-percent"]
+    assert few == recipe_of("jointnet", preset, labels=0.01)
+    assert len(plan.seeds) > 1
+    assert plan.occlusions == (0, 16, 32, 64)
+
+
+def test_shares_of_labels_take_one_pretraining(calls: list[str], tmp_path: Path, monkeypatch) -> None:
+    short = tiny.jointnet_recipe(training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-3))
+    few, many = (replace(short, labels=share) for share in (0.5, 1.0))
+    plan = small(recipes={"jointnet@50-percent": few, "jointnet@100-percent": many}, seeds=(0,))
+    monkeypatch.setattr(experiments, "experiment", lambda *_: plan)
+    found = reproduce("table2", preset="compact", out=tmp_path / "t", show=False)
+    assert {row.label_share for row in found.rows} == {0.5, 1.0}
+    runs = [tmp_path / "t" / ONE / label / "seed-0" for label in plan.recipes]
+    assert len({(run / "pretraining" / "weights.safetensors").read_bytes() for run in runs}) == 1
+    summaries = [read_json(run / "pretraining" / "stage.json") for run in runs]
+    assert summaries[0] == summaries[1]  # seconds too: the second was not trained
+
+
 def test_unknown_experiments_are_refused() -> None:
-    with pytest.raises(UserError, match="unknown experiment 'table2': choose one of curves, demo, panda-2c, table1"):
-        experiment("table2", "compact")
+    with pytest.raises(
+        UserError, match="unknown experiment 'table3': choose one of curves, demo, panda-2c, table1, table2"
+    ):
+        experiment("table3", "compact")
     with pytest.raises(UserError, match=r"unknown preset 'compct': did you mean compact\?"):
         experiment("demo", "compct")
     with pytest.raises(UserError, match=r"unknown method 'anchord': did you mean anchored\?"):

@@ -13,7 +13,7 @@ from ropes.data import schema
 from ropes.data.layout import open_dataset, strip_states
 from ropes.estimator import Estimator
 from ropes.evaluation import evaluate
-from ropes.label_evaluation import few_label_rows, map_without_labels
+from ropes.label_evaluation import FEWER, few_label_rows, map_without_labels
 from ropes.metrics import few_labels
 from ropes.results import Row
 from ropes.seeds import generator
@@ -47,8 +47,8 @@ def test_every_number_of_labels_has_a_row_a_joint(
 ) -> None:
     found = rows_by_labels(evaluate(tiny_run, data, tmp_path / "e", occlusions=(0, 8), show=False).rows)
     assert {count: [(row.joint, row.occlusion) for row in rows] for count, rows in found.items()} == {
-        1000: [(joint, occlusion) for occlusion in (0, 8) for joint in tiny.JOINTS],
-        **{count: [(joint, 0) for joint in tiny.JOINTS] for count in (0, 10, 100)},
+        **{count: [(joint, occlusion) for occlusion in (0, 8) for joint in tiny.JOINTS] for count in (0, 1000)},
+        **{count: [(joint, 0) for joint in tiny.JOINTS] for count in (10, 100)},
     }
     for k in range(2):
         every, none = found[1000][k], found[0][k]
@@ -141,7 +141,7 @@ def test_the_paper_has_no_figures_for_fewer_labels() -> None:
         setup="panda-2c-independent", joint="panda_joint1", split="id", occlusion=0, seed=0, mcc=(1, 0), mse=(0, 0)
     )
     angles = np.random.default_rng(0).normal(size=(200, 1))
-    made = few_label_rows([row], angles, angles, np.random.default_rng(0), None, repeats=2, fit=150, test=50)
+    made = few_label_rows([row], angles, angles, np.random.default_rng(0), None, FEWER, 2, 150, 50)
     assert [(each.calibration_labels, each.paper_mcc, each.paper_mse) for each in made] == [
         (10, None, None),
         (100, None, None),

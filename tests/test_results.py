@@ -37,7 +37,8 @@ def test_a_measured_row_carries_the_papers_numbers() -> None:
     assert a_row(joint="lbr_iiwa_joint_1").paper_mse is None
     for method in ("ldr", "anchored"):  # held against the paper's ROPES, as ropes is
         assert (a_row(method=method).paper_mcc, a_row(method=method).paper_mse) == (0.874, 0.083)
-    assert a_row(labels=2600).paper_mse is None
+    assert a_row(labels=2600, label_share=0.01).paper_mse == 0.136  # and with labels against its baseline
+    assert a_row(labels=2600, label_share=0.02).paper_mse is None
 
 
 def test_the_file_has_the_agreed_fields_and_comes_back_the_same(tmp_path) -> None:
@@ -48,7 +49,7 @@ def test_the_file_has_the_agreed_fields_and_comes_back_the_same(tmp_path) -> Non
     assert set(content) == {"schema", "name", "preset", "device", "version", "seconds", "rows"}
     assert content["schema"] == 1
     assert ",".join(sorted(content["rows"][0])) == (
-        "anchors,calibration_labels,erased,image_size,joint,labels,mcc_mean,mcc_std,method,mse_mean,mse_std,occlusion,"
+        "anchors,calibration_labels,erased,image_size,joint,label_share,labels,mcc_mean,mcc_std,method,mse_mean,mse_std,occlusion,"
         "paper_mcc,paper_mse,seed,setup,split"
     )
     assert content["rows"][1]["mcc_mean"] is None

@@ -11,8 +11,16 @@ from numpy.typing import NDArray
 
 from ropes import files
 from ropes.data import parquet, schema, writer
-from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig
-from ropes.recipes import EncoderRecipe, Optimisation, Recipe, RopesRecipe, paper_recipe
+from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig, ViTConfig
+from ropes.recipes import (
+    CNNRecipe,
+    EncoderRecipe,
+    JointNetRecipe,
+    Optimisation,
+    Recipe,
+    RopesRecipe,
+    paper_recipe,
+)
 from ropes.scm import CausalModel, TruncatedNormal
 
 CAMERAS, JOINTS = ("right", "left"), ("elbow", "wrist")
@@ -124,9 +132,51 @@ def encoder_recipe(**changes: object) -> EncoderRecipe:
     return replace(small, **changes)  # type: ignore[arg-type]
 
 
+def cnn_recipe(**changes: object) -> CNNRecipe:
+    """A tiny network for the method `cnn`, trained until it reads the blobs."""
+    small = CNNRecipe(
+        preset="tiny",
+        encoder=replace(encoder_recipe().encoder, window=0),
+        training=Optimisation(epochs=8, batch=20, learning_rate=1e-2),
+        held_out=0.25,
+    )
+    return replace(small, **changes)  # type: ignore[arg-type]
+
+
+def jointnet_recipe(**changes: object) -> JointNetRecipe:
+    """A tiny transformer for the method `jointnet`, pre-trained for some steps, then trained on the blobs."""
+    small = JointNetRecipe(
+        preset="tiny",
+        vit=ViTConfig(
+            image_size=SIDE,
+            patch=4,
+            width=32,
+            depth=2,
+            heads=2,
+            predictor_width=16,
+            predictor_depth=1,
+            predictor_heads=2,
+            hidden=32,
+            rounds=2,
+        ),
+        pretraining=Optimisation(epochs=0.2, batch=20, learning_rate=1e-3),
+        training=Optimisation(epochs=12, batch=20, learning_rate=1e-3, clip=1.0),
+        held_out=0.25,
+    )
+    return replace(small, **changes)  # type: ignore[arg-type]
+
+
 def recipe_of(method: str) -> Recipe:
     """The tiny recipe of a method."""
-    return recipe() if method == "ropes" else encoder_recipe(anchor_weight=3.0 * (method == "anchored"))
+    match method:
+        case "ropes":
+            return recipe()
+        case "cnn":
+            return cnn_recipe()
+        case "jointnet":
+            return jointnet_recipe()
+        case _:
+            return encoder_recipe(anchor_weight=3.0 * (method == "anchored"))
 
 
 def weights(run: Path) -> dict[str, str]:

@@ -20,7 +20,7 @@ from ropes.metrics.calibration import commanded_calibration
 from ropes.prediction import images_of
 from ropes.scm import Regime
 from ropes.seeds import generator
-from ropes.trust.intervals import LEVEL, intervals_from_anchors
+from ropes.trust.intervals import LEVEL
 from ropes.trust.trust import Reading
 
 #: Poses read of each regime: their mean angle is then known to a hundredth of a radian or so.
@@ -76,7 +76,7 @@ def calibrate_commanded(
     found = fit_commanded(estimator, readings, told, str(dataset.path if file is None else file))
     calibration = replace(
         found,
-        intervals=intervals_from_anchors(estimator.trust, level) if estimator.trust else None,
+        intervals=estimator.own_intervals(level),
         origin=Origin(source="commanded", seed=seed, level=level, file=None if file is None else file.name),
     )
     half_width = half_widths(calibration, readings.both, readings.deviation, joints)

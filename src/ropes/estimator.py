@@ -7,13 +7,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ropes.calibration import Calibration, read_calibration
+from ropes.calibration import Calibration, radians_already, read_calibration
 from ropes.data.pictures import area_average, enlarge
 from ropes.errors import UserError
+from ropes.files import read_json
 from ropes.hardware import device_kind
 from ropes.methods.readers import Reader, load_reader
 from ropes.methods.run import TRAINING_FILE, Run
-from ropes.trust.intervals import Intervals, intervals_from_anchors
+from ropes.recipes import LABELLED_METHODS
+from ropes.trust.intervals import LEVEL, Intervals, intervals_from_held_out
 from ropes.trust.trust import Reading, Seen, Trust, read_trust, see
 
 _CHUNK = 256
@@ -28,10 +30,19 @@ class Estimator:
         run: identity of the run: joints, cameras, image size.
         calibration: the map to radians, or None before `calibrate`.
         trust: what the run knows of its own errors; None for one that was fitted before there was that stage.
+        labelled_images: whose angles training read; 0 for a method that reads none.
     """
 
-    def __init__(self, run: Run, reader: Reader, calibration: Calibration | None, trust: Trust | None = None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        reader: Reader,
+        calibration: Calibration | None,
+        trust: Trust | None = None,
+        labelled_images: int = 0,
+    ) -> None:
         self.run, self.calibration, self.trust = run, calibration, trust
+        self.labelled_images = labelled_images
         self._reader = reader
 
     @classmethod
@@ -45,7 +56,11 @@ class Estimator:
         reader = load_reader(run, folder, torch.device(device_kind()))
         if not (folder / TRAINING_FILE).exists():
             raise UserError(f"{folder} is an unfinished run; run the same ropes fit command again to go on")
-        return cls(run, reader, read_calibration(folder, run), read_trust(folder))
+        calibration, labelled = read_calibration(folder, run), 0
+        if run.method in LABELLED_METHODS:
+            calibration = calibration or radians_already(len(run.joints))
+            labelled = int(read_json(folder / TRAINING_FILE)["labelled_images"])
+        return cls(run, reader, calibration, read_trust(folder), labelled)
 
     def _pixels(self, images: Images) -> Tensor:
         """(n, V, S, S) grey levels → what the networks read, uint8 (n, V, s, s)."""
@@ -66,7 +81,8 @@ class Estimator:
             images: grey levels, uint8 (n, cameras, side, side), cameras in the order of `run.cameras`.
 
         Returns:
-            (n, d), in the order of `run.joints`; monotone in the joint's angle, of unknown sign and scale.
+            (n, d), in the order of `run.joints`; monotone in the joint's angle, of unknown sign and scale, or radians
+            of a method that learnt from labels.
 
         Raises:
             UserError: images of another shape or type.
@@ -96,10 +112,21 @@ class Estimator:
     def intervals(self) -> Intervals | None:
         """How large errors are, from the calibration's labels, or else from anchors; None where neither tells."""
         told = None if self.calibration is None else self.calibration.intervals
-        if told is None and self.trust is not None:
-            told = intervals_from_anchors(self.trust)
+        if told is None:
+            told = self.own_intervals()
         knows = self.trust is not None and self.trust.spread is not None
         return told if told is not None and (knows or not told.by_image) else None
+
+    def own_intervals(self, level: float = LEVEL) -> Intervals | None:
+        """How large errors are, from what the fit held out: anchors, or labels where the method reads any."""
+        if self.trust is None:
+            return None
+        return intervals_from_held_out(self.trust, level, "labels" if self.learnt_from_labels else "anchors")
+
+    @property
+    def learnt_from_labels(self) -> bool:
+        """Whether the method reads angles: its coordinates are radians."""
+        return self.run.method in LABELLED_METHODS
 
     def angles(self, images: Images) -> Array:
         """Joint angles in radians, (n, d).

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes import __version__
-from ropes.calibration import Calibration
+from ropes.calibration import Calibration, radians_already
 from ropes.causal_graph import GRAPH_FILE, write_graph
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -21,8 +21,7 @@ from ropes.files import atomic_path, claim_folder, claim_record
 from ropes.flag_evaluation import flag_rows, unlike_images
 from ropes.flag_rows import FlagRow
 from ropes.hardware import device_name
-from ropes.label_evaluation import few_label_rows, map_without_labels
-from ropes.methods.image_size import shape_of
+from ropes.label_evaluation import FEWER, few_label_rows, map_without_labels
 from ropes.methods.run import TRAINING_FILE
 from ropes.metrics import Evaluation, protocol
 from ropes.paper import CALIBRATION_LABELS
@@ -30,7 +29,7 @@ from ropes.pose_evaluation import arm_or_none, pose_row
 from ropes.pose_rows import PoseRow
 from ropes.prediction import images_of, states_of, views_of
 from ropes.progress import progress
-from ropes.recipes import EncoderRecipe
+from ropes.recipes import EncoderRecipe, LabelledRecipe
 from ropes.results import Results, Row, write
 from ropes.scm import Regime
 from ropes.seeds import generator
@@ -65,7 +64,8 @@ def evaluate(
     For each split and occlusion: 15 times, a line per joint is fitted on 1,000 poses and tested on 500 others; the
     correlation is of the same 500.  Both sets are drawn afresh each time from the split, with the same occlusion.
     Without occlusion the line is also fitted on 100 and on 10 of the 1,000; and where the data set tells what its
-    policies were commanded to draw, the monotone map that this implies is tested, which takes no label.
+    policies were commanded to draw, the monotone map that this implies is tested, which takes no label.  A method that
+    learns from labels reads radians, which are tested as they are.
 
     Deviation: the draws of different repeats may share poses when the split holds fewer than 22,500.
 
@@ -97,7 +97,9 @@ def evaluate(
     claim_folder(out, ABOUT_FILE)
     about = _about(estimator, dataset)
     claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
-    known, done = map_without_labels(estimator, dataset, seed), count(1)
+    direct = radians_already(len(estimator.run.joints)) if estimator.learnt_from_labels else None
+    known = None if direct else map_without_labels(estimator, dataset, seed)
+    own, done = direct.angles if direct else None, count(1)
     arm = arm_or_none(estimator.run, dataset)
     rows: list[Row] = []
     readings: dict[tuple[str, int], Reading] = {}
@@ -116,14 +118,15 @@ def evaluate(
                     continue
                 draws = reading.coordinates, angles_of[split]
                 first, *others = (generator(seed, "evaluation", split, occlusion) for _ in range(3))  # the same draws
-                measured = protocol(*draws, first, REPEATS, FITTED, TESTED)
+                measured = protocol(*draws, first, REPEATS, FITTED, TESTED, known=own)
                 found = _rows(estimator, called, measured, split, occlusion)
                 rows += found
-                if occlusion == 0:
-                    rows += few_label_rows(found, *draws, others[0], known, repeats=REPEATS, fit=FITTED, test=TESTED)
+                if direct is None:
+                    fewer = FEWER if occlusion == 0 else ()  # lines are fitted without squares in practice
+                    rows += few_label_rows(found, *draws, others[0], known, fewer, REPEATS, FITTED, TESTED)
                 if arm is not None:
                     about_pose = _conditions(estimator, called, split, occlusion)
-                    pose_rows.append(pose_row(arm, *draws, others[1], REPEATS, FITTED, TESTED, **about_pose))
+                    pose_rows.append(pose_row(arm, *draws, others[1], REPEATS, FITTED, TESTED, own, **about_pose))
                 update(next(done))
                 if best is None:
                     best = measured
@@ -140,7 +143,7 @@ def evaluate(
         version=__version__,
         seconds=round(time.monotonic() - began, 1),
         rows=tuple(rows),
-        trust_rows=_trust_rows(estimator, called, readings, angles_of, known, occlusions, seed),
+        trust_rows=_trust_rows(estimator, called, readings, angles_of, known, direct, occlusions, seed),
         flag_rows=flags,
         pose_rows=tuple(pose_rows),
     )
@@ -181,7 +184,7 @@ def _rows(estimator: Estimator, called: str, measured: Evaluation, split: str, o
             joint=joint,
             mcc=(float(measured.mcc_mean[k]), float(measured.mcc_std[k])),
             mse=(float(measured.mse_mean[k]), float(measured.mse_std[k])),
-            calibration_labels=FITTED,
+            calibration_labels=0 if estimator.learnt_from_labels else FITTED,
             **_trained_on(estimator),
             **_conditions(estimator, called, split, occlusion),
         )
@@ -195,6 +198,7 @@ def _trust_rows(
     readings: dict[tuple[str, int], Reading],
     angles: dict[str, NDArray[np.float64]],
     known: Calibration | None,
+    direct: Calibration | None,
     occlusions: Sequence[int],
     seed: int,
 ) -> tuple[TrustRow, ...]:
@@ -210,6 +214,7 @@ def _trust_rows(
         fitted=FITTED,
         tested=TESTED,
         commanded=known.angles if known else None,
+        own=direct.angles if direct else None,
     )
     run = estimator.run
     return tuple(
@@ -220,12 +225,14 @@ def _trust_rows(
 
 
 def _trained_on(estimator: Estimator) -> dict[str, Any]:
-    """Anchors, side of the images and share of erased ones of the training, for a `Row`."""
+    """Anchors, side of the images, and shares of erased images and of labels of the training, for a `Row`."""
     run, recipe = estimator.run, estimator.run.recipe
-    anchors, erased = run.anchors, 0.0
+    anchors, erased, share = run.anchors, 0.0, None
     if isinstance(recipe, EncoderRecipe):
         anchors, erased = recipe.anchors or run.anchors, recipe.erased
-    return {"anchors": anchors, "image_size": shape_of(recipe).image_size, "erased": erased}
+    if isinstance(recipe, LabelledRecipe):
+        erased, share = recipe.erased, recipe.labels
+    return {"anchors": anchors, "image_size": recipe.shape.image_size, "erased": erased, "label_share": share}
 
 
 def _conditions(estimator: Estimator, called: str, split: str, occlusion: int) -> dict[str, Any]:
@@ -236,7 +243,7 @@ def _conditions(estimator: Estimator, called: str, split: str, occlusion: int) -
         "split": split,
         "occlusion": int(occlusion),
         "seed": run.seed,
-        "labels": 0,
+        "labels": estimator.labelled_images,
     }
 
 

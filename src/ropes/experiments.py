@@ -127,11 +127,19 @@ def _finished(out: Path, plan: Experiment) -> set[tuple[str, int]]:
 def _one_run(plan: Experiment, out: Path, setting: str, label: str, seed: int, *, show: bool) -> None:
     data, run = out / setting / "data", _run(out, setting, label, seed)
     with _clocked(out, f"{setting} {label} fit {seed}"):
-        fit(data, run, plan.recipes[label], seed, method=method_of(label), show=show)
+        method = method_of(label)
+        pretrained = _pretrained(plan, out, setting, seed) if method == "jointnet" else None
+        fit(data, run, plan.recipes[label], seed, method=method, pretrained=pretrained, show=show)
     measured = run / EVALUATION
     if not _is_current(measured, run):
         with _clocked(out, f"{setting} {label} evaluate {seed}"):
             evaluate(run, data, measured, occlusions=plan.occlusions, name=plan.name, label=label, show=show)
+
+
+def _pretrained(plan: Experiment, out: Path, setting: str, seed: int) -> Path | None:
+    """A finished run of jointnet with this seed, maybe on another share of the labels: its pre-training is the same."""
+    runs = (_run(out, setting, label, seed) for label in plan.recipes if method_of(label) == "jointnet")
+    return next((run for run in runs if (run / TRAINING_FILE).exists()), None)
 
 
 def _is_current(measured: Path, run: Path) -> bool:

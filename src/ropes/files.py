@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -53,6 +54,16 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, content: Any) -> None:
     """Write `content` to `path` atomically as sorted, indented JSON; NaN and infinities are refused."""
     write_text(path, json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n")
+
+
+def link_file(source: Path, path: Path) -> None:
+    """Make `path` the same file as `source` (which is to be replaced and never written in place), or a copy of it."""
+    with atomic_path(path) as temporary:
+        try:
+            temporary.unlink(missing_ok=True)
+            os.link(source, temporary)
+        except OSError:  # another file system, or one without links
+            shutil.copyfile(source, temporary)
 
 
 def read_json(path: Path, *, folder: Path | None = None) -> Any:

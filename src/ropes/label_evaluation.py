@@ -1,6 +1,7 @@
 """Rows of results calibrated on few labels, or on none: what an evaluation tells those who cannot label 1,000 poses."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -51,7 +52,7 @@ def few_label_rows(
     angles: Array,
     rng: np.random.Generator,
     known: Calibration | None,
-    *,
+    fewer: Sequence[int],
     repeats: int,
     fit: int,
     test: int,
@@ -66,6 +67,7 @@ def few_label_rows(
         angles: (n, d), radians.
         rng: in the state that the protocol was given it in.
         known: from `map_without_labels`.
+        fewer: numbers of labels.
         repeats: as of the protocol.
         fit: as of the protocol.
         test: as of the protocol.
@@ -74,7 +76,7 @@ def few_label_rows(
         estimates,
         angles,
         rng,
-        [count for count in FEWER if count < fit],
+        [count for count in fewer if count < fit],
         known=known.angles if known else None,
         repeats=repeats,
         fit=fit,

@@ -52,12 +52,15 @@ def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most:
         Its folder.
 
     Raises:
-        UserError: the run is unfinished or not calibrated, data or results are another run's, the name is no name, the
-            folder holds something else, or the estimator is too large or reads otherwise.
+        UserError: the run is unfinished, not calibrated or of a baseline that reads labels, data or results are another
+            run's, the name is no name, the folder holds something else, or the estimator is too large or reads
+            otherwise.
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise UserError(f"--name {name!r}: use small letters, digits and single hyphens, as panda-2c")
     estimator, dataset = Estimator.load(run), open_dataset(data)
+    if estimator.learnt_from_labels:
+        raise UserError(f"{run} learnt from labels, as a baseline; estimators that read none are packaged")
     calibration = estimator.calibration
     if calibration is None:
         raise UserError(f"{run} is not calibrated: run `ropes calibrate` first, a packaged estimator gives radians")

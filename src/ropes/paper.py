@@ -13,6 +13,8 @@ JOINTS = tuple(f"panda_joint{number}" for number in range(1, 7))
 OCCLUSIONS = (0, 16, 32, 64)
 #: Labelled poses that the paper fits its lines to radians on (Section 4).
 CALIBRATION_LABELS = 1000
+#: Shares of all labels that RoboPEPP is trained on → labelled images, as the paper counts them (Table 2 and App. J).
+LABELLED_IMAGES = {0.01: 2_600, 0.05: 13_000, 0.1: 26_000, 1.0: 260_000}
 #: Labelled images that its baseline RoboPEPP has for training at most: all of the two-camera data.
 ALL_LABELS = 260_000
 
@@ -193,7 +195,15 @@ def published(
     return _INDEX.get((setup, method, split, occlusion, joint, labels))
 
 
+def supervised_with(share: float, *, setup: str, joint: str, split: str, occlusion: int) -> Published | None:
+    """RoboPEPP's cell with a share of all labels (Table 10), or None where the paper has none."""
+    if share not in LABELLED_IMAGES:
+        return None
+    labels = LABELLED_IMAGES[share]
+    return published(setup=setup, joint=joint, method="robopepp", split=split, occlusion=occlusion, labels=labels)
+
+
 def all_labels_mse(*, setup: str, joint: str, split: str, occlusion: int) -> float | None:
     """MSE in rad² of RoboPEPP trained on every label (Table 10), or None where the paper has none: the reference."""
-    found = published(setup=setup, joint=joint, method="robopepp", split=split, occlusion=occlusion, labels=ALL_LABELS)
+    found = supervised_with(1.0, setup=setup, joint=joint, split=split, occlusion=occlusion)
     return found.mse if found else None

@@ -1,6 +1,7 @@
 """Errors of angles as errors of poses: the same test draws and calibration, through the arm's kinematics."""
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ def pose_row(
     repeats: int,
     fit: int,
     test: int,
+    known: Callable[[Array], Array] | None = None,
     **conditions: Any,
 ) -> PoseRow:
     """Errors of the end effector's pose and of the arm's keypoints, over the draws of `ropes.metrics.protocol`.
@@ -51,11 +53,12 @@ def pose_row(
         repeats: how many draws.
         fit: labelled poses for the lines.
         test: poses to test on.
+        known: from coordinates to radians, where no line is needed.
         conditions: the fields of `PoseRow` that say what the errors are of.
     """
     true, true_points = _frames(arm, angles)
     found = []
-    for read, rows in calibrated_draws(coordinates, angles, rng, repeats, fit, test):
+    for read, rows in calibrated_draws(coordinates, angles, rng, repeats, fit, test, known):
         estimated, points = _frames(arm, read)
         found.append(pose_errors(estimated, true[rows], points, true_points[rows]).summary())
     figures = np.stack(found)
@@ -64,7 +67,7 @@ def pose_row(
         deviations=figures.std(axis=0),
         link=arm.end_effector,
         frame=arm.frame,
-        calibration_labels=fit,
+        calibration_labels=fit if known is None else 0,
         **conditions,
     )
 

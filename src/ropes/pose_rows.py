@@ -23,8 +23,8 @@ class PoseRow:
         split: "id" or "ood".
         occlusion: side of the white squares in pixels, 0 for none.
         seed: of training.
-        labels: labelled poses that training used.
-        calibration_labels: labelled poses that the lines to radians were fitted on.
+        labels: labelled images that training read.
+        calibration_labels: labelled poses that the lines to radians were fitted on; 0 without lines.
         link: the end effector.
         frame: the link in whose frame poses are compared.
         position_mm_mean, position_mm_std: of the mean distance of the link's origin from where it is, mm.

@@ -25,11 +25,12 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
+from ropes.methods.held_out import not_learnt_from
 from ropes.methods.run import Run
 from ropes.poses import chosen_arm
 from ropes.seeds import generator
 from ropes.trust.columns import missing_columns, trust_columns
-from ropes.trust.intervals import LEVEL, intervals_from_anchors, intervals_from_labels
+from ropes.trust.intervals import LEVEL, intervals_from_labels
 
 _CHUNK = 256
 _OTHER_IMAGES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".tif", ".tiff", ".webp"}
@@ -50,7 +51,8 @@ def calibrate(
 
     Args:
         run: folder of the run.
-        data: a labelled data set: `samples` of its training poses are drawn.
+        data: a labelled data set: `samples` of its training poses are drawn; for a method that learns from labels of
+            those that it has not learnt from.
         labels: or a CSV file with a column of image paths for each camera and one of radians for each joint.
         samples: how many to draw from `data`.
         seed: of the draw.
@@ -66,9 +68,13 @@ def calibrate(
     elif data is not None:
         dataset = open_dataset(data)
         frames, states = dataset.frames("train"), states_of(estimator.run, dataset, "train")
-        if len(frames) < samples:
-            raise UserError(f"{data} has {len(frames)} training poses, fewer than the {samples} samples asked for")
-        rows = np.sort(generator(seed, "calibration").choice(len(frames), samples, replace=False))
+        rows = np.arange(len(frames))
+        if estimator.learnt_from_labels:  # errors on labels that it learnt from would be too small
+            rows = np.flatnonzero(not_learnt_from(estimator.run, dataset))
+        if len(rows) < samples:
+            left = " that it has not learnt from" if len(rows) < len(frames) else ""
+            raise UserError(f"{data} has {len(rows)} training poses{left}, fewer than the {samples} samples asked for")
+        rows = np.sort(rows[generator(seed, "calibration").choice(len(rows), samples, replace=False)])
         images, angles = images_of(estimator.run, dataset, frames.index[rows]), states[rows]
     else:
         raise UserError("give labelled samples: a data set or a CSV file")
@@ -77,7 +83,7 @@ def calibrate(
     intervals = intervals_from_labels(reading.coordinates, reading.deviation, angles, line.slope, level)
     if intervals is None:
         print(f"ropes: {len(angles)} samples are too few for {level:.0%} intervals of their own", file=sys.stderr)
-        intervals = intervals_from_anchors(estimator.trust, level) if estimator.trust else None
+        intervals = estimator.own_intervals(level)
     origin = Origin(
         source="samples" if labels is None else "labels",
         seed=seed,
@@ -151,7 +157,8 @@ def predict_lines(
     calibration, intervals = estimator.calibration, estimator.intervals
     unit, to_shown = ("raw", np.asarray) if calibration is None else ("rad", calibration.angles)
     describe = None if poses is None else _describer(estimator, poses, urdf)
-    lacking = missing_columns(run, known=estimator.trust is not None, intervals=intervals)
+    known, labelled = estimator.trust is not None, estimator.learnt_from_labels
+    lacking = missing_columns(run, known=known, intervals=intervals, labelled=labelled)
     for names, images in _batches(estimator.run, source):
         if lacking:  # said once, and only where there is something to predict from
             print(f"ropes: {lacking}", file=sys.stderr)

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 from ropes import files
 from ropes.errors import UserError
 from ropes.flag_rows import FlagRow
-from ropes.paper import published
+from ropes.paper import published, supervised_with
 from ropes.pose_rows import PoseRow
 from ropes.row_checks import require_counts, require_names, require_number
 from ropes.trust_rows import TrustRow
@@ -35,14 +35,16 @@ class Row:
         mcc_std: over the repeats.
         mse_mean: rad², mean over the repeats.
         mse_std: over the repeats.
-        labels: labelled poses that training used, 0 when label-free.
-        calibration_labels: labelled poses that the line to radians was fitted on, 0 for commanded distributions.
+        labels: labelled images that training read, 0 when label-free; with two cameras two a pose.
+        calibration_labels: labelled poses that the line to radians was fitted on, 0 for commanded distributions and for
+            methods that learn from labels.
         seed: of training.
-        paper_mcc: MCC of the paper's ROPES under these conditions, whatever our method, or None.
-        paper_mse: MSE of the paper's ROPES, rad², or None.
+        paper_mcc: MCC of the paper's ROPES under these conditions, whatever our method, or None; None with labels.
+        paper_mse: MSE of the paper's ROPES, rad², or None; with labels that of its RoboPEPP with this share of them.
         anchors: that the method learnt from; None where not recorded.
         image_size: side of the images as the networks read them, pixels; likewise.
         erased: share of the training images in which a white square hid something; likewise.
+        label_share: share of the training poses whose angles were read; None for a method that reads none.
 
     Raises:
         ValueError: a figure is not finite or out of its range, or a name is empty or unknown.
@@ -65,6 +67,7 @@ class Row:
     anchors: int | None = None
     image_size: int | None = None
     erased: float | None = None
+    label_share: float | None = None
 
     def __post_init__(self) -> None:
         require_names(self, ("setup", "method", "split", "joint"))
@@ -74,7 +77,8 @@ class Row:
         for name in ("mcc_mean", "paper_mcc", "mcc_std", "mse_mean", "mse_std", "paper_mse"):
             require_number(self, name, 1.0 if name in ("mcc_mean", "paper_mcc") else math.inf, or_null=True)
         require_counts(self, [name for name in ("anchors", "image_size") if getattr(self, name) is not None])
-        require_number(self, "erased", 1.0, or_null=True)
+        for name in ("erased", "label_share"):
+            require_number(self, name, 1.0, or_null=True)
 
     @property
     def conditions(self) -> tuple[str, str, str, int, str, int, int]:
@@ -106,8 +110,9 @@ class Row:
         anchors: int | None = None,
         image_size: int | None = None,
         erased: float | None = None,
+        label_share: float | None = None,
     ) -> Self:
-        """A row with the numbers of the paper's own method, ROPES, for the same conditions filled in.
+        """A row with the paper's numbers for the same conditions filled in: of ROPES, or with labels of RoboPEPP.
 
         Args:
             setup: name of the setting.
@@ -118,13 +123,17 @@ class Row:
             mcc: mean and standard deviation over the repeats.
             mse: mean and standard deviation over the repeats, rad².
             method: as "ropes".
-            labels: labelled poses that training used.
+            labels: labelled images that training read.
             calibration_labels: labelled poses of the calibration.
             anchors: as in `Row`.
             image_size: as in `Row`.
             erased: as in `Row`.
+            label_share: as in `Row`.
         """
-        theirs = published(setup=setup, joint=joint, split=split, occlusion=occlusion, labels=labels)
+        if label_share is None:
+            theirs = published(setup=setup, joint=joint, split=split, occlusion=occlusion)
+        else:
+            theirs = supervised_with(label_share, setup=setup, joint=joint, split=split, occlusion=occlusion)
         return cls(
             setup=setup,
             method=method,
@@ -143,6 +152,7 @@ class Row:
             anchors=anchors,
             image_size=image_size,
             erased=erased,
+            label_share=label_share,
         )
 
 

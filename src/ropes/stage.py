@@ -20,9 +20,11 @@ class Stage(pl.LightningModule):
 
     Attributes:
         rate_option: the option of `ropes fit` that sets its learning rate.
+        records: how often it records, at least, in a whole training.
     """
 
     rate_option: str
+    records = 40
 
     def __init__(self, network: torch.nn.Module, optimisation: Optimisation, *, steps: int, seed: int) -> None:
         super().__init__()
@@ -30,7 +32,7 @@ class Stage(pl.LightningModule):
         self.optimisation = optimisation
         self.steps = steps
         self.seed = seed
-        self.evaluate_every = max(1, steps // 40)
+        self.evaluate_every = max(1, steps // self.records)
         self.history: dict[str, list[float]] = {}
         self.seconds = 0.0
         self._noted: dict[str, list[float]] = {}
@@ -44,8 +46,14 @@ class Stage(pl.LightningModule):
         )
         if o.schedule == "constant":
             return optimiser
+        total = self.steps + 1
         cycle = torch.optim.lr_scheduler.OneCycleLR(
-            optimiser, o.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            # The rise ends at step pct_start · total − 1, which torch divides by: not at the very first.
+            optimiser,
+            o.learning_rate,
+            total_steps=total,
+            pct_start=max(0.1, min(2, total - 0.5) / total),
+            cycle_momentum=False,
         )
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": cycle, "interval": "step"}}
 

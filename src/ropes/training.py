@@ -27,6 +27,7 @@ from ropes.progress import progress
 from ropes.stage import Stage
 
 CHECKPOINT, SUMMARY = "last.safetensors", "stage.json"
+#: Seconds between saves, and for each second that one takes, so that no more than a thirtieth goes into them.
 _SAVE_EVERY = 30.0
 BatchAt = Callable[[int], Any]
 
@@ -62,11 +63,11 @@ class _Steps(IterableDataset[Any]):
 
 
 class _Watch(pl.Callback):
-    """Saves every half minute and on Ctrl-C or SIGTERM, and moves the progress bar."""
+    """Saves every half minute, seldom what is slow to write, and on Ctrl-C or SIGTERM; moves the progress bar."""
 
     def __init__(self, path: Path, update: Callable[[int, str], None]) -> None:
         self.path, self.update = path, update
-        self.saved = time.monotonic()
+        self.saved, self.took = time.monotonic(), 0.0
         self.signal: int | None = None
 
     def catch(self, number: int, frame: FrameType | None) -> None:
@@ -79,10 +80,12 @@ class _Watch(pl.Callback):
         module.after_step()
         last = {name: values[-1] for name, values in module.history.items() if name != "steps"}
         self.update(trainer.global_step, "  ".join(f"{name} {value:.4g}" for name, value in last.items()))
-        if self.signal is None and time.monotonic() - self.saved < _SAVE_EVERY:
+        if self.signal is None and time.monotonic() - self.saved < _SAVE_EVERY * max(1.0, self.took):
             return
+        began = time.monotonic()
         trainer.save_checkpoint(self.path)
         self.saved = time.monotonic()
+        self.took = self.saved - began
         trainer.should_stop = trainer.should_stop or self.signal is not None
 
 

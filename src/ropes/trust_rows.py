@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ropes.row_checks import require_counts, require_names, require_number
 
-INTERVALS = ("commanded", "anchors", "labels")
+INTERVALS = ("commanded", "anchors", "labels", "own")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,10 +15,11 @@ class TrustRow:
     Attributes:
         setup, method, split, occlusion, joint, seed: as in `ropes.results.Row`.
         intervals: "commanded" (no label at all: their width rests on held-out anchors, the map to radians on commanded
-            distributions), "anchors" (only the map's line took labels) or "labels" (the width took them as well).
+            distributions), "anchors" (only the map's line took labels), "labels" (the width took them as well) or
+            "own" (of a method that learnt from labels: from those that it held out).
         level: share of the truths that they are meant to hold.
         calibration_labels: labelled poses that the line to radians, and with "labels" the width, was fitted on;
-            all in distribution and without squares; 0 for "commanded".
+            all in distribution and without squares; 0 for "commanded" and "own".
         coverage: share of the truths that they held, in [0, 1].
         width: their mean width, radians.
         auroc: of the distance between these images and in-distribution ones without squares, in [0, 1]; None for

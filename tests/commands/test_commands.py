@@ -9,7 +9,7 @@ from ropes import cli
 from ropes.commands import COMMANDS, Command, summary
 from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.stages import AE1Stage, AE2Stage, LDRStage
-from ropes.recipes import METHODS, encoder_recipe, ropes_recipe
+from ropes.recipes import LABELLED_METHODS, METHODS, encoder_recipe, recipe_of, ropes_recipe
 from ropes.stage import Stage
 from tests.command_line import Stub, refusal
 
@@ -30,7 +30,7 @@ def test_every_example_parses_to_its_own_command(name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        ("reproduce table2 --out R", "table2"),
+        ("reproduce table3 --out R", "table3"),
         ("simulate --setting s --anchors many --out D", "--anchors"),
         ("simulate --setting s --anchors 0 --out D", "--anchors is 0; it must be 1 or more"),
         ("simulate --setting s --anchors 5 --workers 0 --out D", "--workers is 0"),
@@ -111,7 +111,7 @@ def test_fit_changes_fields_of_the_recipe(stub: Stub) -> None:
     expected = dataclasses.replace(
         paper, joint_ae2=True, ae1_training=dataclasses.replace(paper.ae1_training, epochs=2.5)
     )
-    assert calls == [((Path("D"), Path("R"), expected, 4), {"method": "ropes"})]
+    assert calls == [((Path("D"), Path("R"), expected, 4), {"method": "ropes", "pretrained": None})]
 
 
 @pytest.mark.parametrize("stage", [AE1Stage, LDRStage, AE2Stage, EncoderStage])
@@ -128,8 +128,27 @@ def test_fit_takes_the_anchored_method_s_compact_recipe_unless_told(stub: Stub) 
     assert cli.main(["fit", "--data", "D", "--out", "R"]) == 0
     assert cli.main(["fit", "--method", "ropes", "--data", "D", "--out", "R"]) == 0
     first, second = calls
-    assert (first[0][2], first[1]) == (encoder_recipe("compact"), {"method": "anchored"})
-    assert (second[0][2], second[1]) == (ropes_recipe("compact"), {"method": "ropes"})
+    assert (first[0][2], first[1]) == (encoder_recipe("compact"), {"method": "anchored", "pretrained": None})
+    assert (second[0][2], second[1]) == (ropes_recipe("compact"), {"method": "ropes", "pretrained": None})
+
+
+@pytest.mark.parametrize("method", LABELLED_METHODS)
+def test_a_share_of_the_labels_chooses_its_recipe(method: str, stub: Stub) -> None:
+    calls = stub("ropes.methods.fitting.fit")
+    words = ["fit", "--method", method, "--data", "D", "--out", "R", "--preset", "paper"]
+    assert cli.main([*words, "--labels", "0.05", "--pretrained", "P"]) == 0
+    assert cli.main(words) == 0
+    first, second = calls
+    assert (first[0][2], first[1]) == (
+        recipe_of(method, "paper", labels=0.05),
+        {"method": method, "pretrained": Path("P")},
+    )
+    assert second[0][2] == recipe_of(method, "paper", labels=1.0)
+
+
+@pytest.mark.parametrize(("typed", "said"), [("0", "above 0 and at most 1"), ("1.5", "above 0"), ("few", "few")])
+def test_a_share_of_labels_out_of_range_is_refused(typed: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said in refusal(capsys, "fit", "--method", "cnn", "--labels", typed, "--data", "D", "--out", "R")
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -10,7 +10,7 @@ from ropes import cli
 from ropes.methods.image_size import size_fault, size_options
 from ropes.models.autoencoder import AE1
 from ropes.models.encoder import ContrastNetwork
-from ropes.recipes import encoder_recipe, ropes_recipe
+from ropes.recipes import encoder_recipe, jointnet_recipe, ropes_recipe
 from tests import tiny
 from tests.command_line import Stub, refusal
 
@@ -40,6 +40,21 @@ def test_the_options_for_smaller_images_are_those_that_fit_takes(side: int, opti
     coordinates, _, gaze = network(torch.zeros(1, 2, shape.image_size, shape.image_size, dtype=torch.uint8))
     assert coordinates.shape == (1, 3)
     assert gaze is not None
+
+
+@pytest.mark.parametrize(
+    ("side", "options"),
+    [(64, ""), (40, "--vit.image-size 40"), (30, "--vit.image-size 28 --vit.patch 4"), (3, None)],
+)
+def test_the_transformer_takes_smaller_patches(side: int, options: str | None, stub: Stub) -> None:
+    shape = jointnet_recipe("compact").vit
+    if options is None:
+        assert "smaller than 4x4, the least" in str(size_fault((side, side), shape))
+        return
+    assert size_options((side, side), shape) == options
+    calls = stub("ropes.methods.fitting.fit")
+    assert cli.main(["fit", "--method", "jointnet", "--data", "D", "--out", "R", *options.split()]) == 0
+    assert calls[0][0][2].vit.image_size <= side
 
 
 @pytest.mark.parametrize(

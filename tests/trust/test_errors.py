@@ -6,7 +6,7 @@ import torch
 from numpy.typing import NDArray
 
 from ropes.trust.deviations import deviations
-from ropes.trust.intervals import Intervals, intervals_from_anchors, intervals_from_labels
+from ropes.trust.intervals import Intervals, intervals_from_held_out, intervals_from_labels
 from ropes.trust.novelty import fit_novelty
 from ropes.trust.spread import fit_spread
 from ropes.trust.trust import Trust
@@ -114,7 +114,7 @@ def trust_of(scores: Array | None) -> Trust:
     return Trust(novelty, None, scores)
 
 
-def test_intervals_from_anchors_hold_new_errors() -> None:
+def test_intervals_from_held_out_hold_new_errors() -> None:
     # 2,000 draws: four standard errors of the share that is held, and the share promised by 1,000 scores.
     rng = np.random.default_rng(0)
     features, errors, _ = uneven(rng, 2000)
@@ -122,7 +122,7 @@ def test_intervals_from_anchors_hold_new_errors() -> None:
     scores = np.sort(np.abs(errors[1000:]) / spread(features[1000:]), axis=0)
     others, new, _ = uneven(rng, 2000)
     for level in (0.5, 0.9, 0.99):
-        intervals = intervals_from_anchors(trust_of(scores), level)
+        intervals = intervals_from_held_out(trust_of(scores), level)
         assert intervals is not None
         assert (intervals.source, intervals.samples) == ("anchors", 1000)
         held = (np.abs(new) <= intervals.quantile * spread(others)).mean(0)
@@ -132,8 +132,8 @@ def test_intervals_from_anchors_hold_new_errors() -> None:
 
 
 def test_without_error_samples_anchors_give_no_intervals() -> None:
-    assert intervals_from_anchors(trust_of(None)) is None
-    assert intervals_from_anchors(trust_of(np.ones((5, 2))), 0.9) is None
+    assert intervals_from_held_out(trust_of(None)) is None
+    assert intervals_from_held_out(trust_of(np.ones((5, 2))), 0.9) is None
 
 
 def labelled(rng: np.random.Generator, count: int, bias: float) -> tuple[Array, Array, Array]:

@@ -101,3 +101,5 @@ def test_what_is_missing_is_said_in_one_line(tmp_path) -> None:
     assert "no standard deviations, intervals and flags" in str(missing_columns(tmp_path, known=False, intervals=None))
     assert "no flags of unusual images" in str(missing_columns(tmp_path, known=False, intervals=some))
     assert "ropes calibrate with labelled samples" in str(missing_columns(tmp_path, known=True, intervals=None))
+    few = missing_columns(tmp_path, known=True, intervals=None, labelled=True)
+    assert "no standard deviations and intervals: too few labels were held out; ropes calibrate" in str(few)

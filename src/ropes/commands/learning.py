@@ -18,23 +18,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """Learn joint angles from a data set without reading a label; interrupted, the same command goes on.
+    """Learn joint angles from a data set, without a label unless told to; interrupted, the same command goes on.
 
     The recipe of --preset can be changed field by field with the dotted options.
 
     Example:
       ropes fit --data data/two-cameras --out runs/two-cameras
       ropes fit --method ropes --preset compact --data data/two-cameras --out runs/two-cameras-ropes
+      ropes fit --method jointnet --labels 0.05 --data data/two-cameras --out runs/two-cameras-jointnet
     """
 
     data: Path
     """Data set to learn from: simulated, or recordings of your own (docs/data.md)."""
     out: Path
     """Folder of the run: checkpoints, weights and logs."""
-    method: Literal["anchored", "ldr", "ropes"] = "anchored"
-    """What to learn with: regimes and anchors, regimes alone, or the paper's three stages."""
+    method: Literal["anchored", "cnn", "jointnet", "ldr", "ropes"] = "anchored"
+    """What to learn with. Without labels: regimes and anchors (anchored), regimes alone (ldr), the paper's three stages
+    (ropes). With labels: a convolutional network (cnn), or the paper's baseline, I-JEPA and JointNet (jointnet)."""
     seed: int = 0
     """Seed of weights, splits and batches."""
+    pretrained: Path | None = None
+    """With jointnet: another run of it, of the same data and seed, to take over the pre-training of."""
     recipe: Recipe
 
     def __post_init__(self) -> None:
@@ -44,14 +48,15 @@ class Fit:
         """Fit the method."""
         from ropes.methods.fitting import fit
 
-        fit(self.data, self.out, self.recipe, self.seed, method=self.method)
+        fit(self.data, self.out, self.recipe, self.seed, method=self.method, pretrained=self.pretrained)
         print(f"wrote {self.out}")
 
 
 def fit_with_recipe(arguments: Sequence[str]) -> type[Fit]:
     """`Fit` with one dotted option for each field of the recipe that `arguments` choose by --method and --preset.
 
-    Method and preset have to be known before parsing: their recipe's values are the options' defaults.
+    Method, preset and share of the labels have to be known before parsing: their recipe's values are the options'
+    defaults.
 
     Raises:
         UserError: no method or preset of that name.
@@ -59,8 +64,9 @@ def fit_with_recipe(arguments: Sequence[str]) -> type[Fit]:
     scan = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     scan.add_argument("--preset", nargs="?", default="compact")
     scan.add_argument("--method", nargs="?", default="anchored")
+    scan.add_argument("--labels", nargs="?", default="1")
     chosen = scan.parse_known_args(list(arguments))[0]
-    recipe = recipe_of(chosen.method or "anchored", chosen.preset or "compact")
+    recipe = recipe_of(chosen.method or "anchored", chosen.preset or "compact", labels=_share(chosen.labels))
     kind: Any = type(recipe)
     options = Annotated[kind, tyro.conf.arg(name="")]
     return make_dataclass(
@@ -71,6 +77,15 @@ def fit_with_recipe(arguments: Sequence[str]) -> type[Fit]:
         frozen=True,
         kw_only=True,
     )
+
+
+def _share(word: str | None) -> float:
+    """A share of the labels as it was typed; all of them where it is none, which parsing or the recipe then says."""
+    try:
+        share = float(word or 1)
+    except ValueError:
+        return 1.0
+    return share if 0 < share <= 1 else 1.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,11 +42,13 @@ class Reproduce:
       ropes reproduce panda-2c --out runs/panda-2c
       ropes reproduce table1 --preset compact --methods ropes,ldr,anchored --out runs/table1
       ropes reproduce curves --out runs/curves
+      ropes reproduce table2 --out runs/table2
     """
 
-    name: Annotated[Literal["curves", "demo", "panda-2c", "table1"], tyro.conf.Positional]
+    name: Annotated[Literal["curves", "demo", "panda-2c", "table1", "table2"], tyro.conf.Positional]
     """demo: two cameras and six joints in minutes; panda-2c: the same in an hour, as it comes with the package;
-    table1: the paper's Table 1; curves: error against anchors, pixels, and squares in training images."""
+    table1: the paper's Table 1; table2: how many labels a method without labels is worth; curves: error against
+    anchors, pixels, and squares in training images."""
     out: Path
     """Folder for data, runs, results.json and report.html."""
     preset: Preset = "compact"
@@ -54,7 +56,7 @@ class Reproduce:
     seeds: tuple[int, ...] = ()
     """Training seeds; the experiment's own where left out."""
     methods: str = ""
-    """Methods with commas between: anchored, ldr, ropes; the experiment's own where left out."""
+    """Methods with commas between: anchored, cnn, jointnet, ldr, ropes; the experiment's own where left out."""
     workers: int | None = None
     """Processes that render; one for each core where left out."""
 

@@ -16,7 +16,7 @@ from ropes.inspection.motion import motion
 from ropes.inspection.overlap import Overlap
 from ropes.inspection.sample import Sample, draw_sample
 from ropes.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses
-from ropes.methods.image_size import shape_of, size_fault, size_options
+from ropes.methods.image_size import size_fault, size_options
 from ropes.methods.policies import described_model
 from ropes.recipes import recipe_of
 from ropes.scm import CausalModel, Regime
@@ -112,7 +112,7 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         for joint in dataset.joints
     )
     complete = _complete(frames, len(dataset.regimes))
-    shape = shape_of(recipe_of("anchored" if complete == 1 else "ldr", "compact"))  # what these data can be fitted with
+    shape = recipe_of("anchored" if complete == 1 else "ldr", "compact").shape  # what these data can be fitted with
     fault, options = size_fault(dataset.image_size, shape), size_options(dataset.image_size, shape)
     numbers = {regime: sample.rows(k) for k, regime in enumerate(dataset.regimes)}
     return Inspection(

@@ -1,22 +1,18 @@
 """What the trainable encoders of the methods `ldr` and `anchored` have in common."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import torch
 from torch import Tensor
 
+from ropes.methods.augmentation import erase
 from ropes.methods.contrast import policy_loss, regime_loss
-from ropes.methods.erasing import erase
+from ropes.methods.kept_weights import KeptWeightsStage
 from ropes.models.encoder import ContrastNetwork
 from ropes.recipes import EncoderRecipe
-from ropes.stage import Stage
 
-_RECORDS = 16
 _CHUNK = 128
 
 
-class EncoderStage(Stage):
+class EncoderStage(KeptWeightsStage):
     """Tell the regimes apart, the policies on each joint by its coordinate alone.
 
     Subclasses say in `evaluate` what held-out images are asked.  The weights are kept as they were where held-out loss
@@ -54,9 +50,6 @@ class EncoderStage(Stage):
         super().__init__(network, recipe.training, steps=steps, seed=seed)
         self.erased = recipe.erased
         self.log_prior, self.target, self.held_out = log_prior, target, held_out
-        self.evaluate_every = max(1, steps // _RECORDS)
-        self.best: dict[str, Tensor] = {}
-        self.best_loss, self.best_step = float("inf"), 0
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
         """Images, uint8 (..., V, S, S), and their regimes (...) → loss."""
@@ -73,15 +66,6 @@ class EncoderStage(Stage):
         """What else a step asks of images (..., V, S, S), nothing hidden, and what was made of them."""
         return 0.0
 
-    def compared(self, step: int) -> bool:
-        """Whether the weights of a record at this step may be kept."""
-        return True
-
-    def kept_record(self, curves: Mapping[str, Sequence[float]]) -> int:
-        """Which record's weights a training with these curves ended with."""
-        among = [k for k, step in enumerate(curves["steps"]) if self.compared(int(step))]
-        return min(among, key=lambda k: curves["held_out_loss"][k])
-
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Coordinates (n, d) and logits (n, R) of images, uint8 (n, V, S, S)."""
         found = [self.network(part.to(self.device)) for part in images.split(_CHUNK)]
@@ -92,20 +76,6 @@ class EncoderStage(Stage):
         """Remember the weights where held-out loss is least, and end a run where it has long stopped falling."""
         if not self.compared(self.global_step):
             return
-        if loss < self.best_loss:
-            self.best_loss, self.best_step = loss, self.global_step
-            self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.network.state_dict().items()}
-        elif self.global_step - self.best_step >= self.patience * self.evaluate_every:
+        self.remember(loss)
+        if self.global_step - self.best_step >= self.patience * self.evaluate_every:
             self.trainer.should_stop = True
-
-    def finish(self) -> None:
-        """Go back to the best weights (early stopping on held-out anchors)."""
-        self.network.load_state_dict(self.best)
-
-    def extra_state(self) -> dict[str, Any]:
-        """The best weights so far."""
-        return {"best": self.best, "best_loss": self.best_loss, "best_step": self.best_step}
-
-    def load_extra_state(self, state: dict[str, Any]) -> None:
-        """Take them back."""
-        self.best, self.best_loss, self.best_step = state["best"], state["best_loss"], state["best_step"]

@@ -3,20 +3,30 @@
 from pathlib import Path
 
 from ropes.errors import UserError
-from ropes.methods import anchored, ropes
+from ropes.methods import anchored, ropes, supervised
 from ropes.methods.run import Run
-from ropes.recipes import EncoderRecipe, Recipe, RopesRecipe, require_method
+from ropes.recipes import CNNRecipe, EncoderRecipe, JointNetRecipe, Recipe, RopesRecipe, require_method
 
 
-def fit(data: Path, out: Path, recipe: Recipe, seed: int = 0, *, method: str, show: bool = True) -> Run:
+def fit(
+    data: Path,
+    out: Path,
+    recipe: Recipe,
+    seed: int = 0,
+    *,
+    method: str,
+    pretrained: Path | None = None,
+    show: bool = True,
+) -> Run:
     """Fit a method on the training split of the data set `data`; the run is left in the folder `out`.
 
     Args:
-        data: the data set; its angles are never read.
+        data: the data set; its angles are read by the methods of `ropes.recipes.LABELLED_METHODS` alone.
         out: folder of the run; interrupted, the same call goes on there.
         recipe: of that method, see `ropes.recipes.recipe_of`.
         seed: of weights, splits and batches.
-        method: "anchored", "ldr" or "ropes".
+        method: one of `ropes.recipes.METHODS`.
+        pretrained: a run of `jointnet` to take over the pre-training of; of that method alone.
         show: show progress.
 
     Raises:
@@ -24,9 +34,15 @@ def fit(data: Path, out: Path, recipe: Recipe, seed: int = 0, *, method: str, sh
         KeyboardInterrupt: interrupted; everything so far is stored.
     """
     require_method(method)
+    if pretrained is not None and method != "jointnet":
+        raise UserError(f"method {method} is not pre-trained; leave --pretrained out, or take --method jointnet")
     match recipe:
         case RopesRecipe() if method == "ropes":
             return ropes.fit(data, out, recipe, seed, show=show)
-        case EncoderRecipe() if method != "ropes":
+        case EncoderRecipe() if method in ("anchored", "ldr"):
             return anchored.fit(data, out, recipe, seed, method=method, show=show)
+        case CNNRecipe() if method == "cnn":
+            return supervised.fit(data, out, recipe, seed, method=method, show=show)
+        case JointNetRecipe() if method == "jointnet":
+            return supervised.fit(data, out, recipe, seed, method=method, pretrained=pretrained, show=show)
     raise UserError(f"method {method} cannot be fitted with another method's recipe; take the one of its own presets")

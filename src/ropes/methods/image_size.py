@@ -4,15 +4,10 @@ from dataclasses import replace
 
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.models.shapes import AE1Config, EncoderConfig
-from ropes.recipes import EncoderRecipe, Recipe
+from ropes.models.shapes import AE1Config, EncoderConfig, ViTConfig
+from ropes.recipes import Recipe
 
-Shape = AE1Config | EncoderConfig
-
-
-def shape_of(recipe: Recipe) -> Shape:
-    """The network that reads a recipe's images."""
-    return recipe.encoder if isinstance(recipe, EncoderRecipe) else recipe.ae1
+Shape = AE1Config | EncoderConfig | ViTConfig
 
 
 def size_fault(size: tuple[int, int], shape: Shape) -> str | None:
@@ -40,8 +35,10 @@ def size_options(size: tuple[int, int], shape: Shape) -> str:
     found = _nearest(shape, height)
     if height != width or height >= shape.image_size or found is None:
         return ""
-    part = "encoder" if isinstance(shape, EncoderConfig) else "ae1"
-    changed = [name for name in ("image_size", "stem", "window") if getattr(found, name, 0) != getattr(shape, name, 0)]
+    part = {AE1Config: "ae1", EncoderConfig: "encoder", ViTConfig: "vit"}[type(shape)]
+    changed = [
+        name for name in ("image_size", "stem", "window", "patch") if getattr(found, name, 0) != getattr(shape, name, 0)
+    ]
     return " ".join(f"--{part}.{name.replace('_', '-')} {getattr(found, name)}" for name in changed)
 
 
@@ -51,7 +48,7 @@ def require_size(dataset: Dataset, recipe: Recipe) -> None:
     Raises:
         UserError: they are not square, or smaller; names the options that help.
     """
-    shape = shape_of(recipe)
+    shape: Shape = recipe.shape
     if (fault := size_fault(dataset.image_size, shape)) is not None:
         raise UserError(f"{dataset.path}: {fault}")
     if options := size_options(dataset.image_size, shape):
@@ -62,7 +59,7 @@ def require_size(dataset: Dataset, recipe: Recipe) -> None:
 
 def _nearest(shape: Shape, limit: int) -> Shape | None:
     """`shape` for the largest images of at most `limit` pixels a side that its stages take, or None."""
-    stem = shape.stem
+    stem = shape.patch if isinstance(shape, ViTConfig) else shape.stem
     while stem:
         for side in range(min(limit, shape.image_size), 0, -1):
             if (found := _at(shape, side, stem)) is not None:
@@ -75,6 +72,8 @@ def _at(shape: Shape, side: int, stem: int) -> Shape | None:
     try:
         if isinstance(shape, AE1Config):
             return replace(shape, image_size=side, stem=stem)
+        if isinstance(shape, ViTConfig):
+            return replace(shape, image_size=side, patch=stem)
         step = shape.window_stem * 2 ** (len(shape.window_widths) - 1)
         window = shape.window if shape.window <= side else side - side % step
         return replace(shape, image_size=side, stem=stem, window=window)

@@ -8,9 +8,10 @@ from torch import Tensor
 
 from ropes.checkpoints import WEIGHTS, load_weights
 from ropes.methods.run import Run
+from ropes.models.angles import angle_network
 from ropes.models.autoencoder import AE1, AE2
 from ropes.models.encoder import ContrastNetwork
-from ropes.recipes import EncoderRecipe, RopesRecipe
+from ropes.recipes import EncoderRecipe, LabelledRecipe, RopesRecipe
 
 
 class Reader(Protocol):
@@ -87,6 +88,28 @@ class EncoderReader:
         return None
 
 
+class AngleReader:
+    """A network of the supervised baselines: its coordinates are angles in radians."""
+
+    def __init__(self, run: Run, recipe: LabelledRecipe, folder: Path, device: torch.device) -> None:
+        self.size = recipe.shape.image_size
+        network = angle_network(recipe.shape, views=len(run.cameras), joints=len(run.joints))
+        load_weights(network, folder / "angles" / WEIGHTS)
+        self._network = network.to(device).eval()
+
+    def coordinates(self, images: Tensor) -> Tensor:
+        """(n, V, size, size) → radians (n, d)."""
+        return self.features(images)[0]
+
+    def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """(n, V, size, size) → radians (n, d), and the features that they are read from."""
+        return self._network.read(images)
+
+    def reconstructions(self, images: Tensor) -> None:
+        """Nothing: the network has no decoder."""
+        return None
+
+
 def _in_unit(images: Tensor) -> Tensor:
     return images.float().div_(255)
 
@@ -98,6 +121,8 @@ def weight_files(run: Run) -> list[str]:
             return [f"{name}/{WEIGHTS}" for name in ("ae1", *(f"ae2/{one}" for one in recipe.networks(run.joints)))]
         case EncoderRecipe():
             return [f"encoder/{WEIGHTS}"]
+        case _:
+            return [f"angles/{WEIGHTS}"]
 
 
 def load_reader(run: Run, folder: Path, device: torch.device) -> Reader:
@@ -111,3 +136,5 @@ def load_reader(run: Run, folder: Path, device: torch.device) -> Reader:
             return RopesReader(run, recipe, folder, device)
         case EncoderRecipe() as recipe:
             return EncoderReader(run, recipe, folder, device)
+        case recipe:
+            return AngleReader(run, recipe, folder, device)

@@ -23,7 +23,7 @@ class Run:
     """The identity of a run; stored as `run.json`.
 
     Attributes:
-        method: "ropes", "ldr" or "anchored".
+        method: one of `ropes.recipes.METHODS`.
         recipe: all its settings.
         seed: of the fit.
         setting: name of the setting that was filmed, or of the data set's folder.
@@ -33,6 +33,7 @@ class Run:
         data_checksum: of the images and regimes (never of the angles).
         version: of the package that began the run.
         anchors: in the training split; None where a run of an earlier version does not say.
+        angles_checksum: of the training angles, of a method that reads labels; None for the others.
     """
 
     method: str
@@ -45,9 +46,12 @@ class Run:
     data_checksum: str
     version: str = __version__
     anchors: int | None = None
+    angles_checksum: str | None = None
 
     @classmethod
-    def of(cls, dataset: Dataset, *, method: str, recipe: Recipe, seed: int) -> "Run":
+    def of(
+        cls, dataset: Dataset, *, method: str, recipe: Recipe, seed: int, angles_checksum: str | None = None
+    ) -> "Run":
         """The run of a method on the training split of a data set."""
         return cls(
             method=method,
@@ -59,6 +63,7 @@ class Run:
             image_size=dataset.image_size[0],
             data_checksum=dataset.checksum,
             anchors=len(np.unique(dataset.frames("train").anchor)),
+            angles_checksum=angles_checksum,
         )
 
     def write(self, folder: Path) -> None:
@@ -85,7 +90,8 @@ class Run:
         if not (folder / RUN_FILE).exists():
             return
         other = Run.read(folder)
-        if changed := [name for name in ("method", "seed", "data_checksum") if _differ(self, other, name)]:
+        identity = ("method", "seed", "data_checksum", "angles_checksum")
+        if changed := [name for name in identity if _differ(self, other, name)]:
             raise UserError(f"{folder} holds a run with another {changed[0].replace('_', ' ')}; choose another --out")
 
     @classmethod

@@ -120,6 +120,7 @@ class AE2Stage(Stage):
 
     network: AE2
     rate_option = "--ae2-training.learning-rate"
+    records = 20
 
     def __init__(
         self,
@@ -138,7 +139,6 @@ class AE2Stage(Stage):
         self.sparsity_weight = sparsity_weight
         self.logit_weight = logit_weight
         self.held_out = held_out
-        self.evaluate_every = max(1, steps // 20)
 
     def _losses(self, codes: Tensor, scores: Tensor, targets: Tensor, logits: Tensor) -> dict[str, Tensor]:
         coordinates = self.network.encode(codes)

@@ -1,5 +1,6 @@
 """How far estimated poses are from true ones: position, orientation, and the mean distance of model points (ADD)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -136,7 +137,13 @@ def pose_errors(
 
 
 def calibrated_draws(
-    estimates: ArrayLike, angles: ArrayLike, rng: np.random.Generator, repeats: int, fit: int, test: int
+    estimates: ArrayLike,
+    angles: ArrayLike,
+    rng: np.random.Generator,
+    repeats: int,
+    fit: int,
+    test: int,
+    known: Callable[[Floats], Floats] | None = None,
 ) -> list[tuple[Floats, np.ndarray]]:
     """Test angles of each repeat of `ropes.metrics.protocol`, as its lines read them, for the same generator.
 
@@ -147,6 +154,7 @@ def calibrated_draws(
         repeats: how many draws.
         fit: labelled poses for the lines.
         test: poses to read.
+        known: as of `protocol`.
 
     Returns:
         For each repeat the angles read, (test, d) radians, and the rows that they are of, (test,).
@@ -154,6 +162,9 @@ def calibrated_draws(
     estimate, angle = np.asarray(estimates, dtype=np.float64), np.asarray(angles, dtype=np.float64)
     read = []
     for fitting, testing in draws(rng, len(estimate), repeats, fit, test):
+        if known is not None:
+            read.append((known(estimate[testing]), testing))
+            continue
         slope, intercept = linear_calibration(estimate[fitting], angle[fitting])
         read.append((slope * estimate[testing] + intercept, testing))
     return read

@@ -139,6 +139,58 @@ class EncoderConfig:
             raise ValueError(f"dropout must be at least 0 and below 1, got {self.dropout}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ViTConfig:
+    """Shape of I-JEPA's encoder and predictor, and of JointNet; the defaults are ViT-Huge (ROPES App. H).
+
+    Attributes:
+        image_size: side of the images in pixels.
+        patch: side of the patches, each of which becomes a token.
+        width: of a token in the encoder.
+        depth: blocks of the encoder.
+        heads: of its attention.
+        predictor_width: of a token in the predictor.
+        predictor_depth: blocks of the predictor.
+        predictor_heads: of its attention.
+        hidden: width of JointNet's two hidden layers.
+        rounds: how often JointNet corrects its estimate.
+
+    Raises:
+        ValueError: patches do not tile the images, or heads do not share out a width.
+    """
+
+    image_size: int = 128
+    patch: int = 16
+    width: int = 1280
+    depth: int = 32
+    heads: int = 16
+    predictor_width: int = 384
+    predictor_depth: int = 12
+    predictor_heads: int = 16
+    hidden: int = 1024
+    rounds: int = 4
+
+    def __post_init__(self) -> None:
+        _positive("the vision transformer", self.image_size, self.patch, self.width, self.depth, self.heads)
+        _positive("the predictor", self.predictor_width, self.predictor_depth, self.predictor_heads)
+        _positive("JointNet", self.hidden, self.rounds)
+        if self.image_size % self.patch or self.side < 4:
+            raise ValueError(
+                f"patches of side {self.patch} do not tile images of side {self.image_size} into at least 4 by 4"
+            )
+        for word, width, heads in (
+            ("the encoder", self.width, self.heads),
+            ("the predictor", self.predictor_width, self.predictor_heads),
+        ):
+            if width % heads:
+                raise ValueError(f"{heads} heads do not share out the width {width} of {word}")
+
+    @property
+    def side(self) -> int:
+        """Patches along a side of an image."""
+        return self.image_size // self.patch
+
+
 def _stages_fit(what: str, side: int, stem: int, widths: tuple[int, ...], blocks: tuple[int, ...]) -> None:
     if len(widths) != len(blocks) or min(blocks) < 0:
         raise ValueError(f"the encoder needs as many numbers of blocks as widths, got {blocks}, {widths}")

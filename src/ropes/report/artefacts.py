@@ -115,6 +115,10 @@ def _group(path: Path, arrays: Mapping[str, NDArray[Any]], wanted: Mapping[str, 
     return found
 
 
+#: Stages with one network; the others have one for each joint.
+_WHOLE = ("ae1", "angles", "encoder", "pretraining")
+
+
 def _training(path: Path) -> Mapping[str, Any] | None:
     if not path.exists():
         return None
@@ -122,7 +126,7 @@ def _training(path: Path) -> Mapping[str, Any] | None:
     if not isinstance(content, dict) or not isinstance(content.get("stages"), dict):
         raise UserError(f'{path} has no "stages"; run the training again')
     for stage, curves in content["stages"].items():
-        for label, curve in {"": curves}.items() if stage in ("ae1", "encoder") else curves.items():
+        for label, curve in {"": curves}.items() if stage in _WHOLE else curves.items():
             steps = len(curve.get("steps", ()))
             for name, values in curve.items():
                 # A curve that was never recorded may be empty; one of another length is a mistake.

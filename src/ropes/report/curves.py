@@ -23,14 +23,14 @@ def series(cells: Sequence[Cell], axis: Axis) -> dict[tuple[str, str], tuple[Cel
     them, those by lines on fewer labels than the paper's are not.
 
     Args:
-        cells: of any conditions.
+        cells: of any conditions; those of methods that learn from labels do not count.
         axis: what the fits differ in.
     """
     others = [name for name in ("anchors", "image_size", "erased") if name != axis]
     groups: dict[tuple[str, str], dict[tuple[Any, ...], list[Cell]]] = {}
     for cell in cells:
         measured = cell.occlusion == 0 and cell.mse is not None and cell.calibration_labels in (0, CALIBRATION_LABELS)
-        if measured and getattr(cell, axis) is not None:
+        if measured and cell.label_share is None and getattr(cell, axis) is not None:
             alike = groups.setdefault((cell.setup, method_of(cell.method)), {})
             alike.setdefault(tuple(getattr(cell, name) for name in others), []).append(cell)
     longest = {key: max(alike.values(), key=lambda group: len(_values(group, axis))) for key, alike in groups.items()}

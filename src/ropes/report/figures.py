@@ -182,7 +182,7 @@ def training_curves(stages: Mapping[str, Any]) -> Figure | None:
         return None
     figure, panels = make_panels(len(wanted), height=2.8, columns=2)
     for panel, (title, lines) in zip(panels, wanted, strict=True):
-        panel.set(title=title, xlabel="step", ylabel="loss")
+        panel.set(title=title, xlabel="step", ylabel="loss" if len(lines) > 1 else lines[0][0])
         for colour, (label, curve, name) in zip(colour_cycle(len(lines)), lines, strict=True):
             _line(panel, curve, name, colour, label)
         if title.endswith("dead code units"):
@@ -195,7 +195,9 @@ def training_curves(stages: Mapping[str, Any]) -> Figure | None:
 
 def _curves(stages: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Mapping[str, Any], str]]]]:
     """Panels as titles with lines, each a label, the curves that it is among, and its name there."""
-    ae1, ae2, encoder = (stages.get(name) or {} for name in ("ae1", "ae2", "encoder"))
+    ae1, ae2, encoder, pretraining, angles = (
+        stages.get(name) or {} for name in ("ae1", "ae2", "encoder", "pretraining", "angles")
+    )
     return [
         ("first autoencoder: reconstruction", [("train", ae1, "loss"), ("held out", ae1, "held_out")]),
         ("first autoencoder: dead code units", [("dead", ae1, "dead_fraction")]),
@@ -205,6 +207,10 @@ def _curves(stages: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Mappin
         ),
         ("encoder: regimes told apart", [("train", encoder, "regimes"), ("held out", encoder, "held_out")]),
         ("encoder: variance within anchors", [("train", encoder, "within"), ("held out", encoder, "held_out_within")]),
+        ("I-JEPA: hidden patches predicted", [("train", pretraining, "loss"), ("held out", pretraining, "held_out")]),
+        ("I-JEPA: directions that its targets use", [("effective rank", pretraining, "rank")]),
+        ("I-JEPA: how far its targets differ", [("spread over images", pretraining, "spread")]),
+        ("angles from labels: share of their variance", [("train", angles, "loss"), ("held out", angles, "held_out")]),
     ]
 
 

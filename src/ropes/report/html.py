@@ -8,19 +8,24 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
 from ropes import files, results
-from ropes.paper import TABLE1
-from ropes.recipes import method_of
+from ropes.recipes import LABELLED_METHODS, method_of
 from ropes.report import artefacts, figures, graph, pictures
 from ropes.report.artefacts import Artefacts
-from ropes.report.curves import AXES, error_curves, series
 from ropes.report.labels import label_tables
 from ropes.report.naming import joint_label
 from ropes.report.poses import pose_table
+from ropes.report.sections import (
+    curve_parts,
+    efficiency_parts,
+    heading_of,
+    inline,
+    paper_table,
+    robustness_parts,
+)
 from ropes.report.trust import trust_sections
-from ropes.report.verdict import in_words, sentence
+from ropes.report.verdict import sentence
 from ropes.summary import Cell, calibrated_as_the_paper, over_seeds
 
 _STAGES = (
@@ -42,6 +47,7 @@ def write_report(folder: Path, out_html: Path) -> None:
     found = results.read(folder / "results.json")
     every = over_seeds(found.rows)
     cells = calibrated_as_the_paper(every)
+    unlabelled = [cell for cell in cells if cell.label_share is None]
     left = {(artefact.setup, artefact.method): artefact for artefact in artefacts.load(folder)}
     parts = list(dict.fromkeys([*((cell.setup, cell.method) for cell in every), *left]))
     environment = Environment(
@@ -49,15 +55,17 @@ def write_report(folder: Path, out_html: Path) -> None:
     )
     environment.filters |= {"joint": joint_label, "mark": _mark}
     page = environment.get_template("template.html.j2").render(
-        title=f"Joint angles without labels: {found.name}",
+        title=f"Joint angles {_kinds(every)} labels: {found.name}",
         css=Markup(resources("ropes.report").joinpath("page.css").read_text(encoding="utf-8")),
         results=found,
         verdict=sentence(cells),
         spread=" over the repeats and training seeds" if any(len(c.seeds) > 1 for c in cells) else " over repeats",
-        calibration=" or ".join(f"{count:,}" for count in sorted({c.calibration_labels for c in cells})) or "no",
-        table=_table(cells),
-        curves=_curves(every),
-        robustness=_robustness(cells),
+        calibration=" or ".join(f"{count:,}" for count in sorted({c.calibration_labels for c in unlabelled})),
+        labelled=len(unlabelled) < len(cells),
+        table=paper_table(cells),
+        curves=curve_parts(every),
+        efficiency=efficiency_parts(every),
+        robustness=robustness_parts(cells),
         erased=any(cell.erased for cell in cells),
         trust=trust_sections(found.trust_rows, found.flag_rows),
         poses=pose_table(found.pose_rows),
@@ -81,71 +89,16 @@ def write_report(folder: Path, out_html: Path) -> None:
     files.write_text(out_html, page)
 
 
-def _heading(setup: str, method: str, occlusion: int = 0) -> str:
-    """A line of Table 1 in words, with the method."""
-    return f"{in_words(setup, occlusion)} · {method}"
-
-
-def _table(cells: Iterable[Cell]) -> list[dict[str, Any]]:
-    """Blocks of in-distribution cells: the lines of the paper's Table 1 first, then every other arm."""
-    order = {(setup, occlusion): place for place, (setup, occlusion, _) in enumerate(TABLE1)}
-    known = {setup for setup, _ in order}
-    blocks: dict[tuple[str, int, str], list[Cell]] = {}
-    for cell in cells:
-        line = (cell.setup, cell.occlusion)
-        if cell.split == "id" and (line in order or (cell.setup not in known and cell.occlusion == 0)):
-            blocks.setdefault((*line, cell.method), []).append(cell)
-    ordered = sorted(blocks.items(), key=lambda block: order.get(block[0][:2], len(order)))
-    return [
-        {
-            "heading": _heading(setup, method, occlusion),
-            "cells": sorted(group, key=lambda cell: cell.joint),
-            "all_labels": any(cell.all_labels_mse is not None for cell in group),
-        }
-        for (setup, occlusion, method), group in ordered
-    ]
-
-
-def _curves(cells: Sequence[Cell]) -> list[dict[str, Any]]:
-    """A figure for every series of fits that differ in anchors, or in pixels."""
-    return [
-        {
-            "heading": f"{_heading(*key)}: {word}",
-            "svg": _svg(error_curves(group, axis), f"MSE against {word}, {_heading(*key)}"),
-        }
-        for axis, word in AXES.items()
-        for key, group in series(cells, axis).items()
-    ]
-
-
-def _robustness(cells: Sequence[Cell]) -> list[dict[str, Any]]:
-    """A figure for every setup and method that was tested on more than one size of square or split."""
-    parts = []
-    for setup, method in dict.fromkeys((cell.setup, cell.method) for cell in cells):
-        own = [cell for cell in cells if (cell.setup, cell.method) == (setup, method) and cell.mse is not None]
-        pixels = sorted({cell.occlusion for cell in own})
-        if len(pixels) < 2:
-            continue
-        heading = _heading(setup, method)
-        joints = sorted({cell.joint for cell in own})
-        lines = {}
-        for split in dict.fromkeys(cell.split for cell in own):
-            line = {name: np.full((len(joints), len(pixels)), np.nan) for name in ("ours", "std", "paper")}
-            for cell in own:
-                if cell.split == split:
-                    at = joints.index(cell.joint), pixels.index(cell.occlusion)
-                    line["ours"][at] = cell.mse
-                    line["std"][at] = cell.mse_std
-                    line["paper"][at] = np.nan if cell.paper_mse is None else cell.paper_mse
-            lines[split] = {"pixels": pixels, **line}
-        parts.append({"heading": heading, "svg": _svg(figures.occlusions(joints, lines), f"MSE, {heading}")})
-    return parts
+def _kinds(cells: Sequence[Cell]) -> str:
+    """Whether methods read labels."""
+    found = {cell.label_share is not None for cell in cells}
+    return "from" if found == {True} else "with and without" if len(found) == 2 else "without"
 
 
 def _setup(artefact: Artefacts) -> dict[str, Any]:
     """Everything that the template shows of one method in one setup."""
     evaluation, training = artefact.evaluation, artefact.training
-    place, heading = f"{artefact.setup}/{artefact.method}", _heading(artefact.setup, artefact.method)
+    place, heading = f"{artefact.setup}/{artefact.method}", heading_of(artefact.setup, artefact.method)
     stages = training["stages"] if training else {}
     ldr = stages.get("ldr") or {}
     curves = figures.training_curves(stages)
@@ -155,7 +108,7 @@ def _setup(artefact: Artefacts) -> dict[str, Any]:
         "heading": heading,
         "no_evaluation": f"Not recorded: artefacts/{place}/evaluation.npz is absent or holds none.",
         "no_training": f"Not recorded: artefacts/{place}/training.json is absent or holds none.",
-        "scatter": _svg(
+        "scatter": inline(
             figures.scatter(evaluation.joints, evaluation.scatter),
             f"Estimated against true angles, {heading}",
         )
@@ -164,15 +117,17 @@ def _setup(artefact: Artefacts) -> dict[str, Any]:
         "reconstructions": _reconstructions(evaluation) if evaluation else [],
         "occluded": bool(evaluation and evaluation.occluded),
         "interventions": _interventions(evaluation) if evaluation and evaluation.interventions else [],
-        "ldr_bars": _svg(figures.density_ratio_bars(ldr), f"Cross-entropy and floors, {heading}") if ldr else None,
-        "ldr_curves": _svg(figures.density_ratio_curves(ldr), f"Cross-entropy while training, {heading}")
+        "ldr_bars": inline(figures.density_ratio_bars(ldr), f"Cross-entropy and floors, {heading}") if ldr else None,
+        "ldr_curves": inline(figures.density_ratio_curves(ldr), f"Cross-entropy while training, {heading}")
         if ldr
         else None,
         "graph": graph.section(artefact.graph),
         "reconstructs": method_of(artefact.method) == "ropes",
+        "contrasts": method_of(artefact.method) not in LABELLED_METHODS,
+        "pretraining": _pretraining(training) if training else None,
         "stopped": _stopped(training) if training else None,
         "matrix": _matrix(training) if training and training.get("sparsity_matrix") else None,
-        "curves": _svg(curves, f"Training curves, {heading}") if curves else None,
+        "curves": inline(curves, f"Training curves, {heading}") if curves else None,
         "details": [
             (title, list(_flat(training[key])))
             for key, title in (("settings", "Settings of this run"), ("provenance", "Provenance of this run"))
@@ -181,11 +136,27 @@ def _setup(artefact: Artefacts) -> dict[str, Any]:
     }
 
 
+def _pretraining(training: Mapping[str, Any]) -> str | None:
+    """Whether the targets of a pre-training still told images apart at its end; None where there was none."""
+    if "pretraining" not in training["stages"]:
+        return None
+    if (signs := training.get("collapse")) is None:
+        return "Too few images were held out to tell whether pre-training collapsed."
+    if signs["fault"] is not None:
+        return f"Pre-training collapsed: {signs['fault']}."
+    return (
+        f"Pre-training did not collapse: at its end the targets' mean tokens differ by {signs['spread']:.3f} over a "
+        f"camera's images (each token's entries by 1) and use {signs['rank']:.0f} directions."
+    )
+
+
 def _stopped(training: Mapping[str, Any]) -> str | None:
     """Which weights of a fit that watches held-out loss were kept, and whether it ended early."""
     if "planned_steps" not in training:
         return None
-    best, planned, last = training["best_step"], training["planned_steps"], training["stages"]["encoder"]["steps"][-1]
+    stages = training["stages"]
+    watched = stages["angles"] if "angles" in stages else stages["encoder"]
+    best, planned, last = training["best_step"], training["planned_steps"], watched["steps"][-1]
     kept = f"The weights are those of step {best:,} of {planned:,}, where held-out loss was least."
     if last >= planned:
         return kept
@@ -254,10 +225,6 @@ def _flat(content: Any, prefix: str = "") -> Iterable[tuple[str, str]]:
             yield name, ("\n" if key == "commands" else ", ").join(map(str, value)) or "none"
         else:
             yield name, "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _svg(figure: Figure, label: str) -> Markup:
-    return Markup(figures.to_svg(figure, label))
 
 
 def _number(value: float | None) -> str:

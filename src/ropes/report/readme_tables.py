@@ -10,13 +10,20 @@ from typing import Any
 
 from ropes import files, results
 from ropes.errors import UserError
-from ropes.paper import ALL_LABELS, CALIBRATION_LABELS, TABLE1
+from ropes.paper import (
+    ALL_LABELS,
+    CALIBRATION_LABELS,
+    LABELLED_IMAGES,
+    TABLE1,
+    published,
+    supervised_with,
+)
 from ropes.recipes import method_of
 from ropes.report.curves import described
 from ropes.report.naming import joint_label
 from ropes.report.verdict import in_words
 from ropes.results import Results
-from ropes.summary import Cell, calibrated_as_the_paper, over_seeds, reaches
+from ropes.summary import Cell, calibrated_as_the_paper, least_labelled, over_seeds, reaches
 
 _OPEN, _CLOSE = re.compile(r"<!-- table:(\S+) -->"), "<!-- /table -->"
 
@@ -79,6 +86,11 @@ def markdown(found: Results) -> str:
     every = [cell for cell in over_seeds(found.rows) if cell.occlusion == 0 or _line(cell) in order]
     cells = calibrated_as_the_paper(every)
     joints = sorted({cell.joint for cell in cells})
+    if any(cell.label_share is not None for cell in cells):
+        shown = [cell for cell in every if cell.label_share is not None] + list(least_labelled(every))
+        shown = [cell for cell in shown if cell.occlusion == 0]
+        note = f"Labelled images in training; + {CALIBRATION_LABELS:,}: labelled poses for a line after it. "
+        return f"{_labelled(shown, joints)}\n\n{note}{_origin(found, shown, 'its counterpart of the paper')}\n"
     if any(method_of(cell.method) != cell.method for cell in cells):
         unlabelled = [cell for cell in every if cell.calibration_labels == 0]
         note = f"After a line on {CALIBRATION_LABELS:,} labels where nothing else is said. "
@@ -109,10 +121,55 @@ def _block(systems: Mapping[tuple[str, int], Mapping[str, Cell]], joints: Sequen
         [method, f"{next(iter(at.values())).labels + labels:,}", *_ours(at, joints, bars)]
         for (method, labels), at in sorted(systems.items(), key=lambda system: (system[0][0], -system[0][1]))
     ]
-    lines += _published("the paper's ROPES", CALIBRATION_LABELS, bars)
+    lines += _published("the paper's ROPES", f"{CALIBRATION_LABELS:,}", bars)
     if {method for method, _ in systems} != {"ropes"}:
-        lines += _published("the paper's RoboPEPP", ALL_LABELS, full)
+        lines += _published("the paper's RoboPEPP", f"{ALL_LABELS:,}", full)
     return lines
+
+
+def _labelled(cells: Sequence[Cell], joints: Sequence[str]) -> str:
+    """A line for each method and number of labelled images in training, the paper's at the end of each block.
+
+    Methods without labels come first, and stand beside the paper's ROPES; the others beside its RoboPEPP.
+    """
+    lines = [
+        _row(["tested on", "read by", "labelled images", *(joint_label(joint) for joint in joints)]),
+        _row(["---", "---", "---:", *("---:" for _ in joints)]),
+    ]
+    blocks: dict[tuple[str, str], dict[tuple[int, str], dict[str, Cell]]] = {}
+    for cell in sorted(cells, key=lambda cell: (cell.setup, cell.split)):
+        fits = blocks.setdefault((cell.setup, cell.split), {})
+        fits.setdefault((cell.labels, method_of(cell.method)), {})[cell.joint] = cell
+    for (setup, split), fits in blocks.items():
+        name = in_words(setup, 0) + (", shifted poses" if split == "ood" else "")
+        ropes = [_paper_cell(None, setup, joint, split) for joint in joints]
+        told = [
+            [method, _labels_read(at), *_ours(at, joints, _of_paper([at], joints, "paper_mse") if labels else ropes)]
+            for (labels, method), at in sorted(fits.items())
+        ]
+        told += _published("the paper's ROPES", f"0 + {CALIBRATION_LABELS:,}", ropes)
+        for share, images in LABELLED_IMAGES.items():
+            supervised = [_paper_cell(share, setup, joint, split) for joint in joints]
+            told += _published("the paper's RoboPEPP", f"{images:,}", supervised)
+        for entries in told:
+            lines.append(_row([name, *entries]))
+            name = ""
+    return "\n".join(lines)
+
+
+def _labels_read(at: Mapping[str, Cell]) -> str:
+    """Labelled images in training, and the labelled poses of a line after it."""
+    cell = next(iter(at.values()))
+    return f"{cell.labels:,}" + (f" + {cell.calibration_labels:,}" if cell.calibration_labels else "")
+
+
+def _paper_cell(share: float | None, setup: str, joint: str, split: str) -> float | None:
+    """MSE of the paper's RoboPEPP with a share of the labels, or of its ROPES without."""
+    if share is None:
+        cell = published(setup=setup, joint=joint, split=split)
+    else:
+        cell = supervised_with(share, setup=setup, joint=joint, split=split, occlusion=0)
+    return cell.mse if cell else None
 
 
 def _variants(cells: Sequence[Cell], joints: Sequence[str]) -> str:
@@ -133,7 +190,7 @@ def _variants(cells: Sequence[Cell], joints: Sequence[str]) -> str:
         for (method, labels), at in fits.items():
             words = described(next(iter(at.values()))) + ("" if labels else "; read without a label")
             told.append([f"{method_of(method)}: {words}" if len(methods) > 1 else words, *_ours(at, joints, bars)])
-        paper = _published("the paper's ROPES", 0, bars) + _published("the paper's RoboPEPP", ALL_LABELS, full)
+        paper = _published("the paper's ROPES", "0", bars) + _published("the paper's RoboPEPP", f"{ALL_LABELS:,}", full)
         told += [[f"{system}, {labels} labels in training", *rest] for system, labels, *rest in paper]
         for entries in told:
             lines.append(_row([name, *entries]))
@@ -147,10 +204,10 @@ def _of_paper(systems: Iterable[Mapping[str, Cell]], joints: Sequence[str], figu
     return [found.get(joint) for joint in joints]
 
 
-def _published(system: str, labels: int, values: Sequence[float | None]) -> list[list[str]]:
+def _published(system: str, labels: str, values: Sequence[float | None]) -> list[list[str]]:
     """A line of the paper's numbers; none where the paper has none."""
     shown = ["" if value is None else f"{value:.3f}" for value in values]
-    return [[system, f"{labels:,}", *shown]] if any(shown) else []
+    return [[system, labels, *shown]] if any(shown) else []
 
 
 def _by_size(cell: Cell) -> tuple[Any, ...]:
@@ -198,8 +255,8 @@ def _counted(cells: Sequence[Cell]) -> str:
     return " or ".join(f"{number} ({', '.join(own)})" for number, own in methods.items())
 
 
-def _origin(found: Results, cells: Sequence[Cell]) -> str:
+def _origin(found: Results, cells: Sequence[Cell], bar: str = "the paper's ROPES") -> str:
     return (
-        f"MSE in rad², ± over test draws and {_counted(cells)}, bold where it reaches the paper's ROPES. "
+        f"MSE in rad², ± over test draws and {_counted(cells)}, bold where it reaches {bar}. "
         f"Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes."
     )

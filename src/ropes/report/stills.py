@@ -12,6 +12,7 @@ from ropes.recipes import method_of
 from ropes.report import artefacts, figures, pictures
 from ropes.report.artefacts import Evaluation
 from ropes.report.curves import AXES, error_curves, series
+from ropes.report.label_efficiency import efficiency_figure, label_curves
 from ropes.results import Results
 from ropes.summary import over_seeds
 
@@ -36,6 +37,10 @@ def write_figures(folder: Path, out: Path) -> tuple[Path, ...]:
         for (setup, method), group in series(cells, axis).items():
             path = out / f"{found.name}-{found.preset}-{setup}-{method}-{axis.replace('_', '-')}.png"
             written.append(_write(path, figures.to_png(error_curves(group, axis))))
+    for curves in label_curves(over_seeds(found.rows)):
+        shifted = "-shifted" if curves.split == "ood" else ""
+        path = out / f"{found.name}-{found.preset}-{curves.setup}-labels{shifted}.png"
+        written.append(_write(path, figures.to_png(efficiency_figure(curves))))
     for artefact in artefacts.load(folder):
         if method_of(artefact.method) != artefact.method:  # a variant is a point of the curves
             continue

@@ -14,8 +14,13 @@ from ropes.report.naming import joint_label
 from ropes.report.verdict import in_words
 from ropes.trust_rows import INTERVALS, TrustRow
 
-KINDS = {"commanded": "no label at all", "anchors": "width without labels", "labels": "with labels"}
-_DASHES: dict[str, Any] = {"commanded": "-", "anchors": "-", "labels": (0, (4, 3))}
+KINDS = {
+    "commanded": "no label at all",
+    "anchors": "width without labels",
+    "labels": "with labels",
+    "own": "with labels held out of its training",
+}
+_DASHES: dict[str, Any] = {"commanded": "-", "anchors": "-", "labels": (0, (4, 3)), "own": (0, (4, 3))}
 
 
 def trust_sections(rows: Sequence[TrustRow], flags: Sequence[FlagRow] = ()) -> list[dict[str, Any]]:

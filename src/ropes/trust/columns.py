@@ -49,13 +49,14 @@ def _by_joint(joints: Sequence[str], row: Array) -> dict[str, float]:
     return {joint: round(float(value), 6) for joint, value in zip(joints, row, strict=True)}
 
 
-def missing_columns(run: Path, *, known: bool, intervals: Intervals | None) -> str | None:
+def missing_columns(run: Path, *, known: bool, intervals: Intervals | None, labelled: bool = False) -> str | None:
     """One line on the columns that the predictions of `run` lack; None where they lack none.
 
     Args:
         run: folder of the run.
         known: whether the run holds what its last stage learnt.
         intervals: of its predictions.
+        labelled: whether its method learnt from labels.
     """
     if not known:
         lacking = "" if intervals is not None else "standard deviations, intervals and "
@@ -64,8 +65,6 @@ def missing_columns(run: Path, *, known: bool, intervals: Intervals | None) -> s
             "ropes fit with the same options adds them"
         )
     if intervals is None:
-        return (
-            f"{run} has no standard deviations and intervals: its data had no complete anchors, or too few; "
-            "ropes calibrate with labelled samples adds them"
-        )
+        few = "too few labels were held out" if labelled else "its data had no complete anchors, or too few"
+        return f"{run} has no standard deviations and intervals: {few}; ropes calibrate with labelled samples adds them"
     return None

@@ -75,11 +75,17 @@ class Intervals:
         return cls(float(content["level"]), scale, quantile, content["source"], samples, by_image)
 
 
-def intervals_from_anchors(trust: Trust, level: float = LEVEL) -> Intervals | None:
-    """Intervals that no label was needed for; None where there were no complete anchors, or too few for the level."""
+def intervals_from_held_out(trust: Trust, level: float = LEVEL, source: Source = "anchors") -> Intervals | None:
+    """Intervals from what a run knew of its errors when its fit ended; None where that was nothing, or too little.
+
+    Args:
+        trust: of the run.
+        level: in (0, 1).
+        source: "anchors" for a method that reads no label, "labels" for one that does.
+    """
     if trust.scores is None:
         return None
-    return _intervals(trust.scores, level, "anchors", by_image=True)
+    return _intervals(trust.scores, level, source, by_image=True)
 
 
 def intervals_from_labels(

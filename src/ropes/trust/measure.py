@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ropes.metrics.calibration import linear_calibration
 from ropes.metrics.intervals import auroc, coverage
-from ropes.trust.intervals import LEVEL, Intervals, intervals_from_anchors, intervals_from_labels
+from ropes.trust.intervals import LEVEL, Intervals, intervals_from_held_out, intervals_from_labels
 from ropes.trust.trust import Reading, Trust
 
 Array = NDArray[np.float64]
@@ -27,6 +27,7 @@ def measure_trust(
     fitted: int,
     tested: int,
     commanded: ToAngles | None = None,
+    own: ToAngles | None = None,
     level: float = LEVEL,
 ) -> list[tuple[int, dict[str, Any]]]:
     """Coverage and width of intervals, and how well the distance tells images from usual ones.
@@ -48,6 +49,8 @@ def measure_trust(
         fitted: labelled poses that calibrate.
         tested: poses that are tested.
         commanded: the map from coordinates to radians that commanded distributions imply; None where not told.
+        own: the map from coordinates to radians that a method brings which has learnt from labels; its own intervals
+            around it are then the only ones.
         level: that the intervals are meant to have.
 
     Returns:
@@ -60,7 +63,11 @@ def measure_trust(
     for _ in range(repeats):
         drawn = rng.permutation(len(angles[reference]))
         labelled, rest = drawn[:fitted], drawn[fitted:]
-        kinds = _kinds(trust, usual, labelled, angles[reference][labelled], commanded, level)
+        if own is None:
+            kinds = _kinds(trust, usual, labelled, angles[reference][labelled], commanded, level)
+        else:
+            width = intervals_from_held_out(trust, level, "labels")
+            kinds = {} if width is None else {"own": (width, own)}
         for (split, occlusion), reading in readings.items():
             others = rest if split == reference else rng.permutation(len(angles[split]))
             rows = others[:tested]
@@ -76,7 +83,7 @@ def measure_trust(
             "occlusion": occlusion,
             "intervals": kind,
             "level": level,
-            "calibration_labels": 0 if kind == "commanded" else fitted,
+            "calibration_labels": 0 if kind in ("commanded", "own") else fitted,
             "auroc": None if reading is usual else _auroc(usual, reading),
             "flagged": float((_distance(reading) > 1).mean()),
         }
@@ -92,7 +99,7 @@ def _kinds(
     deviation = None if usual.deviation is None else usual.deviation[rows]
     slope, intercept = linear_calibration(usual.coordinates[rows], angles)
     line = partial(_on_line, slope, intercept)
-    unlabelled = intervals_from_anchors(trust, level)
+    unlabelled = intervals_from_held_out(trust, level)
     labelled = intervals_from_labels(usual.coordinates[rows], deviation, angles, slope, level)
     every = {"commanded": (unlabelled, commanded), "anchors": (unlabelled, line), "labels": (labelled, line)}
     return {name: (width, to) for name, (width, to) in every.items() if width is not None and to is not None}

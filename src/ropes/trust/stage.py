@@ -34,7 +34,13 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
-def fit_trust(context: Context, dataset: Dataset, learnt_from: TrainingImages, held: TrainingImages) -> None:
+def fit_trust(
+    context: Context,
+    dataset: Dataset,
+    learnt_from: TrainingImages,
+    held: TrainingImages,
+    angles: Array | None = None,
+) -> None:
     """Learn what to trust from the held-out poses, and store it with the run, unless it is stored already.
 
     One half of the anchors teaches standard deviations and what images look like to the network, the other how large
@@ -42,6 +48,14 @@ def fit_trust(context: Context, dataset: Dataset, learnt_from: TrainingImages, h
     the network learnt from: no weight enters there, and what is rare must have been seen once.  Without complete
     anchors there are no samples of the error, and no standard deviations, and with fewer than four held-out ones
     nothing at all: one line on standard error says so.
+
+    Args:
+        context: of the fit.
+        dataset: what it was fitted on.
+        learnt_from: poses that weights were fitted on.
+        held: others.
+        angles: (n, d) of `held`, radians, NaN where not labelled, for a method that reads labels: its errors are known;
+            None for the others.
 
     Raises:
         UserError: what is stored is damaged.
@@ -58,18 +72,13 @@ def fit_trust(context: Context, dataset: Dataset, learnt_from: TrainingImages, h
         (context.folder / TRUST_FILE).unlink(missing_ok=True)
         print(f"ropes: {len(anchors)} held-out anchors do not tell what to trust; record more", file=sys.stderr)
         return
-    try:
-        table = by_anchor(dataset, held)
-    except UserError as error:
-        print(f"ropes: no standard deviations and intervals without labels: {error}", file=sys.stderr)
-        table = None
     seen = _look(context, held)
     first = np.isin(held.anchor, generator(context.run.seed, "trust").permutation(anchors)[: len(anchors) // 2])
     learnt, checked = np.flatnonzero(first), np.flatnonzero(~first)
+    samples = _deviations(context, dataset, held, seen) if angles is None else _known(seen.coordinates - angles, first)
     pixels = np.concatenate([seen.pixels[learnt], _coarse(context, learnt_from)])
     novelty = fit_novelty(seen.features[learnt], pixels, seen.features[checked], seen.pixels[checked])
-    alone = len(context.run.joints) < 2  # no intervention leaves the only joint alone
-    spread, scores = (None, None) if table is None or alone else _errors(context, held, seen, table, first)
+    spread, scores = (None, None) if samples is None else _errors(seen, samples, first)
     write_trust(context.folder, fingerprint, Trust(novelty, spread, scores))
 
 
@@ -91,17 +100,36 @@ def _coarse(context: Context, images: TrainingImages) -> Array:
     return np.concatenate([coarse(torch.from_numpy(images.pixels(chunk))) for chunk in chunks])
 
 
-def _errors(
-    context: Context, held: TrainingImages, seen: Seen, table: Indices, first: NDArray[np.bool_]
-) -> tuple[Spread, Array]:
-    """Standard deviations from one half of the anchors, and |error| / σ of the other, sorted."""
+def _deviations(context: Context, dataset: Dataset, held: TrainingImages, seen: Seen) -> Array | None:
+    """Samples of the errors, (n, d), from what anchors share; without complete ones None, and a line that says why."""
     joints = context.run.joints
+    try:
+        table = by_anchor(dataset, held)
+    except UserError as error:
+        print(f"ropes: no standard deviations and intervals without labels: {error}", file=sys.stderr)
+        return None
+    if len(joints) < 2:  # no intervention leaves the only joint alone
+        return None
     target = targets(head_regimes(joints), joints)
     coordinates = torch.from_numpy(seen.coordinates[table])
     samples = np.full_like(seen.coordinates, np.nan)
     few = table[:_FEW_ANCHORS]
     change = image_changes(torch.from_numpy(held.pixels(few.reshape(-1))).unflatten(0, few.shape))
     samples[table] = deviations(coordinates, target, followers(coordinates, target, change))
+    return samples
+
+
+def _known(samples: Array, first: NDArray[np.bool_]) -> Array | None:
+    """Samples of the errors, (n, d), NaN where unknown; with too few in one half None, and a line that says why."""
+    fewest = min(int(np.isfinite(samples[half]).all(1).sum()) for half in (first, ~first))
+    if fewest >= _FEWEST:
+        return samples
+    print(f"ropes: no standard deviations: {fewest} held-out labels in a half of the anchors", file=sys.stderr)
+    return None
+
+
+def _errors(seen: Seen, samples: Array, first: NDArray[np.bool_]) -> tuple[Spread, Array]:
+    """Standard deviations from one half of the anchors, and |error| / σ of the other, sorted."""
     spread = fit_spread(seen.describing[first], samples[first])
     errors = np.abs(samples[~first]) / spread(seen.describing[~first])
     return spread, np.sort(errors, axis=0)[: int(np.isfinite(errors).sum(0).min())]

@@ -82,7 +82,7 @@ def coarse(images: Tensor) -> Array:
 
 @dataclass(frozen=True)
 class Trust:
-    """Learnt from held-out anchors, without a label.
+    """Learnt from held-out anchors, without a label, or with theirs where the method reads labels.
 
     Attributes:
         novelty: distance to the images of the fit.

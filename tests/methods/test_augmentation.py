@@ -2,7 +2,7 @@
 
 import torch
 
-from ropes.methods.erasing import SIDES, erase
+from ropes.methods.augmentation import SIDES, erase
 
 
 def squares(share: float, poses: int = 400, side: int = 40) -> torch.Tensor:

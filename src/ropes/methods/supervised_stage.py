@@ -1,0 +1,125 @@
+"""The supervised baselines as trainable modules: I-JEPA's pre-training, and angles from labels."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ropes.methods.augmentation import erase, random_crops
+from ropes.methods.blocks import draw_blocks
+from ropes.methods.kept_weights import KeptWeightsStage
+from ropes.models.angles import AngleCNN, AngleTransformer
+from ropes.models.jepa import JEPA, darkness, signs_of_collapse
+from ropes.recipes import JointNetRecipe, Optimisation
+from ropes.seeds import generator
+from ropes.stage import Stage
+
+_CHUNK = 128
+
+
+class PretrainingStage(Stage):
+    """I-JEPA on images of single cameras, without a label.
+
+    Every record asks held-out images for their loss, in blocks that stay the same, and whether their targets still tell
+    them apart, see `ropes.models.jepa.signs_of_collapse`.
+
+    Args:
+        network: to train.
+        steps: of the training.
+        seed: of its noise.
+        recipe: of the method: how, and the moving average's momentum at the beginning; it rises to 1 along a line.
+        held_out: uint8 (n, 1, S, S).
+        camera: of each, (n,).
+    """
+
+    network: JEPA
+    rate_option = "--pretraining.learning-rate"
+    records = 16
+
+    def __init__(
+        self,
+        network: JEPA,
+        recipe: JointNetRecipe,
+        *,
+        steps: int,
+        seed: int,
+        held_out: Tensor,
+        camera: Tensor,
+    ) -> None:
+        super().__init__(network, recipe.pretraining, steps=steps, seed=seed)
+        self.momentum, self.crop, self.side = recipe.momentum, recipe.crop, recipe.vit.side
+        self.held_out, self.camera = held_out, camera
+
+    def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
+        """Images, uint8 (B, 1, S, S) → loss."""
+        seen, hidden = draw_blocks(generator(self.seed, "blocks", self.global_step), len(batch), self.side)
+        images = random_crops(darkness(batch), self.crop)
+        loss: Tensor = self.network(images, seen.to(self.device), hidden.to(self.device))
+        self.note(loss=loss)
+        return loss
+
+    def after_step(self) -> None:
+        """The average follows the encoder, ever more slowly; here, so that no checkpoint comes between."""
+        done = min(1.0, self.global_step / self.steps)
+        self.network.follow(self.momentum + (1 - self.momentum) * done)
+        super().after_step()
+
+    @torch.no_grad()
+    def evaluate(self) -> dict[str, float]:
+        """Loss on held-out images, and the signs of collapse where there are enough of them."""
+        losses, pooled = [], []
+        for number, part in enumerate(self.held_out.split(_CHUNK)):
+            seen, hidden = draw_blocks(generator(self.seed, "held-out blocks", number), len(part), self.side)
+            images = darkness(part.to(self.device))
+            targets = self.network.targets(images)
+            loss = self.network.loss(images, targets, seen.to(self.device), hidden.to(self.device))
+            losses.append(float(loss) * len(part))
+            pooled.append(targets.mean(1).cpu())
+        return {"held_out": sum(losses) / len(self.held_out), **signs_of_collapse(torch.cat(pooled), self.camera)}
+
+
+class AngleStage(KeptWeightsStage):
+    """Angles from labels, L2 in units of each label's deviation; kept as they were where held-out error was least.
+
+    Args:
+        network: to train, in the units of the labels it will see.
+        optimisation: how.
+        steps: of the training.
+        seed: of its noise.
+        erased: share of the images in which a square hides something.
+        held_out: uint8 (n, V, S, S), and angles (n, d) in radians.
+    """
+
+    network: AngleCNN | AngleTransformer
+    rate_option = "--training.learning-rate"
+    criterion = "held_out"
+
+    def __init__(
+        self,
+        network: AngleCNN | AngleTransformer,
+        optimisation: Optimisation,
+        *,
+        steps: int,
+        seed: int,
+        erased: float,
+        held_out: tuple[Tensor, Tensor],
+    ) -> None:
+        super().__init__(network, optimisation, steps=steps, seed=seed)
+        self.erased, self.held_out = erased, held_out
+
+    def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
+        """Images, uint8 (B, V, S, S), and angles (B, d) in radians → loss."""
+        images, angles = batch
+        error = (self.network(erase(images, self.erased)) - angles) / self.network.radians.deviation
+        loss = error.square().mean()
+        self.note(loss=loss)
+        return loss
+
+    @torch.no_grad()
+    def evaluate(self) -> dict[str, float]:
+        """The same loss on held-out poses, and each joint's mean squared error in rad²."""
+        images, angles = self.held_out
+        read = torch.cat([self.network(part.to(self.device)).float().cpu() for part in images.split(_CHUNK)])
+        error = (read - angles).square().mean(0)
+        loss = float((error / self.network.radians.deviation.cpu().square()).mean())
+        self.remember(loss)
+        return {"held_out": loss, **{f"mse_{k}": float(value) for k, value in enumerate(np.asarray(error))}}

@@ -1,0 +1,108 @@
+"""Networks that read angles straight off images: what the supervised baselines train."""
+
+import torch
+from torch import Tensor, nn
+
+from ropes.models.encoder import PoseEncoder
+from ropes.models.jepa import PatchEncoder, darkness
+from ropes.models.shapes import EncoderConfig, ViTConfig
+
+
+class Angles(nn.Module):
+    """From standard units to radians: mean and deviation of the labels are kept with the weights."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, joints: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(joints))
+        self.register_buffer("deviation", torch.ones(joints))
+
+    @torch.no_grad()
+    def adapt(self, angles: Tensor) -> None:
+        """Take mean and deviation from angles (n, d), radians; a joint that does not vary keeps its scale."""
+        self.mean.copy_(angles.mean(0))
+        spread = angles.std(0, correction=0)
+        self.deviation.copy_(torch.where(spread > 1e-6, spread, torch.ones_like(spread)))
+
+    def forward(self, standard: Tensor) -> Tensor:
+        """(n, d) → radians (n, d)."""
+        return self.mean + self.deviation * standard.float()
+
+
+class AngleCNN(nn.Module):
+    """The encoder of `anchored` without its window, read off in radians."""
+
+    def __init__(self, config: EncoderConfig, *, views: int, joints: int) -> None:
+        super().__init__()
+        self.encoder, self.radians = PoseEncoder(config, views=views, joints=joints), Angles(joints)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """uint8 (B, V, S, S) → radians (B, d)."""
+        return self.read(images)[0]
+
+    def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """uint8 (B, V, S, S) → radians (B, d), and the dense features (B, hidden) that they are read from."""
+        standard, features = self.encoder.read(images)
+        return self.radians(standard), features
+
+
+class JointNet(nn.Module):
+    """Mean tokens of all cameras' images → angles, corrected in rounds (ROPES Section 4.4).
+
+    Every round sees the features and the estimate so far, which begins at zero, and adds a correction; all rounds
+    share their weights.
+
+    Deviation: the estimate is in units of the labels' deviation from their mean, not in radians.
+    """
+
+    def __init__(self, config: ViTConfig, *, views: int, joints: int) -> None:
+        super().__init__()
+        self.joints, self.rounds = joints, config.rounds
+        wide = views * config.width + joints
+        self.correct = nn.Sequential(
+            nn.Linear(wide, config.hidden),
+            nn.ReLU(),
+            nn.Linear(config.hidden, config.hidden),
+            nn.ReLU(),
+            nn.Linear(config.hidden, joints),
+        )
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(n, V · width) → standard units (n, d)."""
+        estimate = features.new_zeros(len(features), self.joints)
+        for _ in range(self.rounds):
+            estimate = estimate + self.correct(torch.cat([features, estimate], dim=1))
+        return estimate
+
+
+class AngleTransformer(nn.Module):
+    """I-JEPA's encoder on each camera's image, then JointNet, read off in radians."""
+
+    def __init__(self, config: ViTConfig, *, views: int, joints: int) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = PatchEncoder(config)
+        self.joints, self.radians = JointNet(config, views=views, joints=joints), Angles(joints)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """uint8 (B, V, S, S) → radians (B, d)."""
+        return self.read(images)[0]
+
+    def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """uint8 (B, V, S, S) → radians (B, d), and the mean tokens of all cameras (B, V · width)."""
+        tokens = self.encoder(darkness(images.flatten(0, 1)[:, None]))
+        features = tokens.mean(1).unflatten(0, images.shape[:2]).flatten(1)
+        return self.radians(self.joints(features)), features
+
+
+def angle_network(config: EncoderConfig | ViTConfig, *, views: int, joints: int) -> AngleCNN | AngleTransformer:
+    """The network of `cnn` or of `jointnet`, channels last."""
+    network: AngleCNN | AngleTransformer
+    if isinstance(config, EncoderConfig):
+        network = AngleCNN(config, views=views, joints=joints)
+    else:
+        network = AngleTransformer(config, views=views, joints=joints)
+    torch.nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
+    return network

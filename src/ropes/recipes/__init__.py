@@ -1,0 +1,115 @@
+"""Named, frozen configurations: everything that a fit depends on besides its data and its seed."""
+
+from dataclasses import replace
+from typing import Any
+
+from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig, ViTConfig
+from ropes.recipes.encoder import EncoderRecipe, encoder_recipe
+from ropes.recipes.optimisation import PRESETS, Optimisation, Preset, require_name
+from ropes.recipes.ropes import JOINT, RopesRecipe, compact_recipe, paper_recipe, ropes_recipe
+from ropes.recipes.supervised import LABEL_SHARES, CNNRecipe, JointNetRecipe, cnn_recipe, jointnet_recipe
+
+__all__ = [
+    "JOINT",
+    "LABELLED_METHODS",
+    "LABEL_SHARES",
+    "METHODS",
+    "PRESETS",
+    "CNNRecipe",
+    "EncoderRecipe",
+    "JointNetRecipe",
+    "LabelledRecipe",
+    "Optimisation",
+    "Preset",
+    "Recipe",
+    "RopesRecipe",
+    "cnn_recipe",
+    "compact_recipe",
+    "encoder_recipe",
+    "jointnet_recipe",
+    "method_of",
+    "paper_recipe",
+    "recipe_from_dict",
+    "recipe_of",
+    "require_method",
+    "ropes_recipe",
+]
+
+METHODS = ("anchored", "cnn", "jointnet", "ldr", "ropes")
+#: Those that learn from angles.
+LABELLED_METHODS = ("cnn", "jointnet")
+
+LabelledRecipe = CNNRecipe | JointNetRecipe
+Recipe = RopesRecipe | EncoderRecipe | CNNRecipe | JointNetRecipe
+
+_PARTS: dict[str, type] = {
+    "ae1": AE1Config,
+    "ldr": LDRConfig,
+    "ae2": AE2Config,
+    "ae1_training": Optimisation,
+    "ldr_training": Optimisation,
+    "ae2_training": Optimisation,
+    "encoder": EncoderConfig,
+    "vit": ViTConfig,
+    "pretraining": Optimisation,
+    "training": Optimisation,
+}
+
+
+def recipe_from_dict(content: dict[str, Any]) -> Recipe:
+    """The inverse of `dataclasses.asdict` for a recipe, lists read back from JSON included.
+
+    Raises:
+        TypeError, ValueError: an unknown field, a missing one, or a value out of range.
+    """
+    fields = {name: _PARTS[name](**_tuples(value)) if name in _PARTS else value for name, value in content.items()}
+    kind: type[Recipe]
+    if "encoder" in content:
+        kind = CNNRecipe if "labels" in content else EncoderRecipe
+    else:
+        kind = JointNetRecipe if "vit" in content else RopesRecipe
+    return kind(**_tuples(fields))
+
+
+def _tuples(content: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
+
+
+def recipe_of(method: str, preset: str, *, labels: float = 1.0) -> Recipe:
+    """The recipe of a method under a preset.
+
+    Args:
+        method: see `METHODS`.
+        preset: see `PRESETS`.
+        labels: share of the labels that a method of `LABELLED_METHODS` reads; nothing to the others.
+
+    Raises:
+        UserError: no method or preset of that name.
+    """
+    require_method(method)
+    match method:
+        case "ropes":
+            return ropes_recipe(preset)
+        case "cnn":
+            return cnn_recipe(preset, labels)
+        case "jointnet":
+            return jointnet_recipe(preset, labels)
+        case "ldr":
+            recipe = encoder_recipe(preset)
+            return replace(recipe, anchor_weight=0.0, encoder=replace(recipe.encoder, window=0))
+        case _:
+            return encoder_recipe(preset)
+
+
+def method_of(label: str) -> str:
+    """The method of a fit that an experiment calls METHOD or METHOD@VARIANT."""
+    return label.partition("@")[0]
+
+
+def require_method(name: str) -> None:
+    """Check that there is a method of that name.
+
+    Raises:
+        UserError: there is none; names the one that was meant.
+    """
+    require_name(name, METHODS, "method")

@@ -1,0 +1,61 @@
+"""How a stage is optimised, and the names that presets go by."""
+
+import difflib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from ropes.errors import UserError
+
+Preset = Literal["compact", "paper"]
+PRESETS: tuple[Preset, ...] = get_args(Preset)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimisation:
+    """How a stage is optimised.
+
+    Attributes:
+        epochs: passes over the stage's training samples.
+        at_least: samples seen at least, however few there are to pass over.
+        batch: samples a step.
+        learning_rate: peak learning rate of Adam.
+        weight_decay: decoupled weight decay.
+        clip: bound on the norm of the gradient; None for none.
+        schedule: constant, or one cycle (rise over a tenth of the steps, then a cosine down to zero).
+    """
+
+    epochs: float
+    batch: int
+    learning_rate: float
+    weight_decay: float = 0.0
+    clip: float | None = None
+    at_least: int = 0
+    schedule: Literal["constant", "one-cycle"] = "one-cycle"
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "learning_rate"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise UserError(f"{name} must be positive, got {getattr(self, name)}")
+        for name in ("weight_decay", "at_least"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise UserError(f"{name} must be at least 0, got {getattr(self, name)}")
+        if self.clip is not None and not self.clip > 0:
+            raise UserError(f"clip must be positive, got {self.clip}; leave it out for no bound")
+
+    def steps(self, samples: int) -> int:
+        """Number of optimiser steps for `samples` training samples."""
+        return max(1, round(max(self.epochs * samples, self.at_least) / self.batch))
+
+
+def require_name(name: str, known: Sequence[str], kind: str) -> None:
+    """Check that `name` is one of the `known` names of a kind of thing.
+
+    Raises:
+        UserError: it is not; names the one that was meant.
+    """
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(known)}"
+        raise UserError(f"unknown {kind} {name!r}: {hint}")

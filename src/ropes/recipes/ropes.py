@@ -1,0 +1,117 @@
+"""The three stages of ROPES: settings and presets."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ropes.errors import UserError
+from ropes.models.shapes import AE1Config, AE2Config, LDRConfig
+from ropes.recipes.optimisation import PRESETS, Optimisation, Preset, require_name
+
+#: Name of an AE2 that serves all joints.
+JOINT = "joint"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RopesRecipe:
+    """The three stages of ROPES.
+
+    Attributes:
+        preset: compact: two CPU cores; paper: one CUDA GPU and the paper's sizes.
+        joint_ae2: one AE2 for all joints (sparsity against the identity) instead of the paper's one for each.
+        sparsity_rows: joints whose row of the sparsity matrix a step of a joint AE2 estimates, in turn; 0 for all.
+        logit_weight: weight of the term that ties each coordinate to its joint's logit; 0 for the paper's Eq. 3.
+        sparsity_weights: candidates for λ of Eq. 3; more than one are compared on held-out anchors.
+        search_share: share of AE2's epochs that each candidate gets.
+        held_out: share of the training anchors kept for label-free criteria: early stopping and choices.
+    """
+
+    preset: Preset
+    ae1: AE1Config = field(default_factory=AE1Config)
+    ldr: LDRConfig = field(default_factory=LDRConfig)
+    ae2: AE2Config = field(default_factory=AE2Config)
+    ae1_training: Optimisation
+    ldr_training: Optimisation
+    ae2_training: Optimisation
+    joint_ae2: bool = False
+    sparsity_rows: int = 0
+    logit_weight: float = 0.0
+    sparsity_weights: tuple[float, ...] = (1.0,)
+    search_share: float = 0.25
+    held_out: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not self.sparsity_weights or not all(0 <= weight < math.inf for weight in self.sparsity_weights):
+            raise UserError(f"sparsity_weights must be one or more numbers of at least 0, got {self.sparsity_weights}")
+        for name in ("search_share", "held_out"):
+            if not 0 < getattr(self, name) < 1:
+                raise UserError(f"{name} must lie between 0 and 1, got {getattr(self, name)}")
+        if self.sparsity_rows < 0 or not 0 <= self.logit_weight < math.inf:
+            raise UserError("sparsity_rows and logit_weight must be at least 0, and finite")
+
+    @property
+    def shape(self) -> AE1Config:
+        """The network that reads the images."""
+        return self.ae1
+
+    def networks(self, joints: Sequence[str]) -> dict[str, list[int]]:
+        """Each AE2 by name → the coordinates read from it: one for all joints, or a joint's own for each."""
+        if self.joint_ae2:
+            return {JOINT: list(range(len(joints)))}
+        return {joint: [k] for k, joint in enumerate(joints)}
+
+
+def paper_recipe() -> RopesRecipe:
+    """Tables 3 to 5 and App. C: 128×128 images, full widths, an AE2 of its own for each joint.
+
+    Deviation: λ, the length of the LDR's training and the schedule are not given; λ is chosen among three on
+    held-out anchors, the LDR stops early on them, and Adam's rate is constant as the tables suggest.
+    """
+    return RopesRecipe(
+        preset="paper",
+        ae1_training=Optimisation(epochs=1, batch=256, learning_rate=1e-4, schedule="constant"),
+        ldr_training=Optimisation(epochs=20, batch=64, learning_rate=1e-3, schedule="constant"),
+        ae2_training=Optimisation(epochs=1, batch=256, learning_rate=7e-5, schedule="constant"),
+        sparsity_weights=(0.1, 1.0, 10.0),
+    )
+
+
+def compact_recipe() -> RopesRecipe:
+    """The same three stages and the same 8×8×1 code, narrower and at 64×64, for two CPU cores.
+
+    Deviation: one AE2 for all joints, with a term that ties each coordinate to its joint's logit (`logit_loss`):
+    Eq. 3 alone does not get there within its few steps.  Besides: dropout and weight decay in the LDRs, one-cycle
+    schedules, clipped gradients, and a gradient that leaks below zero at AE1's rectified ends.
+    """
+    return RopesRecipe(
+        preset="compact",
+        ae1=AE1Config(
+            image_size=64,
+            stem=4,
+            encoder_widths=(32, 64),
+            encoder_blocks=(1, 3),
+            decoder_widths=(64, 32),
+            decoder_blocks=(3, 1),
+            groups=8,
+            revive=0.1,
+        ),
+        ldr=LDRConfig(dropout=0.3, others=True),
+        ae2=AE2Config(encoder_widths=(32, 64, 128), decoder_widths=(128, 64, 32), seed_width=128, blocks=1),
+        ae1_training=Optimisation(epochs=0.4, at_least=48_000, batch=16, learning_rate=3e-3, clip=0.5),
+        ldr_training=Optimisation(epochs=24, batch=128, learning_rate=1.5e-3, weight_decay=0.05),
+        ae2_training=Optimisation(epochs=1, at_least=144_000, batch=128, learning_rate=2e-3, clip=1.0),
+        joint_ae2=True,
+        sparsity_rows=1,
+        logit_weight=1.0,
+        sparsity_weights=(0.1,),
+    )
+
+
+def ropes_recipe(preset: str) -> RopesRecipe:
+    """The recipe of method `ropes`.
+
+    Raises:
+        UserError: no preset of that name.
+    """
+    require_name(preset, PRESETS, "preset")
+    return paper_recipe() if preset == "paper" else compact_recipe()

@@ -1,0 +1,103 @@
+"""The page's sections over all methods: the table against the paper, curves, labels, squares."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from ropes.paper import TABLE1
+from ropes.recipes import method_of
+from ropes.report import figures
+from ropes.report.curves import AXES, error_curves, series
+from ropes.report.label_efficiency import efficiency_figure, label_curves, overtaken_table
+from ropes.report.verdict import in_words
+from ropes.summary import Cell
+
+
+def inline(figure: Figure, label: str) -> Markup:
+    """A figure for the page, see `ropes.report.figures.to_svg`."""
+    return Markup(figures.to_svg(figure, label))
+
+
+def heading_of(setup: str, method: str, occlusion: int = 0) -> str:
+    """A line of Table 1 in words, with the method."""
+    return f"{in_words(setup, occlusion)} · {method}"
+
+
+def paper_table(cells: Iterable[Cell]) -> list[dict[str, Any]]:
+    """Blocks of in-distribution cells: the lines of the paper's Table 1 first, then every other arm."""
+    order = {(setup, occlusion): place for place, (setup, occlusion, _) in enumerate(TABLE1)}
+    known = {setup for setup, _ in order}
+    blocks: dict[tuple[str, int, str], list[Cell]] = {}
+    for cell in cells:
+        line = (cell.setup, cell.occlusion)
+        if cell.split == "id" and (line in order or (cell.setup not in known and cell.occlusion == 0)):
+            blocks.setdefault((*line, cell.method), []).append(cell)
+    ordered = sorted(blocks.items(), key=lambda block: (order.get(block[0][:2], len(order)), _by_share(block[1][0])))
+    return [
+        {
+            "heading": heading_of(setup, method, occlusion),
+            "cells": sorted(group, key=lambda cell: cell.joint),
+            "all_labels": any(cell.all_labels_mse is not None for cell in group),
+        }
+        for (setup, occlusion, method), group in ordered
+    ]
+
+
+def _by_share(cell: Cell) -> tuple[str, float]:
+    """Variants of a method by the share of the labels."""
+    return (method_of(cell.method), cell.label_share) if cell.label_share is not None else ("", 0.0)
+
+
+def curve_parts(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """A figure for every series of fits that differ in anchors, or in pixels."""
+    return [
+        {
+            "heading": f"{heading_of(*key)}: {word}",
+            "svg": inline(error_curves(group, axis), f"MSE against {word}, {heading_of(*key)}"),
+        }
+        for axis, word in AXES.items()
+        for key, group in series(cells, axis).items()
+    ]
+
+
+def efficiency_parts(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """The label-efficiency curve of every setup and split, and where supervision overtakes."""
+    parts = []
+    for found in label_curves(cells):
+        heading = in_words(found.setup, 0) + (", shifted poses" if found.split == "ood" else "")
+        parts.append(
+            {
+                "heading": heading,
+                "svg": inline(efficiency_figure(found), f"MSE against labelled images, {heading}"),
+                "joints": found.joints,
+                "lines": overtaken_table(found),
+            }
+        )
+    return parts
+
+
+def robustness_parts(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """A figure for every setup and method that was tested on more than one size of square or split."""
+    parts = []
+    for setup, method in dict.fromkeys((cell.setup, cell.method) for cell in cells):
+        own = [cell for cell in cells if (cell.setup, cell.method) == (setup, method) and cell.mse is not None]
+        pixels = sorted({cell.occlusion for cell in own})
+        if len(pixels) < 2:
+            continue
+        heading = heading_of(setup, method)
+        joints = sorted({cell.joint for cell in own})
+        lines = {}
+        for split in dict.fromkeys(cell.split for cell in own):
+            line = {name: np.full((len(joints), len(pixels)), np.nan) for name in ("ours", "std", "paper")}
+            for cell in own:
+                if cell.split == split:
+                    at = joints.index(cell.joint), pixels.index(cell.occlusion)
+                    line["ours"][at] = cell.mse
+                    line["std"][at] = cell.mse_std
+                    line["paper"][at] = np.nan if cell.paper_mse is None else cell.paper_mse
+            lines[split] = {"pixels": pixels, **line}
+        parts.append({"heading": heading, "svg": inline(figures.occlusions(joints, lines), f"MSE, {heading}")})
+    return parts

@@ -1,0 +1,258 @@
+"""The baselines that read labels: they learn, say how many labels they read, and refuse what they cannot use."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes import prediction, training
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.estimator import Estimator
+from ropes.evaluation import evaluate
+from ropes.files import read_json
+from ropes.methods import supervised
+from ropes.methods.fitting import fit
+from ropes.methods.held_out import not_learnt_from
+from ropes.methods.labelled import choose_labels, labelled_rows
+from ropes.methods.run import TRAINING_FILE, Run
+from ropes.methods.supervised_stage import AngleStage, PretrainingStage
+from ropes.packaging import package
+from ropes.prediction import calibrate, images_of
+from ropes.recipes import LABELLED_METHODS, Optimisation
+from ropes.report.html import write_report
+from ropes.stage import Stage
+from tests import tiny
+
+SHORT = Optimisation(epochs=0.5, batch=20, learning_rate=1e-3)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.write_data(tmp_path_factory.mktemp("supervised") / "data", anchors=200)
+
+
+@pytest.fixture(scope="module", params=LABELLED_METHODS)
+def run(request: pytest.FixtureRequest, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param) / "run"
+    fit(data, folder, tiny.recipe_of(request.param), method=request.param, show=False)
+    return folder
+
+
+def test_it_reads_radians_as_they_are(run: Path, data: Path) -> None:
+    dataset, estimator = open_dataset(data), Estimator.load(run)
+    rows = dataset.frames("test-id").index
+    error = estimator.angles(dataset.read_images(rows)) - dataset.states("test-id")
+    assert (error**2).mean(0).max() < 0.1 * dataset.states("test-id").var(0).min()
+
+
+def test_its_story_tells_curves_and_labels(run: Path) -> None:
+    story = read_json(run / TRAINING_FILE)
+    curves = story["stages"]["angles"]
+    assert curves["held_out"][-1] < curves["held_out"][0]
+    assert story["labelled_images"] == 2 * story["labelled_poses"] == 200 * 5 * 2
+    assert story["labelled_poses_held_out"] == 50 * 5
+    assert story["best_step"] in curves["steps"]
+    if story["method"] == "jointnet":
+        curves = story["stages"]["pretraining"]
+        assert all(1 < rank <= 32 for rank in curves["rank"])
+        assert all(0 < spread < 1 for spread in curves["spread"])
+        assert story["collapse"]["fault"] is None
+
+
+def test_its_evaluation_fits_no_line(run: Path, data: Path, tmp_path: Path) -> None:
+    results = evaluate(run, data, tmp_path / "e", occlusions=(0, 4), show=False)
+    assert {row.calibration_labels for row in results.rows} == {0}
+    assert {row.labels for row in results.rows} == {2000}
+    assert {row.label_share for row in results.rows} == {1.0}
+    assert {row.intervals for row in results.trust_rows} == {"own"}
+    usual = [row.coverage for row in results.trust_rows if row.occlusion == 0]
+    assert 0.8 < min(usual) <= max(usual) < 0.98
+    write_report(tmp_path / "e", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "with labels held out of its training" in page
+    assert "angles from labels: share of their variance" in page
+    dataset, estimator = open_dataset(data), Estimator.load(run)
+    assert estimator.intervals is not None
+    assert estimator.intervals.source == "labels"
+    read = estimator.coordinates(dataset.read_images(dataset.frames("test-id").index))
+    for row, error in zip(results.rows, ((read - dataset.states("test-id")) ** 2).mean(0), strict=False):
+        assert row.mse_mean == pytest.approx(float(error), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"), [("cnn", AngleStage), ("jointnet", PretrainingStage), ("jointnet", AngleStage)]
+)
+def test_killed_it_goes_on_to_the_same_weights(
+    method: str, kind: type[Stage], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = replace(tiny.recipe_of(method), training=SHORT)
+    fit(data, tmp_path / "whole", chosen, method=method, show=False)
+    original = Stage.after_step
+
+    def die(stage: Stage) -> None:
+        original(stage)
+        if isinstance(stage, kind) and stage.global_step == 7:
+            raise MemoryError
+
+    monkeypatch.setattr(training, "_SAVE_EVERY", 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(Stage, "after_step", die)
+        with pytest.raises(MemoryError):
+            fit(data, tmp_path / "killed", chosen, method=method, show=False)
+    fit(data, tmp_path / "killed", chosen, method=method, show=False)
+    assert tiny.weights(tmp_path / "killed") == tiny.weights(tmp_path / "whole")
+
+
+def test_another_share_of_labels_takes_the_same_pretraining(data: Path, tmp_path: Path) -> None:
+    chosen = replace(tiny.jointnet_recipe(), training=SHORT)
+    fit(data, tmp_path / "run", chosen, method="jointnet", show=False)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("weights.safetensors")}
+    fit(data, tmp_path / "run", replace(chosen, labels=0.5), method="jointnet", show=False)
+    changed = {path.parent.name for path, when in before.items() if path.stat().st_mtime_ns != when}
+    assert changed == {"angles"}
+
+
+def test_other_angles_are_another_run(data: Path, tmp_path: Path) -> None:
+    """The checksum of a data set leaves angles out; a supervised run must not."""
+    other = tiny.write_data(
+        tmp_path / "other", anchors=200, change=lambda states: states.update(train=states["train"] + 0.1)
+    )
+    chosen = tiny.cnn_recipe(training=SHORT)
+    fit(data, tmp_path / "run", chosen, method="cnn", show=False)
+    before = tiny.tree(tmp_path / "run")
+    with pytest.raises(UserError, match="holds a run with another angles checksum"):
+        fit(other, tmp_path / "run", chosen, method="cnn", show=False)
+    assert tiny.tree(tmp_path / "run") == before
+
+
+def test_pretraining_is_taken_over_from_the_same_alone(run: Path, data: Path, tmp_path: Path) -> None:
+    chosen = tiny.jointnet_recipe(training=SHORT)
+    if Run.read(run).method != "jointnet":
+        with pytest.raises(UserError, match="holds no finished pre-training of method jointnet"):
+            fit(data, tmp_path / "new", chosen, method="jointnet", pretrained=run, show=False)
+        with pytest.raises(UserError, match="method cnn is not pre-trained; leave --pretrained out"):
+            fit(data, tmp_path / "new", tiny.cnn_recipe(), method="cnn", pretrained=run, show=False)
+        assert tiny.tree(tmp_path / "new") == {}
+        return
+    own = tmp_path / "own"
+    fit(data, own, replace(chosen, momentum=0.9), method="jointnet", show=False)
+    fit(data, own, chosen, method="jointnet", pretrained=run, show=False)  # in the place of another one
+    assert (own / "pretraining" / "stage.json").read_bytes() == (run / "pretraining" / "stage.json").read_bytes()
+    assert tiny.weights(own)["pretraining/weights.safetensors"] == tiny.weights(run)["pretraining/weights.safetensors"]
+    other = replace(chosen, vit=replace(chosen.vit, depth=1))
+    with pytest.raises(UserError, match="pre-trained on other data, with another seed or other settings"):
+        fit(data, tmp_path / "new", other, method="jointnet", pretrained=run, show=False)
+    jointnet = replace(chosen, vit=replace(chosen.vit, hidden=8, rounds=1))  # no part of the pre-training
+    fit(data, tmp_path / "new", jointnet, method="jointnet", pretrained=run, show=False)
+    assert tiny.weights(tmp_path / "new")["pretraining/weights.safetensors"] in tiny.weights(run).values()
+
+
+def test_a_collapsed_pretraining_is_said_and_shown(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(supervised, "collapse", lambda rank, spread: "as told by a test")
+    fit(data, tmp_path / "run", tiny.jointnet_recipe(training=SHORT), method="jointnet", show=False)
+    assert "ropes: warning: pre-training collapsed: as told by a test; lower" in capsys.readouterr().err
+    evaluate(tmp_path / "run", data, tmp_path / "e", occlusions=(0,), show=False)
+    write_report(tmp_path / "e", tmp_path / "page.html")
+    assert "Pre-training collapsed: as told by a test." in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_few_held_out_images_tell_nothing_of_a_collapse(tmp_path: Path) -> None:
+    few = tiny.write_data(tmp_path / "few", anchors=4)
+    fit(few, tmp_path / "run", tiny.jointnet_recipe(training=SHORT), method="jointnet", show=False)
+    assert read_json(tmp_path / "run" / TRAINING_FILE)["collapse"] is None
+    evaluate(tmp_path / "run", few, tmp_path / "e", occlusions=(0,), show=False)
+    write_report(tmp_path / "e", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Too few images were held out to tell whether pre-training collapsed." in page
+    assert "of angles as they are read, without a line" in page
+
+
+def test_what_was_taken_over_is_kept_without_the_other_run(data: Path, tmp_path: Path) -> None:
+    chosen = tiny.jointnet_recipe(training=SHORT)
+    fit(data, tmp_path / "first", chosen, method="jointnet", show=False)
+    fit(data, tmp_path / "own", chosen, method="jointnet", pretrained=tmp_path / "first", show=False)
+    before = tiny.tree(tmp_path / "own")
+    shutil.rmtree(tmp_path / "first")
+    fit(data, tmp_path / "own", chosen, method="jointnet", pretrained=tmp_path / "first", show=False)
+    assert tiny.tree(tmp_path / "own") == before
+
+
+def test_squares_in_training_are_told(data: Path, tmp_path: Path) -> None:
+    fit(data, tmp_path / "run", tiny.cnn_recipe(training=SHORT, erased=0.5), method="cnn", show=False)
+    rows = evaluate(tmp_path / "run", data, tmp_path / "e", occlusions=(0,), show=False).rows
+    assert {row.erased for row in rows} == {0.5}
+
+
+def test_a_calibration_takes_fresh_poses_and_leaves_the_evaluation_alone(
+    run: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "run"
+    shutil.copytree(run, own)
+    before = evaluate(own, data, tmp_path / "before", occlusions=(0,), show=False).rows
+    chosen: list[int] = []
+    monkeypatch.setattr(
+        prediction, "images_of", lambda of, dataset, rows: (chosen.extend(rows), images_of(of, dataset, rows))[1]
+    )
+    calibrate(own, data=data, samples=100)
+    dataset = open_dataset(data)
+    fresh = dataset.frames("train").index[not_learnt_from(Run.read(own), dataset)]
+    assert len(chosen) == 100
+    assert set(chosen) <= set(fresh.tolist())
+    assert evaluate(own, data, tmp_path / "after", occlusions=(0,), show=False).rows == before
+    with pytest.raises(UserError, match="250 training poses that it has not learnt from, fewer than the 251"):
+        calibrate(own, data=data, samples=251)
+
+
+def test_a_baseline_is_not_packaged(run: Path, data: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="learnt from labels, as a baseline; estimators that read none are packaged"):
+        package(run, name="tiny", data=data, results=tmp_path / "results.json", out=tmp_path / "out")
+
+
+def test_few_held_out_labels_leave_the_flag(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = tiny.cnn_recipe(training=SHORT, labels=0.015)
+    fit(data, tmp_path / "run", recipe, method="cnn", show=False)
+    assert "ropes: no standard deviations: " in capsys.readouterr().err
+    estimator, dataset = Estimator.load(tmp_path / "run"), open_dataset(data)
+    reading = estimator.read(dataset.read_images(np.arange(4)))
+    assert reading.deviation is None
+    assert reading.distance is not None
+    assert estimator.intervals is None
+
+
+@pytest.mark.parametrize("method", LABELLED_METHODS)
+def test_without_angles_it_is_refused(method: str, tmp_path: Path) -> None:
+    bare = tiny.write_data(tmp_path / "bare", states=None, joints=())
+    with pytest.raises(UserError, match=r"has no joint angles \(observation.state\); method .* needs them"):
+        fit(bare, tmp_path / "run", tiny.recipe_of(method), method=method, show=False)
+    assert tiny.tree(tmp_path / "run") == {}
+
+
+@pytest.mark.parametrize(
+    ("labels", "line"),
+    [
+        (0.001, r"--labels 0.001 of 1000 training poses leaves 1 with a label; at least two"),
+        (0.002, "held-out anchors"),
+    ],
+)
+def test_too_few_labels_are_refused(labels: float, line: str, data: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=line):
+        fit(data, tmp_path / "run", tiny.cnn_recipe(labels=labels), method="cnn", show=False)
+    assert tiny.tree(tmp_path / "run") == {}
+
+
+def test_a_smaller_share_is_part_of_a_larger_one(data: Path) -> None:
+    few, many = (set(labelled_rows(1000, share, 0).tolist()) for share in (0.1, 0.5))
+    assert few < many
+    assert len(many) == 500
+    assert set(labelled_rows(1000, 0.1, 1).tolist()) != few
+    chosen = choose_labels(open_dataset(data), 0.1, 0.25, 0)
+    assert {*chosen.kept.tolist(), *chosen.held.tolist()} == few
+    anchor = open_dataset(data).frames("train").anchor
+    assert not set(anchor[chosen.kept]) & set(anchor[chosen.held])
+    shown = chosen.held_angles(np.arange(1000))
+    assert np.flatnonzero(np.isfinite(shown).all(1)).tolist() == chosen.held.tolist()

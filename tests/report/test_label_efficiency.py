@@ -1,0 +1,123 @@
+"""How many labels a method without labels is worth: the curve, the number, the table."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ropes import results
+from ropes.paper import JOINTS, TWO_CAMERAS
+from ropes.report.html import write_report
+from ropes.report.label_efficiency import efficiency_figure, label_curves, overtaken, overtaken_table
+from ropes.report.readme_tables import markdown
+from ropes.report.stills import write_figures
+from ropes.results import Results, Row
+from ropes.summary import over_seeds
+
+SHARES = {0.01: 1300, 0.05: 6500, 0.1: 13000, 1.0: 130000}
+
+
+def row(joint: str, split: str, mse: float, seed: int = 0, **changes: object) -> Row:
+    made = Row.measured(
+        setup=TWO_CAMERAS, joint=joint, split=split, occlusion=0, seed=seed, mcc=(0.9, 0.0), mse=(mse, 0.001)
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def a_table(seeds: tuple[int, ...] = (0, 1)) -> Results:
+    rows = []
+    for seed in seeds:
+        for split in ("id", "ood"):
+            for joint in JOINTS:
+                rows.append(row(joint, split, 0.02, seed, method="anchored"))
+                rows.append(row(joint, split, 0.01, seed, method="anchored", calibration_labels=0, paper_mse=None))
+                rows += [
+                    replace(
+                        Row.measured(
+                            setup=TWO_CAMERAS,
+                            joint=joint,
+                            split=split,
+                            occlusion=0,
+                            seed=seed,
+                            mcc=(0.9, 0.0),
+                            mse=(100 / labels, 0.0),
+                            method=f"cnn@{100 * share:g}-percent",
+                            labels=labels,
+                            calibration_labels=0,
+                            label_share=share,
+                        )
+                    )
+                    for share, labels in SHARES.items()
+                ]
+    return Results(name="table2", preset="compact", device="cpu", version="0", seconds=60.0, rows=tuple(rows))
+
+
+def test_a_curve_holds_both_kinds_of_methods() -> None:
+    found = label_curves(over_seeds(a_table().rows))
+    assert [(curves.setup, curves.split) for curves in found] == [(TWO_CAMERAS, "id"), (TWO_CAMERAS, "ood")]
+    curves = found[0]
+    assert [cell.labels for cell in curves.supervised["cnn"]["panda_joint1"]] == list(SHARES.values())
+    assert curves.unlabelled["anchored"]["panda_joint1"].calibration_labels == 0
+    assert label_curves(over_seeds([each for each in a_table().rows if each.label_share is None])) == ()
+
+
+@pytest.mark.parametrize(
+    ("mse", "words"),
+    [(0.01, "10,000"), (0.02, "5,000"), (1.0, "fewer than 1,300"), (1e-9, "more than 130,000"), (0.05, "2,000")],
+)
+def test_supervision_overtakes_between_measured_numbers(mse: float, words: str) -> None:
+    """The error here falls as one over the number of labels: 100 / labels."""
+    cells = label_curves(over_seeds(a_table().rows))[0].supervised["cnn"]["panda_joint1"]
+    assert overtaken(cells, mse)[0] == words
+
+
+def test_supervision_overtakes_where_it_stays_ahead() -> None:
+    """An error that falls, rises and falls again: the last crossing counts."""
+    cells = label_curves(over_seeds(a_table().rows))[0].supervised["cnn"]["panda_joint1"]
+    bumpy = [replace(cell, mse=mse) for cell, mse in zip(cells, (0.05, 0.005, 0.04, 0.0025), strict=True)]
+    words, number = overtaken(bumpy, 0.01)
+    assert number is not None
+    assert (words, 13_000 < number < 130_000) == ("41,000", True)
+    assert overtaken(bumpy[:3], 0.01)[0] == "more than 13,000"
+
+
+def test_the_table_and_the_figure_say_so() -> None:
+    curves = label_curves(over_seeds(a_table().rows))[0]
+    assert overtaken_table(curves) == [{"method": "anchored", "labels": 0, "against": "cnn", "words": ["10,000"] * 6}]
+    panel = efficiency_figure(curves).axes[0]
+    labels = panel.get_legend_handles_labels()[1]
+    assert {"cnn", "anchored, no label", "paper's RoboPEPP", "paper's ROPES"} == set(labels)
+    assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
+
+
+def test_the_readme_has_a_line_for_each_number_of_labels() -> None:
+    table = markdown(a_table())
+    lines = [[part.strip() for part in line.strip("|").split("|")] for line in table.splitlines() if "|" in line]
+    block = [line[1:3] for line in lines[2:]][: len(lines[2:]) // 2]
+    assert block == [
+        ["anchored", "0"],
+        *(["cnn", f"{labels:,}"] for labels in SHARES.values()),
+        ["the paper's ROPES", "0 + 1,000"],
+        *(["the paper's RoboPEPP", f"{images:,}"] for images in (2600, 13000, 26000, 260000)),
+    ]
+    anchored, first = lines[2], lines[3]
+    assert anchored[3] == "**0.010** ± 0.001"  # the paper's ROPES: .083
+    assert first[3] == "**0.077** ± 0.000"  # the paper's RoboPEPP with that share: .136
+    assert "bold where it reaches its counterpart of the paper" in table
+
+
+def test_a_map_that_some_seeds_lack_does_not_stand_for_all() -> None:
+    rows = [each for each in a_table().rows if not (each.seed == 1 and each.labels == each.calibration_labels == 0)]
+    curves = label_curves(over_seeds(rows))[0]
+    assert curves.unlabelled["anchored"]["panda_joint1"].calibration_labels == 1000
+    assert "| anchored | 0 + 1,000 |" in markdown(replace(a_table(), rows=tuple(rows)))
+
+
+def test_report_and_stills_hold_the_curve(tmp_path: Path) -> None:
+    results.write(tmp_path / "results.json", a_table())
+    write_report(tmp_path, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "What labels are worth" in page
+    assert "10,000" in page
+    names = {path.name for path in write_figures(tmp_path, tmp_path / "out")}
+    assert names == {f"table2-compact-{TWO_CAMERAS}-labels{end}.png" for end in ("", "-shifted")}
