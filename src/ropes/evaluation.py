@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes import __version__
-from ropes.calibration import Calibration, radians_already
+from ropes.calibration import Calibration
 from ropes.causal_graph import GRAPH_FILE, write_graph
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -34,7 +34,7 @@ from ropes.results import Results, Row, write
 from ropes.scm import Regime
 from ropes.seeds import generator
 from ropes.simulate.corruption import check_square, occlude
-from ropes.trust.measure import measure_trust
+from ropes.trust.measure import ToAngles, measure_trust
 from ropes.trust.trust import Reading
 from ropes.trust_rows import TrustRow
 
@@ -97,9 +97,8 @@ def evaluate(
     claim_folder(out, ABOUT_FILE)
     about = _about(estimator, dataset)
     claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
-    direct = radians_already(len(estimator.run.joints)) if estimator.learnt_from_labels else None
-    known = None if direct else map_without_labels(estimator, dataset, seed)
-    own, done = direct.angles if direct else None, count(1)
+    own: ToAngles | None = np.asarray if estimator.learnt_from_labels else None  # what is read are radians
+    known, done = None if own else map_without_labels(estimator, dataset, seed), count(1)
     arm = arm_or_none(estimator.run, dataset)
     rows: list[Row] = []
     readings: dict[tuple[str, int], Reading] = {}
@@ -121,7 +120,7 @@ def evaluate(
                 measured = protocol(*draws, first, REPEATS, FITTED, TESTED, known=own)
                 found = _rows(estimator, called, measured, split, occlusion)
                 rows += found
-                if direct is None:
+                if own is None:
                     fewer = FEWER if occlusion == 0 else ()  # lines are fitted without squares in practice
                     rows += few_label_rows(found, *draws, others[0], known, fewer, REPEATS, FITTED, TESTED)
                 if arm is not None:
@@ -143,7 +142,7 @@ def evaluate(
         version=__version__,
         seconds=round(time.monotonic() - began, 1),
         rows=tuple(rows),
-        trust_rows=_trust_rows(estimator, called, readings, angles_of, known, direct, occlusions, seed),
+        trust_rows=_trust_rows(estimator, called, readings, angles_of, known, own, occlusions, seed),
         flag_rows=flags,
         pose_rows=tuple(pose_rows),
     )
@@ -198,7 +197,7 @@ def _trust_rows(
     readings: dict[tuple[str, int], Reading],
     angles: dict[str, NDArray[np.float64]],
     known: Calibration | None,
-    direct: Calibration | None,
+    own: ToAngles | None,
     occlusions: Sequence[int],
     seed: int,
 ) -> tuple[TrustRow, ...]:
@@ -214,7 +213,7 @@ def _trust_rows(
         fitted=FITTED,
         tested=TESTED,
         commanded=known.angles if known else None,
-        own=direct.angles if direct else None,
+        own=own,
     )
     run = estimator.run
     return tuple(

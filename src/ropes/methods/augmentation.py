@@ -6,6 +6,8 @@ from torch.nn import functional
 
 #: Sides of the squares, in shares of the image's.
 SIDES = (0.05, 0.4)
+#: Ratios of a crop's height to its width.
+_RATIO = (3 / 4, 4 / 3)
 
 
 def erase(images: Tensor, share: float) -> Tensor:
@@ -29,10 +31,6 @@ def erase(images: Tensor, share: float) -> Tensor:
     chosen = torch.rand(each, device=images.device) < share
     hidden = rows[..., :, None] & columns[..., None, :] & chosen[..., None, None]
     return images.masked_fill(hidden, 255)
-
-
-#: Ratios of a crop's height to its width.
-_RATIO = (3 / 4, 4 / 3)
 
 
 def random_crops(images: Tensor, least: float) -> Tensor:
