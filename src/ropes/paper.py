@@ -16,7 +16,7 @@ CALIBRATION_LABELS = 1000
 #: Shares of all labels that RoboPEPP is trained on → labelled images, as the paper counts them (Table 2 and App. J).
 LABELLED_IMAGES = {0.01: 2_600, 0.05: 13_000, 0.1: 26_000, 1.0: 260_000}
 #: Labelled images that its baseline RoboPEPP has for training at most: all of the two-camera data.
-ALL_LABELS = 260_000
+ALL_LABELS = LABELLED_IMAGES[1.0]
 
 
 @dataclass(frozen=True, kw_only=True)

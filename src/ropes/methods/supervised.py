@@ -87,6 +87,8 @@ def fit(
     cache = ImageCache(dataset, "train", recipe.shape.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     context = Context.begin(run, out, show=show)  # only now: what the data lack must not leave a run behind
+    fresh = not_learnt_from(run, dataset)
+    learnt_from, held = images.split(fresh)
     stages: dict[str, Any] = {}
     seconds: dict[str, float] = {}
     more: dict[str, Any] = {}
@@ -97,16 +99,14 @@ def fit(
     if pretrained is not None:
         _take_over(pretrained, out / _PRETRAINING)
     if isinstance(recipe, JointNetRecipe):
-        stages["pretraining"], seconds["pretraining"] = _pretrain(context, recipe, images, network)
+        stages["pretraining"], seconds["pretraining"] = _pretrain(context, recipe, learnt_from, held, network)
         more["collapse"] = _signs(stages["pretraining"])
-    learnt_from, _ = images.split_anchors(recipe.held_out, seed)
     if isinstance(network, AngleCNN):
         few = EpochShuffle(len(learnt_from), min(len(learnt_from), _ADAPTED_TO), context.seed("background"))
         network.encoder.adapt(torch.from_numpy(learnt_from.pixels(few(0))))
     summary, stage = _fit_angles(context, recipe, network, images, labels)
     stages["angles"], seconds["angles"] = summary["history"], summary["seconds"]
-    fresh = np.flatnonzero(not_learnt_from(run, dataset))
-    fit_trust(context, dataset, learnt_from, images.take(fresh), labels.held_angles(fresh))
+    fit_trust(context, dataset, learnt_from, held, labels.held_angles(np.flatnonzero(fresh)))
     write_story(
         context,
         dataset,
@@ -177,11 +177,10 @@ def _take_over(pretrained: Path, folder: Path) -> None:
 
 
 def _pretrain(
-    context: Context, recipe: JointNetRecipe, images: TrainingImages, network: AngleTransformer
+    context: Context, recipe: JointNetRecipe, kept: TrainingImages, held: TrainingImages, network: AngleTransformer
 ) -> tuple[dict[str, list[float]], float]:
     """Give `network` the encoder that I-JEPA leaves, the moving average; returns curves and seconds."""
     fingerprint = _pretraining_digest(context, recipe)
-    kept, held = images.split_anchors(recipe.held_out, context.run.seed)
     views = len(context.run.cameras)
     steps = recipe.pretraining.steps(len(kept) * views)
     order = EpochShuffle(len(kept) * views, recipe.pretraining.batch, context.seed("pretraining", "order"))
