@@ -6,8 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from ropes import prediction, training
+from ropes.checkpoints import WEIGHTS
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
@@ -26,6 +29,7 @@ from ropes.report.html import write_report
 from ropes.stage import Stage
 from tests import tiny
 
+PLACES = "encoder.vit.embeddings.position_embeddings"
 SHORT = Optimisation(epochs=0.5, batch=20, learning_rate=1e-3)
 
 
@@ -113,6 +117,19 @@ def test_another_share_of_labels_takes_the_same_pretraining(data: Path, tmp_path
     fit(data, tmp_path / "run", replace(chosen, labels=0.5), method="jointnet", show=False)
     changed = {path.parent.name for path, when in before.items() if path.stat().st_mtime_ns != when}
     assert changed == {"angles"}
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_labels_move_the_pretrained_encoder_unless_it_is_frozen(frozen: bool, data: Path, tmp_path: Path) -> None:
+    recipe = replace(tiny.jointnet_recipe(), pretraining=SHORT, training=SHORT, frozen=frozen)
+    fit(data, tmp_path / "run", recipe, method="jointnet", show=False)
+    trained, before = (load_file(tmp_path / "run" / stage / WEIGHTS) for stage in ("angles", "pretraining"))
+    same = {
+        name: torch.equal(weight, before[f"average.{name.removeprefix('encoder.')}"])
+        for name, weight in trained.items()
+        if name.startswith("encoder.")
+    }
+    assert {name for name, stayed in same.items() if stayed} == (set(same) if frozen else {PLACES})
 
 
 def test_other_angles_are_another_run(data: Path, tmp_path: Path) -> None:

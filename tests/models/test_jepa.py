@@ -13,6 +13,7 @@ from ropes.models.jepa import (
     collapse,
     darkness,
     effective_rank,
+    places,
     signs_of_collapse,
     take,
 )
@@ -110,9 +111,30 @@ def test_a_constant_with_noise_around_it_is_seen_by_its_spread() -> None:
 
 
 def test_white_is_nothing_and_tokens_are_taken_by_image() -> None:
-    assert darkness(torch.tensor([255, 0, 51], dtype=torch.uint8)).tolist() == pytest.approx([0, 1, 0.8])
+    assert darkness(torch.tensor([255, 0, 51], dtype=torch.uint8)).tolist() == pytest.approx([0, 4, 3.2])
     tokens = torch.arange(12.0).reshape(2, 3, 2)
     assert take(tokens, torch.tensor([[2], [0]])).tolist() == [[[4.0, 5.0]], [[6.0, 7.0]]]
+
+
+def test_places_tell_rows_and_columns_and_stay_as_they_are() -> None:
+    by_patch = places(5, 8).unflatten(0, (5, 5))
+    turn = torch.arange(5.0)
+    expected = torch.stack([turn.sin(), (turn / 100).sin(), turn.cos(), (turn / 100).cos()], dim=1)
+    torch.testing.assert_close(by_patch[:, 3, :4], expected)
+    torch.testing.assert_close(by_patch[3, :, 4:], expected)
+    assert len(places(16, 8).unique(dim=0)) == 256
+    jepa, images = JEPA(SHAPE), torch.rand(2, 1, tiny.SIDE, tiny.SIDE)
+    jepa(images, torch.tensor([[0], [1]]), torch.tensor([[[2]], [[3]]])).backward()
+    assert jepa.encoder.vit.embeddings.position_embeddings.grad is None
+    assert "places" in dict(jepa.predictor.named_buffers())
+
+
+def test_untrained_layers_keep_the_size_of_what_they_read() -> None:
+    """Whatever the width: a token of a narrow network is no fainter than its place."""
+    for width in (32, 256):
+        encoder = PatchEncoder(replace(SHAPE, width=width))
+        weight = encoder.vit.layers[0].mlp.fc1.weight
+        assert float(weight.detach().std()) == pytest.approx(width**-0.5, rel=0.1)
 
 
 def test_jointnet_corrects_its_own_estimate() -> None:
@@ -148,6 +170,7 @@ def test_both_cameras_tokens_stand_side_by_side() -> None:
         ({"patch": 8}, "at least 4 by 4"),
         ({"heads": 3}, "3 heads do not share out the width 32 of the encoder"),
         ({"predictor_heads": 3}, "of the predictor"),
+        ({"predictor_width": 6}, "the width of the predictor must be a multiple of 4 to tell places by, got 6"),
         ({"rounds": 0}, "every width of JointNet must be at least 1"),
     ],
 )

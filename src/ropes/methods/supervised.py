@@ -215,8 +215,8 @@ def _fit_angles(
     kept, held = images.take(labels.kept), images.take(labels.held)
     every = torch.from_numpy(labels.angles[labels.kept]).float()
     network.radians.adapt(every)
-    if isinstance(recipe, JointNetRecipe) and isinstance(network, AngleTransformer):
-        network.encoder.requires_grad_(not recipe.frozen)
+    if isinstance(recipe, JointNetRecipe) and isinstance(network, AngleTransformer) and recipe.frozen:
+        network.encoder.requires_grad_(False)
     order = EpochShuffle(len(kept), min(recipe.training.batch, len(kept)), context.seed("angles", "order"))
 
     def batch_at(step: int) -> tuple[Tensor, Tensor]:

@@ -1,8 +1,6 @@
 """I-JEPA: a vision transformer that predicts, from a part of an image, what it would make of other parts.
 
 Source: ROPES Section 4.4 and App. H, after Assran et al. 2023.  The blocks are those of `transformers`.
-
-Deviation: places are learnt instead of sines and cosines, as the library has them.
 """
 
 import copy
@@ -18,6 +16,8 @@ from ropes.models.shapes import ViTConfig
 _LEAST_SPREAD, _LEAST_RANK = 0.005, 2.0
 #: Fewer images tell nothing of either.
 _FEWEST = 16
+#: Of grey levels from white, in shares of the way to black, about; so that tokens and their places weigh alike.
+_DEVIATION = 0.25
 
 
 class PatchEncoder(nn.Module):
@@ -32,6 +32,7 @@ class PatchEncoder(nn.Module):
         from transformers import IJepaModel
 
         self.vit = IJepaModel(_library_config(config, config.width, config.depth, config.heads))
+        self.vit.embeddings.position_embeddings = nn.Parameter(places(config.side, config.width)[None], False)
 
     def forward(self, images: Tensor, patches: Tensor | None = None) -> Tensor:
         """Images (B, 1, S, S), see `darkness`, and which patches to look at, (B, k) or all → tokens (B, k, width)."""
@@ -51,6 +52,8 @@ class Predictor(nn.Module):
         config: shape of encoder and predictor.
     """
 
+    places: Tensor
+
     def __init__(self, config: ViTConfig) -> None:
         super().__init__()
         from transformers.models.ijepa.modeling_ijepa import IJepaLayer
@@ -59,7 +62,7 @@ class Predictor(nn.Module):
         library = _library_config(config, width, config.predictor_depth, config.predictor_heads)
         self.narrow = nn.Linear(config.width, width)
         self.asked = nn.Parameter(torch.zeros(width))
-        self.places = nn.Parameter(0.02 * torch.randn(config.side**2, width))
+        self.register_buffer("places", places(config.side, width))
         self.blocks = nn.ModuleList([IJepaLayer(library) for _ in range(config.predictor_depth)])
         self.norm = nn.LayerNorm(width)
         self.widen = nn.Linear(width, config.width)
@@ -115,8 +118,20 @@ class JEPA(nn.Module):
 
 
 def darkness(images: Tensor) -> Tensor:
-    """Grey levels, uint8 → float32 in [0, 1], 0 for white: an empty patch makes an empty token."""
-    return images.float().div_(-255).add_(1)
+    """Grey levels, uint8 → float32, 0 for white and 4 for black: an empty patch makes an empty token."""
+    return images.float().div_(-255).add_(1).div_(_DEVIATION)
+
+
+def places(side: int, width: int) -> Tensor:
+    """What tells patches apart by where they are, (side², width): sines and cosines of their rows and columns.
+
+    Source: Assran et al. 2023 (their fixed embedding in two dimensions), frequencies as in Vaswani et al. 2017.
+    """
+    frequencies = 10_000 ** -(torch.arange(width // 4) / (width // 4))
+    turns = torch.arange(side)[:, None] * frequencies
+    line = torch.cat([turns.sin(), turns.cos()], dim=1)
+    rows, columns = line[:, None].expand(-1, side, -1), line[None].expand(side, -1, -1)
+    return torch.cat([rows, columns], dim=2).flatten(0, 1)
 
 
 def take(tokens: Tensor, patches: Tensor) -> Tensor:
@@ -175,6 +190,7 @@ def _library_config(config: ViTConfig, width: int, depth: int, heads: int) -> An
         image_size=config.image_size,
         patch_size=config.patch,
         num_channels=1,
+        initializer_range=width**-0.5,  # a layer's output deviates as its input does, whatever the width
     )
     # Of so few tokens; the fused kernel's backward takes three times as long on a CPU.
     settings._attn_implementation = "eager"

@@ -156,7 +156,7 @@ class ViTConfig:
         rounds: how often JointNet corrects its estimate.
 
     Raises:
-        ValueError: patches do not tile the images, or heads do not share out a width.
+        ValueError: patches do not tile the images, heads do not share out a width, or 4 does not divide it.
     """
 
     image_size: int = 128
@@ -184,6 +184,8 @@ class ViTConfig:
         ):
             if width % heads:
                 raise ValueError(f"{heads} heads do not share out the width {width} of {word}")
+            if width % 4:
+                raise ValueError(f"the width of {word} must be a multiple of 4 to tell places by, got {width}")
 
     @property
     def side(self) -> int:

@@ -147,8 +147,6 @@ def jointnet_recipe(preset: str, labels: float = 1.0) -> JointNetRecipe:
         paper,
         preset="compact",
         vit=ViTConfig(
-            image_size=64,
-            patch=8,
             width=128,
             depth=6,
             heads=4,
@@ -158,5 +156,5 @@ def jointnet_recipe(preset: str, labels: float = 1.0) -> JointNetRecipe:
             hidden=512,
         ),
         pretraining=Optimisation(epochs=1, at_least=60_000, batch=64, learning_rate=1e-3, weight_decay=0.05, clip=1.0),
-        training=Optimisation(epochs=1.5, at_least=30_000, batch=64, learning_rate=1e-3, weight_decay=0.05, clip=1.0),
+        training=Optimisation(epochs=3, at_least=30_000, batch=64, learning_rate=1e-3, weight_decay=0.05, clip=1.0),
     )
