@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,11 +18,9 @@ from ropes.summary import over_seeds
 SHARES = {0.01: 1300, 0.05: 6500, 0.1: 13000, 1.0: 130000}
 
 
-def row(joint: str, split: str, mse: float, seed: int = 0, **changes: object) -> Row:
-    made = Row.measured(
-        setup=TWO_CAMERAS, joint=joint, split=split, occlusion=0, seed=seed, mcc=(0.9, 0.0), mse=(mse, 0.001)
-    )
-    return replace(made, **changes)  # type: ignore[arg-type]
+def row(joint: str, split: str, mse: float, seed: int = 0, **changes: Any) -> Row:
+    conditions = {"setup": TWO_CAMERAS, "joint": joint, "split": split, "occlusion": 0, "seed": seed} | changes
+    return Row.measured(mcc=(0.9, 0.0), mse=(mse, 0.0 if "labels" in changes else 0.001), **conditions)
 
 
 def a_table(seeds: tuple[int, ...] = (0, 1)) -> Results:
@@ -30,25 +29,10 @@ def a_table(seeds: tuple[int, ...] = (0, 1)) -> Results:
         for split in ("id", "ood"):
             for joint in JOINTS:
                 rows.append(row(joint, split, 0.02, seed, method="anchored"))
-                rows.append(row(joint, split, 0.01, seed, method="anchored", calibration_labels=0, paper_mse=None))
-                rows += [
-                    replace(
-                        Row.measured(
-                            setup=TWO_CAMERAS,
-                            joint=joint,
-                            split=split,
-                            occlusion=0,
-                            seed=seed,
-                            mcc=(0.9, 0.0),
-                            mse=(100 / labels, 0.0),
-                            method=f"cnn@{100 * share:g}-percent",
-                            labels=labels,
-                            calibration_labels=0,
-                            label_share=share,
-                        )
-                    )
-                    for share, labels in SHARES.items()
-                ]
+                rows.append(row(joint, split, 0.01, seed, method="anchored", calibration_labels=0))
+                for share, labels in SHARES.items():
+                    read = {"labels": labels, "calibration_labels": 0, "label_share": share}
+                    rows.append(row(joint, split, 100 / labels, seed, method=f"cnn@{100 * share:g}-percent", **read))
     return Results(name="table2", preset="compact", device="cpu", version="0", seconds=60.0, rows=tuple(rows))
 
 
@@ -104,6 +88,19 @@ def test_the_readme_has_a_line_for_each_number_of_labels() -> None:
     assert anchored[3] == "**0.010** ± 0.001"  # the paper's ROPES: .083
     assert first[3] == "**0.077** ± 0.000"  # the paper's RoboPEPP with that share: .136
     assert "bold where it reaches its counterpart of the paper" in table
+
+
+def test_the_table_has_a_block_for_each_square() -> None:
+    """Also of the sides that Table 1 leaves out, each beside the paper's figures under that square."""
+    hidden = [
+        replace(each, occlusion=16, paper_mse=None)
+        for each in a_table().rows
+        if each.split == "id" and each.label_share is None
+    ]
+    lines = markdown(replace(a_table(), rows=a_table().rows + tuple(hidden))).splitlines()
+    start = next(index for index, line in enumerate(lines) if "independent joints, 16 px occluded |" in line)
+    assert lines[start + 1].startswith("|  | the paper's ROPES | 0 + 1,000 | 0.089 |")
+    assert lines[start + 5].startswith("|  | the paper's RoboPEPP | 260,000 | 0.016 |")
 
 
 def test_a_map_that_some_seeds_lack_does_not_stand_for_all() -> None:

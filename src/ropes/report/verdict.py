@@ -10,8 +10,8 @@ _WORDS = {(setup, occlusion): words for setup, occlusion, words in TABLE1}
 
 
 def in_words(setup: str, occlusion: int) -> str:
-    """A line of Table 1 in words, capitalised; another arm's setup by its own name."""
-    words = _WORDS.get((setup, occlusion)) or _WORDS.get((setup, 0)) or setup
+    """A line of Table 1 in words, capitalised, or one like it; another arm's setup by its own name."""
+    words = _WORDS.get((setup, 0), setup) + (f", {occlusion} px occluded" if occlusion else "")
     return words[0].upper() + words[1:]
 
 
