@@ -18,7 +18,7 @@ PACKAGE = ROOT / "src" / "ropes"
 LAYERS = (
     {"errors", "files", "png", "seeds", "hardware", "progress", "metrics", "registry", "row_checks"},
     {"flag_rows", "graph", "scm", "paper", "pose_rows", "results", "summary", "trust_rows"},
-    {"settings", "simulate"},
+    {"finger", "settings", "simulate"},
     {"data"},
     {"models"},
     {"recipes", "plans"},

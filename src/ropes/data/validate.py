@@ -164,7 +164,7 @@ def _metadata_faults(dataset: Dataset) -> Iterator[Fault]:
     lengths = sum(sum(table["length"].to_pylist()) for table in tables)
     if lengths != dataset.info["total_frames"]:
         yield Fault("meta/episodes", None, f"{lengths} frames, not the {dataset.info['total_frames']} in all")
-    _ = dataset.image_size
+    _ = dataset.image_shape
     if (dataset.path / schema.INTERVENTIONS).exists():
         policies = Counter(regime.joint for regime in dataset.regimes if regime.joint is not None)
         for regime in dataset.regimes:
@@ -193,7 +193,7 @@ def _shard_faults(
         if schema.IMAGES + camera in table.column_names:
             images = table[schema.IMAGES + camera].combine_chunks().field("bytes")
             for row, data in enumerate(images):
-                if what := _image_fault(data.as_py(), dataset.image_size, trusted):
+                if what := _image_fault(data.as_py(), dataset.image_shape, trusted):
                     yield Fault(name, row, f"camera {camera}: {what}")
 
 
@@ -240,11 +240,11 @@ def _state_faults(name: str, table: pa.Table, width: int) -> Iterator[Fault]:
         yield Fault(name, int(row), f"{schema.STATE} holds an angle that is not a finite number")
 
 
-def _image_fault(data: bytes | None, size: tuple[int, int], trusted: bool) -> str | None:
+def _image_fault(data: bytes | None, shape: png.Shape, trusted: bool) -> str | None:
     try:
-        png.check_header(data, size)
+        png.check_header(data, shape)
         if not trusted and data is not None:
-            png.decode(data, size)
+            png.decode(data, shape)
     except png.NotAnImage as error:
         return str(error)
     return None

@@ -49,6 +49,8 @@ def require_size(dataset: Dataset, recipe: Recipe) -> None:
         UserError: they are not square, or smaller; names the options that help.
     """
     shape: Shape = recipe.shape
+    if len(dataset.image_shape) > 2:
+        raise UserError(f"{dataset.path} has images in colour; the method reads grey ones (BT.601)")
     if (fault := size_fault(dataset.image_size, shape)) is not None:
         raise UserError(f"{dataset.path}: {fault}")
     if options := size_options(dataset.image_size, shape):
