@@ -26,9 +26,7 @@ from ropes.scm import Regime
 _ASKED = 256
 
 
-def fit(
-    data: Path, out: Path, recipe: VAERecipe, seed: int = 0, *, method: str, show: bool = True
-) -> Run:
+def fit(data: Path, out: Path, recipe: VAERecipe, seed: int = 0, *, method: str, show: bool = True) -> Run:
     """Fit a VAE on the images of the data set `data`, without a label; the run is left in the folder `out`.
 
     Interrupted or killed, the same call goes on and ends with the same weights.
@@ -80,6 +78,4 @@ def fit(
 
 def _in_pairs(anchor: np.ndarray) -> bool:
     """Whether every two frames one after the other, and no others, are of one episode."""
-    return len(anchor) % 2 == 0 and bool(
-        (anchor[::2] == anchor[1::2]).all() and (np.diff(anchor[::2]) != 0).all()
-    )
+    return len(anchor) % 2 == 0 and bool((anchor[::2] == anchor[1::2]).all() and (np.diff(anchor[::2]) != 0).all())

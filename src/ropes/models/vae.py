@@ -85,7 +85,11 @@ def _encoder(config: VAEConfig) -> nn.Sequential:
     layers.pop()  # the last stage keeps its side
     flat = config.widths[-1] * config.side**2
     return nn.Sequential(
-        *layers, nn.Flatten(), nn.LeakyReLU(0.02), nn.Linear(flat, config.hidden), nn.LeakyReLU(0.02),
+        *layers,
+        nn.Flatten(),
+        nn.LeakyReLU(0.02),
+        nn.Linear(flat, config.hidden),
+        nn.LeakyReLU(0.02),
         nn.LayerNorm(config.hidden),
     )
 
@@ -94,8 +98,11 @@ def _decoder(config: VAEConfig) -> nn.Sequential:
     widths = config.widths[::-1]
     flat = widths[0] * config.side**2
     layers: list[nn.Module] = [
-        nn.Linear(config.latents, config.hidden), nn.LeakyReLU(0.02), nn.Linear(config.hidden, flat),
-        nn.LeakyReLU(0.02), nn.Unflatten(1, (widths[0], config.side, config.side)),
+        nn.Linear(config.latents, config.hidden),
+        nn.LeakyReLU(0.02),
+        nn.Linear(config.hidden, flat),
+        nn.LeakyReLU(0.02),
+        nn.Unflatten(1, (widths[0], config.side, config.side)),
     ]
     for width, after in pairwise((*widths, config.stem)):
         layers += [GatedResidual(width) for _ in range(config.blocks)]

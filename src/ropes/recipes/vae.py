@@ -58,7 +58,9 @@ def vae_recipe(preset: str, *, pairs: bool) -> VAERecipe:
     """
     require_name(preset, PRESETS, "preset")
     if preset == "paper":
-        steps = Optimisation(epochs=1e-9, at_least=400_000 * 64, batch=64, learning_rate=1e-4, clip=1.0, schedule="halved")
+        steps = Optimisation(
+            epochs=1e-9, at_least=400_000 * 64, batch=64, learning_rate=1e-4, clip=1.0, schedule="halved"
+        )
         return VAERecipe(preset="paper", training=steps, pairs=pairs)
     return VAERecipe(
         preset="compact",

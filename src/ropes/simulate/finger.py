@@ -125,9 +125,7 @@ class FingerScene:
 
     def _make_cube(self) -> int:
         half = [HALF_CUBE] * 3
-        shape = self._bullet.createCollisionShape(
-            self._bullet.GEOM_BOX, halfExtents=half, physicsClientId=self._client
-        )
+        shape = self._bullet.createCollisionShape(self._bullet.GEOM_BOX, halfExtents=half, physicsClientId=self._client)
         visual = self._bullet.createVisualShape(self._bullet.GEOM_BOX, halfExtents=half, physicsClientId=self._client)
         body: int = self._bullet.createMultiBody(0, shape, visual, physicsClientId=self._client)
         return body
