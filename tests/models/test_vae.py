@@ -50,5 +50,5 @@ def test_compact_is_smaller() -> None:
 
 @pytest.mark.parametrize("change", [{"image_size": 33}, {"widths": (4,) * 5}, {"blocks": -1}, {"latents": 0}])
 def test_shapes_that_do_not_fit_are_refused(change: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="VAE|stages need images"):
+    with pytest.raises(ValueError, match=r"VAE|stages need images"):
         VAEConfig(**({"image_size": 32} | change))
