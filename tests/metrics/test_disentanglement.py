@@ -90,6 +90,14 @@ def test_modularity_by_hand() -> None:
     assert modularity(np.hstack([BINARY[:, :1], both, still, still]), BINARY) == pytest.approx(0.25)
 
 
+@pytest.mark.parametrize("values", [3, 5, 7, 12, 20])
+@pytest.mark.parametrize("samples", [500, 2_001])
+def test_a_latent_that_never_changes_tells_nothing(values: int, samples: int) -> None:
+    """What rounding leaves of no information must not make it modular."""
+    factors = np.stack([np.arange(samples) % values, np.random.default_rng(0).normal(size=samples)], axis=1)
+    assert modularity(np.full((samples, 1), 0.3), factors) == 0
+
+
 def test_sap_by_hand() -> None:
     """Squared correlations of factor 0: 1 and, with (v0 + v1), 1/2; of factor 1: 1/2 and 0."""
     latents = np.stack([BINARY[:, 0], BINARY.sum(axis=1)], axis=1)
@@ -105,8 +113,8 @@ def test_sap_of_classes_is_what_a_line_gets_right() -> None:
 def test_explicitness_of_what_is_told_and_of_noise() -> None:
     noise = np.random.default_rng(0).normal(size=(2_000, 3))
     factors = grid()
-    assert explicitness(factors[:, :2] @ np.array([[1.0, 0.5], [-0.3, 1.0]]), factors[:, :2]) > 0.9
-    assert abs(explicitness(noise, factors)) < 0.1
+    assert explicitness(factors[:, :2] @ np.array([[1.0, 0.5], [-0.3, 1.0]]), factors[:, :2]) > 0.95
+    assert explicitness(noise, factors) == pytest.approx(0.5, abs=0.05)
 
 
 def test_perfect_and_mixed_codes_stand_apart() -> None:
@@ -133,10 +141,11 @@ def test_classes_have_no_order() -> None:
     rng = np.random.default_rng(0)
     classes = rng.integers(0, 3, 600).astype(float)
     latents = np.stack([classes + 0.05 * rng.normal(size=600), rng.normal(size=600)], axis=1)
-    factors = np.stack([classes, rng.normal(size=600)], axis=1)
+    factors = np.stack([np.pi / 6 * classes, rng.normal(size=600)], axis=1)  # as hues are stored, in radians
     found = dci(latents, factors, categorical=(0,))
     assert found.informativeness_of[0] > 0.99
     assert found.importance[0, 0] > 0.95
+    assert sap(latents, factors, categorical=(0,)) > 0.2
 
 
 def test_the_same_seed_gives_the_same_and_another_one_another() -> None:
@@ -191,6 +200,10 @@ def test_factors_that_depend_on_one_another_have_no_score() -> None:
         assert "factors 0 and 1 depend on one another" in found.reason
         assert math.isnan(float(found))
         assert not isinstance(metric(factors, factors, points=200), Undefined)
+        told = metric(factors, factors, points=200, complete=False)
+        assert isinstance(told, Undefined)
+        assert "some combinations of factors do not exist" in told.reason
+        assert np.isnan(told)
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.__name__)

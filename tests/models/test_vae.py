@@ -45,7 +45,7 @@ def test_the_posterior_starts_steady() -> None:
 
 def test_compact_is_smaller() -> None:
     with torch.device("meta"):
-        assert weights(VAE(vae_recipe("compact", pairs=True).vae)) < 3e6
+        assert weights(VAE(vae_recipe("compact").vae)) < 3e6
 
 
 @pytest.mark.parametrize("change", [{"image_size": 33}, {"widths": (4,) * 5}, {"blocks": -1}, {"latents": 0}])

@@ -59,6 +59,8 @@ class Simulate:
         if getattr(self, asked) is None or getattr(self, other) is not None:
             raise UserError(f"give --{asked}; --samples goes with --setting {FINGER_CUBE}, --anchors with all others")
         at_least(1, **{asked: getattr(self, asked)})
+        if self.setting == FINGER_CUBE and self.mesh != "simplified":
+            raise UserError(f"--setting {FINGER_CUBE} has one kind of meshes; leave --mesh out")
         at_least(0, test_anchors=self.test_anchors, seed=self.seed)
         if self.workers is not None:
             at_least(1, workers=self.workers)

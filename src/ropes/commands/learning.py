@@ -32,9 +32,10 @@ class Fit:
     """Data set to learn from: simulated, or recordings of your own (docs/data.md)."""
     out: Path
     """Folder of the run: checkpoints, weights and logs."""
-    method: Literal["anchored", "cnn", "jointnet", "ldr", "ropes"] = "anchored"
+    method: Literal["ada-gvae", "anchored", "beta-vae", "cnn", "jointnet", "ldr", "ropes"] = "anchored"
     """What to learn with. Without labels: regimes and anchors (anchored), regimes alone (ldr), the paper's three stages
-    (ropes). With labels: a convolutional network (cnn), or the paper's baseline, I-JEPA and JointNet (jointnet)."""
+    (ropes). With labels: a convolutional network (cnn), or the paper's baseline, I-JEPA and JointNet (jointnet).
+    Factors of finger-cube: from single images (beta-vae), or pairs (ada-gvae)."""
     seed: int = 0
     """Seed of weights, splits and batches."""
     pretrained: Path | None = None

@@ -78,7 +78,7 @@ def build(
             (root / name).unlink(missing_ok=True)
         files.write_json(root / schema.PROVENANCE, {**request, "complete": False})
     missing = [shard for shard in shards if not parquet.is_whole(root / shard.path, shard.frames)]
-    drawn = states()
+    drawn = states() if missing else {}
     wanted = [drawn[shard.split][shard.first_row : shard.first_row + shard.frames] for shard in missing]
     frames = render(np.concatenate(wanted)) if missing else iter(())
     files.claim_folder(root, schema.PROVENANCE)

@@ -6,7 +6,7 @@ reads, so that a damaged file stops the work instead of entering it.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -173,11 +173,22 @@ class Dataset:
         Raises:
             UserError: the data set has no angles, lacks a joint, or holds a value that is no number.
         """
+        return self._values(split, self.joints)
+
+    def factors(self, split: str) -> NDArray[np.float64]:
+        """All of `observation.state` for the frames of a split, (frames, values) in the order of `state_names`.
+
+        Raises:
+            UserError: the data set has none, or holds a value that is no number.
+        """
+        return self._values(split, self.state_names or ())
+
+    def _values(self, split: str, names: Sequence[str]) -> NDArray[np.float64]:
         if self.state_names is None:
             raise UserError(f"{self.path} has no joint angles ({schema.STATE}); evaluation needs a labelled one")
-        if absent := [joint for joint in self.joints if joint not in self.state_names]:
+        if absent := [name for name in names if name not in self.state_names]:
             raise UserError(f"{self.path}: {schema.STATE} has no joint {absent[0]} (it has {self.state_names})")
-        columns = [self.state_names.index(joint) for joint in self.joints]
+        columns = [self.state_names.index(name) for name in names]
         rows, parts = self.frames(split).index, []
         for path, start, chosen in self.by_file(rows):
             try:

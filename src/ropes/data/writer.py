@@ -254,10 +254,17 @@ def write_arrays(
             raise UserError(f"states of split {name!r} hold an angle that is not a finite number; leave its frames out")
     plans = []
     for name, pixels in images.items():
-        if pixels.ndim not in (5, 6) or pixels.shape[1] not in (1, len(regimes)) or pixels.shape[2] != len(cameras):
+        if (
+            pixels.ndim not in (5, 6)
+            or pixels.shape[5:] not in ((), (3,))
+            or pixels.shape[1] not in (1, len(regimes))
+            or pixels.shape[2] != len(cameras)
+        ):
             raise UserError(f"images of split {name!r} have shape {pixels.shape}: not one frame a regime")
         plans.append(SplitPlan(name=name, episodes=len(pixels), tasks=tuple(range(len(regimes)))[: pixels.shape[1]]))
-    shape = next(iter(images.values())).shape[3:]
+    shape, *others = dict.fromkeys(pixels.shape[3:] for pixels in images.values())
+    if others:
+        raise UserError(f"images of one split have shape {shape} and of another {others[0]}: give one for all")
     features = schema.features(cameras, shape, None if states is None else joints)
     shards = plan_shards(plans, len(cameras), images_per_shard)
     for shard in shards:

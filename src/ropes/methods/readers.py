@@ -11,7 +11,8 @@ from ropes.methods.run import Run
 from ropes.models.angles import angle_network
 from ropes.models.autoencoder import AE1, AE2
 from ropes.models.encoder import ContrastNetwork
-from ropes.recipes import EncoderRecipe, LabelledRecipe, RopesRecipe
+from ropes.models.vae import VAE, levels
+from ropes.recipes import EncoderRecipe, LabelledRecipe, RopesRecipe, VAERecipe
 
 
 class Reader(Protocol):
@@ -110,6 +111,31 @@ class AngleReader:
         return None
 
 
+class VAEReader:
+    """The VAE of methods `beta-vae` and `ada-gvae`: its coordinates are the posterior's means."""
+
+    def __init__(self, run: Run, recipe: VAERecipe, folder: Path, device: torch.device) -> None:
+        self.size = recipe.vae.image_size
+        self._vae = VAE(recipe.vae)
+        load_weights(self._vae, folder / "vae" / WEIGHTS)
+        self._vae.to(device).eval()
+        torch.nn.utils.convert_conv2d_weight_memory_format(self._vae, torch.channels_last)
+
+    def coordinates(self, images: Tensor) -> Tensor:
+        """(n, 1, size, size, 3) → means (n, latents)."""
+        return self._vae.encode(levels(images[:, 0])).mean
+
+    def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """(n, 1, size, size, 3) → means, and all that the posterior says, (n, 2 · latents)."""
+        posterior = self._vae.encode(levels(images[:, 0]))
+        return posterior.mean, torch.cat(posterior, dim=1)
+
+    def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """What the decoder makes of the means, (n, 1, size, size, 3) twice."""
+        made = self._vae.decode(self.coordinates(images)).sigmoid().permute(0, 2, 3, 1)[:, None]
+        return made, made
+
+
 def _in_unit(images: Tensor) -> Tensor:
     return images.float().div_(255)
 
@@ -121,6 +147,8 @@ def weight_files(run: Run) -> list[str]:
             return [f"{name}/{WEIGHTS}" for name in ("ae1", *(f"ae2/{one}" for one in recipe.networks(run.joints)))]
         case EncoderRecipe():
             return [f"encoder/{WEIGHTS}"]
+        case VAERecipe():
+            return [f"vae/{WEIGHTS}"]
         case _:
             return [f"angles/{WEIGHTS}"]
 
@@ -136,5 +164,7 @@ def load_reader(run: Run, folder: Path, device: torch.device) -> Reader:
             return RopesReader(run, recipe, folder, device)
         case EncoderRecipe() as recipe:
             return EncoderReader(run, recipe, folder, device)
+        case VAERecipe() as recipe:
+            return VAEReader(run, recipe, folder, device)
         case recipe:
             return AngleReader(run, recipe, folder, device)

@@ -22,8 +22,8 @@ from ropes.models.vae import VAE
 from ropes.recipes import VAERecipe
 from ropes.scm import Regime
 
-#: Held-out pairs that a record asks.
-_ASKED = 256
+#: Held-out images that a record asks.
+_ASKED = 512
 
 
 def fit(data: Path, out: Path, recipe: VAERecipe, seed: int = 0, *, method: str, show: bool = True) -> Run:
@@ -32,7 +32,7 @@ def fit(data: Path, out: Path, recipe: VAERecipe, seed: int = 0, *, method: str,
     Interrupted or killed, the same call goes on and ends with the same weights.
 
     Args:
-        data: the data set: one camera, pairs of colour images as training episodes.
+        data: the data set: colour images of one camera; for ada-gvae each training episode is a pair of them.
         out: folder of the run.
         recipe: of that method.
         seed: of weights, splits and batches.
@@ -48,30 +48,36 @@ def fit(data: Path, out: Path, recipe: VAERecipe, seed: int = 0, *, method: str,
     run.require_same(out)
     require_colour(dataset, recipe.vae.image_size)
     frames = dataset.frames("train")
-    if len(dataset.cameras) != 1 or not _in_pairs(frames.anchor):
-        raise UserError(f"{data} has no pairs of images of one camera; simulate --setting finger-cube makes them")
+    if len(dataset.cameras) != 1:
+        raise UserError(f"{data} has {len(dataset.cameras)} cameras; method {method} reads images of one")
+    pairs = method == "ada-gvae"
+    if pairs and not _in_pairs(frames.anchor):
+        raise UserError(f"{data} has no pairs of training images; beta-vae learns from single ones")
+    if recipe.warm_up > (steps := recipe.training.steps(len(frames))):
+        raise UserError(f"warm_up takes {recipe.warm_up} steps and the training {steps}; choose fewer")
     cache = ImageCache(dataset, "train", recipe.vae.image_size, progress=show)
     context = Context.begin(run, out, show=show)
     images = TrainingImages(cache, frames, [Regime()])
     kept, held = images.split_anchors(recipe.held_out, seed)
-    order = EpochShuffle(len(kept) // 2, recipe.training.batch // 2, context.seed("order"))
+    each = 2 if pairs else 1
+    order = EpochShuffle(len(kept) // each, recipe.training.batch // each, context.seed("order"))
 
-    def pixels(of: TrainingImages, pairs: np.ndarray) -> Tensor:
-        rows = (2 * pairs[:, None] + np.arange(2)).reshape(-1)
-        return torch.from_numpy(of.pixels(rows)[:, 0])
+    def batch_at(step: int) -> Tensor:
+        rows = each * order(step)[:, None] + np.arange(each)
+        return torch.from_numpy(kept.pixels(rows.reshape(-1))[:, 0])
 
     network = seeded(context.seed("weights"), lambda: VAE(recipe.vae))
     torch.nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
     stage = VAEStage(
         network,
         recipe,
-        steps=recipe.training.steps(len(kept)),
+        pairs=pairs,
+        steps=steps,
         seed=context.seed("vae"),
-        held_out=pixels(held, np.arange(min(_ASKED, len(held) // 2))),
+        held_out=torch.from_numpy(held.pixels(np.arange(min(_ASKED, len(held))))[:, 0]),
     )
-    summary = context.train(
-        stage, lambda step: pixels(kept, order(step)), "vae", context.digest("vae", asdict(recipe)), full=False
-    )
+    fingerprint = context.digest("vae", method, asdict(recipe))
+    summary = context.train(stage, batch_at, "vae", fingerprint, full=False)
     write_story(context, dataset, stages={"vae": summary["history"]}, seconds={"vae": summary["seconds"]})
     return run
 

@@ -3,11 +3,13 @@
 Source: Higgins et al. 2017; Locatello et al. 2020, with the symmetrised divergence of Dittadi et al. 2021, App. A.
 """
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ropes.models.vae import VAE, Posterior
+from ropes.models.vae import VAE, Posterior, levels
 from ropes.recipes import VAERecipe
 from ropes.stage import Stage
 
@@ -22,23 +24,26 @@ class VAEStage(Stage):
     Args:
         network: to train.
         recipe: how.
+        pairs: learn from pairs which latents their images share.
         steps: of the training.
         seed: of its noise.
-        held_out: uint8 (n, S, S, 3), two to a pair.
+        held_out: uint8 (n, S, S, 3).
     """
 
     network: VAE
     rate_option = "--training.learning-rate"
 
-    def __init__(self, network: VAE, recipe: VAERecipe, *, steps: int, seed: int, held_out: Tensor) -> None:
+    def __init__(
+        self, network: VAE, recipe: VAERecipe, *, pairs: bool, steps: int, seed: int, held_out: Tensor
+    ) -> None:
         super().__init__(network, recipe.training, steps=steps, seed=seed)
-        self.recipe, self.held_out = recipe, held_out
+        self.recipe, self.pairs, self.held_out = recipe, pairs, held_out
 
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
-        """Images, uint8 (B, S, S, 3), in pairs one after the other → loss."""
+        """Images, uint8 (B, S, S, 3), pairs one after the other → loss."""
         images = levels(batch)
         posterior = self.network.encode(noisy(images) if self.recipe.noise else images)
-        if self.recipe.pairs:
+        if self.pairs:
             posterior = share(posterior)
         reconstruction, divergence = self._terms(images, posterior)
         rise = min(1.0, (self.global_step + 1) / self.recipe.warm_up) if self.recipe.warm_up else 1.0
@@ -53,7 +58,7 @@ class VAEStage(Stage):
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
-        """ELBO of held-out images (β = 1, nothing shared), and its two terms."""
+        """ELBO of held-out images, by one draw of each: β = 1, no noise added, nothing shared; and its two terms."""
         sums = torch.zeros(2)
         for part in self.held_out.split(_CHUNK):
             images = levels(part.to(self.device))
@@ -65,11 +70,6 @@ class VAEStage(Stage):
             "held_out_reconstruction": reconstruction,
             "held_out_divergence": divergence,
         }
-
-
-def levels(images: Tensor) -> Tensor:
-    """uint8 (B, S, S, 3) → float (B, 3, S, S) in [0, 1], channels last in memory."""
-    return images.permute(0, 3, 1, 2).float().div(255)
 
 
 def noisy(images: Tensor) -> Tensor:
@@ -101,10 +101,11 @@ def share(posterior: Posterior) -> Posterior:
     """
     pairs = Posterior(*(each.unflatten(0, (-1, 2)) for each in posterior))
     one, other = (Posterior(pairs.mean[:, k], pairs.log_variance[:, k]) for k in (0, 1))
-    divergence = symmetric_divergence(one, other)
-    threshold = 0.5 * (divergence.amin(1, keepdim=True) + divergence.amax(1, keepdim=True))
-    shared = (divergence < threshold)[:, None]
+    with torch.no_grad():
+        divergence = symmetric_divergence(one, other)
+        threshold = 0.5 * (divergence.amin(1, keepdim=True) + divergence.amax(1, keepdim=True))
+        shared = (divergence < threshold)[:, None]
     mean = torch.where(shared, pairs.mean.mean(1, keepdim=True), pairs.mean)
-    averaged = pairs.log_variance.exp().mean(1, keepdim=True).log()
+    averaged = pairs.log_variance.logsumexp(1, keepdim=True) - math.log(2)
     log_variance = torch.where(shared, averaged, pairs.log_variance)
     return Posterior(mean.flatten(0, 1), log_variance.flatten(0, 1))

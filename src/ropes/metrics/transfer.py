@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import spearmanr
 
 Floats = NDArray[np.float64]
+#: Factors may have been stored in float32 before they were scaled.
+_SLACK = 1e-6
 Regressor = Literal["trees", "mlp"]
 
 
@@ -19,6 +21,7 @@ def transfer_errors(
     *,
     regressor: Regressor = "trees",
     seed: int = 0,
+    workers: int | None = None,
 ) -> Floats:
     """Mean absolute error of each factor, on samples that the regressors did not learn from.
 
@@ -30,7 +33,8 @@ def transfer_errors(
         learnt: codes (n, k) and factors (n, f), in [0, 1], to learn from.
         tested: codes (m, k) and factors (m, f) of the others.
         regressor: gradient-boosted trees, or a network with two hidden layers of 256.
-        seed: of the regressors.
+        seed: of the network; trees have no chance in them.
+        workers: threads of the trees; None for all cores.
 
     Returns:
         (f,) values; a regressor that knows nothing errs by about a quarter of a factor's range.
@@ -50,7 +54,7 @@ def transfer_errors(
 
             told = np.stack(
                 [
-                    LGBMRegressor(random_state=seed, deterministic=True, force_row_wise=True, verbosity=-1)
+                    LGBMRegressor(deterministic=True, force_row_wise=True, n_jobs=workers, verbosity=-1)
                     .fit(codes, column)
                     .predict(other_codes)
                     for column in factors.T
@@ -60,7 +64,7 @@ def transfer_errors(
         case "mlp":
             from sklearn.neural_network import MLPRegressor
 
-            network: Any = MLPRegressor((256, 256), early_stopping=True, random_state=seed)
+            network: Any = MLPRegressor(hidden_layer_sizes=(256, 256), early_stopping=True, random_state=seed)
             told = network.fit(codes, factors).predict(other_codes).reshape(other_factors.shape)
         case _:
             raise ValueError(f'unknown regressor "{regressor}": choose trees or mlp')
@@ -94,6 +98,6 @@ def _checked(codes: ArrayLike, factors: ArrayLike) -> tuple[Floats, Floats]:
         raise ValueError(f"expected codes (n, k) and factors (n, f) of the same samples, got {z.shape} and {v.shape}")
     if not np.isfinite(z).all() or not np.isfinite(v).all():
         raise ValueError("codes or factors are not finite")
-    if v.min() < 0 or v.max() > 1:
+    if v.min() < -_SLACK or v.max() > 1 + _SLACK:
         raise ValueError(f"factors must be scaled to [0, 1], they go from {v.min():g} to {v.max():g}")
     return z, v

@@ -57,22 +57,31 @@ class VAE(nn.Module):
         with torch.no_grad():  # a posterior that is narrow at first keeps early training steady (Table 3)
             self.log_variance.weight.mul_(0.1)
             self.log_variance.bias.fill_(-1.0)
+        self.widen = nn.Linear(config.latents, config.hidden)
         self.decoder = _decoder(config)
 
     def encode(self, images: Tensor) -> Posterior:
         """Levels in [0, 1], float (B, C, S, S) → posterior."""
-        hidden = self.encoder(images)
-        return Posterior(self.mean(hidden).float(), self.log_variance(hidden).float())
+        hidden = self.encoder(images).float()
+        with torch.autocast(images.device.type, enabled=False):  # bf16 would round means to the posterior's width
+            return Posterior(self.mean(hidden), self.log_variance(hidden))
 
     def decode(self, latents: Tensor) -> Tensor:
         """(B, d) → logits of the levels, (B, C, S, S)."""
-        logits: Tensor = self.decoder(latents)
+        with torch.autocast(latents.device.type, enabled=False):
+            hidden = self.widen(latents)
+        logits: Tensor = self.decoder(hidden)
         return logits.float()
 
     def forward(self, images: Tensor) -> tuple[Posterior, Tensor]:
         """Levels in [0, 1], (B, C, S, S) → posterior, and logits of a draw from it."""
         posterior = self.encode(images)
         return posterior, self.decode(posterior.sample())
+
+
+def levels(images: Tensor) -> Tensor:
+    """uint8 (B, S, S, 3) → float (B, 3, S, S) in [0, 1], channels last in memory."""
+    return images.permute(0, 3, 1, 2).float().div(255)
 
 
 def _encoder(config: VAEConfig) -> nn.Sequential:
@@ -98,7 +107,6 @@ def _decoder(config: VAEConfig) -> nn.Sequential:
     widths = config.widths[::-1]
     flat = widths[0] * config.side**2
     layers: list[nn.Module] = [
-        nn.Linear(config.latents, config.hidden),
         nn.LeakyReLU(0.02),
         nn.Linear(config.hidden, flat),
         nn.LeakyReLU(0.02),

@@ -16,6 +16,7 @@ __all__ = [
     "LABEL_SHARES",
     "METHODS",
     "PRESETS",
+    "VAE_METHODS",
     "CNNRecipe",
     "EncoderRecipe",
     "JointNetRecipe",
@@ -38,6 +39,8 @@ __all__ = [
     "vae_recipe",
 ]
 
+#: Those that learn factors of variation instead of joints.
+VAE_METHODS = ("ada-gvae", "beta-vae")
 METHODS = ("ada-gvae", "anchored", "beta-vae", "cnn", "jointnet", "ldr", "ropes")
 #: Those that learn from angles.
 LABELLED_METHODS = ("cnn", "jointnet")
@@ -101,7 +104,7 @@ def recipe_of(method: str, preset: str, *, labels: float = 1.0) -> Recipe:
         case "jointnet":
             return jointnet_recipe(preset, labels)
         case "ada-gvae" | "beta-vae":
-            return vae_recipe(preset, pairs=method == "ada-gvae")
+            return vae_recipe(preset)
         case "ldr":
             recipe = encoder_recipe(preset)
             return replace(recipe, anchor_weight=0.0, encoder=replace(recipe.encoder, window=0))

@@ -10,13 +10,12 @@ from ropes.recipes.optimisation import PRESETS, Optimisation, Preset, require_na
 
 @dataclass(frozen=True, kw_only=True)
 class VAERecipe:
-    """A VAE on single images (method `beta-vae`), or on pairs that differ in one factor (`ada-gvae`).
+    """A VAE on single images (method `beta-vae`), or on pairs that differ in one factor (method `ada-gvae`).
 
     Attributes:
         preset: compact: two CPU cores; paper: one CUDA GPU and the paper's sizes.
         vae: its shape.
         training: how it is optimised; samples are images.
-        pairs: learn from pairs which latents their images share.
         beta: weight of the divergence from the prior.
         warm_up: steps over which that weight rises from 0.
         noise: add noise to what the encoder sees.
@@ -26,7 +25,6 @@ class VAERecipe:
     preset: Preset
     vae: VAEConfig = field(default_factory=VAEConfig)
     training: Optimisation
-    pairs: bool = False
     beta: float = 1.0
     warm_up: int = 0
     noise: bool = False
@@ -39,6 +37,8 @@ class VAERecipe:
             raise UserError(f"warm_up must be a number of steps, at least 0, got {self.warm_up}")
         if not 0 < self.held_out < 1:
             raise UserError(f"held_out must be a share between 0 and 1, got {self.held_out}")
+        if self.vae.channels != 3:
+            raise UserError(f"images have 3 channels, so the network reads 3, not {self.vae.channels}")
         if self.training.batch % 2:
             raise UserError(f"a batch holds whole pairs: give an even number of images, not {self.training.batch}")
 
@@ -48,23 +48,21 @@ class VAERecipe:
         return self.vae
 
 
-def vae_recipe(preset: str, *, pairs: bool) -> VAERecipe:
-    """The recipe of method `beta-vae`, or with pairs of `ada-gvae` (App. A).
+def vae_recipe(preset: str) -> VAERecipe:
+    """The recipe of methods `beta-vae` and `ada-gvae` (App. A).
 
-    Deviation: Adam's decay is decoupled and 0, which is Adam; the compact preset is smaller in everything.
+    Deviation: a batch of pairs has as many images as one of single images, 64, so half as many pairs; the compact
+    preset is smaller in everything.
 
     Raises:
         UserError: no preset of that name.
     """
     require_name(preset, PRESETS, "preset")
     if preset == "paper":
-        steps = Optimisation(
-            epochs=1e-9, at_least=400_000 * 64, batch=64, learning_rate=1e-4, clip=1.0, schedule="halved"
-        )
-        return VAERecipe(preset="paper", training=steps, pairs=pairs)
+        steps = Optimisation(epochs=1, at_least=400_000 * 64, batch=64, learning_rate=1e-4, clip=1.0, schedule="halved")
+        return VAERecipe(preset="paper", training=steps)
     return VAERecipe(
         preset="compact",
         vae=VAEConfig(image_size=64, stem=32, widths=(32, 64, 64, 128), blocks=1, hidden=256),
-        training=Optimisation(epochs=1e-9, at_least=4_000 * 64, batch=64, learning_rate=1e-3, clip=1.0),
-        pairs=pairs,
+        training=Optimisation(epochs=1, at_least=4_000 * 64, batch=64, learning_rate=1e-3, clip=1.0),
     )

@@ -5,6 +5,9 @@ from numpy.typing import ArrayLike
 
 from ropes.metrics.disentanglement.samples import BINS, Classes, Floats, as_classes, binned, checked
 
+#: Information below this is what rounding leaves of none.
+_ROUNDING = 1e-12
+
 
 def mig(latents: ArrayLike, factors: ArrayLike, *, bins: int = BINS) -> float:
     """Mutual information gap: how much more the best latent tells of a factor than the second best.
@@ -85,4 +88,5 @@ def _information(one: Classes, other: Classes) -> float:
     joint /= len(one)
     expected = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
     seen = joint > 0
-    return max(0.0, float(np.sum(joint[seen] * np.log(joint[seen] / expected[seen]))))
+    found = float(np.sum(joint[seen] * np.log(joint[seen] / expected[seen])))
+    return found if found > _ROUNDING else 0.0

@@ -4,8 +4,9 @@ They need samples in which the other factors vary as ever whatever one factor is
 as with a finger that cannot stand in its cube, no samples can show that, and there is no score.
 """
 
-from dataclasses import dataclass
+import math
 from itertools import combinations
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,14 +21,20 @@ _PRUNED = 0.05
 _COARSE, _LEVEL = 6, 1e-6
 
 
-@dataclass(frozen=True)
-class Undefined:
-    """No score, and why; as a number it is NaN."""
+class Undefined(float):
+    """NaN in the place of a score, and why.
+
+    Attributes:
+        reason: in words.
+    """
 
     reason: str
 
-    def __float__(self) -> float:
-        return float("nan")
+    def __new__(cls, reason: str) -> Self:
+        """NaN with a reason."""
+        made = super().__new__(cls, math.nan)
+        made.reason = reason
+        return made
 
 
 def beta_vae_score(
@@ -37,8 +44,9 @@ def beta_vae_score(
     points: int = 5_000,
     pairs: int = 64,
     bins: int = BINS,
+    complete: bool = True,
     seed: int = 0,
-) -> float | Undefined:
+) -> float:
     """How often a linear classifier tells which factor two samples share, by how far their latents are apart.
 
     A point is the mean of |z − z'| over some pairs that share the value of one factor, with that factor as its label.
@@ -53,17 +61,18 @@ def beta_vae_score(
         points: to learn from, and as many to test on.
         pairs: in a point.
         bins: of factors with more values.
+        complete: whether every combination of the factors' values exists; where not, there is no score.
         seed: of what is drawn.
 
     Returns:
-        Accuracy on new points, or why there is none.
+        Accuracy on new points, or `Undefined`: NaN with a reason.
 
     Raises:
         ValueError: fewer than two factors, or what `checked` refuses.
     """
     from sklearn.linear_model import LogisticRegression
 
-    z, groups = _groups(latents, factors, bins)
+    z, groups = _groups(latents, factors, bins, complete)
     if isinstance(groups, Undefined):
         return groups
     rng = np.random.default_rng(seed)
@@ -85,8 +94,9 @@ def factor_vae_score(
     points: int = 5_000,
     batch: int = 64,
     bins: int = BINS,
+    complete: bool = True,
     seed: int = 0,
-) -> float | Undefined:
+) -> float:
     """How often the latent that varies least tells which factor is held still, by majority.
 
     Of a batch that shares the value of one factor, each latent's variance is taken in units of its variance over all;
@@ -102,15 +112,16 @@ def factor_vae_score(
         points: batches to vote by, and as many to test on.
         batch: samples in each.
         bins: of factors with more values.
+        complete: whether every combination of the factors' values exists; where not, there is no score.
         seed: of what is drawn.
 
     Returns:
-        Accuracy on new batches, or why there is none.
+        Accuracy on new batches, or `Undefined`: NaN with a reason.
 
     Raises:
         ValueError: fewer than two factors, or what `checked` refuses.
     """
-    z, groups = _groups(latents, factors, bins)
+    z, groups = _groups(latents, factors, bins, complete)
     if isinstance(groups, Undefined):
         return groups
     active = z.std(axis=0) >= _PRUNED
@@ -153,7 +164,9 @@ class _Groups:
         return self.order[self.first[values] + rng.integers(self.count[values])]
 
 
-def _groups(latents: ArrayLike, factors: ArrayLike, bins: int) -> tuple[Floats, tuple[_Groups, ...] | Undefined]:
+def _groups(
+    latents: ArrayLike, factors: ArrayLike, bins: int, complete: bool
+) -> tuple[Floats, tuple[_Groups, ...] | Undefined]:
     """Checked latents, and the samples of each factor by its values; or why no factor can be held still by itself.
 
     Raises:
@@ -162,6 +175,8 @@ def _groups(latents: ArrayLike, factors: ArrayLike, bins: int) -> tuple[Floats, 
     z, v = checked(latents, factors)
     if v.shape[1] < 2:
         raise ValueError("which factor is held still needs at least two of them, got 1")
+    if not complete:
+        return z, Undefined("some combinations of factors do not exist: none can be held still while all others vary")
     if reason := _dependence(v):
         return z, Undefined(reason)
     return z, tuple(_Groups(classes) for classes in as_classes(v, bins).T)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ropes.metrics.disentanglement.samples import (
+    BINS,
     Classes,
     Floats,
     as_classes,
@@ -31,7 +32,8 @@ class DCI:
     Attributes:
         disentanglement: 1 where each latent is of use for one factor alone.
         completeness: 1 where each factor needs one latent alone.
-        informativeness: how well the factors are told on samples that were not learnt from; R², or accuracy of classes.
+        informativeness: how well the factors are told on samples that were not learnt from; R², at least 0, or
+            accuracy of classes.
         importance: (k, f), of each latent for each factor; each column sums to 1, or to 0 where nothing is told.
         informativeness_of: of each factor, (f,).
     """
@@ -64,7 +66,7 @@ def dci(
         latents: (n, k).
         factors: (n, f).
         categorical: columns of factors that are classes without an order.
-        seed: of the split and of the trees.
+        seed: of the split; the trees have no chance in them.
         trees: of each factor.
         depth: of a tree.
         workers: threads; None for all cores.
@@ -79,20 +81,20 @@ def dci(
     learn, test = _split(len(z), seed)
 
     def of_factor(column: int) -> tuple[Floats, float]:
+        target = np.unique(v[:, column], return_inverse=True)[1] if column in classes else v[:, column]
         kind: Any = LGBMClassifier if column in classes else LGBMRegressor
         model = kind(
             n_estimators=trees,
             max_depth=depth,
             num_leaves=2**depth,
             importance_type="gain",
-            random_state=seed,
             deterministic=True,
             force_row_wise=True,
             n_jobs=workers,
             verbosity=-1,
-        ).fit(z[learn], v[learn, column])
+        ).fit(z[learn], target[learn])
         gain = model.feature_importances_.astype(np.float64)
-        return gain / max(gain.sum(), 1e-300), max(0.0, float(model.score(z[test], v[test, column])))
+        return gain / max(gain.sum(), 1e-300), max(0.0, float(model.score(z[test], target[test])))
 
     found = [of_factor(column) for column in range(v.shape[1])]
     importance = np.stack([own for own, _ in found], axis=1)
@@ -157,12 +159,12 @@ def sap(latents: ArrayLike, factors: ArrayLike, *, categorical: Iterable[int] = 
     unit = normalised(z)
     scores = (unit.T @ normalised(v) / len(z)) ** 2
     for column in sorted(classes):
-        scores[:, column] = _accuracies(unit, v[:, column], seed)
+        scores[:, column] = _accuracies(unit, np.unique(v[:, column], return_inverse=True)[1], seed)
     second, first = np.sort(scores, axis=0)[-2:]
     return float(np.mean(first - second))
 
 
-def _accuracies(latents: Floats, classes: Floats, seed: int) -> Floats:
+def _accuracies(latents: Floats, classes: Classes, seed: int) -> Floats:
     """Share of held-out samples that a linear SVM on each latent alone gets right, (k,)."""
     from sklearn.svm import LinearSVC
 
@@ -175,12 +177,14 @@ def _accuracies(latents: Floats, classes: Floats, seed: int) -> Floats:
     return np.array(found)
 
 
-def explicitness(latents: ArrayLike, factors: ArrayLike, *, bins: int = 10, seed: int = 0) -> float:
+def explicitness(latents: ArrayLike, factors: ArrayLike, *, bins: int = BINS, seed: int = 0) -> float:
     """How well all latents together tell the factors, by logistic regression: its AUC, one value against the rest.
 
-    Source: Ridgeway and Mozer 2018: 2 AUC − 1, mean over values, then over factors.
+    The mean over values, then over factors.
 
-    Deviation: a factor with more values than bins is binned, as they are classes to the regression.
+    Source: Ridgeway and Mozer 2018, with the plain AUC as in disentanglement_lib.
+
+    Deviation: a factor with more values than bins is binned into as many parts of equal share.
 
     Args:
         latents: (n, k).
@@ -189,7 +193,7 @@ def explicitness(latents: ArrayLike, factors: ArrayLike, *, bins: int = 10, seed
         seed: of the split.
 
     Returns:
-        A value in [-1, 1], 0 where nothing is told.
+        A value in [0, 1], a half where nothing is told.
 
     Raises:
         ValueError: fewer than 20 samples, a value seen on one side of the split alone, or what `checked` refuses.
@@ -201,14 +205,14 @@ def explicitness(latents: ArrayLike, factors: ArrayLike, *, bins: int = 10, seed
     learn, test = _split(len(z), seed)
     unit = normalised(z)
     found = []
-    for column, classes in enumerate(as_classes(v, bins).T):
+    for column, classes in enumerate(as_classes(v, bins, equal_shares=True).T):
         _require_values(classes, learn, test, column)
         regression = LogisticRegression(max_iter=200).fit(unit[learn], classes[learn])
         shares = regression.predict_proba(unit[test])
         areas = [
             roc_auc_score(classes[test] == value, shares[:, place]) for place, value in enumerate(regression.classes_)
         ]
-        found.append(2 * float(np.mean(areas)) - 1)
+        found.append(float(np.mean(areas)))
     return float(np.mean(found))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 
 Floats = NDArray[np.float64]
 Classes = NDArray[np.int64]
@@ -59,10 +60,15 @@ def binned(values: Floats, bins: int) -> Classes:
     return np.minimum(place.astype(np.int64), bins - 1)
 
 
-def as_classes(factors: Floats, bins: int) -> Classes:
-    """Each factor as classes (n, f): its own values where they are few, else equal-width bins."""
+def as_classes(factors: Floats, bins: int, *, equal_shares: bool = False) -> Classes:
+    """Each factor as classes (n, f): its own values where they are few, else bins, of equal width or of equal shares.
+
+    Raises:
+        ValueError: fewer than two bins.
+    """
     columns = []
-    for values, coarse in zip(factors.T, binned(factors, bins).T, strict=True):
+    measured = rankdata(factors, axis=0) if equal_shares else factors
+    for values, coarse in zip(factors.T, binned(measured, bins).T, strict=True):
         own, number = np.unique(values, return_inverse=True)
         columns.append(number if len(own) <= bins else coarse)
     return np.stack(columns, axis=1).astype(np.int64)
