@@ -123,7 +123,7 @@ def test_perfect_and_mixed_codes_stand_apart() -> None:
     mixed = unit @ np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
     perfect = {metric.__name__: score(metric, unit, factors) for metric in (*METRICS,)}
     assert all(value > 0.85 for value in perfect.values()), perfect
-    for metric in (dci, mig, sap, factor_vae_score):  # a linear classifier undoes a rotation of so few latents
+    for metric in (dci, mig, sap):  # BetaVAE and FactorVAE scores take other codes for perfect, too
         assert score(metric, mixed, factors) < perfect[metric.__name__] - 0.1, metric.__name__
 
 
