@@ -8,9 +8,9 @@ from torch import Tensor
 
 from ropes.checkpoints import WEIGHTS, load_weights
 from ropes.methods.run import Run
-from ropes.models.angles import angle_network
+from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.autoencoder import AE1, AE2
-from ropes.models.encoder import ContrastNetwork
+from ropes.models.encoder import ContrastNetwork, PoseEncoder
 from ropes.recipes import EncoderRecipe, LabelledRecipe, RopesRecipe
 
 
@@ -65,49 +65,38 @@ class RopesReader:
         return self._ae1.decode_views(codes), self._ae1.decode_views(again)
 
 
-class EncoderReader:
-    """The encoder of the methods `ldr` and `anchored`."""
+class NetworkReader:
+    """One network straight from images, as all methods but `ropes` train."""
 
-    def __init__(self, run: Run, recipe: EncoderRecipe, folder: Path, device: torch.device) -> None:
-        self.size = recipe.encoder.image_size
-        network = ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints))
-        load_weights(network, folder / "encoder" / WEIGHTS)
-        self._encoder = network.encoder.to(device).eval()
-        torch.nn.utils.convert_conv2d_weight_memory_format(self._encoder, torch.channels_last)
+    def __init__(self, network: PoseEncoder | AngleCNN | AngleTransformer, size: int, device: torch.device) -> None:
+        self.size, self._network = size, network.to(device).eval()
 
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, V, size, size) → (n, d)."""
         return self.features(images)[0]
 
     def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """(n, V, size, size) → (n, d), and the dense features that they are read from."""
-        return self._encoder.read(images)
-
-    def reconstructions(self, images: Tensor) -> None:
-        """Nothing: the encoder has no decoder."""
-        return None
-
-
-class AngleReader:
-    """A network of the supervised baselines: its coordinates are angles in radians."""
-
-    def __init__(self, run: Run, recipe: LabelledRecipe, folder: Path, device: torch.device) -> None:
-        self.size = recipe.shape.image_size
-        network = angle_network(recipe.shape, views=len(run.cameras), joints=len(run.joints))
-        load_weights(network, folder / "angles" / WEIGHTS)
-        self._network = network.to(device).eval()
-
-    def coordinates(self, images: Tensor) -> Tensor:
-        """(n, V, size, size) → radians (n, d)."""
-        return self.features(images)[0]
-
-    def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """(n, V, size, size) → radians (n, d), and the features that they are read from."""
+        """(n, V, size, size) → (n, d), and the features that they are read from."""
         return self._network.read(images)
 
     def reconstructions(self, images: Tensor) -> None:
         """Nothing: the network has no decoder."""
         return None
+
+
+def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder:
+    """The encoder of the methods `ldr` and `anchored`."""
+    network = ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints))
+    load_weights(network, folder / "encoder" / WEIGHTS)
+    torch.nn.utils.convert_conv2d_weight_memory_format(network.encoder, torch.channels_last)
+    return network.encoder
+
+
+def _angles(run: Run, recipe: LabelledRecipe, folder: Path) -> AngleCNN | AngleTransformer:
+    """A network of the supervised baselines: its coordinates are angles in radians."""
+    network = angle_network(recipe.shape, views=len(run.cameras), joints=len(run.joints))
+    load_weights(network, folder / "angles" / WEIGHTS)
+    return network
 
 
 def _in_unit(images: Tensor) -> Tensor:
@@ -135,6 +124,6 @@ def load_reader(run: Run, folder: Path, device: torch.device) -> Reader:
         case RopesRecipe() as recipe:
             return RopesReader(run, recipe, folder, device)
         case EncoderRecipe() as recipe:
-            return EncoderReader(run, recipe, folder, device)
+            return NetworkReader(_encoder(run, recipe, folder), recipe.shape.image_size, device)
         case recipe:
-            return AngleReader(run, recipe, folder, device)
+            return NetworkReader(_angles(run, recipe, folder), recipe.shape.image_size, device)
