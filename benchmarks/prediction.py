@@ -23,7 +23,7 @@ from figures import options, publish
 from ropes import png
 from ropes.checkpoints import save_weights
 from ropes.estimator import Estimator
-from ropes.methods.readers import EncoderReader, weight_files
+from ropes.methods.readers import load_reader, weight_files
 from ropes.methods.run import Run
 from ropes.models.encoder import ContrastNetwork
 from ropes.recipes import encoder_recipe
@@ -55,7 +55,7 @@ def fresh() -> Estimator:
     with tempfile.TemporaryDirectory() as folder:
         (name,) = weight_files(run)
         save_weights(network, Path(folder) / name)
-        return Estimator(run, EncoderReader(run, recipe, Path(folder), torch.device("cpu")), None)
+        return Estimator(run, load_reader(run, Path(folder), torch.device("cpu")), None)
 
 
 def pictures(estimator: Estimator, poses: int) -> Images:

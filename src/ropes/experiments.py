@@ -58,7 +58,7 @@ def reproduce(
         plan = replace(plan, seeds=tuple(seeds))
     _claim(out, plan, preset)
     asked = set(product(plan.recipes, plan.seeds))
-    listed = sorted(asked | _finished(out, plan))
+    listed = sorted(asked | _finished(out, plan), key=_by_number)
     rows: list[Row] = []
     further: dict[str, tuple[Any, ...]] = dict.fromkeys(FURTHER, ())
     for setting, anchors in plan.anchors.items():
@@ -111,6 +111,12 @@ def _claim(out: Path, plan: Experiment, preset: str) -> None:
 
 def _run(out: Path, setting: str, label: str, seed: int) -> Path:
     return out / setting / label / f"seed-{seed}"
+
+
+def _by_number(labelled: tuple[str, int]) -> tuple[list[str], int]:
+    """Order of variants: by the numbers in their names, cnn@5-percent before cnn@10-percent."""
+    label, seed = labelled
+    return [part.zfill(9) if part.isdigit() else part for part in re.split(r"(\d+)", label)], seed
 
 
 def _finished(out: Path, plan: Experiment) -> set[tuple[str, int]]:

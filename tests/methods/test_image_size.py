@@ -44,7 +44,13 @@ def test_the_options_for_smaller_images_are_those_that_fit_takes(side: int, opti
 
 @pytest.mark.parametrize(
     ("side", "options"),
-    [(64, ""), (40, "--vit.image-size 40"), (30, "--vit.image-size 28 --vit.patch 4"), (3, None)],
+    [
+        (128, ""),
+        (64, "--vit.image-size 64"),
+        (40, "--vit.image-size 40 --vit.patch 8"),
+        (30, "--vit.image-size 28 --vit.patch 4"),
+        (3, None),
+    ],
 )
 def test_the_transformer_takes_smaller_patches(side: int, options: str | None, stub: Stub) -> None:
     shape = jointnet_recipe("compact").vit

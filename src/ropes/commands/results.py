@@ -98,7 +98,7 @@ class Reproduce:
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """Write the tables of README.md and docs/curves.md from the committed results, or check that they agree.
+    """Write the tables of README.md and of pages in docs/ from the committed results, or check that they agree.
 
     With --run, first commit the results of an experiment: its results.json and its figures go to --results; with --keep
     beside the committed rows of other methods.
@@ -109,7 +109,7 @@ class Tables:
       ropes tables --check
     """
 
-    pages: tuple[Path, ...] = (Path("README.md"), Path("docs/curves.md"))
+    pages: tuple[Path, ...] = (Path("README.md"), Path("docs/curves.md"), Path("docs/supervised.md"))
     """Files with the table markers."""
     results: Path = Path("results")
     """Folder with NAME-PRESET.json."""

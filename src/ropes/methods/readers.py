@@ -7,10 +7,11 @@ import torch
 from torch import Tensor
 
 from ropes.checkpoints import WEIGHTS, load_weights
+from ropes.hardware import training_precision
 from ropes.methods.run import Run
-from ropes.models.angles import angle_network
+from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.autoencoder import AE1, AE2
-from ropes.models.encoder import ContrastNetwork
+from ropes.models.encoder import ContrastNetwork, PoseEncoder
 from ropes.models.vae import VAE, levels
 from ropes.recipes import EncoderRecipe, LabelledRecipe, RopesRecipe, VAERecipe
 
@@ -66,45 +67,22 @@ class RopesReader:
         return self._ae1.decode_views(codes), self._ae1.decode_views(again)
 
 
-class EncoderReader:
-    """The encoder of the methods `ldr` and `anchored`."""
+class NetworkReader:
+    """One network straight from images, as all methods but `ropes` train."""
 
-    def __init__(self, run: Run, recipe: EncoderRecipe, folder: Path, device: torch.device) -> None:
-        self.size = recipe.encoder.image_size
-        network = ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints))
-        load_weights(network, folder / "encoder" / WEIGHTS)
-        self._encoder = network.encoder.to(device).eval()
-        torch.nn.utils.convert_conv2d_weight_memory_format(self._encoder, torch.channels_last)
+    def __init__(self, network: PoseEncoder | AngleCNN | AngleTransformer, size: int, device: torch.device) -> None:
+        self.size, self._network = size, network.to(device).eval()
+        # A transformer takes five times as long in float32; convolutions are fast enough in it.
+        self._mixed = isinstance(network, AngleTransformer) and training_precision() == "bf16-mixed"
 
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, V, size, size) → (n, d)."""
         return self.features(images)[0]
 
     def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """(n, V, size, size) → (n, d), and the dense features that they are read from."""
-        return self._encoder.read(images)
-
-    def reconstructions(self, images: Tensor) -> None:
-        """Nothing: the encoder has no decoder."""
-        return None
-
-
-class AngleReader:
-    """A network of the supervised baselines: its coordinates are angles in radians."""
-
-    def __init__(self, run: Run, recipe: LabelledRecipe, folder: Path, device: torch.device) -> None:
-        self.size = recipe.shape.image_size
-        network = angle_network(recipe.shape, views=len(run.cameras), joints=len(run.joints))
-        load_weights(network, folder / "angles" / WEIGHTS)
-        self._network = network.to(device).eval()
-
-    def coordinates(self, images: Tensor) -> Tensor:
-        """(n, V, size, size) → radians (n, d)."""
-        return self.features(images)[0]
-
-    def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """(n, V, size, size) → radians (n, d), and the features that they are read from."""
-        return self._network.read(images)
+        """(n, V, size, size) → (n, d), and the features that they are read from."""
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=self._mixed):
+            return self._network.read(images)
 
     def reconstructions(self, images: Tensor) -> None:
         """Nothing: the network has no decoder."""
@@ -114,7 +92,7 @@ class AngleReader:
 class VAEReader:
     """The VAE of methods `beta-vae` and `ada-gvae`: its coordinates are the posterior's means."""
 
-    def __init__(self, run: Run, recipe: VAERecipe, folder: Path, device: torch.device) -> None:
+    def __init__(self, recipe: VAERecipe, folder: Path, device: torch.device) -> None:
         self.size = recipe.vae.image_size
         self._vae = VAE(recipe.vae)
         load_weights(self._vae, folder / "vae" / WEIGHTS)
@@ -134,6 +112,21 @@ class VAEReader:
         """What the decoder makes of the means, (n, 1, size, size, 3) twice."""
         made = self._vae.decode(self.coordinates(images)).sigmoid().permute(0, 2, 3, 1)[:, None]
         return made, made
+
+
+def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder:
+    """The encoder of the methods `ldr` and `anchored`."""
+    network = ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints))
+    load_weights(network, folder / "encoder" / WEIGHTS)
+    torch.nn.utils.convert_conv2d_weight_memory_format(network.encoder, torch.channels_last)
+    return network.encoder
+
+
+def _angles(run: Run, recipe: LabelledRecipe, folder: Path) -> AngleCNN | AngleTransformer:
+    """A network of the supervised baselines: its coordinates are angles in radians."""
+    network = angle_network(recipe.shape, views=len(run.cameras), joints=len(run.joints))
+    load_weights(network, folder / "angles" / WEIGHTS)
+    return network
 
 
 def _in_unit(images: Tensor) -> Tensor:
@@ -163,8 +156,8 @@ def load_reader(run: Run, folder: Path, device: torch.device) -> Reader:
         case RopesRecipe() as recipe:
             return RopesReader(run, recipe, folder, device)
         case EncoderRecipe() as recipe:
-            return EncoderReader(run, recipe, folder, device)
+            return NetworkReader(_encoder(run, recipe, folder), recipe.shape.image_size, device)
         case VAERecipe() as recipe:
-            return VAEReader(run, recipe, folder, device)
+            return VAEReader(recipe, folder, device)
         case recipe:
-            return AngleReader(run, recipe, folder, device)
+            return NetworkReader(_angles(run, recipe, folder), recipe.shape.image_size, device)

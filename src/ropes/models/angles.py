@@ -93,8 +93,9 @@ class AngleTransformer(nn.Module):
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """uint8 (B, V, S, S) → radians (B, d), and the mean tokens of all cameras (B, V · width)."""
         tokens = self.encoder(darkness(images.flatten(0, 1)[:, None]))
-        features = tokens.mean(1).unflatten(0, images.shape[:2]).flatten(1)
-        return self.radians(self.joints(features)), features
+        features = tokens.float().mean(1).unflatten(0, images.shape[:2]).flatten(1)
+        with torch.autocast(images.device.type, enabled=False):  # bf16 would round angles to a four-hundredth
+            return self.radians(self.joints(features)), features
 
 
 def angle_network(config: EncoderConfig | ViTConfig, *, views: int, joints: int) -> AngleCNN | AngleTransformer:

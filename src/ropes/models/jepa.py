@@ -32,7 +32,8 @@ class PatchEncoder(nn.Module):
         from transformers import IJepaModel
 
         self.vit = IJepaModel(_library_config(config, config.width, config.depth, config.heads))
-        self.vit.embeddings.position_embeddings = nn.Parameter(places(config.side, config.width)[None], False)
+        fixed = nn.Parameter(places(config.side, config.width)[None], requires_grad=False)
+        self.vit.embeddings.position_embeddings = fixed
 
     def forward(self, images: Tensor, patches: Tensor | None = None) -> Tensor:
         """Images (B, 1, S, S), see `darkness`, and which patches to look at, (B, k) or all → tokens (B, k, width)."""

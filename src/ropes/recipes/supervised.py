@@ -122,8 +122,9 @@ def jointnet_recipe(preset: str, labels: float = 1.0) -> JointNetRecipe:
     """The recipe of method `jointnet`, by a share of the labels; between the paper's shares the epochs of the next.
 
     Deviation: grey images have one input channel instead of three; patches are of 16 pixels, as ViT-Huge's 14 do not
-    tile images of 128.  Pre-training's cosine begins with a rise over a tenth of the steps; its weight decay of .05 and
-    the bound on its gradients are ours, as the paper gives none.  A tenth of the anchors is held out, and weights
+    tile images of 128.  First weights deviate by 1/√width, and grey levels count from white in quarters of the way to
+    black.  Pre-training's cosine begins with a rise over a tenth of the steps; its weight decay of .05 and the bound
+    on its gradients are ours, as the paper gives none.  A tenth of the anchors is held out, and weights
     are those of the least error on their labels.  The compact preset is smaller in everything, with rates of its own.
 
     Raises:

@@ -56,7 +56,7 @@ def _table(words: Sequence[str], counts: Sequence[str], joints: Sequence[str], b
     numbers = [*counts, *(joint_label(joint) for joint in joints)]
     lines = [[*words, *numbers], ["---"] * len(words) + ["---:"] * len(numbers)]
     for (setup, pixels, split), block in blocks.items():
-        name = in_words(setup, pixels) + (", shifted poses" if split == "ood" else "")
+        name = in_words(setup, pixels, split)
         lines += [[name if line is block[0] else "", *line] for line in block]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

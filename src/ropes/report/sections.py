@@ -67,7 +67,7 @@ def efficiency_parts(cells: Sequence[Cell]) -> list[dict[str, Any]]:
     """The label-efficiency curve of every setup and split, and where supervision overtakes."""
     parts = []
     for found in label_curves(cells):
-        heading = in_words(found.setup, 0) + (", shifted poses" if found.split == "ood" else "")
+        heading = in_words(found.setup, 0, found.split)
         parts.append(
             {
                 "heading": heading,

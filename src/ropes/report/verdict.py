@@ -9,9 +9,10 @@ from ropes.summary import Cell
 _WORDS = {(setup, occlusion): words for setup, occlusion, words in TABLE1}
 
 
-def in_words(setup: str, occlusion: int) -> str:
+def in_words(setup: str, occlusion: int, split: str = "id") -> str:
     """A line of Table 1 in words, capitalised, or one like it; another arm's setup by its own name."""
     words = _WORDS.get((setup, 0), setup) + (f", {occlusion} px occluded" if occlusion else "")
+    words += ", shifted poses" if split == "ood" else ""
     return words[0].upper() + words[1:]
 
 
