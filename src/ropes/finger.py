@@ -100,6 +100,31 @@ class FingerSplit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """What regressors learn from, training images of some hues, and what they are tested on (Section 5).
+
+    Attributes:
+        learnt: hues of the former.
+        split, tested: the latter: images of a split, of these hues.
+    """
+
+    learnt: tuple[int, ...]
+    split: str
+    tested: tuple[int, ...]
+
+
+#: The encoder is in distribution but for OOD2.  Half the hues are the red end of the wheel, half the violet one.
+SCENARIOS = {
+    "id": Scenario(learnt=TRAINED_HUES, split="test-id", tested=TRAINED_HUES),
+    "ood1_a": Scenario(learnt=TRAINED_HUES[:1], split="test-id", tested=TRAINED_HUES[1:]),
+    "ood1_b": Scenario(learnt=TRAINED_HUES[4:], split="test-id", tested=TRAINED_HUES[:4]),
+    "ood1_c": Scenario(learnt=TRAINED_HUES[::2], split="test-id", tested=TRAINED_HUES[1::2]),
+    "ood2_a": Scenario(learnt=TRAINED_HUES, split="test-hues", tested=HELD_OUT_HUES),
+    "ood2_b": Scenario(learnt=TRAINED_HUES, split="test-shifted", tested=TRAINED_HUES),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
 class FingerSetting:
     """What is filmed of finger and cube.
 
@@ -129,6 +154,18 @@ class FingerSetting:
 def factor_values(numbers: NDArray[np.int64], factors: Sequence[Factor] = FACTORS) -> Array:
     """Numbers of grid values (n, f) → the values."""
     return np.stack([factor.values[column] for factor, column in zip(factors, numbers.T, strict=True)], axis=1)
+
+
+def scaled(factors: Array, low_high: Sequence[Factor] = FACTORS) -> Array:
+    """Factors (n, f) in shares of their ranges, [0, 1]."""
+    low = np.array([factor.low for factor in low_high])
+    return (factors - low) / (np.array([factor.high for factor in low_high]) - low)
+
+
+def hues_of(factors: Array) -> NDArray[np.int64]:
+    """The number of each sample's hue on the wheel, (n,), from factors (n, 7)."""
+    step = FACTORS[HUE].values[1]
+    return np.round(factors[:, HUE] / step).astype(np.int64)
 
 
 def changed_factor(first: Array, second: Array) -> NDArray[np.int64]:

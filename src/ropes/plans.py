@@ -2,15 +2,26 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 from ropes.errors import UserError
-from ropes.recipes import LABEL_SHARES, LABELLED_METHODS, EncoderRecipe, Recipe, recipe_of
+from ropes.recipes import (
+    LABEL_SHARES,
+    LABELLED_METHODS,
+    VAE_METHODS,
+    EncoderRecipe,
+    Recipe,
+    VAERecipe,
+    recipe_of,
+)
+from ropes.settings import FINGER_CUBE
 
 #: What each experiment fits unless told otherwise.
 DEFAULT_METHODS = {
     "curves": ("anchored",),
     "demo": ("anchored",),
+    "disentanglement": ("ada-gvae", "beta-vae"),
     "panda-2c": ("anchored",),
     "table1": ("ropes",),
     "table2": ("anchored", "cnn", "jointnet", "ldr", "ropes"),
@@ -33,11 +44,12 @@ class Experiment:
     Attributes:
         name: as results files carry it.
         recipes: method, or METHOD@VARIANT (see `ropes.recipes.method_of`) → recipe of its fits.
-        anchors: setting → training anchors.
+        anchors: setting → training anchors, or training images of finger-cube.
         test_anchors: poses in each test split.
         seeds: training seeds.
         occlusions: sides of the white squares in pixels.
         data_seed: seed of the simulation.
+        at_once: whether several fits at once, a process each, end sooner than one after the other.
     """
 
     name: str
@@ -47,6 +59,7 @@ class Experiment:
     seeds: tuple[int, ...]
     occlusions: tuple[int, ...]
     data_seed: int = 0
+    at_once: bool = False
 
 
 def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experiment:
@@ -55,9 +68,10 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
     Deviation: the compact preset takes fewer anchors than the paper's 10,000, to fit two CPU cores.
 
     Args:
-        name: "curves" (error against anchors, pixels, and squares in training), "demo", "panda-2c" (the estimator
-            that comes with the package), "table1" or "table2" (methods without labels beside those with shares of
-            them, so also Tables 10, 11, 13 and 14 but for their causal lines, which table1 has).
+        name: "curves" (error against anchors, pixels, and squares in training), "demo", "disentanglement" (VAEs of
+            finger-cube, their metrics and what transfers), "panda-2c" (the estimator that comes with the package),
+            "table1" or "table2" (methods without labels beside those with shares of them, so also Tables 10, 11, 13
+            and 14 but for their causal lines, which table1 has).
         preset: "compact" or "paper".
         methods: what to fit instead of `DEFAULT_METHODS`.
 
@@ -66,6 +80,8 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
     """
     if name not in DEFAULT_METHODS:
         raise UserError(f"unknown experiment {name!r}: choose one of {', '.join(DEFAULT_METHODS)}")
+    if odd := [method for method in methods if (method in VAE_METHODS) != (name == "disentanglement")]:
+        raise UserError(f"{name} is not for method {odd[0]}; its own are {', '.join(DEFAULT_METHODS[name])}")
     recipes = {method: recipe_of(method, preset) for method in methods or DEFAULT_METHODS[name]}
     paper = preset == "paper"
     match name:
@@ -83,6 +99,16 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
             anchors = {"panda-2c-independent": 10_000 if paper else 3_500}
             return Experiment(
                 name=name, recipes=recipes, anchors=anchors, test_anchors=2_000, seeds=(0,), occlusions=(0, 32)
+            )
+        case "disentanglement":
+            return Experiment(
+                name=name,
+                recipes={label: each for method in recipes for label, each in _vaes(method, preset)},
+                anchors={FINGER_CUBE: 1_000_000 if paper else 16_000},
+                test_anchors=10_000 if paper else 4_000,
+                seeds=tuple(range(10 if paper else 3)),
+                occlusions=(),
+                at_once=True,
             )
         case "panda-2c":
             return Experiment(
@@ -124,6 +150,20 @@ def _by_labels(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
         return
     for share in LABEL_SHARES:
         yield f"{method}@{100 * share:g}-percent", recipe_of(method, preset, labels=share)
+
+
+def _vaes(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
+    """The method with and without input noise; under the paper preset every combination of its sweep (Section 3)."""
+    recipe = recipe_of(method, preset)
+    assert isinstance(recipe, VAERecipe)
+    swept = product((1.0, 2.0, 4.0), (0, 10_000, 50_000), (10, 25, 50)) if preset == "paper" else [None]
+    for chosen, noise in product(swept, (False, True)):
+        variant, words = replace(recipe, noise=noise), ["noise"] if noise else []
+        if chosen is not None:
+            beta, warm_up, latents = chosen
+            variant = replace(variant, beta=beta, warm_up=warm_up, vae=replace(recipe.vae, latents=latents))
+            words = [f"beta-{beta:g}", f"warm-up-{warm_up}", f"latents-{latents}", *words]
+        yield "@".join(filter(None, (method, "-".join(words)))), variant
 
 
 def _curves(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:

@@ -15,7 +15,7 @@ CODES = np.stack([RNG.normal(size=1_500), 5 * FACTORS[:, 0], FACTORS[:, 0] - FAC
 def test_what_codes_hold_is_told_and_what_they_lack_is_not(regressor: str) -> None:
     learnt, tested = slice(0, 1_000), slice(1_000, 1_500)
     known = transfer_errors((CODES[learnt], FACTORS[learnt]), (CODES[tested], FACTORS[tested]), regressor=regressor)
-    assert known.shape == (2,)
+    assert known.shape == (1, 2)
     assert known.max() < 0.08
     unknown = transfer_errors(
         (CODES[learnt, :1], FACTORS[learnt]), (CODES[tested, :1], FACTORS[tested]), regressor=regressor
@@ -23,12 +23,19 @@ def test_what_codes_hold_is_told_and_what_they_lack_is_not(regressor: str) -> No
     assert unknown == pytest.approx(0.25, abs=0.04)  # the mean deviation of an even distribution from its middle
 
 
+def test_several_sets_are_tested_with_what_was_learnt_once() -> None:
+    learnt, first, second = ((CODES[rows], FACTORS[rows]) for rows in np.split(np.arange(1_500), 3))
+    both = transfer_errors(learnt, first, second)
+    assert both[0] == pytest.approx(transfer_errors(learnt, first)[0])
+    assert both[1] == pytest.approx(transfer_errors(learnt, second)[0])
+
+
 def test_trees_are_axis_aligned_where_samples_shift() -> None:
     """A code of its own for the factor that shifts leaves the other one alone; a mixed code carries the shift over."""
     low, high = FACTORS[:, 1] < 0.5, FACTORS[:, 1] >= 0.5
     mixed = FACTORS @ np.array([[1.0, 1.0], [1.0, -1.0]])
     apart, together = (
-        transfer_errors((codes[low], FACTORS[low]), (codes[high], FACTORS[high]))[0] for codes in (FACTORS, mixed)
+        transfer_errors((codes[low], FACTORS[low]), (codes[high], FACTORS[high]))[0, 0] for codes in (FACTORS, mixed)
     )
     assert apart < 0.02
     assert together > 5 * apart

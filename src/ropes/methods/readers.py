@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from ropes.checkpoints import WEIGHTS, load_weights
+from ropes.errors import UserError
 from ropes.hardware import training_precision
-from ropes.methods.run import Run
+from ropes.methods.run import TRAINING_FILE, Run
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.autoencoder import AE1, AE2
 from ropes.models.encoder import ContrastNetwork, PoseEncoder
@@ -98,20 +99,28 @@ class VAEReader:
         load_weights(self._vae, folder / "vae" / WEIGHTS)
         self._vae.to(device).eval()
         torch.nn.utils.convert_conv2d_weight_memory_format(self._vae, torch.channels_last)
+        self._mixed = training_precision() == "bf16-mixed"
 
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, 1, size, size, 3) → means (n, latents)."""
-        return self._vae.encode(levels(images[:, 0])).mean
+        return self.features(images)[0]
 
+    @torch.no_grad()
     def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """(n, 1, size, size, 3) → means, and all that the posterior says, (n, 2 · latents)."""
-        posterior = self._vae.encode(levels(images[:, 0]))
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=self._mixed):
+            posterior = self._vae.encode(levels(images[:, 0]))
         return posterior.mean, torch.cat(posterior, dim=1)
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """What the decoder makes of the means, (n, 1, size, size, 3) twice."""
-        made = self._vae.decode(self.coordinates(images)).sigmoid().permute(0, 2, 3, 1)[:, None]
+        made = self.decoded(self.coordinates(images))[:, None]
         return made, made
+
+    @torch.no_grad()
+    def decoded(self, latents: Tensor) -> Tensor:
+        """(n, latents) → levels in [0, 1], (n, size, size, 3)."""
+        return self._vae.decode(latents).sigmoid().permute(0, 2, 3, 1)
 
 
 def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder:
@@ -161,3 +170,16 @@ def load_reader(run: Run, folder: Path, device: torch.device) -> Reader:
             return VAEReader(recipe, folder, device)
         case recipe:
             return NetworkReader(_angles(run, recipe, folder), recipe.shape.image_size, device)
+
+
+def finished_reader(folder: Path, device: torch.device) -> tuple[Run, Reader]:
+    """The run in `folder` with its reader.
+
+    Raises:
+        UserError: no run there, one of another version, one without weights, an unfinished or a damaged one.
+    """
+    run = Run.read(folder)
+    reader = load_reader(run, folder, device)
+    if not (folder / TRAINING_FILE).exists():
+        raise UserError(f"{folder} is an unfinished run; run the same ropes fit command again to go on")
+    return run, reader

@@ -3,6 +3,7 @@
 Source: Dittadi et al. 2021, Section 4.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -17,13 +18,12 @@ Regressor = Literal["trees", "mlp"]
 
 def transfer_errors(
     learnt: tuple[ArrayLike, ArrayLike],
-    tested: tuple[ArrayLike, ArrayLike],
-    *,
+    *tested: tuple[ArrayLike, ArrayLike],
     regressor: Regressor = "trees",
     seed: int = 0,
     workers: int | None = None,
 ) -> Floats:
-    """Mean absolute error of each factor, on samples that the regressors did not learn from.
+    """Mean absolute error of each factor, on one or several sets of samples that the regressors did not learn from.
 
     The transfer score is their mean over the factors but the one that shifts.
 
@@ -31,45 +31,51 @@ def transfer_errors(
 
     Args:
         learnt: codes (n, k) and factors (n, f), in [0, 1], to learn from.
-        tested: codes (m, k) and factors (m, f) of the others.
+        tested: codes (m, k) and factors (m, f) of the others, set by set.
         regressor: gradient-boosted trees, or a network with two hidden layers of 256.
         seed: of the network; trees have no chance in them.
         workers: threads of the trees; None for all cores.
 
     Returns:
-        (f,) values; a regressor that knows nothing errs by about a quarter of a factor's range.
+        (sets, f) values; a regressor that knows nothing errs by about a quarter of a factor's range.
 
     Raises:
         ValueError: shapes disagree, values not finite, factors outside [0, 1], or an unknown regressor.
     """
-    (codes, factors), (other_codes, other_factors) = (_checked(*part) for part in (learnt, tested))
-    if codes.shape[1] != other_codes.shape[1] or factors.shape[1] != other_factors.shape[1]:
+    (codes, factors), *others = (_checked(*part) for part in (learnt, *tested))
+    if any(c.shape[1] != codes.shape[1] or f.shape[1] != factors.shape[1] for c, f in others):
         raise ValueError("samples to learn from and to test on have other numbers of codes or factors")
     centre, scale = codes.mean(axis=0), codes.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
-    codes, other_codes = (codes - centre) / scale, (other_codes - centre) / scale
-    match regressor:
+    tell = _regressor(regressor, (codes - centre) / scale, factors, seed, workers)
+    found: Floats = np.stack(
+        [np.abs(tell((their_codes - centre) / scale) - theirs).mean(axis=0) for their_codes, theirs in others]
+    )
+    return found
+
+
+def _regressor(name: str, codes: Floats, factors: Floats, seed: int, workers: int | None) -> Callable[[Floats], Floats]:
+    """What tells factors (m, f) from codes (m, k), learnt from these.
+
+    Raises:
+        ValueError: no such regressor.
+    """
+    match name:
         case "trees":
             from lightgbm import LGBMRegressor
 
-            told = np.stack(
-                [
-                    LGBMRegressor(deterministic=True, force_row_wise=True, n_jobs=workers, verbosity=-1)
-                    .fit(codes, column)
-                    .predict(other_codes)
-                    for column in factors.T
-                ],
-                axis=1,
-            )
+            trees = [
+                LGBMRegressor(deterministic=True, force_row_wise=True, n_jobs=workers, verbosity=-1).fit(codes, column)
+                for column in factors.T
+            ]
+            return lambda new: np.stack([tree.predict(new) for tree in trees], axis=1)
         case "mlp":
             from sklearn.neural_network import MLPRegressor
 
             network: Any = MLPRegressor(hidden_layer_sizes=(256, 256), early_stopping=True, random_state=seed)
-            told = network.fit(codes, factors).predict(other_codes).reshape(other_factors.shape)
-        case _:
-            raise ValueError(f'unknown regressor "{regressor}": choose trees or mlp')
-    errors: Floats = np.abs(told - other_factors).mean(axis=0)
-    return errors
+            network.fit(codes, factors)
+            return lambda new: network.predict(new).reshape(len(new), factors.shape[1])
+    raise ValueError(f'unknown regressor "{name}": choose trees or mlp')
 
 
 def rank_correlations(table: ArrayLike) -> Floats:

@@ -77,8 +77,8 @@ def finger_digest() -> str:
     for mesh in root.iter("mesh"):
         mesh.set("filename", Path(mesh.attrib["filename"]).name)
     digest = sha256(ET.tostring(root))
-    for mesh in meshes:
-        digest.update(Path(mesh).read_bytes())
+    for path in meshes:
+        digest.update(Path(path).read_bytes())
     return digest.hexdigest()
 
 
@@ -196,7 +196,9 @@ class FingerScene:
 
 def _averaged(colours: Images, block: int = SUPERSAMPLING) -> Images:
     """Mean over blocks of pixels, rounded half up: (H, W, 3) → (H / block, W / block, 3)."""
-    summed = sum(colours[row::block, column::block].astype(np.uint32) for row, column in np.ndindex(block, block))
+    summed = np.zeros((len(colours) // block, colours.shape[1] // block, 3), np.uint32)
+    for row, column in np.ndindex(block, block):
+        summed += colours[row::block, column::block]
     area = block * block
     return ((summed + area // 2) // area).astype(np.uint8)
 

@@ -3,16 +3,12 @@
 import multiprocessing
 import os
 import signal
-import sys
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
-from multiprocessing import connection
-from types import ModuleType
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ropes import png
 from ropes.errors import UserError
+from ropes.processes import end_with_parent, nothing_of_main, usable_cores
 from ropes.settings import Camera, Robot
 from ropes.simulate.scene import Mesh, Scene, check_poses, resolve_urdf
 from ropes.simulate.urdf import locate, read_urdf
@@ -39,11 +36,6 @@ class Drawer(Protocol):
 #: Starts what draws; goes to other processes, so it is a class, or a partial of one.
 Start = Callable[[], AbstractContextManager[Drawer]]
 _drawer: Drawer | None = None  # of a worker process, which has exactly one
-
-
-def usable_cores() -> int:
-    """The cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def render_poses(
@@ -120,7 +112,7 @@ def _in_processes(start: Start, units: Sequence[Floats], workers: int) -> Iterat
     pending: deque[Future[list[list[bytes]]]] = deque()
     try:
         for unit in units:
-            with _nothing_of_main():
+            with nothing_of_main():
                 pending.append(pool.submit(_render_unit, unit))
             # Only a few units ahead of the reader: memory stays small however many poses there are.
             if len(pending) >= _AHEAD * workers:
@@ -135,34 +127,12 @@ def _in_processes(start: Start, units: Sequence[Floats], workers: int) -> Iterat
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-@contextmanager
-def _nothing_of_main() -> Iterator[None]:
-    """Start processes that do not run the caller's script again.
-
-    Python would have every new process import the main module, which breaks scripts read from a pipe and
-    repeats what a script without a guard does; the workers need nothing of it.
-    """
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-
-
 def _start_worker(start: Start) -> None:
     """Set up a worker: it has a drawer, leaves Ctrl-C to its parent, and does not outlive it."""
     global _drawer
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    end_with_parent(lambda: os._exit(1))
     _drawer = start().__enter__()
-
-
-def _end_with(sentinel: int) -> None:
-    connection.wait([sentinel])
-    os._exit(1)
 
 
 def _render_unit(states: Floats) -> list[list[bytes]]:
