@@ -16,8 +16,8 @@ PACKAGE = ROOT / "src" / "ropes"
 
 #: From the lowest to the highest: a module imports from its own layer or a lower one; `metrics` stands alone.
 LAYERS = (
-    {"errors", "files", "png", "seeds", "hardware", "progress", "metrics", "registry", "row_checks"},
-    {"flag_rows", "graph", "scm", "paper", "pose_rows", "results", "summary", "trust_rows"},
+    {"errors", "files", "png", "seeds", "hardware", "processes", "progress", "metrics", "registry", "row_checks"},
+    {"flag_rows", "graph", "model_rows", "scm", "paper", "pose_rows", "results", "summary", "trust_rows"},
     {"finger", "settings", "simulate"},
     {"data"},
     {"models"},
@@ -32,6 +32,8 @@ LAYERS = (
         "commanded_distributions",
         "contradictions",
         "evaluation",
+        "factor_evaluation",
+        "factor_scores",
         "flag_evaluation",
         "inspection",
         "label_evaluation",

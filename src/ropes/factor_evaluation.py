@@ -23,9 +23,10 @@ from ropes.files import atomic_path, claim_folder, claim_record, read_json
 from ropes.finger import HUE, NAMES, SCENARIOS, hues_of, scaled
 from ropes.hardware import device_kind, device_name
 from ropes.methods.readers import VAEReader, finished_reader
-from ropes.methods.run import TRAINING_FILE
+from ropes.methods.run import TRAINING_FILE, Run
 from ropes.metrics.transfer import Regressor, transfer_errors
 from ropes.model_rows import ModelRow
+from ropes.recipes import VAERecipe
 from ropes.results import Results, write
 
 PICTURES_FILE = "pictures.npz"
@@ -99,6 +100,7 @@ def evaluate_factors(
         method=label or found.method,
         seed=found.seed,
         seconds=seconds,
+        settings=_settings(found),
         scores=scores,
         errors=errors,
         **measured,
@@ -116,6 +118,13 @@ def evaluate_factors(
     )
     write(out / RESULTS_FILE, results)
     return results
+
+
+def _settings(run: Run) -> dict[str, float]:
+    recipe = run.recipe
+    assert isinstance(recipe, VAERecipe)
+    settings = {"beta": recipe.beta, "latents": recipe.vae.latents, "warm_up": recipe.warm_up, "noise": recipe.noise}
+    return {name: float(value) for name, value in settings.items()}
 
 
 def _require_factors(dataset: Dataset) -> None:

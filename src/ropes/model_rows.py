@@ -17,6 +17,7 @@ class ModelRow:
         method: as "ada-gvae", or METHOD@VARIANT.
         seed: of training.
         seconds: of the training.
+        settings: what differs between a study's models, as "beta", "latents", "warm_up", and "noise", 0 or 1.
         scores: name → figure; None where it is not defined.
         reasons: name of a score that is not defined → why.
         informativeness: factor → how well all latents tell it, as in `ropes.metrics.dci`.
@@ -30,6 +31,7 @@ class ModelRow:
     method: str
     seed: int
     seconds: float
+    settings: Mapping[str, float]
     scores: Mapping[str, float | None]
     reasons: Mapping[str, str] = field(default_factory=dict)
     informativeness: Mapping[str, float] = field(default_factory=dict)
@@ -38,10 +40,10 @@ class ModelRow:
     def __post_init__(self) -> None:
         require_names(self, ("setup", "method"))
         require_counts(self, ("seed",))
-        for name in ("scores", "reasons", "informativeness", "errors"):
+        for name in ("settings", "scores", "reasons", "informativeness", "errors"):
             if not isinstance(getattr(self, name), Mapping):
                 raise ValueError(f"{name} must be named figures, got {getattr(self, name)!r}")
-        _require_figures({"seconds": self.seconds, **self.informativeness})
+        _require_figures({"seconds": self.seconds, **self.settings, **self.informativeness})
         _require_figures({name: value for name, value in self.scores.items() if value is not None})
         for name, errors in self.errors.items():
             _require_figures({f"{name} {factor}": error for factor, error in dict(errors).items()})

@@ -93,6 +93,8 @@ def _share(word: str | None) -> float:
 class Evaluate:
     """Measure correlation and calibrated error on the test splits, with and without occlusion.
 
+    Of methods beta-vae and ada-gvae: disentanglement of the latents, and the errors of regressors on them.
+
     Example:
       ropes evaluate runs/two-cameras --data data/two-cameras --out runs/two-cameras-evaluation
       ropes evaluate panda-2c --data data/two-cameras --unlike data/other-arm --out runs/packaged-evaluation
@@ -120,11 +122,19 @@ class Evaluate:
     def execute(self) -> None:
         """Evaluate every split of `data` at every occlusion, and print the table."""
         from ropes.evaluation import evaluate
+        from ropes.factor_evaluation import evaluate_factors
+        from ropes.methods.run import Run
+        from ropes.recipes import VAE_METHODS
         from ropes.registry import find_run
         from ropes.report.terminal import print_table
 
         run = find_run(self.run)
-        results = evaluate(run, self.data, self.out, seed=self.seed, occlusions=self.occlusions, unlike=self.unlike)
+        if Run.read(run).method in VAE_METHODS:
+            if self.unlike:
+                raise UserError(f"--unlike is for estimators of joint angles, and {run} reads none; leave it out")
+            results = evaluate_factors(run, self.data, self.out, seed=self.seed)
+        else:
+            results = evaluate(run, self.data, self.out, seed=self.seed, occlusions=self.occlusions, unlike=self.unlike)
         print_table(results)
         print(f"wrote {self.out / 'results.json'}")
 
