@@ -34,6 +34,7 @@ LAYERS = (
         "evaluation",
         "factor_evaluation",
         "factor_scores",
+        "factor_tasks",
         "flag_evaluation",
         "inspection",
         "label_evaluation",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ropes import files
 from ropes.data import parquet, schema, writer
-from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig, ViTConfig
+from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig, VAEConfig, ViTConfig
 from ropes.recipes import (
     CNNRecipe,
     EncoderRecipe,
@@ -19,6 +19,7 @@ from ropes.recipes import (
     Optimisation,
     Recipe,
     RopesRecipe,
+    VAERecipe,
     paper_recipe,
 )
 from ropes.scm import CausalModel, TruncatedNormal
@@ -166,6 +167,17 @@ def jointnet_recipe(**changes: object) -> JointNetRecipe:
     return replace(small, **changes)  # type: ignore[arg-type]
 
 
+def vae_recipe(**changes: object) -> VAERecipe:
+    """A tiny VAE of colour images, trained for some steps."""
+    small = VAERecipe(
+        preset="tiny",
+        vae=VAEConfig(image_size=SIDE, stem=4, widths=(4, 8), blocks=1, hidden=16, latents=4),
+        training=Optimisation(epochs=3, batch=8, learning_rate=1e-3, clip=1.0),
+        held_out=0.25,
+    )
+    return replace(small, **changes)  # type: ignore[arg-type]
+
+
 def recipe_of(method: str) -> Recipe:
     """The tiny recipe of a method."""
     match method:
@@ -175,6 +187,8 @@ def recipe_of(method: str) -> Recipe:
             return cnn_recipe()
         case "jointnet":
             return jointnet_recipe()
+        case "ada-gvae" | "beta-vae":
+            return vae_recipe()
         case _:
             return encoder_recipe(anchor_weight=3.0 * (method == "anchored"))
 

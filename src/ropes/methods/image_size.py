@@ -60,19 +60,6 @@ def require_size(dataset: Dataset, recipe: Recipe) -> None:
         raise UserError(f"{dataset.path} has {height}x{width} images: they cannot be had at {asked}; add {options}")
 
 
-def require_colour(dataset: Dataset, side: int) -> None:
-    """Check that a data set has colour images which can be had at `side` pixels square.
-
-    Raises:
-        UserError: they are grey, not square, or smaller.
-    """
-    height, width = dataset.image_size
-    if len(dataset.image_shape) < 3:
-        raise UserError(f"{dataset.path} has grey images; the method reads colour ones")
-    if height != width or height < side:
-        raise UserError(f"{dataset.path} has {height}x{width} images: they cannot be had at {side}x{side}")
-
-
 def _nearest(shape: Shape, limit: int) -> Shape | None:
     """`shape` for the largest images of at most `limit` pixels a side that its stages take, or None."""
     stem = shape.patch if isinstance(shape, ViTConfig) else shape.stem

@@ -13,7 +13,7 @@ from ropes.methods.run import TRAINING_FILE, Run
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.autoencoder import AE1, AE2
 from ropes.models.encoder import ContrastNetwork, PoseEncoder
-from ropes.models.vae import VAE, levels
+from ropes.models.vae import VAE, as_images, levels
 from ropes.recipes import EncoderRecipe, LabelledRecipe, RopesRecipe, VAERecipe
 
 
@@ -102,25 +102,25 @@ class VAEReader:
         self._mixed = training_precision() == "bf16-mixed"
 
     def coordinates(self, images: Tensor) -> Tensor:
-        """(n, 1, size, size, 3) → means (n, latents)."""
+        """Images as `ropes.models.vae.levels` takes them → means (n, latents)."""
         return self.features(images)[0]
 
     @torch.no_grad()
     def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """(n, 1, size, size, 3) → means, and all that the posterior says, (n, 2 · latents)."""
+        """The same images → means, and all that the posterior says, (n, 2 · latents)."""
         with torch.autocast(images.device.type, torch.bfloat16, enabled=self._mixed):
-            posterior = self._vae.encode(levels(images[:, 0]))
+            posterior = self._vae.encode(levels(images))
         return posterior.mean, torch.cat(posterior, dim=1)
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """What the decoder makes of the means, (n, 1, size, size, 3) twice."""
-        made = self.decoded(self.coordinates(images))[:, None]
+        """What the decoder makes of the means, in the shape of the images, levels in [0, 1], twice."""
+        made = self.decoded(self.coordinates(images), colour=images.ndim == 5)
         return made, made
 
     @torch.no_grad()
-    def decoded(self, latents: Tensor) -> Tensor:
-        """(n, latents) → levels in [0, 1], (n, size, size, 3)."""
-        return self._vae.decode(latents).sigmoid().permute(0, 2, 3, 1)
+    def decoded(self, latents: Tensor, *, colour: bool) -> Tensor:
+        """(n, latents) → levels in [0, 1], (n, 1, size, size, 3), or in grey (n, cameras, size, size)."""
+        return as_images(self._vae.decode(latents).sigmoid(), colour=colour)
 
 
 def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder:

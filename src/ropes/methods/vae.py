@@ -1,18 +1,18 @@
 """The VAEs of the disentanglement study: `beta-vae` on single images, `ada-gvae` on pairs that differ in one factor."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from ropes.data.batches import TrainingImages
+from ropes.data.batches import TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.context import Context
-from ropes.methods.image_size import require_colour
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
@@ -32,7 +32,7 @@ def fit(data: Path, out: Path, recipe: VAERecipe, seed: int = 0, *, method: str,
     Interrupted or killed, the same call goes on and ends with the same weights.
 
     Args:
-        data: the data set: colour images of one camera; for ada-gvae each training episode is a pair of them.
+        data: the data set: colour images of one camera, or grey ones; for ada-gvae with pairs, see `pairs_of`.
         out: folder of the run.
         recipe: of that method.
         seed: of weights, splits and batches.
@@ -44,44 +44,66 @@ def fit(data: Path, out: Path, recipe: VAERecipe, seed: int = 0, *, method: str,
         KeyboardInterrupt: interrupted; everything so far is stored.
     """
     dataset = open_dataset(data)
+    colour = len(dataset.image_shape) > 2
+    if colour and len(dataset.cameras) > 1:
+        raise UserError(
+            f"{data} has colour images of {len(dataset.cameras)} cameras; method {method} reads those of one"
+        )
+    shape = replace(recipe.vae, channels=3 if colour else len(dataset.cameras))
+    recipe = replace(recipe, vae=shape)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     run.require_same(out)
-    require_colour(dataset, recipe.vae.image_size)
-    frames = dataset.frames("train")
-    if len(dataset.cameras) != 1:
-        raise UserError(f"{data} has {len(dataset.cameras)} cameras; method {method} reads images of one")
-    pairs = method == "ada-gvae"
-    if pairs and not _in_pairs(frames.anchor):
-        raise UserError(f"{data} has no pairs of training images; beta-vae learns from single ones")
-    if recipe.warm_up > (steps := recipe.training.steps(len(frames))):
-        raise UserError(f"warm_up takes {recipe.warm_up} steps and the training {steps}; choose fewer")
-    cache = ImageCache(dataset, "train", recipe.vae.image_size, progress=show)
-    context = Context.begin(run, out, show=show)
-    images = TrainingImages(cache, frames, [Regime()])
+    cache = ImageCache(dataset, "train", shape.image_size, progress=show)
+    every = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
+    images = every.take(np.flatnonzero(first_anchors(every.anchor, recipe.anchors)))
     kept, held = images.split_anchors(recipe.held_out, seed)
-    each = 2 if pairs else 1
-    order = EpochShuffle(len(kept) // each, recipe.training.batch // each, context.seed("order"))
+    rows = pairs_of(kept) if method == "ada-gvae" else np.arange(len(kept))[:, None]
+    if not len(rows):
+        raise UserError(
+            f"{data} has no pairs: two images of one anchor, the first without intervention; beta-vae learns from "
+            "single ones"
+        )
+    if recipe.warm_up > (steps := recipe.training.steps(rows.size)):
+        raise UserError(f"warm_up takes {recipe.warm_up} steps and the training {steps}; choose fewer")
+    context = Context.begin(run, out, show=show)
+    order = EpochShuffle(len(rows), recipe.training.batch // rows.shape[1], context.seed("order"))
 
     def batch_at(step: int) -> Tensor:
-        rows = each * order(step)[:, None] + np.arange(each)
-        return torch.from_numpy(kept.pixels(rows.reshape(-1))[:, 0])
+        return torch.from_numpy(kept.pixels(rows[order(step)].reshape(-1)))
 
-    network = seeded(context.seed("weights"), lambda: VAE(recipe.vae))
+    network = seeded(context.seed("weights"), lambda: VAE(shape))
     torch.nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
     stage = VAEStage(
         network,
         recipe,
-        pairs=pairs,
+        pairs=method == "ada-gvae",
         steps=steps,
         seed=context.seed("vae"),
-        held_out=torch.from_numpy(held.pixels(np.arange(min(_ASKED, len(held))))[:, 0]),
+        held_out=torch.from_numpy(held.pixels(np.arange(min(_ASKED, len(held))))),
     )
     fingerprint = context.digest("vae", method, asdict(recipe))
     summary = context.train(stage, batch_at, "vae", fingerprint, full=False)
-    write_story(context, dataset, stages={"vae": summary["history"]}, seconds={"vae": summary["seconds"]})
+    write_story(
+        context,
+        dataset,
+        stages={"vae": summary["history"]},
+        seconds={"vae": summary["seconds"]},
+        anchors=len(np.unique(images.anchor)),
+        poses=len(images),
+    )
     return run
 
 
-def _in_pairs(anchor: np.ndarray) -> bool:
-    """Whether every two frames one after the other, and no others, are of one episode."""
-    return len(anchor) % 2 == 0 and bool((anchor[::2] == anchor[1::2]).all() and (np.diff(anchor[::2]) != 0).all())
+def pairs_of(images: TrainingImages) -> NDArray[np.int64]:
+    """Rows of two images of the same anchor, (pairs, 2): its first one without intervention, and every other one.
+
+    Where no joint causes another they differ in what that intervention changed alone; in finger-cube, where no image
+    has an intervention that is known, in one factor.
+    """
+    free = np.flatnonzero(images.regime == list(images.regimes).index(Regime()))
+    anchors, first = np.unique(images.anchor[free], return_index=True)
+    place = np.searchsorted(anchors, images.anchor).clip(max=max(0, len(anchors) - 1))
+    known = np.isin(images.anchor, anchors)
+    base = free[first][place] if len(anchors) else np.zeros(len(images), np.int64)
+    rows = np.flatnonzero(known & (base != np.arange(len(images))))
+    return np.stack([base[rows], rows], axis=1)

@@ -27,7 +27,7 @@ class VAEStage(Stage):
         pairs: learn from pairs which latents their images share.
         steps: of the training.
         seed: of its noise.
-        held_out: uint8 (n, S, S, 3).
+        held_out: images as `ropes.models.vae.levels` takes them.
     """
 
     network: VAE
@@ -40,7 +40,7 @@ class VAEStage(Stage):
         self.recipe, self.pairs, self.held_out = recipe, pairs, held_out
 
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
-        """Images, uint8 (B, S, S, 3), pairs one after the other → loss."""
+        """Images as `ropes.models.vae.levels` takes them, pairs one after the other → loss."""
         images = levels(batch)
         posterior = self.network.encode(noisy(images) if self.recipe.noise else images)
         if self.pairs:
@@ -73,7 +73,7 @@ class VAEStage(Stage):
 
 
 def noisy(images: Tensor) -> Tensor:
-    """With noise of each subpixel's own and a coarse grey field (App. A), (B, 3, S, S)."""
+    """With noise of each subpixel's own and a coarse grey field (App. A), (B, C, S, S)."""
     count, _, side, _ = images.shape
     coarse = torch.randn(count, 1, max(1, side // _GRID), max(1, side // _GRID), device=images.device)
     field = functional.interpolate(coarse, size=(side, side), mode="bilinear", align_corners=False)

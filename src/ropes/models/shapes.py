@@ -199,7 +199,7 @@ class VAEConfig:
 
     Attributes:
         image_size: side of the images in pixels.
-        channels: of an image; 3 for colour.
+        channels: 3 for colour images, or one for each camera of grey ones; a fit sets them by its data.
         stem: channels of the first convolution, which halves the side.
         widths: channels of the stages, each of which halves the side but the last.
         blocks: residual blocks in each of them.

@@ -80,8 +80,14 @@ class VAE(nn.Module):
 
 
 def levels(images: Tensor) -> Tensor:
-    """uint8 (B, S, S, 3) → float (B, 3, S, S) in [0, 1], channels last in memory."""
-    return images.permute(0, 3, 1, 2).float().div(255)
+    """uint8 (B, 1, S, S, 3), or in grey (B, cameras, S, S) → float (B, C, S, S) in [0, 1], channels last in memory."""
+    planes = images[:, 0].permute(0, 3, 1, 2) if images.ndim == 5 else images
+    return planes.float().div(255).contiguous(memory_format=torch.channels_last)
+
+
+def as_images(planes: Tensor, *, colour: bool) -> Tensor:
+    """The reverse of the order of axes in `levels`: (B, C, S, S) → (B, 1, S, S, 3), or in grey (B, cameras, S, S)."""
+    return planes.permute(0, 2, 3, 1)[:, None] if colour else planes
 
 
 def _encoder(config: VAEConfig) -> nn.Sequential:

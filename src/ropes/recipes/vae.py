@@ -10,7 +10,7 @@ from ropes.recipes.optimisation import PRESETS, Optimisation, Preset, require_na
 
 @dataclass(frozen=True, kw_only=True)
 class VAERecipe:
-    """A VAE on single images (method `beta-vae`), or on pairs that differ in one factor (method `ada-gvae`).
+    """A VAE on single images (method `beta-vae`), or on pairs of the same anchor (method `ada-gvae`).
 
     Attributes:
         preset: compact: two CPU cores; paper: one CUDA GPU and the paper's sizes.
@@ -19,7 +19,8 @@ class VAERecipe:
         beta: weight of the divergence from the prior.
         warm_up: steps over which that weight rises from 0.
         noise: add noise to what the encoder sees.
-        held_out: share of the pairs kept to measure the ELBO on.
+        held_out: share of the anchors (or pairs) kept to measure the ELBO on.
+        anchors: learn from the first anchors (or pairs) only; from all where None.
     """
 
     preset: Preset
@@ -29,16 +30,17 @@ class VAERecipe:
     warm_up: int = 0
     noise: bool = False
     held_out: float = 0.02
+    anchors: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.beta < math.inf:
             raise UserError(f"beta must be at least 0, got {self.beta}")
         if self.warm_up < 0:
             raise UserError(f"warm_up must be a number of steps, at least 0, got {self.warm_up}")
+        if self.anchors is not None and self.anchors < 2:
+            raise UserError(f"anchors must be at least 2, got {self.anchors}")
         if not 0 < self.held_out < 1:
             raise UserError(f"held_out must be a share between 0 and 1, got {self.held_out}")
-        if self.vae.channels != 3:
-            raise UserError(f"images have 3 channels, so the network reads 3, not {self.vae.channels}")
         if self.training.batch % 2:
             raise UserError(f"a batch holds whole pairs: give an even number of images, not {self.training.batch}")
 

@@ -20,6 +20,7 @@ METRICS = {
     "explicitness": "explicitness",
     "beta_vae": "BetaVAE",
     "factor_vae": "FactorVAE",
+    "mcc": "MCC",
 }
 LABEL_FREE = {"elbo": "ELBO", "reconstruction": "reconstruction loss"}
 REGRESSORS = {"trees": "boosted trees", "mlp": "MLP"}
