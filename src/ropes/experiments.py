@@ -28,7 +28,7 @@ from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.plans import Experiment, experiment
 from ropes.processes import run_all, usable_cores
 from ropes.progress import progress
-from ropes.recipes import METHODS, VAE_METHODS, method_of
+from ropes.recipes import METHODS, method_of
 from ropes.results import FURTHER, Results, Row, read, write
 from ropes.settings import FINGER_CUBE, panda_setting
 from ropes.simulate.feasibility import FEASIBILITY_FILE, write_feasibility
@@ -132,7 +132,8 @@ def _gather(
         further = {kind: (*found, *getattr(known[run], kind)) for kind, found in further.items()}
     for setting, label, seed in _shown(plan, listed, further["model_rows"]):
         source = _run(out, setting, label, seed) / EVALUATION / ARTEFACTS
-        shutil.copytree(source, out / ARTEFACTS, dirs_exist_ok=True)
+        if source.exists():
+            shutil.copytree(source, out / ARTEFACTS, dirs_exist_ok=True)
     results = Results(
         name=plan.name,
         preset=preset,
@@ -224,7 +225,7 @@ def _one_run(
     measured = run / EVALUATION
     if not _is_current(measured, run):
         with clock(out, f"{setting} {label} evaluate {seed}"):
-            if method in VAE_METHODS:
+            if plan.measures == "factors":
                 evaluate_factors(run, data, measured, name=plan.name, label=label)
             else:
                 evaluate(run, data, measured, occlusions=plan.occlusions, name=plan.name, label=label, show=show)

@@ -3,15 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 from ropes.errors import UserError
 from ropes.recipes import (
     LABEL_SHARES,
     LABELLED_METHODS,
+    METHODS,
     VAE_METHODS,
+    CNNRecipe,
     EncoderRecipe,
+    JointNetRecipe,
     Recipe,
+    RopesRecipe,
     VAERecipe,
     recipe_of,
 )
@@ -23,6 +27,7 @@ DEFAULT_METHODS = {
     "demo": ("anchored",),
     "disentanglement": ("ada-gvae", "beta-vae"),
     "panda-2c": ("anchored",),
+    "supervision": ("ada-gvae", "anchored", "beta-vae", "ldr"),
     "table1": ("ropes",),
     "table2": ("anchored", "cnn", "jointnet", "ldr", "ropes"),
 }
@@ -33,6 +38,8 @@ _SMALLER: dict[int, dict[str, Any]] = {
     64: {"image_size": 64, "stem": 2, "window": 20, "window_stem": 1},
     32: {"image_size": 32, "stem": 1, "window": 12, "window_stem": 1},
 }
+#: Anchors of the comparison of supervisions.
+_COMPARED = (500, 2_000, 6_000)
 #: Poses that even the smallest training sees.
 _POSES_AT_LEAST = 150_000
 
@@ -50,6 +57,7 @@ class Experiment:
         occlusions: sides of the white squares in pixels.
         data_seed: seed of the simulation.
         at_once: whether several fits at once, a process each, end sooner than one after the other.
+        measures: "joints" (`ropes.evaluation`) or "factors" (`ropes.factor_evaluation`).
     """
 
     name: str
@@ -60,6 +68,7 @@ class Experiment:
     occlusions: tuple[int, ...]
     data_seed: int = 0
     at_once: bool = False
+    measures: Literal["joints", "factors"] = "joints"
 
 
 def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experiment:
@@ -70,8 +79,9 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
     Args:
         name: "curves" (error against anchors, pixels, and squares in training), "demo", "disentanglement" (VAEs of
             finger-cube, their metrics and what transfers), "panda-2c" (the estimator that comes with the package),
-            "table1" or "table2" (methods without labels beside those with shares of them, so also Tables 10, 11, 13
-            and 14 but for their causal lines, which table1 has).
+            "supervision" (interventions beside pairs that differ in one factor, on the same images), "table1" or
+            "table2" (methods without labels beside those with shares of them, so also Tables 10, 11, 13 and 14 but
+            for their causal lines, which table1 has).
         preset: "compact" or "paper".
         methods: what to fit instead of `DEFAULT_METHODS`.
 
@@ -80,7 +90,9 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
     """
     if name not in DEFAULT_METHODS:
         raise UserError(f"unknown experiment {name!r}: choose one of {', '.join(DEFAULT_METHODS)}")
-    if odd := [method for method in methods if (method in VAE_METHODS) != (name == "disentanglement")]:
+    of_joints = [method for method in METHODS if method not in VAE_METHODS]
+    fitting = {"disentanglement": VAE_METHODS, "supervision": METHODS}.get(name, of_joints)
+    if odd := [method for method in methods if method in METHODS and method not in fitting]:
         raise UserError(f"{name} is not for method {odd[0]}; its own are {', '.join(DEFAULT_METHODS[name])}")
     recipes = {method: recipe_of(method, preset) for method in methods or DEFAULT_METHODS[name]}
     paper = preset == "paper"
@@ -109,6 +121,7 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
                 seeds=tuple(range(10 if paper else 3)),
                 occlusions=(),
                 at_once=True,
+                measures="factors",
             )
         case "panda-2c":
             return Experiment(
@@ -119,6 +132,16 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
                 seeds=(0,),
                 occlusions=(0, 16, 32, 64),
                 data_seed=1,
+            )
+        case "supervision":
+            return Experiment(
+                name=name,
+                recipes={label: each for method in recipes for label, each in _fewer_anchors(method, recipes[method])},
+                anchors={"panda-1c-independent": max(_COMPARED)},
+                test_anchors=2_000,
+                seeds=(0, 1),
+                occlusions=(),
+                measures="factors",
             )
         case "table2":
             return Experiment(
@@ -164,6 +187,15 @@ def _vaes(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
             variant = replace(variant, beta=beta, warm_up=warm_up, vae=replace(recipe.vae, latents=latents))
             words = [f"beta-{beta:g}", f"warm-up-{warm_up}", f"latents-{latents}", *words]
         yield "@".join(filter(None, (method, "-".join(words)))), variant
+
+
+def _fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
+    """The recipe with fewer and with all anchors; as many steps whatever their number."""
+    if isinstance(recipe, RopesRecipe | CNNRecipe | JointNetRecipe):
+        raise UserError(f"method {method} takes no number of anchors; compare anchored, ldr, ada-gvae and beta-vae")
+    base = replace(recipe, training=replace(recipe.training, at_least=max(recipe.training.at_least, _POSES_AT_LEAST)))
+    for number in _COMPARED:
+        yield f"{method}@{number}-anchors", replace(base, anchors=number)
 
 
 def _curves(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:

@@ -93,11 +93,10 @@ def _share(word: str | None) -> float:
 class Evaluate:
     """Measure correlation and calibrated error on the test splits, with and without occlusion.
 
-    Of methods beta-vae and ada-gvae: disentanglement of the latents, and the errors of regressors on them.
-
     Example:
       ropes evaluate runs/two-cameras --data data/two-cameras --out runs/two-cameras-evaluation
       ropes evaluate panda-2c --data data/two-cameras --unlike data/other-arm --out runs/packaged-evaluation
+      ropes evaluate runs/two-cameras --data data/two-cameras --factors --out runs/two-cameras-factors
     """
 
     run: RunFolder
@@ -112,6 +111,9 @@ class Evaluate:
     """Sides in pixels of the white squares to cover images with; 0 for none."""
     unlike: tuple[Path, ...] = ()
     """Data sets of another robot or of other cameras: are their images called unusual?"""
+    factors: bool = False
+    """Measure instead how disentangled the coordinates are, and what regressors make of them; of beta-vae and ada-gvae
+    always."""
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed, occlusions=min(self.occlusions, default=0))
@@ -129,9 +131,9 @@ class Evaluate:
         from ropes.report.terminal import print_table
 
         run = find_run(self.run)
-        if Run.read(run).method in VAE_METHODS:
+        if self.factors or Run.read(run).method in VAE_METHODS:
             if self.unlike:
-                raise UserError(f"--unlike is for estimators of joint angles, and {run} reads none; leave it out")
+                raise UserError(f"--unlike is for errors of joint angles, and none are measured of {run}; leave it out")
             results = evaluate_factors(run, self.data, self.out, seed=self.seed)
         else:
             results = evaluate(run, self.data, self.out, seed=self.seed, occlusions=self.occlusions, unlike=self.unlike)

@@ -44,12 +44,17 @@ class Reproduce:
       ropes reproduce curves --out runs/curves
       ropes reproduce table2 --out runs/table2
       ropes reproduce disentanglement --out runs/disentanglement
+      ropes reproduce supervision --out runs/supervision
     """
 
-    name: Annotated[Literal["curves", "demo", "disentanglement", "panda-2c", "table1", "table2"], tyro.conf.Positional]
+    name: Annotated[
+        Literal["curves", "demo", "disentanglement", "panda-2c", "supervision", "table1", "table2"],
+        tyro.conf.Positional,
+    ]
     """demo: two cameras and six joints in minutes; panda-2c: the same in an hour, as it comes with the package;
     table1: the paper's Table 1; table2: how many labels a method without labels is worth; curves: error against
-    anchors, pixels, and squares in training images; disentanglement: VAEs of a robot finger with a cube."""
+    anchors, pixels, and squares in training images; disentanglement: VAEs of a robot finger with a cube;
+    supervision: what interventions and pairs teach from the same images."""
     out: Path
     """Folder for data, runs, results.json and report.html."""
     preset: Preset = "compact"

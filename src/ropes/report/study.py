@@ -1,6 +1,6 @@
 """The page of the disentanglement study: models, metrics, transfer, and what latents do to images."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,13 @@ from zipfile import BadZipFile
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ropes.errors import UserError
 from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.report import pictures, study_figures
+from ropes.report.naming import joint_label
 from ropes.report.sections import inline
 from ropes.report.study_numbers import (
     FACTORS,
@@ -25,12 +27,20 @@ from ropes.report.study_numbers import (
 )
 from ropes.results import Results
 from ropes.settings import FINGER_CUBE
+from ropes.simulate.feasibility import FEASIBILITY_FILE
 
+#: Heading, text, and figures with what they show.
+Part = tuple[str, str, list[tuple[str, Figure]]]
 _OOD1, _OOD2 = ("ood1_a", "ood1_b", "ood1_c"), ("ood2_a", "ood2_b")
+#: Every score of the table of models, with its heading.
+_COLUMNS = METRICS | LABEL_FREE
+_COLUMNS |= {f"{r}_{s}": f"{words}: {name}" for r, words in REGRESSORS.items() for s, name in SCENARIOS.items()}
+_COLUMNS |= {f"{r}_ood": f"{words}: shifted poses" for r, words in REGRESSORS.items()}
 #: Splits whose images are shown beside what the decoder makes of them.
 _SHOWN = {
     "test-id": "like those of the training",
     "test-hues": "hues held out (OOD2-A)",
+    "test-ood": "shifted poses",
     "test-shifted": "another domain, a stand-in for photographs (OOD2-B)",
 }
 
@@ -46,6 +56,8 @@ def study_page(found: Results, folder: Path) -> str:
         UserError: an artefact is damaged.
     """
     rows = found.model_rows
+    columns = {score: name for score, name in _COLUMNS.items() if any(score in row.scores for row in rows)}
+    factors = list(dict.fromkeys(factor for row in rows for factor in row.informativeness))
     environment = Environment(
         loader=PackageLoader("ropes", "report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -56,9 +68,9 @@ def study_page(found: Results, folder: Path) -> str:
         findings=findings(rows),
         plots=_plots(rows, folder),
         models=[_model(row, folder) for row in by_disentanglement(rows)],
-        factors=list(FACTORS.values()),
-        columns=_columns(),
-        table=[_cells(row) for row in rows],
+        factors=[FACTORS.get(factor, joint_label(factor)) for factor in factors],
+        columns=columns,
+        table=[_cells(row, columns, factors) for row in rows],
         reasons=sorted({f"{METRICS[name]}: {why}" for row in rows for name, why in row.reasons.items()}),
         provenance=[
             ("experiment", found.name),
@@ -73,14 +85,46 @@ def study_page(found: Results, folder: Path) -> str:
 
 
 def _plots(rows: Sequence[ModelRow], folder: Path) -> list[dict[str, Any]]:
-    """Heading, sentence and figures of each part, those of the paper's order."""
+    """Heading, sentence and figures of each part."""
+    parts = []
+    if len({row.settings.get("images") for row in rows}) > 1:
+        parts.append(_supervision(rows))
+    if all("trees_ood1_a" in row.scores for row in rows):
+        parts += _study(rows)
+    shown = [
+        {"heading": heading, "text": text, "svgs": [inline(figure, label) for label, figure in drawn]}
+        for heading, text, drawn in parts
+    ]
+    path = folder / "artefacts" / FINGER_CUBE / FEASIBILITY_FILE
+    if (arrays := _arrays(path)) is not None:
+        figure = study_figures.feasibility_maps(arrays["drawn"], arrays["possible"], arrays["upright"])
+        text = "States in which the finger stands in the cube or in the floor are in no image (Figs. 9 and 10)."
+        shown.append({"heading": "Possible states", "text": text, "svgs": [inline(figure, "possible states")]})
+    return shown
+
+
+def _supervision(rows: Sequence[ModelRow]) -> Part:
+    """What the same images teach under other supervisions."""
+    scores = {score: METRICS[score] for score in ("dci", "mig", "mcc", "informativeness")}
+    scores |= {"trees_id": "error of trees", "trees_ood": "error of trees, shifted poses"}
+    known = {score: name for score, name in scores.items() if all(score in row.scores for row in rows)}
+    return (
+        "Which supervision buys more",
+        "The same images, learnt from without a label: by themselves, in pairs of an anchor (which differ in one "
+        "joint, nobody says which), and by which joint's policy was running, without and with anchors.",
+        [("scores against images", study_figures.supervision_curves(rows, known))],
+    )
+
+
+def _study(rows: Sequence[ModelRow]) -> list[Part]:
+    """The figures of the paper, in its order."""
     free = {**LABEL_FREE, "trees_id": "error of trees, in distribution"}
     transfer = {
         f"{regressor}_{scenario}": f"{SCENARIOS[scenario]}, {words}"
         for regressor, words in REGRESSORS.items()
         for scenario in (*_OOD1, *_OOD2)
     }
-    parts = [
+    return [
         (
             "Metrics",
             "Every dot is a model. Below: Spearman's rank correlation over models of what needs no label, and of the "
@@ -121,16 +165,6 @@ def _plots(rows: Sequence[ModelRow], folder: Path) -> list[dict[str, Any]]:
             [("label-free measures against metrics", study_figures.label_free_scatter(rows))],
         ),
     ]
-    shown = [
-        {"heading": heading, "text": text, "svgs": [inline(figure, label) for label, figure in drawn]}
-        for heading, text, drawn in parts
-    ]
-    path = folder / "artefacts" / FINGER_CUBE / "feasibility.npz"
-    if (arrays := _arrays(path)) is not None:
-        figure = study_figures.feasibility_maps(arrays["drawn"], arrays["possible"], arrays["upright"])
-        text = "States in which the finger stands in the cube or in the floor are in no image (Figs. 9 and 10)."
-        shown.append({"heading": "Possible states", "text": text, "svgs": [inline(figure, "possible states")]})
-    return shown
 
 
 def _model(row: ModelRow, folder: Path) -> dict[str, Any]:
@@ -153,6 +187,7 @@ def _model(row: ModelRow, folder: Path) -> dict[str, Any]:
                 ),
             }
             for split, words in _SHOWN.items()
+            if f"{split}_images" in arrays
         ],
     }
 
@@ -172,21 +207,11 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]] | None:
         raise UserError(f"{path} is damaged ({error}); run the evaluation again") from error
 
 
-def _columns() -> dict[str, str]:
-    """Every score of the table of models, with its heading."""
-    errors = {
-        f"{regressor}_{scenario}": f"{words}: {name}"
-        for regressor, words in REGRESSORS.items()
-        for scenario, name in SCENARIOS.items()
-    }
-    return {**METRICS, **LABEL_FREE, **errors}
-
-
-def _cells(row: ModelRow) -> list[str]:
-    """A model's line of that table."""
+def _cells(row: ModelRow, columns: Iterable[str], factors: Iterable[str]) -> list[str]:
+    """A model's line of the table of all numbers."""
     head = [row.method, str(row.seed), f"{row.seconds:,.0f}"]
-    told = [f"{row.informativeness[factor]:.2f}" if factor in row.informativeness else "–" for factor in FACTORS]
-    return [*head, *(_figure(row.scores.get(score)) for score in _columns()), *told]
+    told = [_figure(row.informativeness.get(factor)) for factor in factors]
+    return [*head, *(_figure(row.scores.get(score)) for score in columns), *told]
 
 
 def _figure(value: float | None) -> str:

@@ -6,17 +6,19 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
 from numpy.typing import NDArray
 
 from ropes.finger import FACTORS as GRID
 from ropes.model_rows import ModelRow
-from ropes.report.figures import INK, OURS, PAPER, make_panels, shared_legend, styled
+from ropes.report.figures import FLOOR, INK, OURS, PAPER, make_panels, shared_legend, styled
 from ropes.report.study_numbers import (
     FACTORS,
     LABEL_FREE,
     METRICS,
     REGRESSORS,
     SCENARIOS,
+    SUPERVISION,
     by_supervision,
     column,
     correlations,
@@ -25,7 +27,7 @@ from ropes.report.study_numbers import (
 Floats = NDArray[np.float64]
 #: Fewer figures than this are shown as they are, without the outline of a violin.
 _OUTLINED = 8
-_COLOURS = {"unsupervised": PAPER, "weakly supervised": OURS}
+_COLOURS = dict(zip(SUPERVISION.values(), (PAPER, OURS, FLOOR, "#cc79a7"), strict=True))
 _NOISE = {"without noise": "#8c8c8c", "with noise": OURS}
 
 
@@ -107,6 +109,26 @@ def factor_violins(rows: Sequence[ModelRow], scenario: str, regressor: str = "tr
         panel.set(title=name)
         panel.set_ylim(bottom=0)
     panels[0].set_ylabel(f"error, {SCENARIOS[scenario]}")
+    shared_legend(figure, panels)
+    return figure
+
+
+@styled
+def supervision_curves(rows: Sequence[ModelRow], scores: Mapping[str, str]) -> Figure:
+    """Scores against the number of images, a line for each supervision through the means over seeds."""
+    figure, panels = make_panels(len(scores), height=2.5)
+    for panel, (score, name) in zip(panels, scores.items(), strict=True):
+        for words, group in by_supervision(rows).items():
+            images, values = column(group, "images"), column(group, score)
+            places = np.unique(images)
+            means = [values[images == place].mean() for place in places]
+            panel.plot(places, means, color=_COLOURS[words], marker="o", markersize=4, label=words)
+            panel.scatter(images, values, s=8, color=_COLOURS[words], alpha=0.6, linewidths=0)
+        panel.set(title=name, xscale="log", xlabel="images")
+        panel.set_xticks(np.unique(column(rows, "images")))
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        panel.xaxis.set_minor_formatter(NullFormatter())
+        panel.set_ylim(bottom=0)
     shared_legend(figure, panels)
     return figure
 

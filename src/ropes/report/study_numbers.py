@@ -32,7 +32,12 @@ SCENARIOS = {
     "ood2_a": "OOD2-A",
     "ood2_b": "OOD2-B (stand-in)",
 }
-SUPERVISION = {"beta-vae": "unsupervised", "ada-gvae": "weakly supervised"}
+SUPERVISION = {
+    "beta-vae": "unsupervised",
+    "ada-gvae": "weakly supervised",
+    "ldr": "interventions",
+    "anchored": "interventions on anchors",
+}
 FACTORS = {
     "upper_joint": "upper joint",
     "middle_joint": "middle joint",
@@ -76,7 +81,8 @@ def findings(rows: Sequence[ModelRow]) -> list[str]:
         f"{_spread(column(group, 'mig'))}, informativeness {_spread(column(group, 'informativeness'))}."
         for words, group in groups.items()
     ]
-    if len(rows) >= 3:
+    transfers = all("trees_ood1_a" in row.scores for row in rows)
+    if transfers and len(rows) >= 3:
         pairs = np.stack([column(rows, "dci"), mean_ood1(rows), mean_ood1(rows, "mlp")], axis=1)
         _, trees, mlp = rank_correlations(pairs)[0]
         said.append(
@@ -84,7 +90,7 @@ def findings(rows: Sequence[ModelRow]) -> list[str]:
             f"{mlp:.2f} for MLPs."
         )
     noise = column(rows, "noise") > 0
-    if noise.any() and not noise.all():
+    if transfers and noise.any() and not noise.all():
         for which, name in (("ood1_a", "OOD1-A"), ("ood2_a", "OOD2-A"), ("ood2_b", "OOD2-B")):
             errors = column(rows, f"trees_{which}")
             said.append(
