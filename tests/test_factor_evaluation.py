@@ -170,3 +170,18 @@ def test_a_row_says_why_a_score_is_missing(measured: Path) -> None:
         replace(row, scores={**row.scores, "dci": float("nan")})
     with pytest.raises(ValueError, match="settings must be named figures"):
         replace(row, settings=[1.0])  # type: ignore[arg-type]
+
+
+def test_photographs_are_one_more_domain(
+    run: Path, finger_data: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = open_dataset(finger_data)
+    images = dataset.read_images(dataset.frames("test-shifted").index)[:, 0]
+    np.savez(tmp_path / "real.npz", images=images, labels=dataset.factors("test-shifted"))
+    words = ["--data", str(finger_data), "--photographs", str(tmp_path / "real.npz")]
+    assert cli.main(["evaluate", str(run), *words, "--out", str(tmp_path / "e")]) == 0
+    row = row_of(tmp_path / "e")
+    for regressor in ("trees", "mlp"):
+        assert row.scores[f"{regressor}_ood2_b_real"] == pytest.approx(row.scores[f"{regressor}_ood2_b"])
+    assert cli.main(["evaluate", str(tiny_run), *words, "--out", str(tmp_path / "arm")]) == 2
+    assert "reads an arm's joints; leave it out" in capsys.readouterr().err

@@ -16,10 +16,11 @@ from ropes import __version__
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
+from ropes.data.photographs import read_photographs
 from ropes.errors import UserError
 from ropes.evaluation import ABOUT_FILE, ARTEFACTS, RESULTS_FILE
 from ropes.factor_scores import disentanglement
-from ropes.factor_tasks import FactorTask, Test, factor_task
+from ropes.factor_tasks import PHOTOGRAPHS, FactorTask, Test, factor_task, with_photographs
 from ropes.files import atomic_path, claim_folder, claim_record, read_json
 from ropes.hardware import device_kind, device_name
 from ropes.methods.readers import Reader, VAEReader, finished_reader
@@ -48,6 +49,7 @@ def evaluate_factors(
     seed: int = 0,
     name: str = "evaluation",
     label: str | None = None,
+    photographs: Path | None = None,
     workers: int | None = None,
 ) -> Results:
     """Measure a run's latents, or coordinates, against the factors of a data set: finger and cube's, or joint angles.
@@ -65,6 +67,7 @@ def evaluate_factors(
         seed: of regressors and splits of samples.
         name: of the results.
         label: what the row calls the method; its own name where None.
+        photographs: of finger and cube, see `ropes.data.photographs`, to test regressors on as well.
         workers: threads of the trees; None for as many as torch has.
 
     Raises:
@@ -75,12 +78,20 @@ def evaluate_factors(
     dataset = open_dataset(data)
     _require_views(found, dataset)
     task = factor_task(dataset)
+    if photographs is not None:
+        images, factors = read_photographs(photographs, reader.size)
+        task = with_photographs(task, factors)
     claim_folder(out, ABOUT_FILE)
     about = {"method": found.method, "seed": found.seed, "fitted_on": found.data_checksum}
     refusal = "holds the evaluation of another run or data set; choose another --out"
     claim_record(out / ABOUT_FILE, {**about, "measured_on": dataset.checksum}, refusal)
     workers = workers or torch.get_num_threads()
-    latents = {split: _latents(reader, dataset, split, rows) for split, rows in task.frames.items()}
+    latents = {
+        split: _latents(reader, ImageCache(dataset, split, reader.size, progress=False), rows)
+        for split, rows in task.frames.items()
+    }
+    if photographs is not None:
+        latents[PHOTOGRAPHS] = _latents(reader, images, np.arange(len(images)))
     told = latents["test-id"], task.factors["test-id"]
     measured = disentanglement(
         *told, task.names, categorical=task.categorical, complete=task.complete, seed=seed, workers=workers
@@ -132,15 +143,15 @@ def _require_views(run: Run, dataset: Dataset) -> None:
 
 
 @torch.no_grad()
-def _latents(reader: Reader, dataset: Dataset, split: str, rows: NDArray[np.int64]) -> Floats:
-    """What a reader makes of rows of a split, (n, k)."""
-    cache = ImageCache(dataset, split, reader.size, progress=False)
+def _latents(reader: Reader, images: NDArray[np.uint8] | ImageCache, rows: NDArray[np.int64]) -> Floats:
+    """What a reader makes of some images, (n, k)."""
+    read = images.read if isinstance(images, ImageCache) else images.__getitem__
     chunks: Iterator[NDArray[np.int64]] = (rows[first : first + _CHUNK] for first in range(0, len(rows), _CHUNK))
-    return torch.cat([reader.coordinates(_images(cache, chunk)) for chunk in chunks]).double().cpu().numpy()
+    return torch.cat([reader.coordinates(_on_device(read(chunk))) for chunk in chunks]).double().cpu().numpy()
 
 
-def _images(cache: ImageCache, rows: NDArray[np.int64]) -> torch.Tensor:
-    return torch.from_numpy(cache.read(rows)).to(device_kind())
+def _on_device(images: NDArray[np.uint8]) -> torch.Tensor:
+    return torch.from_numpy(images).to(device_kind())
 
 
 def _matched_correlation(latents: Floats, factors: Floats) -> float:
@@ -199,8 +210,8 @@ def _write_pictures(path: Path, reader: VAEReader, dataset: Dataset, task: Facto
     """
     shown: dict[str, Any] = {}
     colour = len(dataset.image_shape) > 2
-    for split in dict.fromkeys(test.split for test in task.tests.values()):
-        images = _images(ImageCache(dataset, split, reader.size, progress=False), np.arange(_SHOWN))
+    for split in [split for split in task.frames if split != "train"]:
+        images = _on_device(ImageCache(dataset, split, reader.size, progress=False).read(np.arange(_SHOWN)))
         shown |= {f"{split}_images": images[:, 0].cpu().numpy()}
         shown |= {f"{split}_made": _as_bytes(reader.reconstructions(images)[0])}
     order = np.argsort(-latents.var(axis=0))[:_SWEPT]

@@ -1,7 +1,7 @@
 """What regressors from latents learn from and are tested on: finger-cube's scenarios, or an arm's test splits."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: Training images that regressors learn from at most.
 LABELLED = 10_000
+#: In the place of a split.
+PHOTOGRAPHS = "photographs"
 _ARM_TESTS = {"id": "test-id", "ood": "test-ood"}
 
 
@@ -64,6 +66,23 @@ def factor_task(dataset: Dataset) -> FactorTask:
         UserError: no angles, no test split, or no sample of a hue.
     """
     return _finger_task(dataset) if dataset.state_names == NAMES else _arm_task(dataset)
+
+
+def with_photographs(task: FactorTask, factors: Floats) -> FactorTask:
+    """The task with real photographs as a further domain (OOD2-B), from their factors (n, 7).
+
+    Raises:
+        UserError: it is not finger and cube's.
+    """
+    if task.names != NAMES:
+        raise UserError("photographs are of finger and cube; give data of finger-cube")
+    every = Test(learnt=np.arange(len(task.factors["train"])), split=PHOTOGRAPHS, tested=np.arange(len(factors)))
+    return replace(
+        task,
+        factors={**task.factors, PHOTOGRAPHS: factors},
+        shares={**task.shares, PHOTOGRAPHS: scaled(factors)},
+        tests={**task.tests, "ood2_b_real": every},
+    )
 
 
 def _finger_task(dataset: Dataset) -> FactorTask:

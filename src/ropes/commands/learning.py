@@ -111,6 +111,8 @@ class Evaluate:
     """Sides in pixels of the white squares to cover images with; 0 for none."""
     unlike: tuple[Path, ...] = ()
     """Data sets of another robot or of other cameras: are their images called unusual?"""
+    photographs: Path | None = None
+    """Of finger-cube: real photographs with their factors, finger_real.npz (docs/disentanglement.md)."""
     factors: bool = False
     """Measure instead how disentangled the coordinates are, and what regressors make of them; of beta-vae and ada-gvae
     always."""
@@ -134,7 +136,9 @@ class Evaluate:
         if self.factors or Run.read(run).method in VAE_METHODS:
             if self.unlike:
                 raise UserError(f"--unlike is for errors of joint angles, and none are measured of {run}; leave it out")
-            results = evaluate_factors(run, self.data, self.out, seed=self.seed)
+            results = evaluate_factors(run, self.data, self.out, seed=self.seed, photographs=self.photographs)
+        elif self.photographs is not None:
+            raise UserError(f"--photographs are of finger and cube, and {run} reads an arm's joints; leave it out")
         else:
             results = evaluate(run, self.data, self.out, seed=self.seed, occlusions=self.occlusions, unlike=self.unlike)
         print_table(results)

@@ -85,8 +85,9 @@ def label_free_scatter(rows: Sequence[ModelRow]) -> Figure:
 @styled
 def noise_violins(rows: Sequence[ModelRow], regressor: str = "trees") -> Figure:
     """Transfer error with and without input noise in every scenario (Fig. 6)."""
-    figure, panels = make_panels(len(SCENARIOS), height=2.2, columns=6, width=10.5)
-    for panel, (scenario, name) in zip(panels, SCENARIOS.items(), strict=True):
+    known = {key: name for key, name in SCENARIOS.items() if all(f"{regressor}_{key}" in row.scores for row in rows)}
+    figure, panels = make_panels(len(known), height=2.2, columns=len(known), width=1.75 * len(known))
+    for panel, (scenario, name) in zip(panels, known.items(), strict=True):
         _violins(panel, _by_noise(rows, lambda group, s=scenario: column(group, f"{regressor}_{s}")), _NOISE)
         panel.set(title=name)
         panel.set_ylim(bottom=0)

@@ -31,6 +31,7 @@ SCENARIOS = {
     "ood1_c": "OOD1-C",
     "ood2_a": "OOD2-A",
     "ood2_b": "OOD2-B (stand-in)",
+    "ood2_b_real": "OOD2-B (photographs)",
 }
 SUPERVISION = {
     "beta-vae": "unsupervised",
