@@ -62,11 +62,11 @@ class Domain:
     """
 
     camera: Camera
-    light: tuple[float, float, float] = (0.3, -0.6, 1.0)
-    ambient: float = 0.6
-    diffuse: float = 0.35
+    light: tuple[float, float, float] = (0.5, -0.6, 1.0)
+    ambient: float = 0.4
+    diffuse: float = 0.6
     specular: float = 0.05
-    finger: tuple[float, float, float] = (0.6, 0.6, 0.6)
+    finger: tuple[float, float, float] = (0.2, 0.2, 0.22)
     stage: tuple[float, float, float] = (0.8, 0.8, 0.8)
     background: tuple[float, float, float] = (1.0, 1.0, 1.0)
     blur: float = 0.0
@@ -80,10 +80,10 @@ SIMULATED = Domain(camera=_FRONT)
 SHIFTED = Domain(
     camera=_MOVED,
     light=(-0.8, -0.3, 0.7),
-    ambient=0.45,
-    diffuse=0.5,
+    ambient=0.3,
+    diffuse=0.65,
     specular=0.2,
-    finger=(0.45, 0.45, 0.5),
+    finger=(0.3, 0.3, 0.33),
     stage=(0.7, 0.67, 0.62),
     background=(0.85, 0.86, 0.9),
     blur=0.006,
