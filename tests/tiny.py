@@ -77,11 +77,15 @@ def write_data(
 
 def forget_angle(path: Path, split: str) -> None:
     """Put NaN in the place of an angle of a split, as if it had been recorded so."""
-    row = 5 if split == "train" else -5
+    change_states(path, split, lambda angles: angles[5 if split == "train" else -5].__setitem__(0, float("nan")))
+
+
+def change_states(path: Path, split: str, change: Callable[[list[list[float]]], None]) -> None:
+    """Change the states of the first shard of training, or of the last one, as if they had been recorded so."""
     shard = sorted(path.glob(schema.DATA_PATH.partition("/")[0] + "/*/*.parquet"))[0 if split == "train" else -1]
     table = parquet.read_table(shard)
     angles = table[schema.STATE].to_pylist()
-    angles[row][0] = float("nan")
+    change(angles)
     field = table.field(schema.STATE)
     column = pa.array(angles, field.type)
     parquet.write_table(shard, table.set_column(table.column_names.index(schema.STATE), field, column))

@@ -1,5 +1,6 @@
 """Finger and cube: what is possible, what is seen, and pairs that differ in one factor."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from ropes.finger import (
     factor_values,
 )
 from ropes.simulate.finger import HALF_CUBE, FingerScene
+from tests import tiny
 
 SETTING = FingerSetting(image_size=64)
 MIDDLE = np.array([[factor.count // 2 for factor in FACTORS]])
@@ -143,3 +145,19 @@ def test_half_pairs_are_refused(samples: int, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="an even number from 2 on"):
         simulate_finger(SETTING, out=tmp_path / "d", samples=samples, progress=False)
     assert not (tmp_path / "d").exists()
+
+
+@pytest.mark.parametrize("said", ["no factors", "2 factors"])
+def test_validate_tells_of_pairs_that_do_not_differ_in_one_factor(said: str, finger_data: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(finger_data, tmp_path / "copy"))
+
+    def change(states: list[list[float]]) -> None:
+        if said == "no factors":
+            states[7] = list(states[6])
+        else:  # one more than the one in which they differ
+            same = next(k for k in range(7) if states[6][k] == states[7][k])
+            states[7][same] += 0.01
+
+    tiny.change_states(copy, "train", change)
+    with pytest.raises(UserError, match=f"training pair 3 differs in {said}, not in one"):
+        validate(copy, progress=False)

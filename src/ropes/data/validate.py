@@ -18,6 +18,7 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.stats import vectors
 from ropes.errors import UserError
+from ropes.finger import NAMES, changed_factor
 from ropes.progress import progress as show_progress
 
 
@@ -107,7 +108,22 @@ def faults(dataset: Dataset, *, progress: bool = True) -> Iterator[Fault]:
     except UserError as error:
         yield Fault("meta", None, str(error))
         return
-    yield from _data_faults(dataset, recorded, changed, progress)
+    found = list(_data_faults(dataset, recorded, changed, progress))
+    yield from found or _pair_faults(dataset)
+
+
+def _pair_faults(dataset: Dataset) -> Iterator[Fault]:
+    """Training episodes of two images of finger and cube are pairs: they differ in exactly one factor."""
+    if dataset.state_names != NAMES or "train" not in dataset.splits:
+        return
+    anchors = dataset.frames("train").anchor
+    if len(anchors) != 2 * len(dataset.splits["train"]) or (anchors[::2] != anchors[1::2]).any():
+        return
+    factors = dataset.factors("train")
+    try:
+        changed_factor(factors[::2], factors[1::2])
+    except ValueError as error:
+        yield Fault("data", None, f"training {error}")
 
 
 def _data_faults(
