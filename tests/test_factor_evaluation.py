@@ -1,5 +1,7 @@
 """What the study measures of one model, on a tiny one; and the page that shows several."""
 
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +13,11 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.factor_evaluation import _mean_error, evaluate_factors
 from ropes.factor_scores import disentanglement
-from ropes.factor_tasks import Test, factor_task
+from ropes.factor_tasks import Trial, factor_task
 from ropes.finger import HUE, NAMES, SCENARIOS, hues_of
 from ropes.methods.fitting import fit
 from ropes.model_rows import ModelRow
+from ropes.report.html import write_report
 from ropes.report.study_numbers import METRICS
 from tests import tiny
 
@@ -70,10 +73,10 @@ def test_scenarios_split_by_hue(finger_data: Path) -> None:
     task = factor_task(open_dataset(finger_data))
     assert set(hues_of(task.factors["test-id"])) == {0, 2, 4, 7, 8, 9, 10, 11}
     assert set(hues_of(task.factors["test-hues"])) == {1, 3, 5, 6}
-    red = task.tests["ood1_a"]
+    red = task.trials["ood1_a"]
     assert set(hues_of(task.factors["train"][red.learnt])) == {0}
     assert set(hues_of(task.factors["test-id"][red.tested])) == {2, 4, 7, 8, 9, 10, 11}
-    assert {name for name, test in task.tests.items() if test.left_out == NAMES[HUE]} == {
+    assert {name for name, test in task.trials.items() if test.left_out == NAMES[HUE]} == {
         "ood1_a",
         "ood1_b",
         "ood1_c",
@@ -89,14 +92,14 @@ def test_an_arm_s_joints_are_told_from_poses_without_intervention(tiny_data: Pat
     dataset = open_dataset(tiny_data)
     task = factor_task(dataset)
     assert task.names == tiny.JOINTS
-    assert set(task.tests) == {"id"}
+    assert set(task.trials) == {"id"}
     assert set(dataset.frames("train").regime[task.frames["train"]]) == {0}
     assert len(task.frames["train"]) == 16
 
 
 def test_the_transfer_score_leaves_out_the_factor_that_shifts() -> None:
     errors, rows = dict.fromkeys(NAMES[:HUE], 0.1) | {NAMES[HUE]: 0.8}, np.arange(2)
-    every, but_hue = (Test(learnt=rows, split="test-id", tested=rows, left_out=name) for name in (None, NAMES[HUE]))
+    every, but_hue = (Trial(learnt=rows, split="test-id", tested=rows, left_out=name) for name in (None, NAMES[HUE]))
     assert _mean_error(every, errors) == pytest.approx(0.2)
     assert _mean_error(but_hue, errors) == pytest.approx(0.1)
 
@@ -119,21 +122,44 @@ def test_the_page_shows_models_beside_one_another(measured: Path, tmp_path: Path
             row,
             method=f"{method}{noise}",
             seed=seed,
-            scores={**row.scores, "dci": 0.1 * number, "trees_ood1_a": 0.3 - 0.02 * number},
+            scores={**row.scores, "dci": 0.05 * number, "trees_ood1_a": 0.3 - 0.02 * number},
             settings={**row.settings, "noise": float(bool(noise))},
         )
         for number, (method, noise, seed) in enumerate(
-            (m, n, s) for m in ("ada-gvae", "beta-vae") for n in ("", "@noise") for s in (0, 1)
+            (m, n, s) for m in ("ada-gvae", "beta-vae") for n in ("", "@noise") for s in range(4)
         )
     )
     results.write(tmp_path / "results.json", replace(found, model_rows=rows))
+    shutil.copytree(measured / "artefacts", tmp_path / "artefacts")
     assert cli.main(["report", str(tmp_path)]) == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    for words in ("Weakly supervised, 4 models: DCI 0.00 to 0.30", "OOD2-B (stand-in)", "Undefined, BetaVAE: some"):
+    for words in ("Weakly supervised, 8 models: DCI 0.00 to 0.35", "OOD2-B (stand-in)", "Undefined, BetaVAE: some"):
         assert words in page
-    assert page.count("<tr><td>ada-gvae") + page.count("<tr><td>beta-vae") == 8
-    assert "No pictures were recorded" in page  # of the others than the one that was measured
-    assert "nan" not in page.lower().replace("nano", "")
+    assert page.count("<tr><td>ada-gvae") + page.count("<tr><td>beta-vae") == 16
+    assert page.count("No pictures were recorded") == 2  # of the others than the one that was measured
+    assert page.count('<img src="data:') == 4 + 3
+    assert "the model of the best ELBO: DCI 0.000 (best 0.350" in page
+    assert "OOD2-B (stand-in), boosted trees: median error" in page
+    assert not re.search(r"\bnan\b", re.sub(r"data:image[^\"]*", "", page))
+
+
+def test_a_page_compares_supervisions_by_images(measured: Path, tmp_path: Path) -> None:
+    found, row = results.read(measured / "results.json"), row_of(measured)
+    known = {score: value for score, value in row.scores.items() if "_ood" not in score}
+    rows = tuple(
+        replace(
+            row, method=method, settings={"images": images}, scores=known, errors={"trees_id": row.errors["trees_id"]}
+        )
+        for method in ("ada-gvae@a", "ldr@a", "anchored@a")
+        for images in (100.0, 1000.0)
+        for method in [f"{method}{images:g}"]
+    )
+    results.write(tmp_path / "results.json", replace(found, model_rows=rows))
+    write_report(tmp_path, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Which supervision buys more" in page
+    assert "interventions on anchors" in page
+    assert "Transfer" not in page
 
 
 def test_evaluate_chooses_by_the_run(
@@ -145,7 +171,9 @@ def test_evaluate_chooses_by_the_run(
     assert "ada-gvae" in shown
     assert "OOD2-B" in shown
     assert cli.main([*words, "--unlike", str(tiny_data)]) == 2
-    assert "leave it out" in capsys.readouterr().err
+    assert "leave them out" in capsys.readouterr().err
+    assert cli.main([*words[:-1], str(tmp_path / "e"), "--photographs", str(finger_data / "meta" / "info.json")]) == 2
+    assert "cannot be read as an npz file" in capsys.readouterr().err
     assert cli.main(["evaluate", str(run), "--data", str(tiny_data), "--out", str(tmp_path / "other")]) == 2
     assert "has other images; the run reads colour ones of front" in capsys.readouterr().err
 

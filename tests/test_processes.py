@@ -25,6 +25,10 @@ def refuse(path: Path) -> None:
     raise UserError(f"{path} is not for me")
 
 
+def lack(path: Path) -> None:
+    path.read_text()
+
+
 def die(path: Path) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -48,16 +52,20 @@ def test_every_job_is_done_in_a_process_of_its_own(tmp_path: Path, monkeypatch: 
     assert "OMP_NUM_THREADS" not in os.environ
 
 
-def test_an_error_ends_the_other_jobs_and_is_passed_on(tmp_path: Path) -> None:
-    jobs = [partial(wait, tmp_path / "waiting"), partial(refuse, tmp_path / "x"), partial(write, tmp_path / "later")]
-    with pytest.raises(UserError, match="x is not for me"):
-        run_all(jobs, processes=2, threads=1, finished=lambda _: None)
-    assert not (tmp_path / "later").exists()
+def test_an_error_is_passed_on_when_the_others_have_ended(tmp_path: Path) -> None:
+    done: list[int] = []
+    jobs = [partial(refuse, tmp_path / "x"), partial(write, tmp_path / "later"), partial(lack, tmp_path / "y")]
+    with pytest.raises(UserError, match=r"x is not for me \(2 of 3 failed\)"):
+        run_all(jobs, processes=1, threads=1, finished=done.append)
+    assert done == [1]
+    assert (tmp_path / "later").exists()
+    with pytest.raises(UserError, match="No such file or directory"):
+        run_all(jobs[2:], processes=1, threads=1, finished=done.append)
     assert not multiprocessing.active_children()
 
 
 def test_a_dead_process_is_told_of(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"a process ended with code -9 .*run the same command again"):
+    with pytest.raises(UserError, match=r"a process ended with code -9 \(out of memory\?\); run the same"):
         run_all([partial(die, tmp_path)], processes=2, threads=1, finished=lambda _: None)
 
 

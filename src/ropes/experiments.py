@@ -20,8 +20,8 @@ from ropes.errors import UserError
 from ropes.evaluation import ARTEFACTS, RESULTS_FILE, evaluate
 from ropes.factor_evaluation import evaluate_factors
 from ropes.files import as_json, claim_folder, claim_record, read_json, write_json
-from ropes.finger import FingerSetting
-from ropes.hardware import device_name
+from ropes.finger import FEASIBILITY_FILE, FingerSetting
+from ropes.hardware import device_kind, device_name
 from ropes.methods.fitting import fit
 from ropes.methods.run import TRAINING_FILE
 from ropes.model_rows import ModelRow, by_disentanglement
@@ -31,7 +31,7 @@ from ropes.progress import progress
 from ropes.recipes import METHODS, method_of
 from ropes.results import FURTHER, Results, Row, read, write
 from ropes.settings import FINGER_CUBE, panda_setting
-from ropes.simulate.feasibility import FEASIBILITY_FILE, write_feasibility
+from ropes.simulate.feasibility import write_feasibility
 
 EXPERIMENT_FILE, EVALUATION = "experiment.json", "evaluation"
 Clock = Callable[[Path, str], AbstractContextManager[None]]
@@ -81,11 +81,16 @@ def reproduce(
             _simulate(plan, setting, out, workers, show=show)
         fits = [(label, seed) for label, seed in listed if (label, seed) in asked]
         if plan.at_once:
-            _fit_at_once(plan, out, setting, fits, processes or usable_cores(), gather, show=show)
+            _fit_at_once(plan, out, setting, fits, processes or fits_at_once(), gather, show=show)
             continue
         for label, seed in fits:
             _one_run(plan, out, setting, label, seed, clock=_clocked, show=show)
-    return gather()
+    found = gather()
+    for setting, label, seed in _shown(plan, listed, found.model_rows):
+        source = _run(out, setting, label, seed) / EVALUATION / ARTEFACTS
+        if source.exists():
+            shutil.copytree(source, out / ARTEFACTS, dirs_exist_ok=True)
+    return found
 
 
 def _fit_at_once(
@@ -99,17 +104,27 @@ def _fit_at_once(
     show: bool,
 ) -> None:
     """Several fits at a time, each in a process of its own; results are written after each."""
-    jobs = [partial(_one_run, plan, out, setting, label, seed, show=False) for label, seed in fits]
+    runs = {fit: _run(out, setting, *fit) for fit in fits}
+    left = [fit for fit in fits if not _is_current(runs[fit] / EVALUATION, runs[fit])]
+    left.sort(key=lambda fit: fit[1])  # seed by seed: an unfinished study compares methods too
+    if not left:
+        return
+    jobs = [partial(_one_run, plan, out, setting, label, seed, show=False) for label, seed in left]
     count = min(processes, len(jobs))
     with _clocked(out, f"{setting} fits"), progress("models", len(jobs), show=show) as update:
         done = itertools.count(1)
 
         def finished(number: int) -> None:
             gather()
-            label, seed = fits[number]
+            label, seed = left[number]
             update(next(done), f"{label} seed {seed}")
 
         run_all(jobs, processes=count, threads=max(1, usable_cores() // count), finished=finished)
+
+
+def fits_at_once() -> int:
+    """How many small fits end soonest at a time: one a core, and few on a GPU, whose memory they share."""
+    return usable_cores() if device_kind() == "cpu" else min(4, usable_cores())
 
 
 def _gather(
@@ -119,7 +134,7 @@ def _gather(
     listed: Sequence[tuple[str, int]],
     known: dict[Path, Results],
 ) -> Results:
-    """Write the results of what is done by now, with what the report shows of it; `known` are those read before."""
+    """Write the results of what is done by now; `known` are those read before."""
     rows: list[Row] = []
     further: dict[str, tuple[Any, ...]] = dict.fromkeys(FURTHER, ())
     for setting, (label, seed) in product(plan.anchors, listed):
@@ -130,10 +145,6 @@ def _gather(
             known[run] = read(run / EVALUATION / RESULTS_FILE)
         rows += known[run].rows
         further = {kind: (*found, *getattr(known[run], kind)) for kind, found in further.items()}
-    for setting, label, seed in _shown(plan, listed, further["model_rows"]):
-        source = _run(out, setting, label, seed) / EVALUATION / ARTEFACTS
-        if source.exists():
-            shutil.copytree(source, out / ARTEFACTS, dirs_exist_ok=True)
     results = Results(
         name=plan.name,
         preset=preset,
@@ -178,7 +189,7 @@ def _simulate(plan: Experiment, setting: str, out: Path, workers: int | None, *,
 def _claim(out: Path, plan: Experiment, preset: str) -> None:
     """Make sure that `out` is this experiment's; methods and seeds may be added to it, each method by one recipe."""
     claim_folder(out, EXPERIMENT_FILE)
-    described = {"experiment": asdict(replace(plan, recipes={}, seeds=())), "preset": preset}
+    described = {"experiment": _described(plan), "preset": preset}
     claim_record(out / EXPERIMENT_FILE, described, "holds another experiment or preset; choose a new --out")
     content = read_json(out / EXPERIMENT_FILE)
     begun, asked = content.get("recipes", {}), as_json({name: asdict(recipe) for name, recipe in plan.recipes.items()})
@@ -187,6 +198,16 @@ def _claim(out: Path, plan: Experiment, preset: str) -> None:
             raise UserError(f"{out} holds method {method} by another recipe; choose a new --out")
     if not asked.keys() <= begun.keys():
         write_json(out / EXPERIMENT_FILE, {**content, "recipes": begun | asked})
+
+
+def _described(plan: Experiment) -> dict[str, Any]:
+    """What a folder has to agree with; methods and seeds may be added, and the rest follows from the name."""
+    return {name: value for name, value in asdict(plan).items() if name in ("name", "anchors", "test_anchors")} | {
+        "occlusions": plan.occlusions,
+        "data_seed": plan.data_seed,
+        "recipes": {},
+        "seeds": (),
+    }
 
 
 def _run(out: Path, setting: str, label: str, seed: int) -> Path:

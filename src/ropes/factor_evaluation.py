@@ -20,8 +20,8 @@ from ropes.data.photographs import read_photographs
 from ropes.errors import UserError
 from ropes.evaluation import ABOUT_FILE, ARTEFACTS, RESULTS_FILE
 from ropes.factor_scores import disentanglement
-from ropes.factor_tasks import PHOTOGRAPHS, FactorTask, Test, factor_task, with_photographs
-from ropes.files import atomic_path, claim_folder, claim_record, read_json
+from ropes.factor_tasks import PHOTOGRAPHS, FactorTask, Trial, factor_task, with_photographs
+from ropes.files import atomic_path, claim_folder, claim_record, read_json, sha256
 from ropes.hardware import device_kind, device_name
 from ropes.methods.readers import Reader, VAEReader, finished_reader
 from ropes.methods.run import TRAINING_FILE, Run
@@ -33,6 +33,7 @@ from ropes.results import Results, write
 
 PICTURES_FILE = "pictures.npz"
 Floats = NDArray[np.float64]
+Images = NDArray[np.uint8]
 REGRESSORS: tuple[Regressor, ...] = ("trees", "mlp")
 _CHUNK = 256
 #: Images of each split that are shown with what the decoder makes of them; and how a latent is swept.
@@ -82,7 +83,8 @@ def evaluate_factors(
         images, factors = read_photographs(photographs, reader.size)
         task = with_photographs(task, factors)
     claim_folder(out, ABOUT_FILE)
-    about = {"method": found.method, "seed": found.seed, "fitted_on": found.data_checksum}
+    about = {"measures": "factors", "method": found.method, "seed": found.seed, "fitted_on": found.data_checksum}
+    about["photographs"] = None if photographs is None else sha256(photographs)
     refusal = "holds the evaluation of another run or data set; choose another --out"
     claim_record(out / ABOUT_FILE, {**about, "measured_on": dataset.checksum}, refusal)
     workers = workers or torch.get_num_threads()
@@ -96,13 +98,16 @@ def evaluate_factors(
     measured = disentanglement(
         *told, task.names, categorical=task.categorical, complete=task.complete, seed=seed, workers=workers
     )
-    errors = _transfer(task, latents, seed, workers)
+    try:
+        errors = _transfer(task, latents, seed, workers)
+    except ValueError as error:
+        raise UserError(f"{run}: regressors cannot be fitted: {error}") from error
     story = read_json(run / TRAINING_FILE)
     scores = {
         **measured.pop("scores"),
         "mcc": _matched_correlation(*told),
         **_label_free(story),
-        **{score: _mean_error(task.tests[score.partition("_")[2]], own) for score, own in errors.items()},
+        **{score: _mean_error(task.trials[score.partition("_")[2]], own) for score, own in errors.items()},
     }
     row = ModelRow(
         setup=found.setting,
@@ -116,7 +121,12 @@ def evaluate_factors(
     )
     if isinstance(reader, VAEReader):
         pictures = out / ARTEFACTS / found.setting / row.method / f"seed-{row.seed}" / PICTURES_FILE
-        _write_pictures(pictures, reader, dataset, task, latents["test-id"])
+        tested = [split for split in task.frames if split != "train"]
+        caches = {split: ImageCache(dataset, split, reader.size, progress=False) for split in tested}
+        examples = {split: cache.read(np.arange(min(_SHOWN, len(cache)))) for split, cache in caches.items()}
+        if photographs is not None:
+            examples[PHOTOGRAPHS] = images[:_SHOWN]
+        _write_pictures(pictures, reader, examples, latents["test-id"])
     results = Results(
         name=name,
         preset=found.recipe.preset,
@@ -143,7 +153,7 @@ def _require_views(run: Run, dataset: Dataset) -> None:
 
 
 @torch.no_grad()
-def _latents(reader: Reader, images: NDArray[np.uint8] | ImageCache, rows: NDArray[np.int64]) -> Floats:
+def _latents(reader: Reader, images: Images | ImageCache, rows: NDArray[np.int64]) -> Floats:
     """What a reader makes of some images, (n, k)."""
     read = images.read if isinstance(images, ImageCache) else images.__getitem__
     chunks: Iterator[NDArray[np.int64]] = (rows[first : first + _CHUNK] for first in range(0, len(rows), _CHUNK))
@@ -166,12 +176,12 @@ def _matched_correlation(latents: Floats, factors: Floats) -> float:
 def _transfer(task: FactorTask, latents: Mapping[str, Floats], seed: int, workers: int) -> dict[str, dict[str, float]]:
     """REGRESSOR_TEST → factor → error; regressors of the same samples are learnt once."""
     groups: dict[bytes, list[str]] = {}
-    for name, test in task.tests.items():
+    for name, test in task.trials.items():
         groups.setdefault(test.learnt.tobytes(), []).append(name)
     found = {}
     for regressor in REGRESSORS:
         for names in groups.values():
-            tests = [task.tests[name] for name in names]
+            tests = [task.trials[name] for name in names]
             rows = tests[0].learnt
             learnt = latents["train"][rows], task.shares["train"][rows]
             others = [(latents[test.split][test.tested], task.shares[test.split][test.tested]) for test in tests]
@@ -181,7 +191,7 @@ def _transfer(task: FactorTask, latents: Mapping[str, Floats], seed: int, worker
     return found
 
 
-def _mean_error(test: Test, of_factor: Mapping[str, float]) -> float:
+def _mean_error(test: Trial, of_factor: Mapping[str, float]) -> float:
     """The transfer score: over the factors but the one that shifts."""
     return float(np.mean([error for name, error in of_factor.items() if name != test.left_out]))
 
@@ -203,17 +213,16 @@ def _settings(run: Run, story: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(value) for name, value in settings.items()}
 
 
-def _write_pictures(path: Path, reader: VAEReader, dataset: Dataset, task: FactorTask, latents: Floats) -> None:
+def _write_pictures(path: Path, reader: VAEReader, examples: Mapping[str, Images], latents: Floats) -> None:
     """Images of each test split with their reconstructions, and sweeps of single latents, uint8 (…, S, S[, 3]).
 
     Of several cameras the first one's.
     """
     shown: dict[str, Any] = {}
-    colour = len(dataset.image_shape) > 2
-    for split in [split for split in task.frames if split != "train"]:
-        images = _on_device(ImageCache(dataset, split, reader.size, progress=False).read(np.arange(_SHOWN)))
-        shown |= {f"{split}_images": images[:, 0].cpu().numpy()}
-        shown |= {f"{split}_made": _as_bytes(reader.reconstructions(images)[0])}
+    colour = next(iter(examples.values())).ndim == 5
+    for split, found in examples.items():
+        images = _on_device(found)
+        shown |= {f"{split}_images": found[:, 0], f"{split}_made": _as_bytes(reader.reconstructions(images)[0])}
     order = np.argsort(-latents.var(axis=0))[:_SWEPT]
     swept = np.repeat(latents[:1], len(order) * len(_SWEEP), axis=0)
     swept[np.arange(len(swept)), np.repeat(order, len(_SWEEP))] = np.tile(_SWEEP, len(order))

@@ -10,6 +10,7 @@ from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.finger import HUE, NAMES, SCENARIOS, hues_of, scaled
 from ropes.scm import Regime
+from ropes.settings import FINGER_CUBE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -21,7 +22,7 @@ _ARM_TESTS = {"id": "test-id", "ood": "test-ood"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Test:
+class Trial:
     """Regressors learn from some rows of the training samples, and are tested on some rows of another split.
 
     Attributes:
@@ -47,7 +48,7 @@ class FactorTask:
         shares: the same in shares of their ranges, [0, 1].
         categorical: columns of factors that are classes without an order.
         complete: whether every combination of the factors' values exists.
-        tests: name → test.
+        trials: name → trial.
     """
 
     names: tuple[str, ...]
@@ -56,7 +57,7 @@ class FactorTask:
     shares: Mapping[str, Floats]
     categorical: tuple[int, ...]
     complete: bool
-    tests: Mapping[str, Test]
+    trials: Mapping[str, Trial]
 
 
 def factor_task(dataset: Dataset) -> FactorTask:
@@ -65,7 +66,8 @@ def factor_task(dataset: Dataset) -> FactorTask:
     Raises:
         UserError: no angles, no test split, or no sample of a hue.
     """
-    return _finger_task(dataset) if dataset.state_names == NAMES else _arm_task(dataset)
+    named = (dataset.provenance or {}).get("setting", {}).get("name") == FINGER_CUBE
+    return _finger_task(dataset) if named or dataset.state_names == NAMES else _arm_task(dataset)
 
 
 def with_photographs(task: FactorTask, factors: Floats) -> FactorTask:
@@ -76,12 +78,12 @@ def with_photographs(task: FactorTask, factors: Floats) -> FactorTask:
     """
     if task.names != NAMES:
         raise UserError("photographs are of finger and cube; give data of finger-cube")
-    every = Test(learnt=np.arange(len(task.factors["train"])), split=PHOTOGRAPHS, tested=np.arange(len(factors)))
+    every = Trial(learnt=np.arange(len(task.factors["train"])), split=PHOTOGRAPHS, tested=np.arange(len(factors)))
     return replace(
         task,
         factors={**task.factors, PHOTOGRAPHS: factors},
         shares={**task.shares, PHOTOGRAPHS: scaled(factors)},
-        tests={**task.tests, "ood2_b_real": every},
+        trials={**task.trials, "ood2_b_real": every},
     )
 
 
@@ -89,11 +91,14 @@ def _finger_task(dataset: Dataset) -> FactorTask:
     """Every scenario of the study (Section 5); its metrics are of test images like those of the training."""
     splits = ("train", *dict.fromkeys(scenario.split for scenario in SCENARIOS.values()))
     if missing := [split for split in splits if split not in dataset.splits]:
-        raise UserError(f"{dataset.path} lacks the split {missing[0]} of finger-cube; simulate it anew")
-    factors = {split: dataset.factors(split)[: LABELLED if split == "train" else None] for split in splits}
+        raise UserError(f"{dataset.path} lacks the split {missing[0]}; simulate it with --test-anchors 2000")
+    frames = {split: np.arange(len(dataset.frames(split))) for split in splits}
+    anchor = dataset.frames("train").anchor
+    frames["train"] = np.unique(anchor, return_index=True)[1][:LABELLED]  # of each pair one image
+    factors = {split: dataset.factors(split)[rows] for split, rows in frames.items()}
     hues = {split: hues_of(values) for split, values in factors.items()}
-    tests = {
-        name: Test(
+    trials = {
+        name: Trial(
             learnt=_of_hues(hues["train"], scenario.learnt),
             split=scenario.split,
             tested=_of_hues(hues[scenario.split], scenario.tested),
@@ -103,12 +108,12 @@ def _finger_task(dataset: Dataset) -> FactorTask:
     }
     return FactorTask(
         names=NAMES,
-        frames={split: np.arange(len(values)) for split, values in factors.items()},
+        frames=frames,
         factors=factors,
         shares={split: scaled(values) for split, values in factors.items()},
         categorical=(HUE,),
         complete=False,
-        tests=tests,
+        trials=trials,
     )
 
 
@@ -145,8 +150,8 @@ def _arm_task(dataset: Dataset) -> FactorTask:
         shares={split: (values - low) / np.where(span > 0, span, 1.0) for split, values in factors.items()},
         categorical=(),
         complete=True,
-        tests={
-            name: Test(learnt=np.arange(len(frames["train"])), split=split, tested=frames[split])
+        trials={
+            name: Trial(learnt=np.arange(len(frames["train"])), split=split, tested=frames[split])
             for name, split in splits.items()
         },
     )

@@ -48,6 +48,10 @@ HELD_OUT_HUES = (1, 3, 5, 6)
 TRAINED_HUES = tuple(number for number in range(FACTORS[HUE].count) if number not in HELD_OUT_HUES)
 
 
+#: Where an experiment keeps which states are possible, see `ropes.simulate.feasibility`.
+FEASIBILITY_FILE = "feasibility.npz"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Domain:
     """How a scene looks, whatever its factors.
@@ -159,7 +163,8 @@ def factor_values(numbers: NDArray[np.int64], factors: Sequence[Factor] = FACTOR
 def scaled(factors: Array, low_high: Sequence[Factor] = FACTORS) -> Array:
     """Factors (n, f) in shares of their ranges, [0, 1]."""
     low = np.array([factor.low for factor in low_high])
-    return (factors - low) / (np.array([factor.high for factor in low_high]) - low)
+    shares = (factors - low) / (np.array([factor.high for factor in low_high]) - low)
+    return np.clip(shares, 0.0, 1.0)  # what is stored in float32 may lie a rounding outside
 
 
 def hues_of(factors: Array) -> NDArray[np.int64]:

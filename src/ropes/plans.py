@@ -27,7 +27,7 @@ DEFAULT_METHODS = {
     "demo": ("anchored",),
     "disentanglement": ("ada-gvae", "beta-vae"),
     "panda-2c": ("anchored",),
-    "supervision": ("ada-gvae", "anchored", "beta-vae", "ldr"),
+    "supervision": ("ada-gvae", "anchored", "beta-vae", "ldr", "ropes"),
     "table1": ("ropes",),
     "table2": ("anchored", "cnn", "jointnet", "ldr", "ropes"),
 }
@@ -93,7 +93,7 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
     of_joints = [method for method in METHODS if method not in VAE_METHODS]
     fitting = {"disentanglement": VAE_METHODS, "supervision": METHODS}.get(name, of_joints)
     if odd := [method for method in methods if method in METHODS and method not in fitting]:
-        raise UserError(f"{name} is not for method {odd[0]}; its own are {', '.join(DEFAULT_METHODS[name])}")
+        raise UserError(f"{name} is not for method {odd[0]}; choose among {', '.join(fitting)}")
     recipes = {method: recipe_of(method, preset) for method in methods or DEFAULT_METHODS[name]}
     paper = preset == "paper"
     match name:
@@ -191,8 +191,11 @@ def _vaes(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
 
 def _fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     """The recipe with fewer and with all anchors; as many steps whatever their number."""
-    if isinstance(recipe, RopesRecipe | CNNRecipe | JointNetRecipe):
-        raise UserError(f"method {method} takes no number of anchors; compare anchored, ldr, ada-gvae and beta-vae")
+    if isinstance(recipe, CNNRecipe | JointNetRecipe):
+        raise UserError(f"method {method} learns from labels; compare ada-gvae, anchored, beta-vae, ldr and ropes")
+    if isinstance(recipe, RopesRecipe):  # learns from all that there are
+        yield f"{method}@{max(_COMPARED)}-anchors", recipe
+        return
     base = replace(recipe, training=replace(recipe.training, at_least=max(recipe.training.at_least, _POSES_AT_LEAST)))
     for number in _COMPARED:
         yield f"{method}@{number}-anchors", replace(base, anchors=number)

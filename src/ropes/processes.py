@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import cast
 
 from ropes.errors import UserError
+from ropes.hardware import keep_memory
 
 #: Where libraries look how many threads they may have.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -29,8 +30,8 @@ def run_all(
 ) -> None:
     """Run every job, some at a time, each in a process of its own, started in their order.
 
-    When one fails, or this process is interrupted or killed, the jobs under way get a SIGTERM, on which a training
-    stores where it stands.
+    When one fails the others go on.  When this process is interrupted or killed the jobs under way get a SIGTERM, on
+    which a training stores where it stands.
 
     Args:
         jobs: what goes to other processes: functions of modules, or partials of them.
@@ -39,9 +40,10 @@ def run_all(
         finished: called with a job's number when it is done.
 
     Raises:
-        UserError: a job's own, or a process died.
+        UserError: when all have ended: a job's own, or a process died; tells how many failed.
     """
     spawn = multiprocessing.get_context("spawn")
+    failed: list[str] = []
     waiting, running = deque(enumerate(jobs)), dict[int, tuple[int, SpawnProcess, connection.Connection]]()
     try:
         while waiting or running:
@@ -55,13 +57,19 @@ def run_all(
                 running[process.sentinel] = number, process, ours
             for ended in cast("list[int]", connection.wait(list(running))):
                 number, process, ours = running.pop(ended)
-                _require_success(process, ours)
-                finished(number)
+                process.join()
+                if (fault := _fault(process, ours)) is None:
+                    finished(number)
+                else:
+                    failed.append(fault)
     finally:
         for _, process, _ in running.values():
             process.terminate()
         for _, process, _ in running.values():
             process.join()
+    if failed:
+        more = f" ({len(failed)} of {len(jobs)} failed)" if len(jobs) > 1 else ""
+        raise UserError(failed[0] + more)
 
 
 @contextmanager
@@ -108,30 +116,25 @@ def _limited(threads: int) -> Iterator[None]:
 
 
 def _work(job: Callable[[], None], pipe: connection.Connection) -> None:
-    """Do a job in a process of its own; a `UserError` goes into the pipe."""
+    """Do a job in a process of its own; what the user can mend goes into the pipe."""
+    keep_memory()
     end_with_parent(lambda: os.kill(os.getpid(), signal.SIGTERM))
     try:
         job()
-    except UserError as error:
+    except (UserError, OSError, ModuleNotFoundError) as error:
         pipe.send(str(error))
     except KeyboardInterrupt:  # the terminal's, which the caller gets too
         sys.exit(128 + signal.SIGINT)
 
 
-def _require_success(process: SpawnProcess, pipe: connection.Connection) -> None:
-    """Check how a process ended.
-
-    Raises:
-        UserError: with an error of its own, or dead.
-    """
-    process.join()
-    if process.exitcode == 0 and not pipe.poll():
-        return
+def _fault(process: SpawnProcess, pipe: connection.Connection) -> str | None:
+    """What went wrong in a process that has ended; None where nothing did."""
     try:
-        said = pipe.recv() if pipe.poll() else None
+        if pipe.poll():
+            return str(pipe.recv())
     except EOFError:  # nothing was sent
-        said = None
-    if said is not None:
-        raise UserError(said)
-    if process.exitcode:
-        raise UserError(f"a process ended with code {process.exitcode} (out of memory?); run the same command again")
+        pass
+    if not process.exitcode:
+        return None
+    why = "out of memory?" if process.exitcode == -signal.SIGKILL else "what is above says why"
+    return f"a process ended with code {process.exitcode} ({why}); run the same command again"

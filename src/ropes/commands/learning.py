@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ropes.calibration import Calibration
 
 
+_OCCLUSIONS = (0, 16, 32, 64)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fit:
     """Learn joint angles from a data set, without a label unless told to; interrupted, the same command goes on.
@@ -107,7 +110,7 @@ class Evaluate:
     """Folder for results.json and what the report shows."""
     seed: int = 0
     """Seed of the drawn samples and of the occlusions."""
-    occlusions: tuple[int, ...] = (0, 16, 32, 64)
+    occlusions: tuple[int, ...] = _OCCLUSIONS
     """Sides in pixels of the white squares to cover images with; 0 for none."""
     unlike: tuple[Path, ...] = ()
     """Data sets of another robot or of other cameras: are their images called unusual?"""
@@ -126,7 +129,6 @@ class Evaluate:
     def execute(self) -> None:
         """Evaluate every split of `data` at every occlusion, and print the table."""
         from ropes.evaluation import evaluate
-        from ropes.factor_evaluation import evaluate_factors
         from ropes.methods.run import Run
         from ropes.recipes import VAE_METHODS
         from ropes.registry import find_run
@@ -134,8 +136,12 @@ class Evaluate:
 
         run = find_run(self.run)
         if self.factors or Run.read(run).method in VAE_METHODS:
-            if self.unlike:
-                raise UserError(f"--unlike is for errors of joint angles, and none are measured of {run}; leave it out")
+            if self.unlike or self.occlusions != _OCCLUSIONS:
+                raise UserError(
+                    f"--unlike and --occlusions go with errors of joint angles, not with {run}; leave them out"
+                )
+            from ropes.factor_evaluation import evaluate_factors
+
             results = evaluate_factors(run, self.data, self.out, seed=self.seed, photographs=self.photographs)
         elif self.photographs is not None:
             raise UserError(f"--photographs are of finger and cube, and {run} reads an arm's joints; leave it out")

@@ -3,6 +3,7 @@
 Source: Dittadi et al. 2021, Section 4.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -13,6 +14,8 @@ from scipy.stats import spearmanr
 Floats = NDArray[np.float64]
 #: Factors may have been stored in float32 before they were scaled.
 _SLACK = 1e-6
+#: Samples from which on a tenth of them tells when to stop.
+_FEWEST = 100
 Regressor = Literal["trees", "mlp"]
 
 
@@ -72,10 +75,28 @@ def _regressor(name: str, codes: Floats, factors: Floats, seed: int, workers: in
         case "mlp":
             from sklearn.neural_network import MLPRegressor
 
-            network: Any = MLPRegressor(hidden_layer_sizes=(256, 256), early_stopping=True, random_state=seed)
-            network.fit(codes, factors)
+            early = len(codes) >= _FEWEST  # with fewer there is nothing to stop by
+            network: Any = MLPRegressor(hidden_layer_sizes=(256, 256), early_stopping=early, random_state=seed)
+            _fit(network, codes, factors)
             return lambda new: network.predict(new).reshape(len(new), factors.shape[1])
     raise ValueError(f'unknown regressor "{name}": choose trees or mlp')
+
+
+def _fit(network: Any, codes: Floats, factors: Floats) -> None:
+    """Fit; a training that has not converged after all its epochs is taken as it is, one that was interrupted is not.
+
+    Raises:
+        KeyboardInterrupt: interrupted, which scikit-learn only warns of.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=ConvergenceWarning)
+        warnings.filterwarnings("error", message="Training interrupted")
+        try:
+            network.fit(codes, factors)
+        except UserWarning as warned:
+            raise warned.__context__ or KeyboardInterrupt from None
 
 
 def rank_correlations(table: ArrayLike) -> Floats:

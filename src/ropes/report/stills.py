@@ -80,13 +80,13 @@ def _joined(committed: Results, found: Results) -> Results:
 
     A method that comes again is not counted again: the committed seconds do not say which are its own.
     """
-    methods = {row.method for row in found.rows}
+    methods = {row.method for row in (*found.rows, *found.model_rows)}
 
     def rows(kind: str) -> tuple[Any, ...]:
         kept = [row for row in getattr(committed, kind) if row.method not in methods]
         return (*kept, *getattr(found, kind))
 
-    before = {row.method for row in committed.rows}
+    before = {row.method for row in (*committed.rows, *committed.model_rows)}
     again = bool(before & methods)
     if before <= methods:
         return found
@@ -98,6 +98,7 @@ def _joined(committed: Results, found: Results) -> Results:
         trust_rows=rows("trust_rows"),
         flag_rows=rows("flag_rows"),
         pose_rows=rows("pose_rows"),
+        model_rows=rows("model_rows"),
     )
 
 

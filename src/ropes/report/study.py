@@ -1,5 +1,6 @@
 """The page of the disentanglement study: models, metrics, transfer, and what latents do to images."""
 
+import zlib
 from collections.abc import Iterable, Sequence
 from importlib.resources import files as resources
 from pathlib import Path
@@ -13,6 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ropes.errors import UserError
+from ropes.finger import FEASIBILITY_FILE
 from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.report import pictures, study_figures
 from ropes.report.naming import joint_label
@@ -23,14 +25,15 @@ from ropes.report.study_numbers import (
     METRICS,
     REGRESSORS,
     SCENARIOS,
+    against_paper,
     findings,
+    selected,
 )
 from ropes.results import Results
 from ropes.settings import FINGER_CUBE
-from ropes.simulate.feasibility import FEASIBILITY_FILE
 
-#: Heading, text, and figures with what they show.
-Part = tuple[str, str, list[tuple[str, Figure]]]
+#: Heading, text, sentences with figures, and plots with what they show.
+Part = tuple[str, str, list[str], list[tuple[str, Figure]]]
 _OOD1, _OOD2 = ("ood1_a", "ood1_b", "ood1_c"), ("ood2_a", "ood2_b")
 #: Every score of the table of models, with its heading.
 _COLUMNS = METRICS | LABEL_FREE
@@ -42,6 +45,7 @@ _SHOWN = {
     "test-hues": "hues held out (OOD2-A)",
     "test-ood": "shifted poses",
     "test-shifted": "another domain, a stand-in for photographs (OOD2-B)",
+    "photographs": "photographs (OOD2-B)",
 }
 
 
@@ -67,7 +71,7 @@ def study_page(found: Results, folder: Path) -> str:
         results=found,
         findings=findings(rows),
         plots=_plots(rows, folder),
-        models=[_model(row, folder) for row in by_disentanglement(rows)],
+        models=[_model(row, folder) for row in by_disentanglement([row for row in rows if "elbo" in row.scores])],
         factors=[FACTORS.get(factor, joint_label(factor)) for factor in factors],
         columns=columns,
         table=[_cells(row, columns, factors) for row in rows],
@@ -92,14 +96,15 @@ def _plots(rows: Sequence[ModelRow], folder: Path) -> list[dict[str, Any]]:
     if all("trees_ood1_a" in row.scores for row in rows):
         parts += _study(rows)
     shown = [
-        {"heading": heading, "text": text, "svgs": [inline(figure, label) for label, figure in drawn]}
-        for heading, text, drawn in parts
+        {"heading": heading, "text": text, "notes": notes, "svgs": [inline(figure, label) for label, figure in drawn]}
+        for heading, text, notes, drawn in parts
     ]
     path = folder / "artefacts" / FINGER_CUBE / FEASIBILITY_FILE
     if (arrays := _arrays(path)) is not None:
         figure = study_figures.feasibility_maps(arrays["drawn"], arrays["possible"], arrays["upright"])
         text = "States in which the finger stands in the cube or in the floor are in no image (Figs. 9 and 10)."
-        shown.append({"heading": "Possible states", "text": text, "svgs": [inline(figure, "possible states")]})
+        svgs = [inline(figure, "possible states")]
+        shown.append({"heading": "Possible states", "text": text, "notes": [], "svgs": svgs})
     return shown
 
 
@@ -112,6 +117,7 @@ def _supervision(rows: Sequence[ModelRow]) -> Part:
         "Which supervision buys more",
         "The same images, learnt from without a label: by themselves, in pairs of an anchor (which differ in one "
         "joint, nobody says which), and by which joint's policy was running, without and with anchors.",
+        [],
         [("scores against images", study_figures.supervision_curves(rows, known))],
     )
 
@@ -129,6 +135,7 @@ def _study(rows: Sequence[ModelRow]) -> list[Part]:
             "Metrics",
             "Every dot is a model. Below: Spearman's rank correlation over models of what needs no label, and of the "
             "error of boosted trees, with the metrics (Fig. 3 of the paper).",
+            against_paper(rows),
             [
                 ("metrics of each model", study_figures.metric_violins(rows)),
                 ("rank correlations with metrics", study_figures.correlation_maps(rows, free)),
@@ -140,6 +147,7 @@ def _study(rows: Sequence[ModelRow]) -> list[Part]:
             "factors but the one that shifts. OOD1: hues that the regressors did not learn from (A: red to all others, "
             "B: violet end to red end, C: every other hue); OOD2: hues that the encoder did not see (A), and another "
             "domain (B), which here is a second simulated one in place of photographs (Figs. 4 and 5).",
+            [],
             [
                 ("OOD1 error against DCI", study_figures.transfer_scatter(rows, _OOD1)),
                 ("OOD2 error against DCI", study_figures.transfer_scatter(rows, _OOD2)),
@@ -149,8 +157,10 @@ def _study(rows: Sequence[ModelRow]) -> list[Part]:
         (
             "Input noise",
             "The same errors of boosted trees by whether noise was added to the encoder's input in training (Fig. 6), "
-            "and factor by factor under OOD2-A and OOD2-B (Fig. 15).",
+            "and factor by factor under OOD2-A and the stand-in for OOD2-B (Fig. 15).",
+            [],
             [
+                ("rank correlations of errors with input noise", study_figures.noise_correlations(rows)),
                 ("errors by input noise", study_figures.noise_violins(rows)),
                 *(
                     (f"errors of each factor, {SCENARIOS[name]}", study_figures.factor_violins(rows, name))
@@ -162,6 +172,7 @@ def _study(rows: Sequence[ModelRow]) -> list[Part]:
             "What needs no label",
             "Held-out ELBO and reconstruction loss against MIG and DCI (Fig. 14): where they go together, models can "
             "be chosen without labels.",
+            selected(rows),
             [("label-free measures against metrics", study_figures.label_free_scatter(rows))],
         ),
     ]
@@ -203,7 +214,7 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]] | None:
     try:
         with np.load(path, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, BadZipFile) as error:
+    except (OSError, ValueError, EOFError, BadZipFile, zlib.error) as error:
         raise UserError(f"{path} is damaged ({error}); run the evaluation again") from error
 
 

@@ -27,7 +27,7 @@ from ropes.report.study_numbers import (
 Floats = NDArray[np.float64]
 #: Fewer figures than this are shown as they are, without the outline of a violin.
 _OUTLINED = 8
-_COLOURS = dict(zip(SUPERVISION.values(), (PAPER, OURS, FLOOR, "#cc79a7"), strict=True))
+_COLOURS = dict(zip(SUPERVISION.values(), (PAPER, OURS, FLOOR, "#cc79a7", "#e69f00"), strict=True))
 _NOISE = {"without noise": "#8c8c8c", "with noise": OURS}
 
 
@@ -93,6 +93,17 @@ def noise_violins(rows: Sequence[ModelRow], regressor: str = "trees") -> Figure:
         panel.set_ylim(bottom=0)
     panels[0].set_ylabel(f"error, {REGRESSORS[regressor]}")
     shared_legend(figure, panels)
+    return figure
+
+
+@styled
+def noise_correlations(rows: Sequence[ModelRow]) -> Figure:
+    """Spearman's rank correlation of every transfer error with input noise (Fig. 6, top row)."""
+    known = {key: name for key, name in SCENARIOS.items() if all(f"trees_{key}" in row.scores for row in rows)}
+    values = np.concatenate([correlations(rows, ["noise"], [f"{r}_{key}" for key in known]) for r in REGRESSORS])
+    figure, (panel,) = make_panels(1, height=1.6, columns=1, width=7.2)
+    _heat(panel, values, list(REGRESSORS.values()), list(known.values()))
+    panel.set_title("rank correlation of the error with input noise")
     return figure
 
 

@@ -33,6 +33,8 @@ def print_table(results: Results, console: Console | None = None) -> None:
     if results.model_rows:
         console.print("\nmean absolute errors of boosted trees, in shares of the factors' ranges", highlight=False)
         console.print(_models(results.model_rows))
+        if any("trees_ood2_b" in row.scores for row in results.model_rows):
+            console.print("OOD2-B: a second simulated domain, a stand-in for photographs", highlight=False)
 
 
 def _models(rows: Sequence[ModelRow]) -> Table:

@@ -10,7 +10,6 @@ from ropes.finger import FACTORS, NAMES, FingerSetting, factor_values
 from ropes.seeds import generator
 from ropes.simulate.finger import FingerScene
 
-FEASIBILITY_FILE = "feasibility.npz"
 UPPER, MIDDLE, LOWER = (NAMES.index(f"{part}_joint") for part in ("upper", "middle", "lower"))
 #: States drawn over the whole grid, and for each pair of angles of the other two joints with the upper one upright.
 _DRAWN, _EACH = 60_000, 20
