@@ -196,16 +196,16 @@ def explicitness(latents: ArrayLike, factors: ArrayLike, *, bins: int = BINS, se
         A value in [0, 1], a half where nothing is told.
 
     Raises:
-        ValueError: fewer than 20 samples, a value seen on one side of the split alone, or what `checked` refuses.
+        ValueError: fewer than 20 samples, a value that only one has, or what `checked` refuses.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
 
     z, v = checked(latents, factors, _FEWEST)
-    learn, test = _split(len(z), seed)
     unit = normalised(z)
     found = []
     for column, classes in enumerate(as_classes(v, bins, equal_shares=True).T):
+        learn, test = _split_each(classes, seed)
         _require_values(classes, learn, test, column)
         regression = LogisticRegression(max_iter=200).fit(unit[learn], classes[learn])
         shares = regression.predict_proba(unit[test])
@@ -230,3 +230,14 @@ def _split(samples: int, seed: int) -> tuple[Classes, Classes]:
     order = np.random.default_rng(seed).permutation(samples)
     tested = round(_TESTED * samples)
     return order[tested:], order[:tested]
+
+
+def _split_each(classes: Classes, seed: int) -> tuple[Classes, Classes]:
+    """Rows to learn from, and rows to test on: of every class the same share, of a rare one at least one."""
+    order = np.random.default_rng(seed).permutation(len(classes))
+    _, number, count = np.unique(classes[order], return_inverse=True, return_counts=True)
+    sorted_rows = np.argsort(number, kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[sorted_rows] = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
+    tested = place < np.maximum(1, np.round(_TESTED * count))[number]
+    return order[~tested], order[tested]
