@@ -73,7 +73,7 @@ class NetworkReader:
 
     def __init__(self, network: PoseEncoder | AngleCNN | AngleTransformer, size: int, device: torch.device) -> None:
         self.size, self._network = size, network.to(device).eval()
-        # A transformer takes five times as long in float32; convolutions are fast enough in it.
+        # A transformer is much slower in float32; convolutions are fast enough in it.  By what this machine can do.
         self._mixed = isinstance(network, AngleTransformer) and training_precision() == "bf16-mixed"
 
     def coordinates(self, images: Tensor) -> Tensor:

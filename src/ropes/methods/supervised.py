@@ -76,7 +76,6 @@ def fit(
     labels = choose_labels(dataset, recipe.labels, recipe.held_out, seed)
     checksum = angles_checksum(labels.angles)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed, angles_checksum=checksum)
-    run.require_same(out)
     require_size(dataset, recipe)
     if isinstance(recipe, JointNetRecipe) and pretrained is not None:
         fingerprint = _pretraining_digest(Context(run, out, show), recipe)
@@ -84,6 +83,7 @@ def fit(
             pretrained = None  # it was taken over before
         else:
             _require_pretraining(pretrained, fingerprint)
+    run.require_same(out)
     cache = ImageCache(dataset, "train", recipe.shape.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     context = Context.begin(run, out, show=show)  # only now: what the data lack must not leave a run behind

@@ -94,7 +94,9 @@ class AngleTransformer(nn.Module):
         """uint8 (B, V, S, S) → radians (B, d), and the mean tokens of all cameras (B, V · width)."""
         tokens = self.encoder(darkness(images.flatten(0, 1)[:, None]))
         features = tokens.float().mean(1).unflatten(0, images.shape[:2]).flatten(1)
-        with torch.autocast(images.device.type, enabled=False):  # bf16 would round angles to a four-hundredth
+        with torch.autocast(
+            images.device.type, enabled=False
+        ):  # bf16 would round the estimate by up to a 256th of itself
             return self.radians(self.joints(features)), features
 
 
