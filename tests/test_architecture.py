@@ -120,7 +120,7 @@ def test_light_modules_leave_heavy_packages_alone(module: str, heavy: set[str]) 
 def test_every_package_that_is_imported_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {re.split(r"[^\w-]", line)[0].lower().replace("-", "_") for line in project["dependencies"]}
-    modules = {"pillow": "PIL", "pycollada": "collada"}
+    modules = {"pillow": "PIL", "pycollada": "collada", "scikit_learn": "sklearn"}
     known = {modules.get(name, name) for name in declared} | {
         "ropes",
         "pybullet_data",

@@ -82,7 +82,8 @@ run_all([partial(wait, Path(sys.argv[1]) / str(k)) for k in range(2)], processes
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_jobs_store_where_they_stand_when_their_caller_is_ended(number: int, tmp_path: Path) -> None:
     words = [sys.executable, "-c", SCRIPT, str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path}
     with subprocess.Popen(words, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) as caller:
         wait_for(tmp_path / "0", tmp_path / "1")
         caller.send_signal(number)

@@ -6,7 +6,8 @@ from typing import Literal
 
 from ropes.commands.options import DataFolder, at_least, parse_cameras, parse_ranges
 from ropes.errors import UserError
-from ropes.settings import FINGER_CUBE
+
+_FINGER_CUBE = "finger-cube"  # that of ropes.settings, whose import takes a second
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +56,12 @@ class Simulate:
     """Store the joint angles (or factors) too, for the evaluation; training never reads them."""
 
     def __post_init__(self) -> None:
-        asked, other = ("samples", "anchors") if self.setting == FINGER_CUBE else ("anchors", "samples")
+        asked, other = ("samples", "anchors") if self.setting == _FINGER_CUBE else ("anchors", "samples")
         if getattr(self, asked) is None or getattr(self, other) is not None:
-            raise UserError(f"give --{asked}; --samples goes with --setting {FINGER_CUBE}, --anchors with all others")
+            raise UserError(f"give --{asked}; --samples goes with --setting {_FINGER_CUBE}, --anchors with all others")
         at_least(1, **{asked: getattr(self, asked)})
-        if self.setting == FINGER_CUBE and self.mesh != "simplified":
-            raise UserError(f"--setting {FINGER_CUBE} has one kind of meshes; leave --mesh out")
+        if self.setting == _FINGER_CUBE and self.mesh != "simplified":
+            raise UserError(f"--setting {_FINGER_CUBE} has one kind of meshes; leave --mesh out")
         at_least(0, test_anchors=self.test_anchors, seed=self.seed)
         if self.workers is not None:
             at_least(1, workers=self.workers)
@@ -71,7 +72,7 @@ class Simulate:
 
     def execute(self) -> None:
         """Resolve the setting, then simulate it."""
-        if self.setting == FINGER_CUBE:
+        if self.setting == _FINGER_CUBE:
             self._finger_and_cube()
         else:
             self._arm()

@@ -181,7 +181,8 @@ def _violins(panel: Axes, groups: Mapping[str, Floats], colours: Mapping[str, st
             continue
         colour = colours[words]
         if len(kept) >= _OUTLINED and np.ptp(kept) > 0:
-            for body in panel.violinplot(kept, [place], widths=0.8, showextrema=False)["bodies"]:
+            outline: Any = panel.violinplot(kept, [place], widths=0.8, showextrema=False)
+            for body in outline["bodies"]:
                 body.set(facecolor=colour, alpha=0.3)
         apart = np.linspace(-0.16, 0.16, len(kept)) if len(kept) > 1 else np.zeros(1)
         panel.scatter(place + apart, np.sort(kept), s=9, color=colour, linewidths=0, label=words)
