@@ -67,6 +67,17 @@ def tiny_data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Pat
 
 
 @pytest.fixture(scope="session")
+def finger_data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
+    """Finger and cube at 16 pixels: 32 pairs, and 600 images of each test split; never to be changed."""
+    from ropes.data.generate_finger import simulate_finger
+    from ropes.finger import FingerSetting
+
+    out = tmp_path_factory.mktemp("finger") / "data"
+    simulate_finger(FingerSetting(image_size=16), out=out, samples=64, test_samples=600, progress=False)
+    return out
+
+
+@pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory: pytest.TempPathFactory, tiny_data: Path) -> Path:
     """A run fitted on it, uninterrupted; never to be changed."""
     from ropes.methods.ropes import fit

@@ -16,9 +16,9 @@ PACKAGE = ROOT / "src" / "ropes"
 
 #: From the lowest to the highest: a module imports from its own layer or a lower one; `metrics` stands alone.
 LAYERS = (
-    {"errors", "files", "png", "seeds", "hardware", "progress", "metrics", "registry", "row_checks"},
-    {"flag_rows", "graph", "scm", "paper", "pose_rows", "results", "summary", "trust_rows"},
-    {"settings", "simulate"},
+    {"errors", "files", "png", "seeds", "hardware", "processes", "progress", "metrics", "registry", "row_checks"},
+    {"flag_rows", "graph", "model_rows", "scm", "paper", "pose_rows", "results", "summary", "trust_rows"},
+    {"finger", "settings", "simulate"},
     {"data"},
     {"models"},
     {"recipes", "plans"},
@@ -32,6 +32,9 @@ LAYERS = (
         "commanded_distributions",
         "contradictions",
         "evaluation",
+        "factor_evaluation",
+        "factor_scores",
+        "factor_tasks",
         "flag_evaluation",
         "inspection",
         "label_evaluation",
@@ -117,7 +120,7 @@ def test_light_modules_leave_heavy_packages_alone(module: str, heavy: set[str]) 
 def test_every_package_that_is_imported_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {re.split(r"[^\w-]", line)[0].lower().replace("-", "_") for line in project["dependencies"]}
-    modules = {"pillow": "PIL", "pycollada": "collada"}
+    modules = {"pillow": "PIL", "pycollada": "collada", "scikit_learn": "sklearn"}
     known = {modules.get(name, name) for name in declared} | {
         "ropes",
         "pybullet_data",

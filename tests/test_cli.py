@@ -65,9 +65,9 @@ def test_mistyped_option_is_refused_with_a_suggestion(capsys: pytest.CaptureFixt
 
 
 def test_a_mistyped_required_option_is_refused_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
-    line = refusal(capsys, "simulate", "--anchorz", "6", "--setting", "panda-2c-causal", "--out", "D")
-    assert "Missing from ropes simulate: --anchors" in line
-    assert line.endswith("Unrecognized options: --anchorz 6; perhaps you meant --anchors (see ropes simulate --help)")
+    line = refusal(capsys, "simulate", "--anchors", "6", "--setting", "panda-2c-causal", "--outt", "D")
+    assert "Missing from ropes simulate: --out" in line
+    assert line.endswith("Unrecognized options: --outt D; perhaps you meant --out (see ropes simulate --help)")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])

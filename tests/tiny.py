@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ropes import files
 from ropes.data import parquet, schema, writer
-from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig, ViTConfig
+from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig, VAEConfig, ViTConfig
 from ropes.recipes import (
     CNNRecipe,
     EncoderRecipe,
@@ -19,6 +19,7 @@ from ropes.recipes import (
     Optimisation,
     Recipe,
     RopesRecipe,
+    VAERecipe,
     paper_recipe,
 )
 from ropes.scm import CausalModel, TruncatedNormal
@@ -76,11 +77,15 @@ def write_data(
 
 def forget_angle(path: Path, split: str) -> None:
     """Put NaN in the place of an angle of a split, as if it had been recorded so."""
-    row = 5 if split == "train" else -5
+    change_states(path, split, lambda angles: angles[5 if split == "train" else -5].__setitem__(0, float("nan")))
+
+
+def change_states(path: Path, split: str, change: Callable[[list[list[float]]], None]) -> None:
+    """Change the states of the first shard of training, or of the last one, as if they had been recorded so."""
     shard = sorted(path.glob(schema.DATA_PATH.partition("/")[0] + "/*/*.parquet"))[0 if split == "train" else -1]
     table = parquet.read_table(shard)
     angles = table[schema.STATE].to_pylist()
-    angles[row][0] = float("nan")
+    change(angles)
     field = table.field(schema.STATE)
     column = pa.array(angles, field.type)
     parquet.write_table(shard, table.set_column(table.column_names.index(schema.STATE), field, column))
@@ -166,6 +171,17 @@ def jointnet_recipe(**changes: object) -> JointNetRecipe:
     return replace(small, **changes)  # type: ignore[arg-type]
 
 
+def vae_recipe(**changes: object) -> VAERecipe:
+    """A tiny VAE of colour images, trained for some steps."""
+    small = VAERecipe(
+        preset="tiny",
+        vae=VAEConfig(image_size=SIDE, stem=4, widths=(4, 8), blocks=1, hidden=16, latents=4),
+        training=Optimisation(epochs=3, batch=8, learning_rate=1e-3, clip=1.0),
+        held_out=0.25,
+    )
+    return replace(small, **changes)  # type: ignore[arg-type]
+
+
 def recipe_of(method: str) -> Recipe:
     """The tiny recipe of a method."""
     match method:
@@ -175,6 +191,8 @@ def recipe_of(method: str) -> Recipe:
             return cnn_recipe()
         case "jointnet":
             return jointnet_recipe()
+        case "ada-gvae" | "beta-vae":
+            return vae_recipe()
         case _:
             return encoder_recipe(anchor_weight=3.0 * (method == "anchored"))
 

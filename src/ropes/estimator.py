@@ -12,9 +12,9 @@ from ropes.data.pictures import area_average, enlarge
 from ropes.errors import UserError
 from ropes.files import read_json
 from ropes.hardware import device_kind
-from ropes.methods.readers import Reader, load_reader
+from ropes.methods.readers import Reader, finished_reader
 from ropes.methods.run import TRAINING_FILE, Run
-from ropes.recipes import LABELLED_METHODS
+from ropes.recipes import LABELLED_METHODS, VAE_METHODS
 from ropes.trust.intervals import LEVEL, Intervals, intervals_from_held_out
 from ropes.trust.trust import Reading, Seen, Trust, read_trust, see
 
@@ -52,10 +52,9 @@ class Estimator:
         Raises:
             UserError: no run there, one of another version, one without weights, an unfinished or a damaged one.
         """
-        run = Run.read(folder)
-        reader = load_reader(run, folder, torch.device(device_kind()))
-        if not (folder / TRAINING_FILE).exists():
-            raise UserError(f"{folder} is an unfinished run; run the same ropes fit command again to go on")
+        run, reader = finished_reader(folder, torch.device(device_kind()))
+        if run.method in VAE_METHODS:
+            raise UserError(f"{folder} is of method {run.method}, which reads no joints; use ropes evaluate")
         calibration, labelled = read_calibration(folder, run), 0
         if run.method in LABELLED_METHODS:
             calibration = calibration or radians_already(len(run.joints))

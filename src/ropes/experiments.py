@@ -1,29 +1,40 @@
 """The papers' tables from simulation to results.json: settings × methods × seeds, unattended and resumable."""
 
+import itertools
 import re
 import shutil
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from ropes import __version__
+from ropes.data.cache import ImageCache
 from ropes.data.generate import simulate
+from ropes.data.generate_finger import simulate_finger
 from ropes.errors import UserError
 from ropes.evaluation import ARTEFACTS, RESULTS_FILE, evaluate
+from ropes.factor_evaluation import evaluate_factors
 from ropes.files import as_json, claim_folder, claim_record, read_json, write_json
-from ropes.hardware import device_name
+from ropes.finger import FEASIBILITY_FILE, FingerSetting
+from ropes.hardware import device_kind, device_name
 from ropes.methods.fitting import fit
 from ropes.methods.run import TRAINING_FILE
+from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.plans import Experiment, experiment
+from ropes.processes import run_all, usable_cores
+from ropes.progress import progress
 from ropes.recipes import METHODS, method_of
 from ropes.results import FURTHER, Results, Row, read, write
-from ropes.settings import panda_setting
+from ropes.settings import FINGER_CUBE, panda_setting
+from ropes.simulate.feasibility import write_feasibility
 
 EXPERIMENT_FILE, EVALUATION = "experiment.json", "evaluation"
+Clock = Callable[[Path, str], AbstractContextManager[None]]
 
 
 def reproduce(
@@ -34,6 +45,7 @@ def reproduce(
     methods: Sequence[str] | None = None,
     seeds: Sequence[int] | None = None,
     workers: int | None = None,
+    processes: int | None = None,
     show: bool = True,
 ) -> Results:
     """Run an experiment in the folder `out`, going on where an earlier call stopped.
@@ -44,10 +56,12 @@ def reproduce(
     Args:
         name: see `ropes.plans.experiment`.
         preset: "compact" or "paper".
-        out: holds `SETTING/data`, `SETTING/METHOD/seed-K/` (the runs), `artefacts/` and, at the end, `results.json`.
+        out: holds `SETTING/data`, `SETTING/METHOD/seed-K/` (the runs), `artefacts/` and `results.json`, which is
+            written at the end, or after every fit where many run at once.
         methods: what to fit instead of the experiment's own methods.
         seeds: training seeds instead of the experiment's own.
         workers: processes that render.
+        processes: fits at a time; None: one for each core in an experiment that is made for it, else one.
         show: show progress.
 
     Raises:
@@ -56,34 +70,83 @@ def reproduce(
     plan = experiment(name, preset, methods or ())
     if seeds:
         plan = replace(plan, seeds=tuple(seeds))
+    if processes is not None and processes > 1 and not plan.at_once:
+        raise UserError(f"{name} fits one model after the other, each on all cores; leave --processes out")
     _claim(out, plan, preset)
     asked = set(product(plan.recipes, plan.seeds))
     listed = sorted(asked | _finished(out, plan), key=_by_number)
+    gather = partial(_gather, plan, preset, out, listed, {})
+    for setting in plan.anchors:
+        with _clocked(out, f"{setting} simulate"):
+            _simulate(plan, setting, out, workers, show=show)
+        fits = [(label, seed) for label, seed in listed if (label, seed) in asked]
+        if plan.at_once:
+            _fit_at_once(plan, out, setting, fits, processes or fits_at_once(), gather, show=show)
+            continue
+        for label, seed in fits:
+            _one_run(plan, out, setting, label, seed, clock=_clocked, show=show)
+    found = gather()
+    for setting, label, seed in _shown(plan, listed, found.model_rows):
+        source = _run(out, setting, label, seed) / EVALUATION / ARTEFACTS
+        if source.exists():
+            shutil.copytree(source, out / ARTEFACTS, dirs_exist_ok=True)
+    return found
+
+
+def _fit_at_once(
+    plan: Experiment,
+    out: Path,
+    setting: str,
+    fits: Sequence[tuple[str, int]],
+    processes: int,
+    gather: Callable[[], Results],
+    *,
+    show: bool,
+) -> None:
+    """Several fits at a time, each in a process of its own; results are written after each."""
+    runs = {fit: _run(out, setting, *fit) for fit in fits}
+    left = [fit for fit in fits if not _is_current(runs[fit] / EVALUATION, runs[fit])]
+    left.sort(key=lambda fit: fit[1])  # seed by seed: an unfinished study compares methods too
+    if not left:
+        return
+    jobs = [partial(_one_run, plan, out, setting, label, seed, show=False) for label, seed in left]
+    count = min(processes, len(jobs))
+    with _clocked(out, f"{setting} fits"), progress("models", len(jobs), show=show) as update:
+        done = itertools.count(1)
+
+        def finished(number: int) -> None:
+            gather()
+            label, seed = left[number]
+            update(next(done), f"{label} seed {seed}")
+
+        run_all(jobs, processes=count, threads=max(1, usable_cores() // count), finished=finished)
+
+
+def fits_at_once() -> int:
+    """How many small fits end soonest at a time: one a core, and few on a GPU, whose memory they share."""
+    return usable_cores() if device_kind() == "cpu" else min(4, usable_cores())
+
+
+def _gather(
+    plan: Experiment,
+    preset: str,
+    out: Path,
+    listed: Sequence[tuple[str, int]],
+    known: dict[Path, Results],
+) -> Results:
+    """Write the results of what is done by now; `known` are those read before."""
     rows: list[Row] = []
     further: dict[str, tuple[Any, ...]] = dict.fromkeys(FURTHER, ())
-    for setting, anchors in plan.anchors.items():
-        with _clocked(out, f"{setting} simulate"):
-            simulate(
-                panda_setting(setting),
-                out=out / setting / "data",
-                anchors=anchors,
-                test_anchors=plan.test_anchors,
-                seed=plan.data_seed,
-                workers=workers,
-                progress=show,
-            )
-        for label, seed in listed:
-            if (label, seed) in asked:
-                _one_run(plan, out, setting, label, seed, show=show)
-            measured = read(_run(out, setting, label, seed) / EVALUATION / RESULTS_FILE)
-            rows += measured.rows
-            further = {kind: (*found, *getattr(measured, kind)) for kind, found in further.items()}
-        for label, seed in dict(reversed(listed)).items():  # the first seed of each
-            shutil.copytree(
-                _run(out, setting, label, seed) / EVALUATION / ARTEFACTS, out / ARTEFACTS, dirs_exist_ok=True
-            )
+    for setting, (label, seed) in product(plan.anchors, listed):
+        run = _run(out, setting, label, seed)
+        if not _is_current(run / EVALUATION, run):
+            continue
+        if run not in known:
+            known[run] = read(run / EVALUATION / RESULTS_FILE)
+        rows += known[run].rows
+        further = {kind: (*found, *getattr(known[run], kind)) for kind, found in further.items()}
     results = Results(
-        name=name,
+        name=plan.name,
         preset=preset,
         device=device_name(),
         version=__version__,
@@ -95,10 +158,38 @@ def reproduce(
     return results
 
 
+def _shown(
+    plan: Experiment, listed: Sequence[tuple[str, int]], models: Sequence[ModelRow]
+) -> Iterator[tuple[str, str, int]]:
+    """Whose pictures the report shows: of each method the first seed; of many VAEs the least, middle and most
+    disentangled.
+    """
+    if plan.at_once:
+        yield from ((row.setup, row.method, row.seed) for row in by_disentanglement(models))
+        return
+    for setting in plan.anchors:
+        yield from ((setting, label, seed) for label, seed in dict(reversed(listed)).items())
+
+
+def _simulate(plan: Experiment, setting: str, out: Path, workers: int | None, *, show: bool) -> None:
+    """Film a setting, or go on with it."""
+    data, count = out / setting / "data", plan.anchors[setting]
+    given: dict[str, Any] = {"seed": plan.data_seed, "workers": workers, "progress": show}
+    if setting != FINGER_CUBE:
+        simulate(panda_setting(setting), out=data, anchors=count, test_anchors=plan.test_anchors, **given)
+        return
+    side = max(recipe.shape.image_size for recipe in plan.recipes.values())
+    finger = FingerSetting(image_size=side)
+    dataset = simulate_finger(finger, out=data, samples=count, test_samples=plan.test_anchors, **given)
+    for split in dataset.splits:  # once, and not by every fit for itself
+        ImageCache(dataset, split, side, progress=show)
+    write_feasibility(out / ARTEFACTS / setting / FEASIBILITY_FILE, finger)
+
+
 def _claim(out: Path, plan: Experiment, preset: str) -> None:
     """Make sure that `out` is this experiment's; methods and seeds may be added to it, each method by one recipe."""
     claim_folder(out, EXPERIMENT_FILE)
-    described = {"experiment": asdict(replace(plan, recipes={}, seeds=())), "preset": preset}
+    described = {"experiment": _described(plan), "preset": preset}
     claim_record(out / EXPERIMENT_FILE, described, "holds another experiment or preset; choose a new --out")
     content = read_json(out / EXPERIMENT_FILE)
     begun, asked = content.get("recipes", {}), as_json({name: asdict(recipe) for name, recipe in plan.recipes.items()})
@@ -107,6 +198,16 @@ def _claim(out: Path, plan: Experiment, preset: str) -> None:
             raise UserError(f"{out} holds method {method} by another recipe; choose a new --out")
     if not asked.keys() <= begun.keys():
         write_json(out / EXPERIMENT_FILE, {**content, "recipes": begun | asked})
+
+
+def _described(plan: Experiment) -> dict[str, Any]:
+    """What a folder has to agree with; methods and seeds may be added, and the rest follows from the name."""
+    return {name: value for name, value in asdict(plan).items() if name in ("name", "anchors", "test_anchors")} | {
+        "occlusions": plan.occlusions,
+        "data_seed": plan.data_seed,
+        "recipes": {},
+        "seeds": (),
+    }
 
 
 def _run(out: Path, setting: str, label: str, seed: int) -> Path:
@@ -130,16 +231,25 @@ def _finished(out: Path, plan: Experiment) -> set[tuple[str, int]]:
     return set.intersection(*found)
 
 
-def _one_run(plan: Experiment, out: Path, setting: str, label: str, seed: int, *, show: bool) -> None:
-    data, run = out / setting / "data", _run(out, setting, label, seed)
-    with _clocked(out, f"{setting} {label} fit {seed}"):
-        method = method_of(label)
+@contextmanager
+def _unclocked(out: Path, stage: str) -> Iterator[None]:
+    yield
+
+
+def _one_run(
+    plan: Experiment, out: Path, setting: str, label: str, seed: int, *, clock: Clock = _unclocked, show: bool
+) -> None:
+    data, run, method = out / setting / "data", _run(out, setting, label, seed), method_of(label)
+    with clock(out, f"{setting} {label} fit {seed}"):
         pretrained = _pretrained(plan, out, setting, seed) if method == "jointnet" else None
         fit(data, run, plan.recipes[label], seed, method=method, pretrained=pretrained, show=show)
     measured = run / EVALUATION
     if not _is_current(measured, run):
-        with _clocked(out, f"{setting} {label} evaluate {seed}"):
-            evaluate(run, data, measured, occlusions=plan.occlusions, name=plan.name, label=label, show=show)
+        with clock(out, f"{setting} {label} evaluate {seed}"):
+            if plan.measures == "factors":
+                evaluate_factors(run, data, measured, name=plan.name, label=label)
+            else:
+                evaluate(run, data, measured, occlusions=plan.occlusions, name=plan.name, label=label, show=show)
 
 
 def _pretrained(plan: Experiment, out: Path, setting: str, seed: int) -> Path | None:
@@ -150,8 +260,8 @@ def _pretrained(plan: Experiment, out: Path, setting: str, seed: int) -> Path | 
 
 def _is_current(measured: Path, run: Path) -> bool:
     """Whether the evaluation was made after the run's last change."""
-    results = measured / RESULTS_FILE
-    return results.exists() and results.stat().st_mtime_ns >= (run / TRAINING_FILE).stat().st_mtime_ns
+    results, story = measured / RESULTS_FILE, run / TRAINING_FILE
+    return results.exists() and story.exists() and results.stat().st_mtime_ns >= story.stat().st_mtime_ns
 
 
 @contextmanager

@@ -2,16 +2,32 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import product
+from typing import Any, Literal
 
 from ropes.errors import UserError
-from ropes.recipes import LABEL_SHARES, LABELLED_METHODS, EncoderRecipe, Recipe, recipe_of
+from ropes.recipes import (
+    LABEL_SHARES,
+    LABELLED_METHODS,
+    METHODS,
+    VAE_METHODS,
+    CNNRecipe,
+    EncoderRecipe,
+    JointNetRecipe,
+    Recipe,
+    RopesRecipe,
+    VAERecipe,
+    recipe_of,
+)
+from ropes.settings import FINGER_CUBE
 
 #: What each experiment fits unless told otherwise.
 DEFAULT_METHODS = {
     "curves": ("anchored",),
     "demo": ("anchored",),
+    "disentanglement": ("ada-gvae", "beta-vae"),
     "panda-2c": ("anchored",),
+    "supervision": ("ada-gvae", "anchored", "beta-vae", "ldr", "ropes"),
     "table1": ("ropes",),
     "table2": ("anchored", "cnn", "jointnet", "ldr", "ropes"),
 }
@@ -22,6 +38,8 @@ _SMALLER: dict[int, dict[str, Any]] = {
     64: {"image_size": 64, "stem": 2, "window": 20, "window_stem": 1},
     32: {"image_size": 32, "stem": 1, "window": 12, "window_stem": 1},
 }
+#: Anchors of the comparison of supervisions.
+_COMPARED = (500, 2_000, 6_000)
 #: Poses that even the smallest training sees.
 _POSES_AT_LEAST = 150_000
 
@@ -33,11 +51,13 @@ class Experiment:
     Attributes:
         name: as results files carry it.
         recipes: method, or METHOD@VARIANT (see `ropes.recipes.method_of`) → recipe of its fits.
-        anchors: setting → training anchors.
+        anchors: setting → training anchors, or training images of finger-cube.
         test_anchors: poses in each test split.
         seeds: training seeds.
         occlusions: sides of the white squares in pixels.
         data_seed: seed of the simulation.
+        at_once: whether several fits at once, a process each, end sooner than one after the other.
+        measures: "joints" (`ropes.evaluation`) or "factors" (`ropes.factor_evaluation`).
     """
 
     name: str
@@ -47,6 +67,8 @@ class Experiment:
     seeds: tuple[int, ...]
     occlusions: tuple[int, ...]
     data_seed: int = 0
+    at_once: bool = False
+    measures: Literal["joints", "factors"] = "joints"
 
 
 def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experiment:
@@ -55,9 +77,11 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
     Deviation: the compact preset takes fewer anchors than the paper's 10,000, to fit two CPU cores.
 
     Args:
-        name: "curves" (error against anchors, pixels, and squares in training), "demo", "panda-2c" (the estimator
-            that comes with the package), "table1" or "table2" (methods without labels beside those with shares of
-            them, so also Tables 10, 11, 13 and 14 but for their causal lines, which table1 has).
+        name: "curves" (error against anchors, pixels, and squares in training), "demo", "disentanglement" (VAEs of
+            finger-cube, their metrics and what transfers), "panda-2c" (the estimator that comes with the package),
+            "supervision" (interventions beside pairs that differ in one factor, on the same images), "table1" or
+            "table2" (methods without labels beside those with shares of them, so also Tables 10, 11, 13 and 14 but
+            for their causal lines, which table1 has).
         preset: "compact" or "paper".
         methods: what to fit instead of `DEFAULT_METHODS`.
 
@@ -66,6 +90,10 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
     """
     if name not in DEFAULT_METHODS:
         raise UserError(f"unknown experiment {name!r}: choose one of {', '.join(DEFAULT_METHODS)}")
+    of_joints = [method for method in METHODS if method not in VAE_METHODS]
+    fitting = {"disentanglement": VAE_METHODS, "supervision": METHODS}.get(name, of_joints)
+    if odd := [method for method in methods if method in METHODS and method not in fitting]:
+        raise UserError(f"{name} is not for method {odd[0]}; choose among {', '.join(fitting)}")
     recipes = {method: recipe_of(method, preset) for method in methods or DEFAULT_METHODS[name]}
     paper = preset == "paper"
     match name:
@@ -84,6 +112,17 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
             return Experiment(
                 name=name, recipes=recipes, anchors=anchors, test_anchors=2_000, seeds=(0,), occlusions=(0, 32)
             )
+        case "disentanglement":
+            return Experiment(
+                name=name,
+                recipes={label: each for method in recipes for label, each in _vaes(method, preset)},
+                anchors={FINGER_CUBE: 1_000_000 if paper else 16_000},
+                test_anchors=10_000 if paper else 4_000,
+                seeds=tuple(range(10 if paper else 3)),
+                occlusions=(),
+                at_once=True,
+                measures="factors",
+            )
         case "panda-2c":
             return Experiment(
                 name=name,
@@ -93,6 +132,16 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
                 seeds=(0,),
                 occlusions=(0, 16, 32, 64),
                 data_seed=1,
+            )
+        case "supervision":
+            return Experiment(
+                name=name,
+                recipes={label: each for method in recipes for label, each in _fewer_anchors(method, recipes[method])},
+                anchors={"panda-1c-independent": max(_COMPARED)},
+                test_anchors=2_000,
+                seeds=(0,),
+                occlusions=(),
+                measures="factors",
             )
         case "table2":
             return Experiment(
@@ -124,6 +173,32 @@ def _by_labels(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
         return
     for share in LABEL_SHARES:
         yield f"{method}@{100 * share:g}-percent", recipe_of(method, preset, labels=share)
+
+
+def _vaes(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
+    """The method with and without input noise; under the paper preset every combination of its sweep (Section 3)."""
+    recipe = recipe_of(method, preset)
+    assert isinstance(recipe, VAERecipe)
+    swept = product((1.0, 2.0, 4.0), (0, 10_000, 50_000), (10, 25, 50)) if preset == "paper" else [None]
+    for chosen, noise in product(swept, (False, True)):
+        variant, words = replace(recipe, noise=noise), ["noise"] if noise else []
+        if chosen is not None:
+            beta, warm_up, latents = chosen
+            variant = replace(variant, beta=beta, warm_up=warm_up, vae=replace(recipe.vae, latents=latents))
+            words = [f"beta-{beta:g}", f"warm-up-{warm_up}", f"latents-{latents}", *words]
+        yield "@".join(filter(None, (method, "-".join(words)))), variant
+
+
+def _fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
+    """The recipe with fewer and with all anchors; as many steps whatever their number."""
+    if isinstance(recipe, CNNRecipe | JointNetRecipe):
+        raise UserError(f"method {method} learns from labels; compare ada-gvae, anchored, beta-vae, ldr and ropes")
+    if isinstance(recipe, RopesRecipe):  # learns from all that there are
+        yield f"{method}@{max(_COMPARED)}-anchors", recipe
+        return
+    base = replace(recipe, training=replace(recipe.training, at_least=max(recipe.training.at_least, _POSES_AT_LEAST)))
+    for number in _COMPARED:
+        yield f"{method}@{number}-anchors", replace(base, anchors=number)
 
 
 def _curves(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:

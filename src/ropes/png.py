@@ -1,4 +1,4 @@
-"""Grey 8-bit PNG, told apart from everything else by its header before a pixel is decoded.
+"""8-bit PNG, grey or in colour, told apart from everything else by its header before a pixel is decoded.
 
 The header is read by hand (PNG specification, section 5): it costs a microsecond, so each image that is read
 is checked on the way.  Pillow does the decoding.
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from PIL import Image, PngImagePlugin
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
+#: Height and width of a grey image; height, width and 3 of one in colour.
+Shape = tuple[int, ...]
 _COLOURS = {0: "grey", 2: "RGB", 3: "palette", 4: "grey with alpha", 6: "RGB with alpha"}
 
 
@@ -46,15 +48,15 @@ def header(data: bytes) -> Header:
     return Header(height, width, depth, colour)
 
 
-def check_header(data: bytes | None, size: tuple[int, int]) -> None:
-    """Hold the header against a grey 8-bit image of `size` (height, width).
+def check_header(data: bytes | None, shape: Shape) -> None:
+    """Hold the header against an 8-bit image of `shape`.
 
     Raises:
         NotAnImage: it is another size or type, or no image at all.
     """
     if data is None:
         raise NotAnImage("no image bytes")
-    found, wanted = header(data), Header(*size, 8, 0)
+    found, wanted = header(data), Header(shape[0], shape[1], 8, 0 if len(shape) == 2 else 2)
     if found != wanted:
         raise NotAnImage(f"{found} image where {wanted} is expected")
 
@@ -80,16 +82,16 @@ def check_chunks(data: bytes) -> None:
     raise NotAnImage("truncated PNG")
 
 
-def decode(data: bytes | None, size: tuple[int, int], shrink_to: int | None = None) -> NDArray[np.uint8]:
-    """Decode one grey 8-bit PNG of `size` (height, width); `shrink_to` averages it by area to that side.
+def decode(data: bytes | None, shape: Shape, shrink_to: int | None = None) -> NDArray[np.uint8]:
+    """Decode one 8-bit PNG of `shape`; `shrink_to` averages it by area to that side.
 
     Returns:
-        Pixels, uint8 (height, width) or (shrink_to, shrink_to), 0 to 255.
+        Pixels, uint8, 0 to 255, of that shape, or with sides of `shrink_to`.
 
     Raises:
         NotAnImage: another size or type, or damaged.
     """
-    check_header(data, size)
+    check_header(data, shape)
     assert data is not None
     check_chunks(data)  # Pillow passes over the checksums of pixels
     try:
@@ -101,7 +103,7 @@ def decode(data: bytes | None, size: tuple[int, int], shrink_to: int | None = No
 
 
 def shrink(image: Image.Image, side: int) -> NDArray[np.uint8]:
-    """Average a grey image by area to `side` pixels square."""
+    """Average an image by area to `side` pixels square."""
     if image.size == (side, side):
         return np.asarray(image)
     if image.width == image.height and image.width % side == 0:  # exact, where resize rounds twice
@@ -110,7 +112,7 @@ def shrink(image: Image.Image, side: int) -> NDArray[np.uint8]:
 
 
 def encode(pixels: NDArray[np.uint8]) -> bytes:
-    """Encode uint8 (height, width) as a grey PNG, without loss, compressed for speed."""
+    """Encode uint8 (height, width) as grey PNG, (height, width, 3) in colour, without loss, compressed for speed."""
     stream = io.BytesIO()
     image = Image.fromarray(np.ascontiguousarray(pixels, dtype=np.uint8))
     # Runs of background are all there is to gain: run-length matching is both smallest and fastest here.

@@ -109,9 +109,9 @@ def views_of(run: Run, dataset: Dataset) -> list[int]:
     """
     if missing := [camera for camera in run.cameras if camera not in dataset.cameras]:
         raise UserError(f"{dataset.path} has no camera {missing[0]} (it has {', '.join(dataset.cameras)})")
-    if dataset.image_size != (run.image_size, run.image_size):
-        height, width = dataset.image_size
-        raise UserError(f"{dataset.path} has {height}x{width} images; the run reads {run.image_size}x{run.image_size}")
+    if dataset.image_shape != (run.image_size, run.image_size):
+        sides = "x".join(map(str, dataset.image_size)) + (" colour" if len(dataset.image_shape) > 2 else "")
+        raise UserError(f"{dataset.path} has {sides} images; the run reads {run.image_size}x{run.image_size} grey ones")
     return [dataset.cameras.index(camera) for camera in run.cameras]
 
 

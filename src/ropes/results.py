@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 from ropes import files
 from ropes.errors import UserError
 from ropes.flag_rows import FlagRow
+from ropes.model_rows import ModelRow
 from ropes.paper import published, supervised_with
 from ropes.pose_rows import PoseRow
 from ropes.row_checks import require_counts, require_names, require_number
@@ -17,7 +18,7 @@ from ropes.trust_rows import TrustRow
 SCHEMA = 1
 SPLITS = ("id", "ood")
 #: Lists of rows of other kinds that a results file may hold.
-FURTHER = {"trust_rows": TrustRow, "flag_rows": FlagRow, "pose_rows": PoseRow}
+FURTHER = {"trust_rows": TrustRow, "flag_rows": FlagRow, "pose_rows": PoseRow, "model_rows": ModelRow}
 R = TypeVar("R", "Row", TrustRow)
 
 
@@ -170,6 +171,7 @@ class Results:
         trust_rows: intervals and flags against the truth; empty where that was not measured.
         flag_rows: whether images unlike those of the fit were told, likewise.
         pose_rows: errors of the end effector's pose, likewise; none where the arm is not known.
+        model_rows: how disentangled latents are, likewise.
 
     Raises:
         ValueError: a field is empty or out of range, or two rows are of the same conditions.
@@ -184,6 +186,7 @@ class Results:
     trust_rows: tuple[TrustRow, ...] = ()
     flag_rows: tuple[FlagRow, ...] = ()
     pose_rows: tuple[PoseRow, ...] = ()
+    model_rows: tuple[ModelRow, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("name", "preset", "device", "version"):

@@ -191,6 +191,8 @@ _TWO_CAMERAS = (
     _camera("cam45", yaw=45.0, pitch=-30.0, target=(0.34, -0.34, 0.62)),
     _camera("cam135", yaw=135.0, pitch=-30.0, target=(0.34, 0.34, 0.62)),
 )
+#: The setting of the disentanglement study, see `ropes.finger`.
+FINGER_CUBE = "finger-cube"
 SETTINGS = ("panda-1c-independent", "panda-2c-independent", "panda-2c-causal")
 
 

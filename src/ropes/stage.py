@@ -12,6 +12,9 @@ from ropes.errors import UserError
 from ropes.recipes import Optimisation
 from ropes.seeds import integer
 
+#: Shares of the steps after which a halved schedule halves the rate.
+_HALVED_AFTER = (3 / 8, 6 / 8)
+
 
 class Stage(pl.LightningModule):
     """A network with its objective; subclasses give `training_step` and, every `evaluate_every` steps, `evaluate`.
@@ -46,6 +49,10 @@ class Stage(pl.LightningModule):
         )
         if o.schedule == "constant":
             return optimiser
+        if o.schedule == "halved":
+            after = [round(share * self.steps) for share in _HALVED_AFTER]
+            steps = torch.optim.lr_scheduler.MultiStepLR(optimiser, after, gamma=0.5)
+            return {"optimizer": optimiser, "lr_scheduler": {"scheduler": steps, "interval": "step"}}
         total = self.steps + 1
         cycle = torch.optim.lr_scheduler.OneCycleLR(
             # The rise ends at step pct_start · total − 1, which torch divides by: not at the very first.

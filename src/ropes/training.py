@@ -188,11 +188,12 @@ def _quiet_lightning() -> Iterator[None]:
 
 @contextmanager
 def _caught(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Route Ctrl-C and SIGTERM to `handler` (signals reach the main thread only)."""
+    """Route Ctrl-C and SIGTERM, where they are not ignored, to `handler` (signals reach the main thread only)."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    heard = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in heard}
     try:
         yield
     finally:

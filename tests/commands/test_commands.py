@@ -1,6 +1,7 @@
 import dataclasses
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from ropes import cli
 from ropes.commands import COMMANDS, Command, summary
 from ropes.methods.encoder_stage import EncoderStage
+from ropes.methods.run import Run
 from ropes.methods.stages import AE1Stage, AE2Stage, LDRStage
 from ropes.recipes import LABELLED_METHODS, METHODS, encoder_recipe, recipe_of, ropes_recipe
 from ropes.stage import Stage
@@ -214,6 +216,7 @@ def test_reproduce_writes_the_report_and_prints_the_table(stub: Stub, capsys: py
     reports, tables = stub("ropes.report.html.write_report"), stub("ropes.report.terminal.print_table")
     assert cli.main(["reproduce", "table1", "--preset", "paper", "--out", "R", "--seeds", "0", "1"]) == 0
     options = {"preset": "paper", "out": Path("R"), "methods": None, "seeds": (0, 1), "workers": None}
+    options |= {"processes": None}
     assert runs == [(("table1",), options)]
     assert reports == [((Path("R"), Path("R/report.html")), {})]
     assert tables == [(("the results",), {})]
@@ -228,7 +231,10 @@ def test_reproduce_takes_methods_with_commas_between(stub: Stub) -> None:
     assert runs[0][1]["methods"] == ("ropes", "ldr", "anchored")
 
 
-def test_evaluate_prints_the_table(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluate_prints_the_table(
+    stub: Stub, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Run, "read", lambda _: SimpleNamespace(method="anchored"))
     calls = stub("ropes.evaluation.evaluate", result="the results")
     tables = stub("ropes.report.terminal.print_table")
     words = "evaluate R --data D --out E --seed 2 --occlusions 0 8 --unlike F G"

@@ -8,16 +8,16 @@ import pytest
 from ropes.errors import UserError
 from ropes.methods.fitting import fit
 from ropes.methods.run import Run
-from ropes.recipes import METHODS, Optimisation, RopesRecipe
+from ropes.recipes import METHODS, VAE_METHODS, Optimisation, RopesRecipe
 from tests import tiny
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_is_fitted_by_its_name(method: str, tiny_data: Path, tmp_path: Path) -> None:
-    recipe = tiny.recipe_of(method)
+def test_every_method_is_fitted_by_its_name(method: str, tiny_data: Path, finger_data: Path, tmp_path: Path) -> None:
+    recipe, data = tiny.recipe_of(method), finger_data if method in VAE_METHODS else tiny_data
     if not isinstance(recipe, RopesRecipe):
         recipe = replace(recipe, training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-3))
-    run = fit(tiny_data, tmp_path / "run", recipe, 3, method=method, show=False)
+    run = fit(data, tmp_path / "run", recipe, 3, method=method, show=False)
     assert (run.method, run.seed, run.recipe) == (method, 3, recipe)
     assert Run.read(tmp_path / "run") == run
     assert tiny.weights(tmp_path / "run")
@@ -26,7 +26,8 @@ def test_every_method_is_fitted_by_its_name(method: str, tiny_data: Path, tmp_pa
 def test_unknown_methods_and_other_recipes_are_refused(tiny_data: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"unknown method 'anchord': did you mean anchored\?"):
         fit(tiny_data, tmp_path / "run", tiny.recipe(), method="anchord", show=False)
-    others = {"anchored": "ropes", "ldr": "cnn", "ropes": "anchored", "cnn": "jointnet", "jointnet": "ldr"}
+    others = {"anchored": "ropes", "ldr": "cnn", "ropes": "anchored", "cnn": "jointnet", "jointnet": "beta-vae"}
+    others |= {"ada-gvae": "ldr", "beta-vae": "ldr"}
     for method, recipe in ((method, tiny.recipe_of(others[method])) for method in METHODS):
         with pytest.raises(UserError, match=f"method {method} cannot be fitted with another method's recipe"):
             fit(tiny_data, tmp_path / "run", recipe, method=method, show=False)

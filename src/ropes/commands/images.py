@@ -7,26 +7,32 @@ from typing import Literal
 from ropes.commands.options import DataFolder, at_least, parse_cameras, parse_ranges
 from ropes.errors import UserError
 
+_FINGER_CUBE = "finger-cube"  # that of ropes.settings, whose import takes a second
+
 
 @dataclass(frozen=True, kw_only=True)
 class Simulate:
     r"""Film an arm under interventions and store the images as a LeRobot v3.0 data set.
 
     Interrupted, the same command goes on. Take one of the paper's settings, or any arm by its URDF file,
-    the joints to estimate and a range for each.
+    the joints to estimate and a range for each. Setting finger-cube is a robot finger with a cube: pairs of colour
+    images that differ in one factor.
 
     Example:
       ropes simulate --setting panda-2c-independent --anchors 50 --seed 1 --out data/two-cameras
       ropes simulate --urdf kuka_iiwa/model.urdf --joints lbr_iiwa_joint_2 lbr_iiwa_joint_4 \
         --ranges -1:1 -1.5:1.5 --anchors 50 --out data/kuka
+      ropes simulate --setting finger-cube --samples 500 --out data/finger
     """
 
     out: Path
     """Folder of the data set."""
-    anchors: int
+    anchors: int | None = None
     """Anchors to draw for training; each is filmed once under every regime."""
+    samples: int | None = None
+    """With --setting finger-cube: training images, two to a pair."""
     setting: str | None = None
-    """panda-1c-independent, panda-2c-independent or panda-2c-causal."""
+    """panda-1c-independent, panda-2c-independent, panda-2c-causal or finger-cube."""
     urdf: Path | None = None
     """Any other arm: its URDF file (or one of pybullet_data)."""
     joints: tuple[str, ...] = ()
@@ -39,7 +45,7 @@ class Simulate:
     name: str | None = None
     """With --urdf: what the setting is called; the robot's name in the URDF where left out."""
     test_anchors: int = 2000
-    """Observational poses of each test split."""
+    """Observational poses (or images of finger and cube) of each test split."""
     seed: int = 0
     """The same seed gives the same bytes, whatever the number of workers."""
     workers: int | None = None
@@ -47,10 +53,15 @@ class Simulate:
     mesh: Literal["simplified", "full"] = "simplified"
     """Visual meshes with a twentieth of their triangles, or as they are."""
     state: bool = True
-    """Store the joint angles too, for the evaluation; training never reads them."""
+    """Store the joint angles (or factors) too, for the evaluation; training never reads them."""
 
     def __post_init__(self) -> None:
-        at_least(1, anchors=self.anchors)
+        asked, other = ("samples", "anchors") if self.setting == _FINGER_CUBE else ("anchors", "samples")
+        if getattr(self, asked) is None or getattr(self, other) is not None:
+            raise UserError(f"give --{asked}; --samples goes with --setting {_FINGER_CUBE}, --anchors with all others")
+        at_least(1, **{asked: getattr(self, asked)})
+        if self.setting == _FINGER_CUBE and self.mesh != "simplified":
+            raise UserError(f"--setting {_FINGER_CUBE} has one kind of meshes; leave --mesh out")
         at_least(0, test_anchors=self.test_anchors, seed=self.seed)
         if self.workers is not None:
             at_least(1, workers=self.workers)
@@ -61,6 +72,29 @@ class Simulate:
 
     def execute(self) -> None:
         """Resolve the setting, then simulate it."""
+        if self.setting == _FINGER_CUBE:
+            self._finger_and_cube()
+        else:
+            self._arm()
+        print(f"wrote {self.out}")
+
+    def _finger_and_cube(self) -> None:
+        from ropes.data.generate_finger import simulate_finger
+        from ropes.finger import FingerSetting
+
+        assert self.samples is not None
+        simulate_finger(
+            FingerSetting(),
+            out=self.out,
+            samples=self.samples,
+            test_samples=self.test_anchors,
+            seed=self.seed,
+            workers=self.workers,
+            state=self.state,
+        )
+
+    def _arm(self) -> None:
+        assert self.anchors is not None
         if self.setting is not None:
             from ropes.settings import panda_setting
 
@@ -88,7 +122,6 @@ class Simulate:
             mesh=self.mesh,
             state=self.state,
         )
-        print(f"wrote {self.out}")
 
 
 @dataclass(frozen=True, kw_only=True)

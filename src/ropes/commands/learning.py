@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ropes.calibration import Calibration
 
 
+_OCCLUSIONS = (0, 16, 32, 64)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fit:
     """Learn joint angles from a data set, without a label unless told to; interrupted, the same command goes on.
@@ -32,9 +35,10 @@ class Fit:
     """Data set to learn from: simulated, or recordings of your own (docs/data.md)."""
     out: Path
     """Folder of the run: checkpoints, weights and logs."""
-    method: Literal["anchored", "cnn", "jointnet", "ldr", "ropes"] = "anchored"
+    method: Literal["ada-gvae", "anchored", "beta-vae", "cnn", "jointnet", "ldr", "ropes"] = "anchored"
     """What to learn with. Without labels: regimes and anchors (anchored), regimes alone (ldr), the paper's three stages
-    (ropes). With labels: a convolutional network (cnn), or the paper's baseline, I-JEPA and JointNet (jointnet)."""
+    (ropes). With labels: a convolutional network (cnn), or the paper's baseline, I-JEPA and JointNet (jointnet).
+    Factors of finger-cube: from single images (beta-vae), or pairs (ada-gvae)."""
     seed: int = 0
     """Seed of weights, splits and batches."""
     pretrained: Path | None = None
@@ -95,6 +99,7 @@ class Evaluate:
     Example:
       ropes evaluate runs/two-cameras --data data/two-cameras --out runs/two-cameras-evaluation
       ropes evaluate panda-2c --data data/two-cameras --unlike data/other-arm --out runs/packaged-evaluation
+      ropes evaluate runs/two-cameras --data data/two-cameras --factors --out runs/two-cameras-factors
     """
 
     run: RunFolder
@@ -105,10 +110,15 @@ class Evaluate:
     """Folder for results.json and what the report shows."""
     seed: int = 0
     """Seed of the drawn samples and of the occlusions."""
-    occlusions: tuple[int, ...] = (0, 16, 32, 64)
+    occlusions: tuple[int, ...] = _OCCLUSIONS
     """Sides in pixels of the white squares to cover images with; 0 for none."""
     unlike: tuple[Path, ...] = ()
     """Data sets of another robot or of other cameras: are their images called unusual?"""
+    photographs: Path | None = None
+    """Of finger-cube: real photographs with their factors, finger_real.npz (docs/disentanglement.md)."""
+    factors: bool = False
+    """Measure instead how disentangled the coordinates are, and what regressors make of them; of beta-vae and ada-gvae
+    always."""
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed, occlusions=min(self.occlusions, default=0))
@@ -119,11 +129,24 @@ class Evaluate:
     def execute(self) -> None:
         """Evaluate every split of `data` at every occlusion, and print the table."""
         from ropes.evaluation import evaluate
+        from ropes.methods.run import Run
+        from ropes.recipes import VAE_METHODS
         from ropes.registry import find_run
         from ropes.report.terminal import print_table
 
         run = find_run(self.run)
-        results = evaluate(run, self.data, self.out, seed=self.seed, occlusions=self.occlusions, unlike=self.unlike)
+        if self.factors or Run.read(run).method in VAE_METHODS:
+            if self.unlike or self.occlusions != _OCCLUSIONS:
+                raise UserError(
+                    f"--unlike and --occlusions go with errors of joint angles, not with {run}; leave them out"
+                )
+            from ropes.factor_evaluation import evaluate_factors
+
+            results = evaluate_factors(run, self.data, self.out, seed=self.seed, photographs=self.photographs)
+        elif self.photographs is not None:
+            raise UserError(f"--photographs are of finger and cube, and {run} reads an arm's joints; leave it out")
+        else:
+            results = evaluate(run, self.data, self.out, seed=self.seed, occlusions=self.occlusions, unlike=self.unlike)
         print_table(results)
         print(f"wrote {self.out / 'results.json'}")
 

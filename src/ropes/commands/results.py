@@ -43,12 +43,18 @@ class Reproduce:
       ropes reproduce table1 --preset compact --methods ropes,ldr,anchored --out runs/table1
       ropes reproduce curves --out runs/curves
       ropes reproduce table2 --out runs/table2
+      ropes reproduce disentanglement --out runs/disentanglement
+      ropes reproduce supervision --out runs/supervision
     """
 
-    name: Annotated[Literal["curves", "demo", "panda-2c", "table1", "table2"], tyro.conf.Positional]
+    name: Annotated[
+        Literal["curves", "demo", "disentanglement", "panda-2c", "supervision", "table1", "table2"],
+        tyro.conf.Positional,
+    ]
     """demo: two cameras and six joints in minutes; panda-2c: the same in an hour, as it comes with the package;
     table1: the paper's Table 1; table2: how many labels a method without labels is worth; curves: error against
-    anchors, pixels, and squares in training images."""
+    anchors, pixels, and squares in training images; disentanglement: VAEs of a robot finger with a cube;
+    supervision: what interventions and pairs teach from the same images."""
     out: Path
     """Folder for data, runs, results.json and report.html."""
     preset: Preset = "compact"
@@ -56,9 +62,12 @@ class Reproduce:
     seeds: tuple[int, ...] = ()
     """Training seeds; the experiment's own where left out."""
     methods: str = ""
-    """Methods with commas between: anchored, cnn, jointnet, ldr, ropes; the experiment's own where left out."""
+    """Methods with commas between: anchored, cnn, jointnet, ldr, ropes; for disentanglement ada-gvae, beta-vae; the
+    experiment's own where left out."""
     workers: int | None = None
     """Processes that render; one for each core where left out."""
+    processes: int | None = None
+    """With disentanglement: models that are fitted at a time; one for each core where left out."""
 
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))
@@ -69,8 +78,9 @@ class Reproduce:
         distinct(seeds=self.seeds, methods=self.chosen)
         for method in self.chosen:
             require_method(method)
-        if self.workers is not None:
-            at_least(1, workers=self.workers)
+        for name, number in (("workers", self.workers), ("processes", self.processes)):
+            if number is not None:
+                at_least(1, **{name: number})
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -90,6 +100,7 @@ class Reproduce:
             methods=self.chosen or None,
             seeds=self.seeds or None,
             workers=self.workers,
+            processes=self.processes,
         )
         write_report(self.out, self.out / "report.html")
         print_table(results)

@@ -51,7 +51,7 @@ class ImageCache:
             )
         self.frames: Frames = dataset.frames(split)
         self.cameras = dataset.cameras
-        self.shape = (len(self.frames), len(self.cameras), size, size)
+        self.shape = (len(self.frames), len(self.cameras), size, size, *dataset.image_shape[2:])
         if not len(self.frames):
             raise UserError(f"{dataset.path}: split {split!r} has no frames")
         folder = cache_folder() if folder is None else Path(folder)
@@ -79,7 +79,7 @@ class ImageCache:
         self._pixels = np.frombuffer(self._map, np.uint8, offset=offset).reshape(self.shape)
 
     def read(self, positions: ArrayLike) -> NDArray[np.uint8]:
-        """Copy the images at `positions` (n,), in any order: uint8 (n, cameras, size, size)."""
+        """Copy the images at `positions` (n,), in any order: uint8 (n, cameras, size, size), in colour with 3 more."""
         chosen = np.asarray(positions, dtype=np.int64)
         images = self._pixels[chosen]
         # Asked, not counted: one page fault may map in anything from 64 kB to 2 MB around it.
@@ -127,7 +127,7 @@ def _build(path: Path, dataset: Dataset, frames: Frames, shape: tuple[int, ...])
             os.posix_fallocate(stream.fileno(), 0, start + shape[0] * frame_bytes)
 
         def decode(source: Path, first: int, chosen: NDArray[np.int64], descriptor: int) -> int:
-            pixels = _decode_file(dataset, source, frames.index[chosen] - first, shape[-1])
+            pixels = _decode_file(dataset, source, frames.index[chosen] - first, shape[2])
             # The frames of a split are in the order of the rows, so those of a file are neighbours.
             _write_all(descriptor, pixels, start + int(chosen[0]) * frame_bytes)
             return len(chosen)
@@ -152,7 +152,7 @@ def _decode_file(dataset: Dataset, path: Path, rows: NDArray[np.int64], size: in
     columns = [schema.IMAGES + camera for camera in dataset.cameras]
     if absent := [column for column in columns if column not in table.column_names]:
         raise UserError(f"{path} lacks the camera {absent[0].removeprefix(schema.IMAGES)!r}")
-    return parquet.decode_rows(path, table, rows, dataset.cameras, dataset.image_size, size)
+    return parquet.decode_rows(path, table, rows, dataset.cameras, dataset.image_shape, size)
 
 
 def _write_all(descriptor: int, pixels: NDArray[np.uint8], offset: int) -> None:

@@ -6,7 +6,7 @@ reads, so that a damaged file stops the work instead of entering it.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -62,13 +62,19 @@ class Dataset:
         return tuple(sorted(found, key=lambda name: recorded.index(name) if name in recorded else -1))
 
     @cached_property
+    def image_shape(self) -> tuple[int, ...]:
+        """Height and width of an image in pixels, and 3 for colour."""
+        shapes = {tuple(self.info["features"][schema.IMAGES + camera]["shape"]) for camera in self.cameras}
+        if len(shapes) > 1:
+            raise UserError(f"{self.path}: the cameras' images differ in shape: {sorted(shapes)}")
+        height, width, *channels = shapes.pop()
+        return (int(height), int(width), 3) if channels == [3] else (int(height), int(width))
+
+    @property
     def image_size(self) -> tuple[int, int]:
         """Height and width in pixels."""
-        shapes = {tuple(self.info["features"][schema.IMAGES + camera]["shape"][:2]) for camera in self.cameras}
-        if len(shapes) > 1:
-            raise UserError(f"{self.path}: the cameras' images differ in size: {sorted(shapes)}")
-        height, width = shapes.pop()
-        return int(height), int(width)
+        height, width = self.image_shape[:2]
+        return height, width
 
     @cached_property
     def splits(self) -> dict[str, range]:
@@ -167,11 +173,22 @@ class Dataset:
         Raises:
             UserError: the data set has no angles, lacks a joint, or holds a value that is no number.
         """
+        return self._values(split, self.joints)
+
+    def factors(self, split: str) -> NDArray[np.float64]:
+        """All of `observation.state` for the frames of a split, (frames, values) in the order of `state_names`.
+
+        Raises:
+            UserError: the data set has none, or holds a value that is no number.
+        """
+        return self._values(split, self.state_names or ())
+
+    def _values(self, split: str, names: Sequence[str]) -> NDArray[np.float64]:
         if self.state_names is None:
             raise UserError(f"{self.path} has no joint angles ({schema.STATE}); evaluation needs a labelled one")
-        if absent := [joint for joint in self.joints if joint not in self.state_names]:
+        if absent := [name for name in names if name not in self.state_names]:
             raise UserError(f"{self.path}: {schema.STATE} has no joint {absent[0]} (it has {self.state_names})")
-        columns = [self.state_names.index(joint) for joint in self.joints]
+        columns = [self.state_names.index(name) for name in names]
         rows, parts = self.frames(split).index, []
         for path, start, chosen in self.by_file(rows):
             try:
@@ -202,7 +219,7 @@ class Dataset:
             indices: rows in the whole data set, in any order (`Frames.index`).
 
         Returns:
-            Grey levels 0 to 255, uint8 (n, cameras, height, width).
+            Levels 0 to 255, uint8 (n, cameras, height, width), in colour (n, cameras, height, width, 3).
 
         Raises:
             UserError: a file is damaged, a camera is missing, or an image is of another size or type.
@@ -211,11 +228,11 @@ class Dataset:
         total = int(self.starts[-1])
         if rows.size and not 0 <= rows.min() <= rows.max() < total:
             raise UserError(f"{self.path} has frames 0 to {total - 1}, not {rows.min()} to {rows.max()}")
-        pixels = np.empty((len(rows), len(self.cameras), *self.image_size), np.uint8)
+        pixels = np.empty((len(rows), len(self.cameras), *self.image_shape), np.uint8)
         for path, start, chosen in self.by_file(rows):
             local = rows[chosen] - start
             table, local = parquet.read_rows(path, [schema.IMAGES + camera for camera in self.cameras], local)
-            pixels[chosen] = parquet.decode_rows(path, table, local, self.cameras, self.image_size)
+            pixels[chosen] = parquet.decode_rows(path, table, local, self.cameras, self.image_shape)
         return pixels
 
     @cached_property
@@ -233,5 +250,5 @@ class Dataset:
             for path in self.data_files
         ]
         spans = {name: [span.start, span.stop] for name, span in self.splits.items()}
-        seen = [digests, self.cameras, self.image_size, regimes, spans]
+        seen = [digests, self.cameras, self.image_shape, regimes, spans]
         return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()

@@ -11,7 +11,7 @@ EXPORT_FILE = "export.json"
 
 
 def export_images(data: Path | str, split: str, count: int, out: Path | str) -> None:
-    """Write the first images of a split as `out`/CAMERA/INDEX.png, 8-bit grey; INDEX is the row in the data set.
+    """Write the first images of a split as `out`/CAMERA/INDEX.png, 8-bit; INDEX is the row in the data set.
 
     Args:
         data: folder of the data set.

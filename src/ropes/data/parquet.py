@@ -113,23 +113,24 @@ def decode_rows(
     table: pa.Table,
     rows: Ints,
     cameras: Sequence[str],
-    size: tuple[int, int],
+    shape: tuple[int, ...],
     shrink_to: int | None = None,
 ) -> NDArray[np.uint8]:
     """Decode the images in `rows` of `table`; `path` is named in errors.
 
     Returns:
-        uint8 (rows, cameras, height, width), or (rows, cameras, shrink_to, shrink_to).
+        uint8 (rows, cameras, *shape), with sides of `shrink_to` where given.
 
     Raises:
         UserError: file, row and camera of an image that is of another size or type, or damaged.
     """
-    pixels = np.empty((len(rows), len(cameras), *((shrink_to, shrink_to) if shrink_to else size)), np.uint8)
+    sides = (shrink_to, shrink_to) if shrink_to else shape[:2]
+    pixels = np.empty((len(rows), len(cameras), *sides, *shape[2:]), np.uint8)
     for view, camera in enumerate(cameras):
         data = table[schema.IMAGES + camera].combine_chunks().field("bytes").take(pa.array(rows))
         for position, image in enumerate(data):
             try:
-                pixels[position, view] = png.decode(image.as_py(), size, shrink_to)
+                pixels[position, view] = png.decode(image.as_py(), shape, shrink_to)
             except png.NotAnImage as error:
                 raise UserError(f"{path}, row {rows[position]}, camera {camera}: {error}") from error
     return pixels

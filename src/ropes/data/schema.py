@@ -57,19 +57,19 @@ def file_order(path: Path) -> tuple[int, ...]:
     return tuple(int(digits) for digits in re.findall(r"\d+", f"{path.parent.name}/{path.name}"))
 
 
-def features(cameras: Sequence[str], image_size: tuple[int, int], joints: Sequence[str] | None) -> dict[str, Any]:
-    """The features of `meta/info.json`: a grey image a camera, joint angles where known, indices.
+def features(cameras: Sequence[str], shape: Sequence[int], joints: Sequence[str] | None) -> dict[str, Any]:
+    """The features of `meta/info.json`: an image a camera, joint angles (or factors) where known, indices.
 
     Args:
         cameras: names of the cameras.
-        image_size: height and width in pixels.
+        shape: of the images: height and width in pixels, and 3 for colour.
         joints: names of the columns of `observation.state` (radians), or None for a data set without angles.
     """
     content: dict[str, Any] = {}
     for camera in cameras:
         content[IMAGES + camera] = {
             "dtype": "image",
-            "shape": [*image_size, 1],
+            "shape": [*shape, 1][:3],
             "names": ["height", "width", "channels"],
         }
     if joints is not None:

@@ -28,11 +28,12 @@ class Moments:
         for name, feature in self._features.items():
             column = table[name].combine_chunks()
             if feature["dtype"] == "image":
-                height, width, _ = feature["shape"]
+                *sides, channels = feature["shape"]
+                shape = (*sides, channels) if channels == 3 else tuple(sides)
                 rows = np.unique(np.linspace(0, len(column) - 1, _IMAGES_PER_SHARD).round().astype(int))
                 data = column.field("bytes").take(pa.array(rows)).to_pylist()
-                pixels = np.stack([png.decode(image, (height, width)) for image in data])
-                self._count(name, pixels.reshape(-1, 1).astype(np.float64) / 255, len(rows))
+                pixels = np.stack([png.decode(image, shape) for image in data])
+                self._count(name, pixels.reshape(-1, channels).astype(np.float64) / 255, len(rows))
             else:
                 self._count(name, vectors(column).astype(np.float64), len(column))
 
@@ -52,7 +53,7 @@ class Moments:
         self._sums[name] = new
 
     def to_dict(self) -> dict[str, Any]:
-        """Feature → min, max, mean, std (radians; images in [0, 1] and of shape (1, 1, 1)) and count."""
+        """Feature → min, max, mean, std (radians; images in [0, 1], a figure a channel) and count."""
         content = {}
         for name, sums in self._sums.items():
             mean = sums["sum"] / sums["values"]

@@ -18,6 +18,7 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.stats import vectors
 from ropes.errors import UserError
+from ropes.finger import NAMES, changed_factor
 from ropes.progress import progress as show_progress
 
 
@@ -107,7 +108,22 @@ def faults(dataset: Dataset, *, progress: bool = True) -> Iterator[Fault]:
     except UserError as error:
         yield Fault("meta", None, str(error))
         return
-    yield from _data_faults(dataset, recorded, changed, progress)
+    found = list(_data_faults(dataset, recorded, changed, progress))
+    yield from found or _pair_faults(dataset)
+
+
+def _pair_faults(dataset: Dataset) -> Iterator[Fault]:
+    """Training episodes of two images of finger and cube are pairs: they differ in exactly one factor."""
+    if dataset.state_names != NAMES or "train" not in dataset.splits:
+        return
+    anchors = dataset.frames("train").anchor
+    if len(anchors) != 2 * len(dataset.splits["train"]) or (anchors[::2] != anchors[1::2]).any():
+        return
+    factors = dataset.factors("train")
+    try:
+        changed_factor(factors[::2], factors[1::2])
+    except ValueError as error:
+        yield Fault("data", None, f"training {error}")
 
 
 def _data_faults(
@@ -164,7 +180,7 @@ def _metadata_faults(dataset: Dataset) -> Iterator[Fault]:
     lengths = sum(sum(table["length"].to_pylist()) for table in tables)
     if lengths != dataset.info["total_frames"]:
         yield Fault("meta/episodes", None, f"{lengths} frames, not the {dataset.info['total_frames']} in all")
-    _ = dataset.image_size
+    _ = dataset.image_shape
     if (dataset.path / schema.INTERVENTIONS).exists():
         policies = Counter(regime.joint for regime in dataset.regimes if regime.joint is not None)
         for regime in dataset.regimes:
@@ -193,7 +209,7 @@ def _shard_faults(
         if schema.IMAGES + camera in table.column_names:
             images = table[schema.IMAGES + camera].combine_chunks().field("bytes")
             for row, data in enumerate(images):
-                if what := _image_fault(data.as_py(), dataset.image_size, trusted):
+                if what := _image_fault(data.as_py(), dataset.image_shape, trusted):
                     yield Fault(name, row, f"camera {camera}: {what}")
 
 
@@ -240,11 +256,11 @@ def _state_faults(name: str, table: pa.Table, width: int) -> Iterator[Fault]:
         yield Fault(name, int(row), f"{schema.STATE} holds an angle that is not a finite number")
 
 
-def _image_fault(data: bytes | None, size: tuple[int, int], trusted: bool) -> str | None:
+def _image_fault(data: bytes | None, shape: png.Shape, trusted: bool) -> str | None:
     try:
-        png.check_header(data, size)
+        png.check_header(data, shape)
         if not trusted and data is not None:
-            png.decode(data, size)
+            png.decode(data, shape)
     except png.NotAnImage as error:
         return str(error)
     return None

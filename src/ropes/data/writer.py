@@ -235,8 +235,8 @@ def write_arrays(
 
     Args:
         root: a folder that does not exist yet, or is empty.
-        images: split → uint8 (episodes, frames, cameras, height, width); a split has either one frame an
-            episode, of the first regime, or one for each regime in order.
+        images: split → uint8 (episodes, frames, cameras, height, width), in colour with 3 more; a split has either
+            one frame an episode, of the first regime, or one for each regime in order.
         states: split → radians (episodes, frames, joints), or None where nobody knows them.
         cameras: their names.
         joints: names of the columns of `states`.
@@ -254,15 +254,22 @@ def write_arrays(
             raise UserError(f"states of split {name!r} hold an angle that is not a finite number; leave its frames out")
     plans = []
     for name, pixels in images.items():
-        if pixels.ndim != 5 or pixels.shape[1] not in (1, len(regimes)) or pixels.shape[2] != len(cameras):
+        if (
+            pixels.ndim not in (5, 6)
+            or pixels.shape[5:] not in ((), (3,))
+            or pixels.shape[1] not in (1, len(regimes))
+            or pixels.shape[2] != len(cameras)
+        ):
             raise UserError(f"images of split {name!r} have shape {pixels.shape}: not one frame a regime")
         plans.append(SplitPlan(name=name, episodes=len(pixels), tasks=tuple(range(len(regimes)))[: pixels.shape[1]]))
-    height, width = next(iter(images.values())).shape[-2:]
-    features = schema.features(cameras, (height, width), None if states is None else joints)
+    shape, *others = dict.fromkeys(pixels.shape[3:] for pixels in images.values())
+    if others:
+        raise UserError(f"images of one split have shape {shape} and of another {others[0]}: give one for all")
+    features = schema.features(cameras, shape, None if states is None else joints)
     shards = plan_shards(plans, len(cameras), images_per_shard)
     for shard in shards:
         rows = slice(shard.first_row, shard.first_row + shard.frames)
-        pixels = images[shard.split].reshape(-1, len(cameras), height, width)[rows]
+        pixels = images[shard.split].reshape(-1, len(cameras), *shape)[rows]
         angles = None if states is None else np.reshape(states[shard.split], (-1, len(joints)))[rows]
         write_shard(root, shard, features, [[png.encode(view) for view in views] for views in pixels], angles)
     finish(

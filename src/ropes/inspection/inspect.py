@@ -18,6 +18,7 @@ from ropes.inspection.sample import Sample, draw_sample
 from ropes.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses
 from ropes.methods.image_size import size_fault, size_options
 from ropes.methods.policies import described_model
+from ropes.models.shapes import EncoderConfig
 from ropes.recipes import recipe_of
 from ropes.scm import CausalModel, Regime
 
@@ -113,6 +114,7 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
     )
     complete = _complete(frames, len(dataset.regimes))
     shape = recipe_of("anchored" if complete == 1 else "ldr", "compact").shape  # what these data can be fitted with
+    assert isinstance(shape, EncoderConfig)
     fault, options = size_fault(dataset.image_size, shape), size_options(dataset.image_size, shape)
     numbers = {regime: sample.rows(k) for k, regime in enumerate(dataset.regimes)}
     return Inspection(

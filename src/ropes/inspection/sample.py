@@ -34,8 +34,10 @@ def draw_sample(dataset: Dataset, *, seed: int = 0, show: bool = True) -> Sample
     """Read up to 400 training poses of each regime.
 
     Raises:
-        UserError: no training images, or a file that is damaged.
+        UserError: no training images, images in colour, or a file that is damaged.
     """
+    if len(dataset.image_shape) > 2:
+        raise UserError(f"{dataset.path} has images in colour; what can be inspected are grey ones of an arm")
     frames = dataset.frames("train")
     if not len(frames):
         raise UserError(f"{dataset.path} has no training images")

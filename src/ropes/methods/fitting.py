@@ -3,9 +3,18 @@
 from pathlib import Path
 
 from ropes.errors import UserError
-from ropes.methods import anchored, ropes, supervised
+from ropes.methods import anchored, ropes, supervised, vae
 from ropes.methods.run import Run
-from ropes.recipes import CNNRecipe, EncoderRecipe, JointNetRecipe, Recipe, RopesRecipe, require_method
+from ropes.recipes import (
+    VAE_METHODS,
+    CNNRecipe,
+    EncoderRecipe,
+    JointNetRecipe,
+    Recipe,
+    RopesRecipe,
+    VAERecipe,
+    require_method,
+)
 
 
 def fit(
@@ -45,4 +54,6 @@ def fit(
             return supervised.fit(data, out, recipe, seed, method=method, show=show)
         case JointNetRecipe() if method == "jointnet":
             return supervised.fit(data, out, recipe, seed, method=method, pretrained=pretrained, show=show)
+        case VAERecipe() if method in VAE_METHODS:
+            return vae.fit(data, out, recipe, seed, method=method, show=show)
     raise UserError(f"method {method} cannot be fitted with another method's recipe; take the one of its own presets")

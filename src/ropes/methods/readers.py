@@ -7,12 +7,14 @@ import torch
 from torch import Tensor
 
 from ropes.checkpoints import WEIGHTS, load_weights
+from ropes.errors import UserError
 from ropes.hardware import training_precision
-from ropes.methods.run import Run
+from ropes.methods.run import TRAINING_FILE, Run
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.autoencoder import AE1, AE2
 from ropes.models.encoder import ContrastNetwork, PoseEncoder
-from ropes.recipes import EncoderRecipe, LabelledRecipe, RopesRecipe
+from ropes.models.vae import VAE, as_images, levels
+from ropes.recipes import EncoderRecipe, LabelledRecipe, RopesRecipe, VAERecipe
 
 
 class Reader(Protocol):
@@ -88,6 +90,39 @@ class NetworkReader:
         return None
 
 
+class VAEReader:
+    """The VAE of methods `beta-vae` and `ada-gvae`: its coordinates are the posterior's means."""
+
+    def __init__(self, recipe: VAERecipe, folder: Path, device: torch.device) -> None:
+        self.size = recipe.vae.image_size
+        self._vae = VAE(recipe.vae)
+        load_weights(self._vae, folder / "vae" / WEIGHTS)
+        self._vae.to(device).eval()
+        torch.nn.utils.convert_conv2d_weight_memory_format(self._vae, torch.channels_last)
+        self._mixed = training_precision() == "bf16-mixed"
+
+    def coordinates(self, images: Tensor) -> Tensor:
+        """Images as `ropes.models.vae.levels` takes them → means (n, latents)."""
+        return self.features(images)[0]
+
+    @torch.no_grad()
+    def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """The same images → means, and all that the posterior says, (n, 2 · latents)."""
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=self._mixed):
+            posterior = self._vae.encode(levels(images))
+        return posterior.mean, torch.cat(posterior, dim=1)
+
+    def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """What the decoder makes of the means, in the shape of the images, levels in [0, 1], twice."""
+        made = self.decoded(self.coordinates(images), colour=images.ndim == 5)
+        return made, made
+
+    @torch.no_grad()
+    def decoded(self, latents: Tensor, *, colour: bool) -> Tensor:
+        """(n, latents) → levels in [0, 1], (n, 1, size, size, 3), or in grey (n, cameras, size, size)."""
+        return as_images(self._vae.decode(latents).sigmoid(), colour=colour)
+
+
 def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder:
     """The encoder of the methods `ldr` and `anchored`."""
     network = ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints))
@@ -114,6 +149,8 @@ def weight_files(run: Run) -> list[str]:
             return [f"{name}/{WEIGHTS}" for name in ("ae1", *(f"ae2/{one}" for one in recipe.networks(run.joints)))]
         case EncoderRecipe():
             return [f"encoder/{WEIGHTS}"]
+        case VAERecipe():
+            return [f"vae/{WEIGHTS}"]
         case _:
             return [f"angles/{WEIGHTS}"]
 
@@ -129,5 +166,20 @@ def load_reader(run: Run, folder: Path, device: torch.device) -> Reader:
             return RopesReader(run, recipe, folder, device)
         case EncoderRecipe() as recipe:
             return NetworkReader(_encoder(run, recipe, folder), recipe.shape.image_size, device)
+        case VAERecipe() as recipe:
+            return VAEReader(recipe, folder, device)
         case recipe:
             return NetworkReader(_angles(run, recipe, folder), recipe.shape.image_size, device)
+
+
+def finished_reader(folder: Path, device: torch.device) -> tuple[Run, Reader]:
+    """The run in `folder` with its reader.
+
+    Raises:
+        UserError: no run there, one of another version, one without weights, an unfinished or a damaged one.
+    """
+    run = Run.read(folder)
+    reader = load_reader(run, folder, device)
+    if not (folder / TRAINING_FILE).exists():
+        raise UserError(f"{folder} is an unfinished run; run the same ropes fit command again to go on")
+    return run, reader

@@ -1,8 +1,17 @@
-"""Numpy in, numbers out: how well estimated coordinates match true joint angles. Imports nothing of ours."""
+"""Numpy in, numbers out: how well estimates match truth, angles or factors. Imports nothing of ours."""
 
 from ropes.metrics.bend import bend, matched_means
 from ropes.metrics.calibration import Evaluation, calibrated_mse, commanded_calibration, linear_calibration, protocol
 from ropes.metrics.correlation import assignment, correlation_matrix, mcc
+from ropes.metrics.disentanglement import (
+    beta_vae_score,
+    dci,
+    explicitness,
+    factor_vae_score,
+    mig,
+    modularity,
+    sap,
+)
 from ropes.metrics.graph import structural_hamming_distance
 from ropes.metrics.labels import few_labels
 
@@ -10,13 +19,20 @@ __all__ = [
     "Evaluation",
     "assignment",
     "bend",
+    "beta_vae_score",
     "calibrated_mse",
     "commanded_calibration",
     "correlation_matrix",
+    "dci",
+    "explicitness",
+    "factor_vae_score",
     "few_labels",
     "linear_calibration",
     "matched_means",
     "mcc",
+    "mig",
+    "modularity",
     "protocol",
+    "sap",
     "structural_hamming_distance",
 ]

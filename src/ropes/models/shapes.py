@@ -193,6 +193,47 @@ class ViTConfig:
         return self.image_size // self.patch
 
 
+@dataclass(frozen=True, kw_only=True)
+class VAEConfig:
+    """Shape of the VAE's encoder and of the decoder that mirrors it; the defaults are Tables 3 and 4 of the study.
+
+    Attributes:
+        image_size: side of the images in pixels.
+        channels: 3 for colour images, or one for each camera of grey ones; a fit sets them by its data.
+        stem: channels of the first convolution, which halves the side.
+        widths: channels of the stages, each of which halves the side but the last.
+        blocks: residual blocks in each of them.
+        hidden: width of the dense layer before the posterior.
+        latents: dimensions of the latent space.
+
+    Raises:
+        ValueError: the stages do not lead from the images to a side of at least 2.
+    """
+
+    image_size: int = 128
+    channels: int = 3
+    stem: int = 64
+    widths: tuple[int, ...] = (64, 128, 128, 256, 256)
+    blocks: int = 2
+    hidden: int = 512
+    latents: int = 10
+
+    def __post_init__(self) -> None:
+        _positive("the VAE", self.image_size, self.channels, self.stem, self.hidden, self.latents, *self.widths)
+        if self.blocks < 0:
+            raise ValueError(f"a stage of the VAE cannot have {self.blocks} residual blocks")
+        if self.image_size % 2 ** len(self.widths) or self.side < 2:
+            raise ValueError(
+                f"{len(self.widths)} stages need images whose side is a multiple of {2 ** len(self.widths)} and at "
+                f"least twice that, not {self.image_size}"
+            )
+
+    @property
+    def side(self) -> int:
+        """Of the last stage's features."""
+        return self.image_size // 2 ** len(self.widths)
+
+
 def _stages_fit(what: str, side: int, stem: int, widths: tuple[int, ...], blocks: tuple[int, ...]) -> None:
     if len(widths) != len(blocks) or min(blocks) < 0:
         raise ValueError(f"the encoder needs as many numbers of blocks as widths, got {blocks}, {widths}")

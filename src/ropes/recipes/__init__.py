@@ -3,11 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig, ViTConfig
+from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig, VAEConfig, ViTConfig
 from ropes.recipes.encoder import EncoderRecipe, encoder_recipe
 from ropes.recipes.optimisation import PRESETS, Optimisation, Preset, require_name
 from ropes.recipes.ropes import JOINT, RopesRecipe, compact_recipe, paper_recipe, ropes_recipe
 from ropes.recipes.supervised import LABEL_SHARES, CNNRecipe, JointNetRecipe, cnn_recipe, jointnet_recipe
+from ropes.recipes.vae import VAERecipe, vae_recipe
 
 __all__ = [
     "JOINT",
@@ -15,6 +16,7 @@ __all__ = [
     "LABEL_SHARES",
     "METHODS",
     "PRESETS",
+    "VAE_METHODS",
     "CNNRecipe",
     "EncoderRecipe",
     "JointNetRecipe",
@@ -23,6 +25,7 @@ __all__ = [
     "Preset",
     "Recipe",
     "RopesRecipe",
+    "VAERecipe",
     "cnn_recipe",
     "compact_recipe",
     "encoder_recipe",
@@ -33,14 +36,17 @@ __all__ = [
     "recipe_of",
     "require_method",
     "ropes_recipe",
+    "vae_recipe",
 ]
 
-METHODS = ("anchored", "cnn", "jointnet", "ldr", "ropes")
+#: Those that learn factors of variation instead of joints.
+VAE_METHODS = ("ada-gvae", "beta-vae")
+METHODS = ("ada-gvae", "anchored", "beta-vae", "cnn", "jointnet", "ldr", "ropes")
 #: Those that learn from angles.
 LABELLED_METHODS = ("cnn", "jointnet")
 
 LabelledRecipe = CNNRecipe | JointNetRecipe
-Recipe = RopesRecipe | EncoderRecipe | CNNRecipe | JointNetRecipe
+Recipe = RopesRecipe | EncoderRecipe | CNNRecipe | JointNetRecipe | VAERecipe
 
 _PARTS: dict[str, type] = {
     "ae1": AE1Config,
@@ -50,6 +56,7 @@ _PARTS: dict[str, type] = {
     "ldr_training": Optimisation,
     "ae2_training": Optimisation,
     "encoder": EncoderConfig,
+    "vae": VAEConfig,
     "vit": ViTConfig,
     "pretraining": Optimisation,
     "training": Optimisation,
@@ -66,6 +73,8 @@ def recipe_from_dict(content: dict[str, Any]) -> Recipe:
     kind: type[Recipe]
     if "encoder" in content:
         kind = CNNRecipe if "labels" in content else EncoderRecipe
+    elif "vae" in content:
+        kind = VAERecipe
     else:
         kind = JointNetRecipe if "vit" in content else RopesRecipe
     return kind(**_tuples(fields))
@@ -94,6 +103,8 @@ def recipe_of(method: str, preset: str, *, labels: float = 1.0) -> Recipe:
             return cnn_recipe(preset, labels)
         case "jointnet":
             return jointnet_recipe(preset, labels)
+        case "ada-gvae" | "beta-vae":
+            return vae_recipe(preset)
         case "ldr":
             recipe = encoder_recipe(preset)
             return replace(recipe, anchor_weight=0.0, encoder=replace(recipe.encoder, window=0))

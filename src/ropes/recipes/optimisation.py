@@ -23,7 +23,8 @@ class Optimisation:
         learning_rate: peak learning rate of Adam.
         weight_decay: decoupled weight decay.
         clip: bound on the norm of the gradient; None for none.
-        schedule: constant, or one cycle (rise over a tenth of the steps, then a cosine down to zero).
+        schedule: constant; one cycle (rise over a tenth of the steps, then a cosine down to zero); or halved after
+            three and after six eighths of the steps.
     """
 
     epochs: float
@@ -32,7 +33,7 @@ class Optimisation:
     weight_decay: float = 0.0
     clip: float | None = None
     at_least: int = 0
-    schedule: Literal["constant", "one-cycle"] = "one-cycle"
+    schedule: Literal["constant", "one-cycle", "halved"] = "one-cycle"
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "learning_rate"):

@@ -24,6 +24,7 @@ from ropes.report.sections import (
     paper_table,
     robustness_parts,
 )
+from ropes.report.study import study_page
 from ropes.report.trust import trust_sections
 from ropes.report.verdict import sentence
 from ropes.summary import Cell, calibrated_as_the_paper, over_seeds
@@ -45,6 +46,9 @@ def write_report(folder: Path, out_html: Path) -> None:
         UserError: results.json is missing or wrong, or an artefact is damaged.
     """
     found = results.read(folder / "results.json")
+    if found.model_rows and not found.rows:
+        files.write_text(out_html, study_page(found, folder))
+        return
     every = over_seeds(found.rows)
     cells = calibrated_as_the_paper(every)
     unlabelled = [cell for cell in cells if cell.label_share is None]

@@ -1,4 +1,4 @@
-"""Image arrays as PNG strips inside the page: grey, lossless, with transparent gaps."""
+"""Image arrays as PNG strips inside the page: grey or colour, lossless, with transparent gaps."""
 
 import base64
 import io
@@ -15,17 +15,18 @@ def strip(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Set images side by side.
 
     Args:
-        images: (k, H, W) grey.
+        images: (k, H, W) grey, or (k, H, W, 3) in colour.
 
     Returns:
-        (H, k W + (k - 1) GAP, 2) grey and alpha; the gaps have alpha 0.
+        (H, k W + (k - 1) GAP, 2 or 4) levels and alpha; the gaps have alpha 0.
     """
-    count, height, width = images.shape
-    canvas = np.zeros((height, count * (width + GAP) - GAP, 2), dtype=np.uint8)
-    for index, image in enumerate(images):
+    layers = images if images.ndim == 4 else images[..., None]
+    count, height, width, channels = layers.shape
+    canvas = np.zeros((height, count * (width + GAP) - GAP, channels + 1), dtype=np.uint8)
+    for index, image in enumerate(layers):
         left = index * (width + GAP)
-        canvas[:, left : left + width, 0] = image
-        canvas[:, left : left + width, 1] = 255
+        canvas[:, left : left + width, :-1] = image
+        canvas[:, left : left + width, -1] = 255
     return canvas
 
 
@@ -33,13 +34,14 @@ def stack(strips: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
     """Set strips below one another, GAP apart; shorter ones end in nothing.
 
     Args:
-        strips: (H, W, 2) each, grey and alpha.
+        strips: (H, W, 2 or 4) each, levels and alpha, all grey or all in colour.
 
     Returns:
-        (sum of H + gaps, largest W, 2) grey and alpha.
+        (sum of H + gaps, largest W, 2 or 4) levels and alpha.
     """
     width = max(strip.shape[1] for strip in strips)
-    canvas = np.zeros((sum(len(strip) + GAP for strip in strips) - GAP, width, 2), dtype=np.uint8)
+    shape = sum(len(strip) + GAP for strip in strips) - GAP, width, strips[0].shape[2]
+    canvas = np.zeros(shape, dtype=np.uint8)
     top = 0
     for strip in strips:
         canvas[top : top + len(strip), : strip.shape[1]] = strip
@@ -48,12 +50,12 @@ def stack(strips: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:
-    """PNG bytes of (H, W, 2) grey and alpha pixels."""
+    """PNG bytes of (H, W, 2) grey or (H, W, 4) colour pixels with alpha."""
     stream = io.BytesIO()
     Image.fromarray(pixels).save(stream, format="PNG", optimize=True)
     return stream.getvalue()
 
 
 def data_uri(pixels: NDArray[np.uint8]) -> str:
-    """A PNG data URI of (H, W, 2) grey and alpha pixels."""
+    """A PNG data URI of (H, W, 2) grey or (H, W, 4) colour pixels with alpha."""
     return "data:image/png;base64," + base64.b64encode(png(pixels)).decode("ascii")

@@ -80,13 +80,13 @@ def _joined(committed: Results, found: Results) -> Results:
 
     A method that comes again is not counted again: the committed seconds do not say which are its own.
     """
-    methods = {row.method for row in found.rows}
+    methods = _methods(found)
 
     def rows(kind: str) -> tuple[Any, ...]:
         kept = [row for row in getattr(committed, kind) if row.method not in methods]
         return (*kept, *getattr(found, kind))
 
-    before = {row.method for row in committed.rows}
+    before = _methods(committed)
     again = bool(before & methods)
     if before <= methods:
         return found
@@ -98,7 +98,12 @@ def _joined(committed: Results, found: Results) -> Results:
         trust_rows=rows("trust_rows"),
         flag_rows=rows("flag_rows"),
         pose_rows=rows("pose_rows"),
+        model_rows=rows("model_rows"),
     )
+
+
+def _methods(results: Results) -> set[str]:
+    return {row.method for row in results.rows} | {row.method for row in results.model_rows}
 
 
 def _stills(evaluation: Evaluation) -> Iterator[tuple[str, bytes]]:

@@ -1,11 +1,12 @@
 """Tables in a terminal: ours against the paper's, and what is known of a calibration's errors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
 from ropes.calibration import Calibration
+from ropes.model_rows import ModelRow
 from ropes.report.naming import joint_label
 from ropes.results import Results
 from ropes.summary import Cell, calibrated_as_the_paper, over_seeds
@@ -29,6 +30,25 @@ def print_table(results: Results, console: Console | None = None) -> None:
     for heading, cells in parts.items():
         console.print(f"\n{heading}", style="bold", highlight=False, markup=False)
         console.print(_table(cells))
+    if results.model_rows:
+        console.print("\nmean absolute errors of boosted trees, in shares of the factors' ranges", highlight=False)
+        console.print(_models(results.model_rows))
+        if any("trees_ood2_b" in row.scores for row in results.model_rows):
+            console.print("OOD2-B: a second simulated domain, a stand-in for photographs", highlight=False)
+
+
+def _models(rows: Sequence[ModelRow]) -> Table:
+    """A line a model: what of its disentanglement and transfer is looked at first."""
+    shown = {"dci": "DCI", "mig": "MIG", "informativeness": "inform.", "trees_id": "trees", "trees_ood1_a": "OOD1-A"}
+    shown |= {"trees_ood2_a": "OOD2-A", "trees_ood2_b": "OOD2-B"}
+    table = Table()
+    table.add_column("method", overflow="fold")
+    for heading in ("seed", *shown.values()):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        figures = [row.scores.get(score) for score in shown]
+        table.add_row(row.method, str(row.seed), *("–" if one is None else f"{one:.3f}" for one in figures))
+    return table
 
 
 def print_calibration(calibration: Calibration, console: Console | None = None) -> None:

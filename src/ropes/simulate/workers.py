@@ -3,34 +3,39 @@
 import multiprocessing
 import os
 import signal
-import sys
-import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from multiprocessing import connection
-from types import ModuleType
-from typing import Any
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes import png
 from ropes.errors import UserError
+from ropes.processes import end_with_parent, nothing_of_main, usable_cores
 from ropes.settings import Camera, Robot
 from ropes.simulate.scene import Mesh, Scene, check_poses, resolve_urdf
 from ropes.simulate.urdf import locate, read_urdf
 
+Floats = NDArray[np.float64]
 UNIT = 32
 _AHEAD = 3
-_scene: Scene | None = None  # of a worker process, which has exactly one
 
 
-def usable_cores() -> int:
-    """The cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+class Drawer(Protocol):
+    """What draws states, a row each."""
+
+    def render_all(self, states: ArrayLike, /) -> Iterator[NDArray[np.uint8]]:
+        """(n, values) → for each state the images of all cameras, (cameras, S, S) or in colour with 3 more."""
+
+
+#: Starts what draws; goes to other processes, so it is a class, or a partial of one.
+Start = Callable[[], AbstractContextManager[Drawer]]
+_drawer: Drawer | None = None  # of a worker process, which has exactly one
 
 
 def render_poses(
@@ -61,32 +66,53 @@ def render_poses(
         UserError: a pose or the robot is not as it must be (at once, before any process starts), or a worker
             died.
     """
-    workers = usable_cores() if workers is None else workers
-    if workers < 1:
-        raise UserError(f"{workers} workers cannot draw anything; give at least 1")
+    require_workers(workers)
     poses = check_poses(robot, read_urdf(locate(robot.urdf)), joint_names, angles)
     # Simplified meshes are made once here, not by every worker.
     resolve_urdf(robot, mesh)
-    units = [poses[start : start + UNIT] for start in range(0, len(poses), UNIT)]
-    scene = (robot, tuple(cameras), image_size, mesh, tuple(joint_names))
+    return render(partial(Scene, robot, tuple(cameras), image_size, mesh, tuple(joint_names)), poses, workers)
+
+
+def require_workers(workers: int | None) -> None:
+    """Check a number of processes; None is every usable core.
+
+    Raises:
+        UserError: there are none.
+    """
+    if workers is not None and workers < 1:
+        raise UserError(f"{workers} workers cannot draw anything; give at least 1")
+
+
+def render(start: Start, states: Floats, workers: int | None = None) -> Iterator[list[bytes]]:
+    """Draw states and encode them: `render_poses` for any scene.
+
+    Args:
+        start: what draws, in each process anew.
+        states: (n, values), a row each.
+        workers: processes; 1 draws in this one, None takes every usable core.
+    """
+    require_workers(workers)
+    workers = usable_cores() if workers is None else workers
+    units = [states[first : first + UNIT] for first in range(0, len(states), UNIT)]
     if workers == 1 or len(units) <= 1:
-        return _in_this_process(scene, units)
-    return _in_processes(scene, units, min(workers, len(units)))
+        return _in_this_process(start, units)
+    return _in_processes(start, units, min(workers, len(units)))
 
 
-def _in_this_process(scene: tuple[Any, ...], units: Sequence[NDArray[np.float64]]) -> Iterator[list[bytes]]:
-    with Scene(*scene) as drawn:
+def _in_this_process(start: Start, units: Sequence[Floats]) -> Iterator[list[bytes]]:
+    with start() as drawer:
         for unit in units:
-            yield from _encoded(drawn, unit)
+            yield from _encoded(drawer, unit)
 
 
-def _in_processes(scene: tuple[Any, ...], units: Sequence[NDArray[np.float64]], workers: int) -> Iterator[list[bytes]]:
+def _in_processes(start: Start, units: Sequence[Floats], workers: int) -> Iterator[list[bytes]]:
     # Processes are started afresh, not forked: the caller may hold threads of torch or of a progress bar.
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=scene)
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, spawn, initializer=_start_worker, initargs=(start,))
     pending: deque[Future[list[list[bytes]]]] = deque()
     try:
         for unit in units:
-            with _nothing_of_main():
+            with nothing_of_main():
                 pending.append(pool.submit(_render_unit, unit))
             # Only a few units ahead of the reader: memory stays small however many poses there are.
             if len(pending) >= _AHEAD * workers:
@@ -101,40 +127,18 @@ def _in_processes(scene: tuple[Any, ...], units: Sequence[NDArray[np.float64]], 
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-@contextmanager
-def _nothing_of_main() -> Iterator[None]:
-    """Start processes that do not run the caller's script again.
-
-    Python would have every new process import the main module, which breaks scripts read from a pipe and
-    repeats what a script without a guard does; the workers need nothing of it.
-    """
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-
-
-def _start_worker(*scene: Any) -> None:
-    """Set up a worker: it has a scene, leaves Ctrl-C to its parent, and does not outlive it."""
-    global _scene
+def _start_worker(start: Start) -> None:
+    """Set up a worker: it has a drawer, leaves Ctrl-C to its parent, and does not outlive it."""
+    global _drawer
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-    _scene = Scene(*scene)
+    end_with_parent(lambda: os._exit(1))
+    _drawer = start().__enter__()
 
 
-def _end_with(sentinel: int) -> None:
-    connection.wait([sentinel])
-    os._exit(1)
+def _render_unit(states: Floats) -> list[list[bytes]]:
+    assert _drawer is not None
+    return list(_encoded(_drawer, states))
 
 
-def _render_unit(poses: NDArray[np.float64]) -> list[list[bytes]]:
-    assert _scene is not None
-    return list(_encoded(_scene, poses))
-
-
-def _encoded(scene: Scene, poses: NDArray[np.float64]) -> Iterator[list[bytes]]:
-    return ([png.encode(image) for image in images] for images in scene.render_all(poses))
+def _encoded(drawer: Drawer, states: Floats) -> Iterator[list[bytes]]:
+    return ([png.encode(image) for image in images] for images in drawer.render_all(states))

@@ -1,0 +1,74 @@
+"""Real photographs of finger and cube with their factors, as the study's authors give them: `finger_real.npz`."""
+
+import zlib
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.data.pictures import area_average
+from ropes.errors import UserError
+from ropes.finger import FACTORS
+
+_IMAGES, _LABELS = "images", "labels"
+#: How far a measured factor may lie outside its range, in shares of it.
+_SLACK = 0.1
+
+
+def read_photographs(path: Path, side: int) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+    """Read photographs and their factors.
+
+    Source: Dittadi et al. 2021, Section 3 (1,809 of them).  That the file has these names, orders and units is what we
+    take it to have; it is not ours to test on.
+
+    Args:
+        path: an npz file with `images`, uint8 (n, S, S, 3), and `labels`, (n, 7): the factors of `ropes.finger.FACTORS`
+            in their order, radians and metres.
+        side: of what is returned, pixels; images are averaged to it by area.
+
+    Returns:
+        uint8 (n, 1, side, side, 3), and factors (n, 7), cut to their ranges.
+
+    Raises:
+        UserError: the file is missing or damaged, an array is missing or of another shape, images are smaller, or a
+            factor lies outside its range or is no number.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            if missing := [name for name in (_IMAGES, _LABELS) if name not in stored.files]:
+                raise UserError(f"{path} has no array {missing[0]!r}; it has {', '.join(stored.files) or 'none'}")
+            images, labels = stored[_IMAGES], stored[_LABELS]
+    except FileNotFoundError as error:
+        raise UserError(f"{path} is missing") from error
+    except (OSError, ValueError, TypeError, EOFError, BadZipFile, zlib.error) as error:
+        raise UserError(f"{path} cannot be read as an npz file of plain arrays ({error})") from error
+    if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3 or images.shape[1] != images.shape[2]:
+        raise UserError(f"{path}: images must be uint8 (n, S, S, 3), got {images.dtype} {images.shape}")
+    if images.shape[1] < side:
+        raise UserError(f"{path}: images of {images.shape[1]} pixels cannot be had at {side}")
+    if labels.shape != (len(images), len(FACTORS)) or not len(images):
+        raise UserError(f"{path}: labels must be ({len(images)}, {len(FACTORS)}), got {labels.shape}")
+    return _small(images, side)[:, None], _in_range(path, labels.astype(np.float64))
+
+
+def _small(images: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
+    return np.stack([area_average(images[..., colour], side) for colour in range(3)], axis=-1)
+
+
+def _in_range(path: Path, labels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The factors cut to their ranges.
+
+    Raises:
+        UserError: one lies far outside, or is no number.
+    """
+    low, high = (np.array([getattr(factor, end) for factor in FACTORS]) for end in ("low", "high"))
+    slack = _SLACK * (high - low)
+    bad = np.argwhere(~((labels >= low - slack) & (labels <= high + slack)))
+    if bad.size:
+        row, column = bad[0]
+        raise UserError(
+            f"{path}: labels[{row}, {column}] is {labels[row, column]:g}; {FACTORS[column].name} goes from "
+            f"{low[column]:g} to {high[column]:g}"
+        )
+    return np.clip(labels, low, high)

@@ -1,0 +1,111 @@
+"""The VAEs as a trainable module: β-VAE's objective, and Ada-GVAE's on pairs.
+
+Source: Higgins et al. 2017; Locatello et al. 2020, with the symmetrised divergence of Dittadi et al. 2021, App. A.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ropes.models.vae import VAE, Posterior, levels
+from ropes.recipes import VAERecipe
+from ropes.stage import Stage
+
+_CHUNK = 128
+#: Deviations of the encoder's noise: of each subpixel, and of a grey field on a grid 16 times as coarse.
+_FINE, _COARSE, _GRID = 0.03, 0.15, 16
+
+
+class VAEStage(Stage):
+    """Minus the ELBO, with the divergence weighted.
+
+    Args:
+        network: to train.
+        recipe: how.
+        pairs: learn from pairs which latents their images share.
+        steps: of the training.
+        seed: of its noise.
+        held_out: images as `ropes.models.vae.levels` takes them.
+    """
+
+    network: VAE
+    rate_option = "--training.learning-rate"
+
+    def __init__(
+        self, network: VAE, recipe: VAERecipe, *, pairs: bool, steps: int, seed: int, held_out: Tensor
+    ) -> None:
+        super().__init__(network, recipe.training, steps=steps, seed=seed)
+        self.recipe, self.pairs, self.held_out = recipe, pairs, held_out
+
+    def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
+        """Images as `ropes.models.vae.levels` takes them, pairs one after the other → loss."""
+        images = levels(batch)
+        posterior = self.network.encode(noisy(images) if self.recipe.noise else images)
+        if self.pairs:
+            posterior = share(posterior)
+        reconstruction, divergence = self._terms(images, posterior)
+        rise = min(1.0, (self.global_step + 1) / self.recipe.warm_up) if self.recipe.warm_up else 1.0
+        self.note(reconstruction=reconstruction, divergence=divergence)
+        return reconstruction + rise * self.recipe.beta * divergence
+
+    def _terms(self, images: Tensor, posterior: Posterior) -> tuple[Tensor, Tensor]:
+        """−log p(x | z) of a draw z, and KL(q(z | x) || p(z)), nats an image."""
+        logits = self.network.decode(posterior.sample())
+        reconstruction = functional.binary_cross_entropy_with_logits(logits, images, reduction="sum") / len(images)
+        return reconstruction, divergence_from_prior(posterior).sum(1).mean()
+
+    @torch.no_grad()
+    def evaluate(self) -> dict[str, float]:
+        """ELBO of held-out images, by one draw of each: β = 1, no noise added, nothing shared; and its two terms."""
+        sums = torch.zeros(2)
+        for part in self.held_out.split(_CHUNK):
+            images = levels(part.to(self.device))
+            terms = self._terms(images, self.network.encode(images))
+            sums += len(part) * torch.stack(terms).float().cpu()
+        reconstruction, divergence = (sums / len(self.held_out)).tolist()
+        return {
+            "held_out": -(reconstruction + divergence),
+            "held_out_reconstruction": reconstruction,
+            "held_out_divergence": divergence,
+        }
+
+
+def noisy(images: Tensor) -> Tensor:
+    """With noise of each subpixel's own and a coarse grey field (App. A), (B, C, S, S)."""
+    count, _, side, _ = images.shape
+    coarse = torch.randn(count, 1, max(1, side // _GRID), max(1, side // _GRID), device=images.device)
+    field = functional.interpolate(coarse, size=(side, side), mode="bilinear", align_corners=False)
+    return images + _FINE * torch.randn_like(images) + _COARSE * field
+
+
+def divergence_from_prior(posterior: Posterior) -> Tensor:
+    """KL(q || N(0, 1)) of each latent, (B, d): (μ² + σ² − 1 − log σ²) / 2."""
+    mean, log_variance = posterior
+    return 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance)
+
+
+def symmetric_divergence(one: Posterior, other: Posterior) -> Tensor:
+    """(KL(p || q) + KL(q || p)) / 2 of each latent, (B, d)."""
+    gap = (one.mean - other.mean).square()
+    first, second = one.log_variance.exp(), other.log_variance.exp()
+    return 0.25 * ((first + gap) / second + (second + gap) / first - 2)
+
+
+def share(posterior: Posterior) -> Posterior:
+    """Ada-GVAE's aggregation: of pairs one after the other, (2n, d), what both images share is averaged.
+
+    Shared are the latents whose divergence lies below halfway between the pair's least and greatest; where all are
+    equal, none.  Means are averaged, and variances.
+    """
+    pairs = Posterior(*(each.unflatten(0, (-1, 2)) for each in posterior))
+    one, other = (Posterior(pairs.mean[:, k], pairs.log_variance[:, k]) for k in (0, 1))
+    with torch.no_grad():
+        divergence = symmetric_divergence(one, other)
+        threshold = 0.5 * (divergence.amin(1, keepdim=True) + divergence.amax(1, keepdim=True))
+        shared = (divergence < threshold)[:, None]
+    mean = torch.where(shared, pairs.mean.mean(1, keepdim=True), pairs.mean)
+    averaged = pairs.log_variance.logsumexp(1, keepdim=True) - math.log(2)
+    log_variance = torch.where(shared, averaged, pairs.log_variance)
+    return Posterior(mean.flatten(0, 1), log_variance.flatten(0, 1))

@@ -1,0 +1,140 @@
+"""Several jobs at once, in processes of their own that neither outlive their caller nor lose what they have done."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import connection
+from multiprocessing.context import SpawnProcess
+from types import ModuleType
+from typing import cast
+
+from ropes.errors import UserError
+from ropes.hardware import keep_memory
+
+#: Where libraries look how many threads they may have.
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def usable_cores() -> int:
+    """The cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_all(
+    jobs: Sequence[Callable[[], None]], *, processes: int, threads: int, finished: Callable[[int], None]
+) -> None:
+    """Run every job, some at a time, each in a process of its own, started in their order.
+
+    When one fails the others go on.  When this process is interrupted or killed the jobs under way get a SIGTERM, on
+    which a training stores where it stands.
+
+    Args:
+        jobs: what goes to other processes: functions of modules, or partials of them.
+        processes: at a time.
+        threads: of each process.
+        finished: called with a job's number when it is done.
+
+    Raises:
+        UserError: when all have ended: a job's own, or a process died; tells how many failed.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    failed: list[str] = []
+    waiting, running = deque(enumerate(jobs)), dict[int, tuple[int, SpawnProcess, connection.Connection]]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < processes:
+                number, job = waiting.popleft()
+                ours, theirs = spawn.Pipe(duplex=False)
+                process = spawn.Process(target=_work, args=(job, theirs))
+                with nothing_of_main(), _limited(threads):
+                    process.start()
+                theirs.close()
+                running[process.sentinel] = number, process, ours
+            for ended in cast("list[int]", connection.wait(list(running))):
+                number, process, ours = running.pop(ended)
+                process.join()
+                if (fault := _fault(process, ours)) is None:
+                    finished(number)
+                else:
+                    failed.append(fault)
+    finally:
+        for _, process, _ in running.values():
+            process.terminate()
+        for _, process, _ in running.values():
+            process.join()
+    if failed:
+        more = f" ({len(failed)} of {len(jobs)} failed)" if len(jobs) > 1 else ""
+        raise UserError(failed[0] + more)
+
+
+@contextmanager
+def nothing_of_main() -> Iterator[None]:
+    """Start processes that do not run the caller's script again.
+
+    Python would have every new process import the main module, which breaks scripts read from a pipe and
+    repeats what a script without a guard does; the workers need nothing of it.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def end_with_parent(end: Callable[[], None]) -> None:
+    """Call `end` when the process that started this one is gone."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        connection.wait([parent.sentinel])
+        end()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _limited(threads: int) -> Iterator[None]:
+    """Have processes that are started meanwhile take so many threads."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, str(threads)))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _work(job: Callable[[], None], pipe: connection.Connection) -> None:
+    """Do a job in a process of its own; what the user can mend goes into the pipe."""
+    keep_memory()
+    end_with_parent(lambda: os.kill(os.getpid(), signal.SIGTERM))
+    try:
+        job()
+    except (UserError, OSError, ModuleNotFoundError) as error:
+        pipe.send(str(error))
+    except KeyboardInterrupt:  # the terminal's, which the caller gets too
+        sys.exit(128 + signal.SIGINT)
+
+
+def _fault(process: SpawnProcess, pipe: connection.Connection) -> str | None:
+    """What went wrong in a process that has ended; None where nothing did."""
+    try:
+        if pipe.poll():
+            return str(pipe.recv())
+    except EOFError:  # nothing was sent
+        pass
+    if not process.exitcode:
+        return None
+    why = "out of memory?" if process.exitcode == -signal.SIGKILL else "what is above says why"
+    return f"a process ended with code {process.exitcode} ({why}); run the same command again"

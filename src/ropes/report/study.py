@@ -1,0 +1,231 @@
+"""The page of the disentanglement study: models, metrics, transfer, and what latents do to images."""
+
+import zlib
+from collections.abc import Iterable, Sequence
+from importlib.resources import files as resources
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ropes.errors import UserError
+from ropes.finger import FEASIBILITY_FILE
+from ropes.model_rows import ModelRow, by_disentanglement
+from ropes.report import pictures, study_figures
+from ropes.report.naming import joint_label
+from ropes.report.sections import inline
+from ropes.report.study_numbers import (
+    FACTORS,
+    LABEL_FREE,
+    METRICS,
+    REGRESSORS,
+    SCENARIOS,
+    against_paper,
+    findings,
+    selected,
+)
+from ropes.results import Results
+from ropes.settings import FINGER_CUBE
+
+#: Heading, text, sentences with figures, and plots with what they show.
+Part = tuple[str, str, list[str], list[tuple[str, Figure]]]
+_OOD1, _OOD2 = ("ood1_a", "ood1_b", "ood1_c"), ("ood2_a", "ood2_b")
+#: Every score of the table of models, with its heading.
+_COLUMNS = METRICS | LABEL_FREE
+_COLUMNS |= {f"{r}_{s}": f"{words}: {name}" for r, words in REGRESSORS.items() for s, name in SCENARIOS.items()}
+_COLUMNS |= {f"{r}_ood": f"{words}: shifted poses" for r, words in REGRESSORS.items()}
+#: Splits whose images are shown beside what the decoder makes of them.
+_SHOWN = {
+    "test-id": "like those of the training",
+    "test-hues": "hues held out (OOD2-A)",
+    "test-ood": "shifted poses",
+    "test-shifted": "another domain, a stand-in for photographs (OOD2-B)",
+    "photographs": "photographs (OOD2-B)",
+}
+
+
+def study_page(found: Results, folder: Path) -> str:
+    """The page of results with `model_rows`.
+
+    Args:
+        found: the results.
+        folder: with artefacts/SETUP/METHOD/seed-K/pictures.npz and artefacts/SETUP/feasibility.npz, where recorded.
+
+    Raises:
+        UserError: an artefact is damaged.
+    """
+    rows = found.model_rows
+    columns = {score: name for score, name in _COLUMNS.items() if any(score in row.scores for row in rows)}
+    factors = list(dict.fromkeys(factor for row in rows for factor in row.informativeness))
+    environment = Environment(
+        loader=PackageLoader("ropes", "report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    page: str = environment.get_template("study.html.j2").render(
+        title=f"Disentanglement: {found.name}",
+        css=Markup(resources("ropes.report").joinpath("page.css").read_text(encoding="utf-8")),
+        results=found,
+        findings=findings(rows),
+        plots=_plots(rows, folder),
+        models=[_model(row, folder) for row in by_disentanglement([row for row in rows if "elbo" in row.scores])],
+        factors=[FACTORS.get(factor, joint_label(factor)) for factor in factors],
+        columns=columns,
+        table=[_cells(row, columns, factors) for row in rows],
+        reasons=sorted({f"{METRICS[name]}: {why}" for row in rows for name, why in row.reasons.items()}),
+        provenance=[
+            ("experiment", found.name),
+            ("preset", found.preset),
+            ("device", found.device),
+            ("version", found.version),
+            ("wall time", f"{found.seconds:,.0f} s"),
+            ("training seeds", ", ".join(map(str, sorted({row.seed for row in rows})))),
+        ],
+    )
+    return page
+
+
+def _plots(rows: Sequence[ModelRow], folder: Path) -> list[dict[str, Any]]:
+    """Heading, sentence and figures of each part."""
+    parts = []
+    if len({row.settings.get("images") for row in rows}) > 1:
+        parts.append(_supervision(rows))
+    if all("trees_ood1_a" in row.scores for row in rows):
+        parts += _study(rows)
+    shown = [
+        {"heading": heading, "text": text, "notes": notes, "svgs": [inline(figure, label) for label, figure in drawn]}
+        for heading, text, notes, drawn in parts
+    ]
+    path = folder / "artefacts" / FINGER_CUBE / FEASIBILITY_FILE
+    if (arrays := _arrays(path)) is not None:
+        figure = study_figures.feasibility_maps(arrays["drawn"], arrays["possible"], arrays["upright"])
+        text = "States in which the finger stands in the cube or in the floor are in no image (Figs. 9 and 10)."
+        svgs = [inline(figure, "possible states")]
+        shown.append({"heading": "Possible states", "text": text, "notes": [], "svgs": svgs})
+    return shown
+
+
+def _supervision(rows: Sequence[ModelRow]) -> Part:
+    """What the same images teach under other supervisions."""
+    scores = {score: METRICS[score] for score in ("dci", "mig", "mcc", "informativeness")}
+    scores |= {"trees_id": "error of trees", "trees_ood": "error of trees, shifted poses"}
+    known = {score: name for score, name in scores.items() if all(score in row.scores for row in rows)}
+    return (
+        "Which supervision buys more",
+        "The same images, learnt from without a label: by themselves, in pairs of an anchor (which differ in one "
+        "joint, nobody says which), and by which joint's policy was running, without and with anchors.",
+        [],
+        [("scores against images", study_figures.supervision_curves(rows, known))],
+    )
+
+
+def _study(rows: Sequence[ModelRow]) -> list[Part]:
+    """The figures of the paper, in its order."""
+    free = {**LABEL_FREE, "trees_id": "error of trees, in distribution"}
+    transfer = {
+        f"{regressor}_{scenario}": f"{SCENARIOS[scenario]}, {words}"
+        for regressor, words in REGRESSORS.items()
+        for scenario in (*_OOD1, *_OOD2)
+    }
+    return [
+        (
+            "Metrics",
+            "Every dot is a model. Below: Spearman's rank correlation over models of what needs no label, and of the "
+            "error of boosted trees, with the metrics (Fig. 3 of the paper).",
+            against_paper(rows),
+            [
+                ("metrics of each model", study_figures.metric_violins(rows)),
+                ("rank correlations with metrics", study_figures.correlation_maps(rows, free)),
+            ],
+        ),
+        (
+            "Transfer",
+            "Mean absolute error of regressors from latents to factors, in shares of each factor's range, over the "
+            "factors but the one that shifts. OOD1: hues that the regressors did not learn from (A: red to all others, "
+            "B: violet end to red end, C: every other hue); OOD2: hues that the encoder did not see (A), and another "
+            "domain (B), which here is a second simulated one in place of photographs (Figs. 4 and 5).",
+            [],
+            [
+                ("OOD1 error against DCI", study_figures.transfer_scatter(rows, _OOD1)),
+                ("OOD2 error against DCI", study_figures.transfer_scatter(rows, _OOD2)),
+                ("rank correlations of errors with metrics", study_figures.correlation_maps(rows, transfer)),
+            ],
+        ),
+        (
+            "Input noise",
+            "The same errors of boosted trees by whether noise was added to the encoder's input in training (Fig. 6), "
+            "and factor by factor under OOD2-A and the stand-in for OOD2-B (Fig. 15).",
+            [],
+            [
+                ("rank correlations of errors with input noise", study_figures.noise_correlations(rows)),
+                ("errors by input noise", study_figures.noise_violins(rows)),
+                *(
+                    (f"errors of each factor, {SCENARIOS[name]}", study_figures.factor_violins(rows, name))
+                    for name in _OOD2
+                ),
+            ],
+        ),
+        (
+            "What needs no label",
+            "Held-out ELBO and reconstruction loss against MIG and DCI (Fig. 14): where they go together, models can "
+            "be chosen without labels.",
+            selected(rows),
+            [("label-free measures against metrics", study_figures.label_free_scatter(rows))],
+        ),
+    ]
+
+
+def _model(row: ModelRow, folder: Path) -> dict[str, Any]:
+    """One model's pictures: sweeps of its latents, and reconstructions."""
+    arrays = _arrays(folder / "artefacts" / row.setup / row.method / f"seed-{row.seed}" / "pictures.npz")
+    heading = f"{row.method}, seed {row.seed}: DCI {row.scores['dci']:.2f}"
+    if arrays is None:
+        return {"heading": heading, "sweeps": [], "splits": []}
+    return {
+        "heading": heading,
+        "sweeps": [
+            {"label": f"latent {number}", "uri": pictures.data_uri(pictures.strip(images))}
+            for number, images in zip(arrays["latents"], arrays["sweeps"], strict=True)
+        ],
+        "splits": [
+            {
+                "label": words,
+                "uri": pictures.data_uri(
+                    pictures.stack([pictures.strip(arrays[f"{split}_{kind}"]) for kind in ("images", "made")])
+                ),
+            }
+            for split, words in _SHOWN.items()
+            if f"{split}_images" in arrays
+        ],
+    }
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]] | None:
+    """The arrays of a file; None where there is no such file.
+
+    Raises:
+        UserError: it is damaged.
+    """
+    if not path.exists():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (OSError, ValueError, EOFError, BadZipFile, zlib.error) as error:
+        raise UserError(f"{path} is damaged ({error}); run the evaluation again") from error
+
+
+def _cells(row: ModelRow, columns: Iterable[str], factors: Iterable[str]) -> list[str]:
+    """A model's line of the table of all numbers."""
+    head = [row.method, str(row.seed), f"{row.seconds:,.0f}"]
+    told = [_figure(row.informativeness.get(factor)) for factor in factors]
+    return [*head, *(_figure(row.scores.get(score)) for score in columns), *told]
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3f}"

@@ -1,0 +1,140 @@
+"""The study's figures in order and in words: which scores there are, how they are called, what they say."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.metrics.transfer import rank_correlations
+from ropes.model_rows import ModelRow
+from ropes.recipes import method_of
+
+Floats = NDArray[np.float64]
+METRICS = {
+    "dci": "DCI",
+    "completeness": "completeness",
+    "informativeness": "informativeness",
+    "mig": "MIG",
+    "sap": "SAP",
+    "modularity": "modularity",
+    "explicitness": "explicitness",
+    "beta_vae": "BetaVAE",
+    "factor_vae": "FactorVAE",
+    "mcc": "MCC",
+}
+LABEL_FREE = {"elbo": "ELBO", "reconstruction": "reconstruction loss"}
+REGRESSORS = {"trees": "boosted trees", "mlp": "MLP"}
+SCENARIOS = {
+    "id": "in distribution",
+    "ood1_a": "OOD1-A",
+    "ood1_b": "OOD1-B",
+    "ood1_c": "OOD1-C",
+    "ood2_a": "OOD2-A",
+    "ood2_b": "OOD2-B (stand-in)",
+    "ood2_b_real": "OOD2-B (photographs)",
+}
+SUPERVISION = {
+    "beta-vae": "unsupervised",
+    "ada-gvae": "weakly supervised",
+    "ldr": "interventions",
+    "anchored": "interventions on anchors",
+    "ropes": "interventions, three stages",
+}
+FACTORS = {
+    "upper_joint": "upper joint",
+    "middle_joint": "middle joint",
+    "lower_joint": "lower joint",
+    "cube_x": "cube x",
+    "cube_y": "cube y",
+    "cube_rotation": "cube rotation",
+    "cube_hue": "cube hue",
+}
+
+
+def column(rows: Sequence[ModelRow], score: str) -> Floats:
+    """A score, or a setting, of each model, (n,); NaN where it is not defined."""
+    values = [row.scores.get(score, row.settings.get(score)) for row in rows]
+    return np.array([np.nan if value is None else value for value in values])
+
+
+def by_supervision(rows: Sequence[ModelRow]) -> dict[str, list[ModelRow]]:
+    """Supervision in words → its models; what there are none of is left out."""
+    groups = {words: [row for row in rows if method_of(row.method) == method] for method, words in SUPERVISION.items()}
+    return {words: group for words, group in groups.items() if group}
+
+
+def correlations(rows: Sequence[ModelRow], scores: Sequence[str], others: Sequence[str]) -> Floats:
+    """Spearman's rank correlation over models of each score with each other one, (scores, others)."""
+    table = np.stack([column(rows, score) for score in (*scores, *others)], axis=1)
+    return rank_correlations(table)[: len(scores), len(scores) :]
+
+
+def mean_ood1(rows: Sequence[ModelRow], regressor: str = "trees") -> Floats:
+    """Transfer error over the three scenarios in which the encoder is in distribution, (n,)."""
+    found: Floats = np.mean([column(rows, f"{regressor}_ood1_{which}") for which in "abc"], axis=0)
+    return found
+
+
+def findings(rows: Sequence[ModelRow]) -> list[str]:
+    """What the models show, a sentence each: disentanglement, transfer in and out of distribution, noise."""
+    groups = by_supervision(rows)
+    said = [
+        f"{words[0].upper()}{words[1:]}, {len(group)} models: DCI {_spread(column(group, 'dci'))}, MIG "
+        f"{_spread(column(group, 'mig'))}, informativeness {_spread(column(group, 'informativeness'))}."
+        for words, group in groups.items()
+    ]
+    transfers = all("trees_ood1_a" in row.scores for row in rows)
+    if transfers and len(rows) >= 3:
+        pairs = np.stack([column(rows, "dci"), mean_ood1(rows), mean_ood1(rows, "mlp")], axis=1)
+        _, trees, mlp = rank_correlations(pairs)[0]
+        told = [f"{one:.2f} for {name}" for one, name in ((trees, "boosted trees"), (mlp, "MLPs")) if np.isfinite(one)]
+        if told:
+            said.append(f"Rank correlation of DCI with the mean error of OOD1 over all models: {', '.join(told)}.")
+    noise = column(rows, "noise") > 0
+    if transfers and noise.any() and not noise.all():
+        for which in ("ood1_a", "ood2_a", "ood2_b"):
+            errors = column(rows, f"trees_{which}")
+            said.append(
+                f"{SCENARIOS[which]}, boosted trees: median error {np.median(errors[noise]):.3f} with input noise, "
+                f"{np.median(errors[~noise]):.3f} without."
+            )
+    return said
+
+
+def selected(rows: Sequence[ModelRow]) -> list[str]:
+    """What choosing models without a label comes to: by the best ELBO, and by the least reconstruction loss."""
+    said = []
+    for words, group in by_supervision(rows).items():
+        quality, errors = column(group, "dci"), mean_ood1(group)
+        if len(group) < 2 or not np.isfinite([*quality, *errors]).all():
+            continue
+        for score, name, sign in (
+            ("elbo", "the best ELBO", 1),
+            ("reconstruction", "the least reconstruction loss", -1),
+        ):
+            chosen = int((sign * column(group, score)).argmax())
+            said.append(
+                f"{words[0].upper()}{words[1:]}, the model of {name}: DCI {quality[chosen]:.3f} (best "
+                f"{quality.max():.3f}, median {np.median(quality):.3f}), OOD1 error of boosted trees "
+                f"{errors[chosen]:.3f} (best {errors.min():.3f}, median {np.median(errors):.3f})."
+            )
+    return said
+
+
+def against_paper(rows: Sequence[ModelRow]) -> list[str]:
+    """The weakly supervised models beside the paper's (Section 3)."""
+    quality = column(by_supervision(rows).get("weakly supervised", []), "dci")
+    if not len(quality) or not np.isfinite(quality).all():
+        return []
+    return [
+        f"Of the weakly supervised models {(quality >= 0.99).mean():.0%} reach a DCI of .99, the greatest is "
+        f"{quality.max():.4f}; of the paper's 540 it is 29%, and .9989."
+    ]
+
+
+def _spread(values: Floats) -> str:
+    """Least, median and greatest of some figures."""
+    kept = values[np.isfinite(values)]
+    if not len(kept):
+        return "undefined"
+    return f"{kept.min():.2f} to {kept.max():.2f} (median {np.median(kept):.2f})"

@@ -1,0 +1,247 @@
+"""Disentanglement metrics: hand-solved matrices, closed forms, invariances, and refusals."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ropes.metrics.disentanglement import (
+    DCI,
+    Undefined,
+    beta_vae_score,
+    dci,
+    explicitness,
+    factor_vae_score,
+    mig,
+    modularity,
+    sap,
+)
+from ropes.metrics.disentanglement.information import mutual_information
+from ropes.metrics.disentanglement.predictive import completeness, disentanglement
+
+Floats = NDArray[np.float64]
+METRICS = (beta_vae_score, dci, explicitness, factor_vae_score, mig, modularity, sap)
+#: All four combinations of two binary factors, 100 times.
+BINARY = np.tile(np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=float), (100, 1))
+
+
+def grid(samples: int = 2_000, seed: int = 0) -> Floats:
+    """Three independent factors on grids of their own."""
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.integers(0, values, samples) for values in (5, 8, 30)], axis=1).astype(float)
+
+
+def score(metric, latents: Floats, factors: Floats) -> float:
+    found = metric(latents, factors)
+    return found.disentanglement if isinstance(found, DCI) else float(found)
+
+
+def test_importances_by_hand() -> None:
+    """Rows of (3/4, 1/4): 1 − H(1/4) in bits."""
+    held = 1 + 0.75 * math.log2(0.75) + 0.25 * math.log2(0.25)
+    matrix = np.array([[0.75, 0.25], [0.25, 0.75]])
+    assert disentanglement(matrix) == pytest.approx(held)
+    assert completeness(matrix) == pytest.approx(held)
+    assert disentanglement(np.eye(3)) == completeness(np.eye(3)) == 1
+    assert disentanglement(np.ones((4, 3))) == pytest.approx(0)
+    assert disentanglement(np.zeros((4, 3))) == 0
+
+
+def test_rows_are_latents_and_columns_factors() -> None:
+    """Two latents for one factor are disentangled but not complete; one latent for two factors the reverse."""
+    matrix = np.array([[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]])
+    assert disentanglement(matrix) == 1
+    assert completeness(matrix) == pytest.approx(1 - 0.5 * math.log(2, 3))
+    assert disentanglement(matrix.T) == pytest.approx(1 - 0.5 * math.log(2, 3))
+    assert completeness(matrix.T) == 1
+
+
+def test_a_latent_of_no_importance_counts_for_nothing() -> None:
+    assert disentanglement(np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])) == 1
+    assert disentanglement(np.array([[3.0, 0.0], [0.5, 0.5]])) == pytest.approx(0.75)
+
+
+def test_information_by_hand() -> None:
+    """p(a, b) = (.4, .1; .1, .4): .8 log 1.6 + .2 log .4."""
+    joint = [(0, 0)] * 4 + [(0, 1)] + [(1, 0)] + [(1, 1)] * 4
+    values = np.array(joint * 10, dtype=float)
+    information, entropy = mutual_information(values[:, :1], values[:, 1:])
+    assert information[0, 0] == pytest.approx(0.8 * math.log(1.6) + 0.2 * math.log(0.4))
+    assert entropy[0] == pytest.approx(math.log(2))
+
+
+def test_the_gap_by_hand() -> None:
+    assert mig(BINARY, BINARY) == pytest.approx(1)
+    assert mig(BINARY[:, [0, 0, 1, 1]], BINARY) == pytest.approx(0)
+    both = np.stack([2 * BINARY[:, 0] + BINARY[:, 1], BINARY[:, 0]], axis=1)  # the gap of factor 0 is 0, of 1 it is 1
+    assert mig(both, BINARY) == pytest.approx(0.5)
+
+
+def test_modularity_by_hand() -> None:
+    both = (2 * BINARY[:, 0] + BINARY[:, 1])[:, None]
+    assert modularity(BINARY, BINARY) == pytest.approx(1)
+    assert modularity(both, BINARY) == pytest.approx(0)
+    still = np.zeros((len(BINARY), 1))
+    assert modularity(np.hstack([BINARY[:, :1], both, still, still]), BINARY) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("values", [3, 5, 7, 12, 20])
+@pytest.mark.parametrize("samples", [500, 2_001])
+def test_a_latent_that_never_changes_tells_nothing(values: int, samples: int) -> None:
+    """What rounding leaves of no information must not make it modular."""
+    factors = np.stack([np.arange(samples) % values, np.random.default_rng(0).normal(size=samples)], axis=1)
+    assert modularity(np.full((samples, 1), 0.3), factors) == 0
+
+
+def test_sap_by_hand() -> None:
+    """Squared correlations of factor 0: 1 and, with (v0 + v1), 1/2; of factor 1: 1/2 and 0."""
+    latents = np.stack([BINARY[:, 0], BINARY.sum(axis=1)], axis=1)
+    assert sap(latents, BINARY) == pytest.approx((0.5 + 0.5) / 2)
+
+
+def test_sap_of_classes_is_what_a_line_gets_right() -> None:
+    """A latent alone tells factor 0 wholly, the other one half of it: accuracies 1 and about .5."""
+    found = sap(BINARY + 0.01 * np.random.default_rng(0).normal(size=BINARY.shape), BINARY, categorical=(0, 1))
+    assert found == pytest.approx(0.5, abs=0.12)
+
+
+def test_explicitness_of_what_is_told_and_of_noise() -> None:
+    noise = np.random.default_rng(0).normal(size=(2_000, 3))
+    factors = grid()
+    assert explicitness(factors[:, :2] @ np.array([[1.0, 0.5], [-0.3, 1.0]]), factors[:, :2]) > 0.95
+    assert explicitness(noise, factors) == pytest.approx(0.5, abs=0.05)
+
+
+def test_perfect_and_mixed_codes_stand_apart() -> None:
+    factors = grid()
+    unit = (factors - factors.mean(0)) / factors.std(0)
+    mixed = unit @ np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
+    perfect = {metric.__name__: score(metric, unit, factors) for metric in (*METRICS,)}
+    assert all(value > 0.85 for value in perfect.values()), perfect
+    for metric in (dci, mig, sap):  # BetaVAE and FactorVAE scores take other codes for perfect, too
+        assert score(metric, mixed, factors) < perfect[metric.__name__] - 0.1, metric.__name__
+
+
+def test_informativeness_is_measured_on_other_samples() -> None:
+    """Trees learn noise by heart; what they tell of new samples is nothing."""
+    noise = np.random.default_rng(0).normal(size=(400, 5))
+    found = dci(noise, grid(400))
+    assert found.informativeness < 0.05
+    assert found.importance.shape == (5, 3)
+    np.testing.assert_allclose(found.importance.sum(axis=0), 1)
+
+
+def test_classes_have_no_order() -> None:
+    """Classes by a circle: accuracy 1; which column it was is told."""
+    rng = np.random.default_rng(0)
+    classes = rng.integers(0, 3, 600).astype(float)
+    latents = np.stack([classes + 0.05 * rng.normal(size=600), rng.normal(size=600)], axis=1)
+    factors = np.stack([np.pi / 6 * classes, rng.normal(size=600)], axis=1)  # as hues are stored, in radians
+    found = dci(latents, factors, categorical=(0,))
+    assert found.informativeness_of[0] > 0.99
+    assert found.importance[0, 0] > 0.95
+    assert sap(latents, factors, categorical=(0,)) > 0.2
+
+
+def test_the_same_seed_gives_the_same_and_another_one_another() -> None:
+    factors, noise = grid(), np.random.default_rng(3).normal(size=(2_000, 3))
+    latents = factors + 8 * noise
+    for metric in (dci, beta_vae_score, factor_vae_score, explicitness):
+        first, again = (score(metric, latents, factors) for _ in range(2))
+        assert first == again, metric.__name__
+        other = metric(latents, factors, seed=1)
+        assert (other.informativeness if isinstance(other, DCI) else other) != first, metric.__name__
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    order=st.permutations(range(3)),
+    signs=st.tuples(*[st.sampled_from([-1.0, 1.0])] * 3),
+    scales=st.tuples(*[st.floats(0.5, 20)] * 3),
+)
+def test_order_sign_and_scale_of_latents_do_not_count(
+    order: list[int], signs: tuple[float, ...], scales: tuple[float, ...]
+) -> None:
+    factors = grid(600)
+    unit = (factors - factors.mean(0)) / factors.std(0)
+    latents = unit @ np.array([[1, 0.3, 0], [0, 1, 0.2], [0.1, 0, 1]]) + 0.1 * np.random.default_rng(5).normal(
+        size=unit.shape
+    )
+    changed = (latents * signs * scales)[:, order]
+    for metric, tolerance in ((mig, 0.03), (modularity, 0.03), (sap, 1e-9), (explicitness, 1e-3), (dci, 0.03)):
+        assert score(metric, changed, factors) == pytest.approx(score(metric, latents, factors), abs=tolerance)
+    for metric in (beta_vae_score, factor_vae_score):
+        few, more = (metric(each, factors, points=500) for each in (latents, changed))
+        assert few == pytest.approx(more, abs=0.02)
+
+
+def test_faint_latents_are_left_out_and_the_others_are_not() -> None:
+    """A faint copy of a factor would be the least varying; a mask taken by its length would keep it."""
+    factors = grid()
+    unit = (factors - factors.mean(0)) / factors.std(0)
+    noise = np.random.default_rng(0).normal(size=(2_000, 1))
+    assert factor_vae_score(np.hstack([1e-3 * unit, unit]), factors) == pytest.approx(1, abs=0.01)
+    assert factor_vae_score(1e-3 * unit, factors) == 0
+    one = factor_vae_score(np.hstack([1e-3 * unit, noise]), factors)
+    assert float(one) == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_factors_that_depend_on_one_another_have_no_score() -> None:
+    factors = grid(4_000)
+    possible = factors[factors[:, 0] + factors[:, 1] < 8]
+    for metric in (beta_vae_score, factor_vae_score):
+        found = metric(possible, possible)
+        assert isinstance(found, Undefined)
+        assert "factors 0 and 1 depend on one another" in found.reason
+        assert math.isnan(float(found))
+        assert not isinstance(metric(factors, factors, points=200), Undefined)
+        told = metric(factors, factors, points=200, complete=False)
+        assert isinstance(told, Undefined)
+        assert "some combinations of factors do not exist" in told.reason
+        assert np.isnan(told)
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.__name__)
+def test_bad_arrays_are_refused(metric) -> None:
+    factors = grid(100)
+    for latents, other, line in (
+        (factors[:50], factors, "differ in length: 50 and 100"),
+        (factors, np.hstack([factors, np.ones((100, 1))]), "factor column 3 never changes"),
+        (np.where(np.arange(100)[:, None] == 7, np.nan, factors), factors, "latents are not finite: row 7, column 0"),
+        (factors, np.where(np.arange(100)[:, None] == 7, np.inf, factors), "factors are not finite"),
+        (factors[:, 0], factors, r"expected latents \(n, k\)"),
+        (factors[:1], factors[:1], "at least"),
+    ):
+        with pytest.raises(ValueError, match=line):
+            metric(latents, other)
+
+
+def test_what_single_metrics_cannot_do_is_refused() -> None:
+    factors = grid(100)
+    for metric in (mig, modularity):
+        with pytest.raises(ValueError, match="10 samples do not fill 20 bins"):
+            metric(factors[:10], factors[:10])
+        with pytest.raises(ValueError, match="at least two bins"):
+            metric(factors, factors, bins=1)
+    for metric in (mig, sap):
+        with pytest.raises(ValueError, match="a gap needs at least two latents"):
+            metric(factors[:, :1], factors)
+    for metric in (modularity, beta_vae_score, factor_vae_score):
+        with pytest.raises(ValueError, match="needs at least two"):
+            metric(factors, factors[:, :1])
+    with pytest.raises(ValueError, match=r"categorical columns \[7\] are not all among the 3 factors"):
+        dci(factors, factors, categorical=(7,))
+    seldom = factors.copy()
+    seldom[0, 0] = 99
+    with pytest.raises(ValueError, match="factor column 0 has a value too seldom"):
+        explicitness(seldom, seldom)
+
+
+def test_torch_is_not_imported() -> None:
+    code = "import sys; from ropes.metrics import dci; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

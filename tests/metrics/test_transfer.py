@@ -1,0 +1,72 @@
+"""Transfer errors by hand, and rank correlations."""
+
+import numpy as np
+import pytest
+
+from ropes.metrics.transfer import rank_correlations, transfer_errors
+
+RNG = np.random.default_rng(0)
+FACTORS = RNG.random((1_500, 2))
+#: Of no factor, of the first, and of the first less the second.
+CODES = np.stack([RNG.normal(size=1_500), 5 * FACTORS[:, 0], FACTORS[:, 0] - FACTORS[:, 1]], axis=1)
+
+
+@pytest.mark.parametrize("regressor", ["trees", "mlp"])
+def test_what_codes_hold_is_told_and_what_they_lack_is_not(regressor: str) -> None:
+    learnt, tested = slice(0, 1_000), slice(1_000, 1_500)
+    known = transfer_errors((CODES[learnt], FACTORS[learnt]), (CODES[tested], FACTORS[tested]), regressor=regressor)
+    assert known.shape == (1, 2)
+    assert known.max() < 0.08
+    unknown = transfer_errors(
+        (CODES[learnt, :1], FACTORS[learnt]), (CODES[tested, :1], FACTORS[tested]), regressor=regressor
+    )
+    assert unknown == pytest.approx(0.25, abs=0.04)  # the mean deviation of an even distribution from its middle
+
+
+def test_several_sets_are_tested_with_what_was_learnt_once() -> None:
+    learnt, first, second = ((CODES[rows], FACTORS[rows]) for rows in np.split(np.arange(1_500), 3))
+    both = transfer_errors(learnt, first, second)
+    assert both[0] == pytest.approx(transfer_errors(learnt, first)[0])
+    assert both[1] == pytest.approx(transfer_errors(learnt, second)[0])
+
+
+def test_trees_are_axis_aligned_where_samples_shift() -> None:
+    """A code of its own for the factor that shifts leaves the other one alone; a mixed code carries the shift over."""
+    low, high = FACTORS[:, 1] < 0.5, FACTORS[:, 1] >= 0.5
+    mixed = FACTORS @ np.array([[1.0, 1.0], [1.0, -1.0]])
+    apart, together = (
+        transfer_errors((codes[low], FACTORS[low]), (codes[high], FACTORS[high]))[0, 0] for codes in (FACTORS, mixed)
+    )
+    assert apart < 0.02
+    assert together > 5 * apart
+
+
+def test_ranks_are_correlated_over_the_rows_that_have_both() -> None:
+    """Rising, falling and constant columns; one with gaps."""
+    table = np.stack([[1, 2, 3, 4], [8, 4, 2, 1], [5, 5, 5, 5], [1, np.nan, 9, 2]], axis=1)
+    found = rank_correlations(table)
+    assert found[0, 1] == pytest.approx(-1)
+    assert found[0, 3] == found[3, 0] == pytest.approx(0.5)
+    assert np.isnan(found[2]).all()
+    assert found[1, 1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("learnt", "tested", "line"),
+    [
+        ((CODES, FACTORS[:-1]), (CODES, FACTORS), "of the same samples"),
+        ((CODES, FACTORS), (CODES[:, :2], FACTORS), "other numbers of codes or factors"),
+        ((CODES, FACTORS * np.nan), (CODES, FACTORS), "not finite"),
+        ((CODES, 2 * FACTORS), (CODES, FACTORS), r"scaled to \[0, 1\]"),
+    ],
+)
+def test_bad_arrays_are_refused(learnt, tested, line: str) -> None:
+    with pytest.raises(ValueError, match=line):
+        transfer_errors(learnt, tested)
+
+
+def test_unknown_regressors_and_no_tables_are_refused() -> None:
+    with pytest.raises(ValueError, match="choose trees or mlp"):
+        transfer_errors((CODES, FACTORS), (CODES, FACTORS), regressor="forest")
+    with pytest.raises(ValueError, match="expected a table"):
+        rank_correlations(np.zeros(3))

@@ -1,0 +1,123 @@
+"""The disentanglement study, made tiny: several models at a time, gone on with, each written as it ends."""
+
+import multiprocessing
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes import experiments, results
+from ropes.errors import UserError
+from ropes.experiments import reproduce
+from ropes.files import read_json
+from ropes.finger import FingerSetting
+from ropes.plans import Experiment, experiment
+from ropes.recipes import VAE_METHODS, VAERecipe, method_of
+from ropes.report.html import write_report
+from ropes.simulate import feasibility
+from tests import tiny
+
+
+@pytest.fixture
+def out(tmp_path: Path, finger_data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for a tiny study, which `reproduce` runs meanwhile; its data are there already."""
+
+    def planned(name: str, preset: str, methods: Sequence[str] = ()) -> Experiment:
+        return Experiment(
+            name=name,
+            recipes={method: tiny.vae_recipe() for method in methods or VAE_METHODS},
+            anchors={"finger-cube": 64},
+            test_anchors=600,
+            seeds=(0, 1),
+            occlusions=(),
+            at_once=True,
+            measures="factors",
+        )
+
+    monkeypatch.setattr(experiments, "experiment", planned)
+    monkeypatch.setattr(feasibility, "_DRAWN", 500)
+    monkeypatch.setattr(feasibility, "_EACH", 1)
+    original = experiments._simulate
+
+    def simulate(plan: Experiment, setting: str, out: Path, workers: int | None, *, show: bool) -> None:
+        if not (out / setting).exists():  # as it would come out
+            shutil.copytree(finger_data, out / setting / "data")
+        original(plan, setting, out, workers, show=show)
+
+    monkeypatch.setattr(experiments, "_simulate", simulate)
+    return tmp_path / "study"
+
+
+def test_every_model_is_fitted_in_a_process_of_its_own_and_nothing_twice(out: Path) -> None:
+    seen: list[int] = []
+    gather = experiments._gather
+
+    def counted(*given: object) -> results.Results:
+        found = gather(*given)
+        seen.append(len(found.model_rows))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiments, "_gather", counted)
+        found = reproduce("disentanglement", preset="compact", out=out, processes=2, show=False)
+    assert len(seen) == 5
+    assert seen == sorted(seen)
+    assert (min(seen) >= 1, seen[-1]) == (True, 4)
+    assert [(row.method, row.seed) for row in found.model_rows] == [
+        (method, seed) for method in VAE_METHODS for seed in (0, 1)
+    ]
+    assert results.read(out / "results.json") == found
+    assert set(read_json(out / "experiment.json")["seconds"]) == {"finger-cube simulate", "finger-cube fits"}
+    assert not multiprocessing.active_children()
+
+    weights = {path: path.stat().st_mtime_ns for path in out.rglob("weights.safetensors")}
+    again = reproduce("disentanglement", preset="compact", out=out, processes=1, show=False)
+    assert again.model_rows == found.model_rows
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("weights.safetensors")} == weights
+
+    more = reproduce("disentanglement", preset="compact", out=out, methods=("beta-vae",), seeds=(2,), show=False)
+    assert len(more.model_rows) == 5
+
+    write_report(out, out / "report.html")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Possible states" in page
+    assert page.count('<img src="data:') == 3 * (4 + 3)
+
+
+def test_possible_states_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feasibility, "_DRAWN", 2_000)
+    monkeypatch.setattr(feasibility, "_EACH", 2)
+    path = tmp_path / "feasibility.npz"
+    feasibility.write_feasibility(path, FingerSetting(image_size=16))
+    with np.load(path) as stored:
+        assert stored["drawn"].sum() == 2_000
+        assert (stored["possible"] <= stored["drawn"]).all()
+        assert stored["possible"].sum() / 2_000 == pytest.approx(0.528, abs=0.04)
+        assert stored["upright"].shape == (30, 30)
+        assert 0 < stored["upright"].mean() < 1
+
+
+@pytest.mark.parametrize(("preset", "models"), [("compact", 12), ("paper", 1_080)])
+def test_the_sweep_is_the_paper_s(preset: str, models: int) -> None:
+    plan = experiment("disentanglement", preset)
+    assert len(plan.recipes) * len(plan.seeds) == models
+    recipes = list(plan.recipes.values())
+    assert all(isinstance(recipe, VAERecipe) for recipe in recipes)
+    assert {method_of(label) for label in plan.recipes} == set(VAE_METHODS)
+    assert {recipe.noise for recipe in recipes if isinstance(recipe, VAERecipe)} == {True, False}
+    assert len({(method_of(label), str(recipe)) for label, recipe in plan.recipes.items()}) == len(recipes)
+    if preset == "paper":
+        assert {recipe.beta for recipe in recipes if isinstance(recipe, VAERecipe)} == {1, 2, 4}
+
+
+def test_other_methods_and_several_fits_of_arms_at_once_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="disentanglement is not for method anchored"):
+        experiment("disentanglement", "compact", ("anchored",))
+    with pytest.raises(UserError, match="table1 is not for method beta-vae"):
+        experiment("table1", "compact", ("beta-vae",))
+    with pytest.raises(UserError, match="learns from labels; compare"):
+        experiment("supervision", "compact", ("cnn",))
+    with pytest.raises(UserError, match="leave --processes out"):
+        reproduce("demo", preset="compact", out=tmp_path / "out", processes=2, show=False)
