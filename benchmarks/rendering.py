@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from figures import options, publish
 from ropes import png
+from ropes.processes import usable_cores
 from ropes.scm import CausalModel
 from ropes.settings import Setting, panda_setting
 from ropes.simulate.scene import Mesh, Scene, import_pybullet, quiet
-from ropes.processes import usable_cores
 from ropes.simulate.workers import UNIT, render_poses
 
 SIZE = 128
