@@ -65,6 +65,6 @@ def vae_recipe(preset: str) -> VAERecipe:
         return VAERecipe(preset="paper", training=steps)
     return VAERecipe(
         preset="compact",
-        vae=VAEConfig(image_size=64, stem=32, widths=(32, 64, 64, 128), blocks=1, hidden=256),
-        training=Optimisation(epochs=1, at_least=4_000 * 64, batch=64, learning_rate=1e-3, clip=1.0),
+        vae=VAEConfig(image_size=64, stem=16, widths=(16, 32, 64, 128), blocks=1, hidden=256),
+        training=Optimisation(epochs=1, at_least=8_000 * 64, batch=64, learning_rate=1e-3, clip=1.0),
     )
