@@ -202,12 +202,8 @@ def _claim(out: Path, plan: Experiment, preset: str) -> None:
 
 def _described(plan: Experiment) -> dict[str, Any]:
     """What a folder has to agree with; methods and seeds may be added, and the rest follows from the name."""
-    return {name: value for name, value in asdict(plan).items() if name in ("name", "anchors", "test_anchors")} | {
-        "occlusions": plan.occlusions,
-        "data_seed": plan.data_seed,
-        "recipes": {},
-        "seeds": (),
-    }
+    content = asdict(replace(plan, recipes={}, seeds=()))
+    return {name: value for name, value in content.items() if name not in ("at_once", "measures")}
 
 
 def _run(out: Path, setting: str, label: str, seed: int) -> Path:

@@ -88,10 +88,8 @@ def evaluate_factors(
     refusal = "holds the evaluation of another run or data set; choose another --out"
     claim_record(out / ABOUT_FILE, {**about, "measured_on": dataset.checksum}, refusal)
     workers = workers or torch.get_num_threads()
-    latents = {
-        split: _latents(reader, ImageCache(dataset, split, reader.size, progress=False), rows)
-        for split, rows in task.frames.items()
-    }
+    caches = {split: ImageCache(dataset, split, reader.size, progress=False) for split in task.frames}
+    latents = {split: _latents(reader, caches[split], rows) for split, rows in task.frames.items()}
     if photographs is not None:
         latents[PHOTOGRAPHS] = _latents(reader, images, np.arange(len(images)))
     told = latents["test-id"], task.factors["test-id"]
@@ -121,9 +119,8 @@ def evaluate_factors(
     )
     if isinstance(reader, VAEReader):
         pictures = out / ARTEFACTS / found.setting / row.method / f"seed-{row.seed}" / PICTURES_FILE
-        tested = [split for split in task.frames if split != "train"]
-        caches = {split: ImageCache(dataset, split, reader.size, progress=False) for split in tested}
-        examples = {split: cache.read(np.arange(min(_SHOWN, len(cache)))) for split, cache in caches.items()}
+        tested = {split: cache for split, cache in caches.items() if split != "train"}
+        examples = {split: cache.read(np.arange(min(_SHOWN, len(cache)))) for split, cache in tested.items()}
         if photographs is not None:
             examples[PHOTOGRAPHS] = images[:_SHOWN]
         _write_pictures(pictures, reader, examples, latents["test-id"])

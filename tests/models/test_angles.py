@@ -3,28 +3,15 @@
 import torch
 
 from ropes.models.angles import AngleTransformer
-from ropes.models.shapes import ViTConfig
-
-SMALL = ViTConfig(
-    image_size=16,
-    patch=4,
-    width=32,
-    depth=1,
-    heads=2,
-    predictor_width=16,
-    predictor_depth=1,
-    predictor_heads=2,
-    hidden=32,
-    rounds=2,
-)
+from tests import tiny
 
 
 def test_tokens_may_be_rounded_but_angles_are_not() -> None:
     """Radians from the same features, in bf16 autocast and without, agree to float32's last bits."""
     torch.manual_seed(0)
-    network = AngleTransformer(SMALL, views=2, joints=3).eval()
+    network = AngleTransformer(tiny.jointnet_recipe().vit, views=2, joints=3).eval()
     network.radians.adapt(torch.randn(50, 3))
-    images = torch.randint(0, 256, (4, 2, 16, 16), dtype=torch.uint8)
+    images = torch.randint(0, 256, (4, 2, tiny.SIDE, tiny.SIDE), dtype=torch.uint8)
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         radians, features = network.read(images)
     assert radians.dtype == features.dtype == torch.float32

@@ -74,7 +74,12 @@ def load(folder: Path) -> tuple[Artefacts, ...]:
     )
 
 
-def _evaluation(path: Path) -> Evaluation | None:
+def read_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
+    """The arrays of an npz file; None where there is no such file.
+
+    Raises:
+        UserError: it is damaged.
+    """
     if not path.exists():
         return None
     try:
@@ -83,9 +88,15 @@ def _evaluation(path: Path) -> Evaluation | None:
             archive = np.load(stream, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("one array instead of an archive of several")
-            arrays = {name: archive[name] for name in archive.files}
+            return {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"{path} cannot be read ({error}); run the evaluation again") from error
+
+
+def _evaluation(path: Path) -> Evaluation | None:
+    arrays = read_arrays(path)
+    if arrays is None:
+        return None
     groups = {name: _group(path, arrays, wanted) for name, wanted in _GROUPS.items()}
     for needed in ("joints", "cameras"):
         if needed not in arrays:

@@ -22,6 +22,7 @@ from ropes.report.sections import (
     heading_of,
     inline,
     paper_table,
+    provenance,
     robustness_parts,
 )
 from ropes.report.study import study_page
@@ -79,14 +80,7 @@ def write_report(folder: Path, out_html: Path) -> None:
         ],
         label_tables=label_tables(every),
         cells=every,
-        provenance=[
-            ("experiment", found.name),
-            ("preset", found.preset),
-            ("device", found.device),
-            ("version", found.version),
-            ("wall time", f"{found.seconds:,.0f} s"),
-            ("training seeds", ", ".join(map(str, sorted({row.seed for row in found.rows}))) or "none"),
-        ],
+        provenance=provenance(found, found.rows),
         figure=_figure,
         number=_number,
     )

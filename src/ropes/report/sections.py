@@ -7,12 +7,14 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from ropes.model_rows import ModelRow
 from ropes.paper import TABLE1
 from ropes.recipes import method_of
 from ropes.report import figures
 from ropes.report.curves import AXES, error_curves, series
 from ropes.report.label_efficiency import efficiency_figure, label_curves, overtaken_table
 from ropes.report.verdict import in_words
+from ropes.results import Results, Row
 from ropes.summary import Cell
 
 
@@ -24,6 +26,18 @@ def inline(figure: Figure, label: str) -> Markup:
 def heading_of(setup: str, method: str, occlusion: int = 0) -> str:
     """A line of Table 1 in words, with the method."""
     return f"{in_words(setup, occlusion)} · {method}"
+
+
+def provenance(found: Results, rows: Iterable[Row | ModelRow]) -> list[tuple[str, str]]:
+    """What the page says of where its figures come from; the training seeds are those of `rows`."""
+    return [
+        ("experiment", found.name),
+        ("preset", found.preset),
+        ("device", found.device),
+        ("version", found.version),
+        ("wall time", f"{found.seconds:,.0f} s"),
+        ("training seeds", ", ".join(map(str, sorted({row.seed for row in rows}))) or "none"),
+    ]
 
 
 def paper_table(cells: Iterable[Cell]) -> list[dict[str, Any]]:

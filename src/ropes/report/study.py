@@ -1,24 +1,20 @@
 """The page of the disentanglement study: models, metrics, transfer, and what latents do to images."""
 
-import zlib
 from collections.abc import Iterable, Sequence
 from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
-import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from ropes.errors import UserError
 from ropes.finger import FEASIBILITY_FILE
 from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.report import pictures, study_figures
+from ropes.report.artefacts import read_arrays
 from ropes.report.naming import joint_label
-from ropes.report.sections import inline
+from ropes.report.sections import inline, provenance
 from ropes.report.study_numbers import (
     FACTORS,
     LABEL_FREE,
@@ -76,14 +72,7 @@ def study_page(found: Results, folder: Path) -> str:
         columns=columns,
         table=[_cells(row, columns, factors) for row in rows],
         reasons=sorted({f"{METRICS[name]}: {why}" for row in rows for name, why in row.reasons.items()}),
-        provenance=[
-            ("experiment", found.name),
-            ("preset", found.preset),
-            ("device", found.device),
-            ("version", found.version),
-            ("wall time", f"{found.seconds:,.0f} s"),
-            ("training seeds", ", ".join(map(str, sorted({row.seed for row in rows})))),
-        ],
+        provenance=provenance(found, rows),
     )
     return page
 
@@ -100,7 +89,7 @@ def _plots(rows: Sequence[ModelRow], folder: Path) -> list[dict[str, Any]]:
         for heading, text, notes, drawn in parts
     ]
     path = folder / "artefacts" / FINGER_CUBE / FEASIBILITY_FILE
-    if (arrays := _arrays(path)) is not None:
+    if (arrays := read_arrays(path)) is not None:
         figure = study_figures.feasibility_maps(arrays["drawn"], arrays["possible"], arrays["upright"])
         text = "States in which the finger stands in the cube or in the floor are in no image (Figs. 9 and 10)."
         svgs = [inline(figure, "possible states")]
@@ -180,7 +169,7 @@ def _study(rows: Sequence[ModelRow]) -> list[Part]:
 
 def _model(row: ModelRow, folder: Path) -> dict[str, Any]:
     """One model's pictures: sweeps of its latents, and reconstructions."""
-    arrays = _arrays(folder / "artefacts" / row.setup / row.method / f"seed-{row.seed}" / "pictures.npz")
+    arrays = read_arrays(folder / "artefacts" / row.setup / row.method / f"seed-{row.seed}" / "pictures.npz")
     heading = f"{row.method}, seed {row.seed}: DCI {row.scores['dci']:.2f}"
     if arrays is None:
         return {"heading": heading, "sweeps": [], "splits": []}
@@ -201,21 +190,6 @@ def _model(row: ModelRow, folder: Path) -> dict[str, Any]:
             if f"{split}_images" in arrays
         ],
     }
-
-
-def _arrays(path: Path) -> dict[str, NDArray[Any]] | None:
-    """The arrays of a file; None where there is no such file.
-
-    Raises:
-        UserError: it is damaged.
-    """
-    if not path.exists():
-        return None
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, EOFError, BadZipFile, zlib.error) as error:
-        raise UserError(f"{path} is damaged ({error}); run the evaluation again") from error
 
 
 def _cells(row: ModelRow, columns: Iterable[str], factors: Iterable[str]) -> list[str]:

@@ -34,7 +34,7 @@ _NOISE = {"without noise": "#8c8c8c", "with noise": OURS}
 @styled
 def metric_violins(rows: Sequence[ModelRow]) -> Figure:
     """Every metric over the models of each supervision (Fig. 3, left)."""
-    known = {score: name for score, name in METRICS.items() if np.isfinite(column(rows, score)).any()}
+    known = _known_metrics(rows)
     figure, panels = make_panels(len(known), height=2.1, columns=4)
     for panel, (score, name) in zip(panels, known.items(), strict=True):
         groups = {words: column(group, score) for words, group in by_supervision(rows).items()}
@@ -47,7 +47,7 @@ def metric_violins(rows: Sequence[ModelRow]) -> Figure:
 @styled
 def correlation_maps(rows: Sequence[ModelRow], scores: Mapping[str, str]) -> Figure:
     """Spearman's rank correlation of some scores with the metrics, a panel for each supervision (Figs. 3 to 5)."""
-    known = {score: name for score, name in METRICS.items() if np.isfinite(column(rows, score)).any()}
+    known = _known_metrics(rows)
     groups = by_supervision(rows)
     figure, panels = make_panels(len(groups), height=0.9 + 0.3 * len(scores), columns=1, width=7.2)
     for panel, (words, group) in zip(panels, groups.items(), strict=True):
@@ -85,7 +85,7 @@ def label_free_scatter(rows: Sequence[ModelRow]) -> Figure:
 @styled
 def noise_violins(rows: Sequence[ModelRow], regressor: str = "trees") -> Figure:
     """Transfer error with and without input noise in every scenario (Fig. 6)."""
-    known = {key: name for key, name in SCENARIOS.items() if all(f"{regressor}_{key}" in row.scores for row in rows)}
+    known = _known_scenarios(rows)
     figure, panels = make_panels(len(known), height=2.2, columns=len(known), width=1.75 * len(known))
     for panel, (scenario, name) in zip(panels, known.items(), strict=True):
         _violins(panel, _by_noise(rows, lambda group, s=scenario: column(group, f"{regressor}_{s}")), _NOISE)
@@ -99,7 +99,7 @@ def noise_violins(rows: Sequence[ModelRow], regressor: str = "trees") -> Figure:
 @styled
 def noise_correlations(rows: Sequence[ModelRow]) -> Figure:
     """Spearman's rank correlation of every transfer error with input noise (Fig. 6, top row)."""
-    known = {key: name for key, name in SCENARIOS.items() if all(f"trees_{key}" in row.scores for row in rows)}
+    known = _known_scenarios(rows)
     values = np.concatenate([correlations(rows, ["noise"], [f"{r}_{key}" for key in known]) for r in REGRESSORS])
     figure, (panel,) = make_panels(1, height=1.6, columns=1, width=7.2)
     _heat(panel, values, list(REGRESSORS.values()), list(known.values()))
@@ -165,6 +165,14 @@ def feasibility_maps(drawn: NDArray[np.int64], possible: NDArray[np.int64], upri
         panel.grid(visible=False)
     figure.colorbar(image, ax=panels, label="share that is possible", shrink=0.9)
     return figure
+
+
+def _known_metrics(rows: Sequence[ModelRow]) -> dict[str, str]:
+    return {score: name for score, name in METRICS.items() if np.isfinite(column(rows, score)).any()}
+
+
+def _known_scenarios(rows: Sequence[ModelRow]) -> dict[str, str]:
+    return {key: name for key, name in SCENARIOS.items() if all(f"trees_{key}" in row.scores for row in rows)}
 
 
 def _by_noise(rows: Sequence[ModelRow], value: Any) -> dict[str, Floats]:
