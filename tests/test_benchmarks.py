@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["memory", "prediction", "rendering", "sparsity"])
+@pytest.mark.parametrize("name", ["disentanglement", "memory", "prediction", "rendering", "sparsity"])
 def test_a_benchmark_starts_as_a_script(name: str) -> None:
     done = subprocess.run(
         [sys.executable, str(FOLDER / f"{name}.py"), "--help"], check=True, capture_output=True, text=True
@@ -42,3 +42,14 @@ def test_figures_are_printed_and_kept(tmp_path: Path, capsys: pytest.CaptureFixt
     assert table.splitlines()[2:] == ["| images | 1.04e+05 |", "| some ms | 1.23 |", "| small | 2.35e-09 |"]
     figures.publish(found, None)
     assert capsys.readouterr().out.partition("\n\n")[0] == printed
+
+
+def test_every_metric_of_disentanglement_is_timed(tmp_path: Path) -> None:
+    sizes = ["--samples", "400", "--latents", "3", "--factors", "2", "--workers", "1"]
+    words = [sys.executable, str(FOLDER / "disentanglement.py"), *sizes, "--out", str(tmp_path / "figures.json")]
+    subprocess.run(words, check=True, capture_output=True)
+    found = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
+    each = [found[f"{name}_s"] for name in ("dci", "mig", "sap", "modularity", "beta_vae", "factor_vae")]
+    assert min(each) > 0
+    assert found["all_six_s"] == pytest.approx(sum(each), rel=1e-2)
+    assert found["target_s"] == 60

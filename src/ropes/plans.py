@@ -116,7 +116,7 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
             return Experiment(
                 name=name,
                 recipes={label: each for method in recipes for label, each in _vaes(method, preset)},
-                anchors={FINGER_CUBE: 1_000_000 if paper else 16_000},
+                anchors={FINGER_CUBE: 1_000_000 if paper else 20_000},
                 test_anchors=10_000 if paper else 4_000,
                 seeds=tuple(range(10 if paper else 3)),
                 occlusions=(),

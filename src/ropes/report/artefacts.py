@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ropes import files
 from ropes.errors import UserError
+from ropes.model_rows import ModelRow
 from ropes.report.graph import read_graph
 
 # Arrays that only make sense together, with the number of axes of each.
@@ -91,6 +92,11 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
             return {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"{path} cannot be read ({error}); run the evaluation again") from error
+
+
+def pictures_of(folder: Path, row: ModelRow) -> Path:
+    """Where an experiment's `folder` has a model's sweeps and reconstructions, if they were recorded."""
+    return folder / "artefacts" / row.setup / row.method / f"seed-{row.seed}" / "pictures.npz"
 
 
 def _evaluation(path: Path) -> Evaluation | None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from ropes import files, results
 from ropes.errors import UserError
 from ropes.report.markdown import markdown
+from ropes.report.study_markdown import study_markdown
+from ropes.results import Results
 
 _OPEN, _CLOSE = re.compile(r"<!-- table:(\S+) -->"), "<!-- /table -->"
 
@@ -39,7 +41,7 @@ def update(page: Path, results_dir: Path, check: bool = False) -> tuple[str, ...
         if end < 0 or (following and following.start() < end):
             line = text.count("\n", 0, found.start()) + 1
             raise UserError(f"{page}, line {line}: table:{found[1]} has no {_CLOSE}; close it")
-        table = f"\n{markdown(results.read(results_dir / f'{found[1]}.json'))}"
+        table = f"\n{_written(results.read(results_dir / f'{found[1]}.json'))}"
         if text[found.end() : end] != table:
             stale.append(found[1])
         pieces += [text[at : found.end()], table]
@@ -52,3 +54,8 @@ def update(page: Path, results_dir: Path, check: bool = False) -> tuple[str, ...
     if stale:
         files.write_text(page, "".join(pieces) + text[at:])
     return tuple(stale)
+
+
+def _written(found: Results) -> str:
+    """The form is chosen by what was measured: joint angles, or whole models."""
+    return study_markdown(found) if found.model_rows else markdown(found)

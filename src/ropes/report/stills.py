@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from ropes import files, results
+from ropes.model_rows import by_disentanglement
 from ropes.recipes import method_of
-from ropes.report import artefacts, figures, pictures
-from ropes.report.artefacts import Evaluation
+from ropes.report import artefacts, figures, pictures, study_figures
+from ropes.report.artefacts import Evaluation, pictures_of, read_arrays
 from ropes.report.curves import AXES, error_curves, series
 from ropes.report.label_efficiency import efficiency_figure, label_curves
+from ropes.report.study_numbers import OOD1, images_differ, supervision_scores, transfers
 from ropes.results import Results
 from ropes.summary import over_seeds
 
@@ -47,6 +49,8 @@ def write_figures(folder: Path, out: Path) -> tuple[Path, ...]:
         for kind, content in _stills(artefact.evaluation) if artefact.evaluation else ():
             path = out / f"{found.name}-{found.preset}-{artefact.setup}-{artefact.method}-{kind}.png"
             written.append(_write(path, content))
+    for kind, content in _study(found, folder) if found.model_rows else ():
+        written.append(_write(out / f"{found.name}-{found.preset}-{kind}.png", content))
     return tuple(written)
 
 
@@ -104,6 +108,20 @@ def _joined(committed: Results, found: Results) -> Results:
 
 def _methods(results: Results) -> set[str]:
     return {row.method for row in results.rows} | {row.method for row in results.model_rows}
+
+
+def _study(found: Results, folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Kind and PNG of the figures of a study of whole models, and the sweeps of its most disentangled VAE."""
+    rows = found.model_rows
+    if images_differ(rows):
+        yield "supervision", figures.to_png(study_figures.supervision_curves(rows, supervision_scores(rows)))
+    if transfers(rows):
+        yield "metrics", figures.to_png(study_figures.metric_violins(rows))
+        yield "transfer", figures.to_png(study_figures.transfer_scatter(rows, OOD1))
+        yield "noise", figures.to_png(study_figures.noise_violins(rows))
+    for best in by_disentanglement([row for row in rows if "elbo" in row.scores])[-1:]:
+        if (arrays := read_arrays(pictures_of(folder, best))) is not None:
+            yield "sweeps", pictures.png(pictures.stack([pictures.strip(images) for images in arrays["sweeps"]]))
 
 
 def _stills(evaluation: Evaluation) -> Iterator[tuple[str, bytes]]:

@@ -12,25 +12,28 @@ from matplotlib.figure import Figure
 from ropes.finger import FEASIBILITY_FILE
 from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.report import pictures, study_figures
-from ropes.report.artefacts import read_arrays
-from ropes.report.naming import joint_label
+from ropes.report.artefacts import pictures_of, read_arrays
 from ropes.report.sections import inline, provenance
 from ropes.report.study_numbers import (
-    FACTORS,
     LABEL_FREE,
     METRICS,
+    OOD1,
+    OOD2,
     REGRESSORS,
     SCENARIOS,
     against_paper,
+    factor_names,
     findings,
+    images_differ,
     selected,
+    supervision_scores,
+    transfers,
 )
 from ropes.results import Results
 from ropes.settings import FINGER_CUBE
 
 #: Heading, text, sentences with figures, and plots with what they show.
 Part = tuple[str, str, list[str], list[tuple[str, Figure]]]
-_OOD1, _OOD2 = ("ood1_a", "ood1_b", "ood1_c"), ("ood2_a", "ood2_b")
 #: Every score of the table of models, with its heading.
 _COLUMNS = METRICS | LABEL_FREE
 _COLUMNS |= {f"{r}_{s}": f"{words}: {name}" for r, words in REGRESSORS.items() for s, name in SCENARIOS.items()}
@@ -57,7 +60,7 @@ def study_page(found: Results, folder: Path) -> str:
     """
     rows = found.model_rows
     columns = {score: name for score, name in _COLUMNS.items() if any(score in row.scores for row in rows)}
-    factors = list(dict.fromkeys(factor for row in rows for factor in row.informativeness))
+    factors = factor_names(rows)
     environment = Environment(
         loader=PackageLoader("ropes", "report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -68,7 +71,7 @@ def study_page(found: Results, folder: Path) -> str:
         findings=findings(rows),
         plots=_plots(rows, folder),
         models=[_model(row, folder) for row in by_disentanglement([row for row in rows if "elbo" in row.scores])],
-        factors=[FACTORS.get(factor, joint_label(factor)) for factor in factors],
+        factors=list(factors.values()),
         columns=columns,
         table=[_cells(row, columns, factors) for row in rows],
         reasons=sorted({f"{METRICS[name]}: {why}" for row in rows for name, why in row.reasons.items()}),
@@ -80,9 +83,9 @@ def study_page(found: Results, folder: Path) -> str:
 def _plots(rows: Sequence[ModelRow], folder: Path) -> list[dict[str, Any]]:
     """Heading, sentence and figures of each part."""
     parts = []
-    if len({row.settings.get("images") for row in rows}) > 1:
+    if images_differ(rows):
         parts.append(_supervision(rows))
-    if all("trees_ood1_a" in row.scores for row in rows):
+    if transfers(rows):
         parts += _study(rows)
     shown = [
         {"heading": heading, "text": text, "notes": notes, "svgs": [inline(figure, label) for label, figure in drawn]}
@@ -99,15 +102,12 @@ def _plots(rows: Sequence[ModelRow], folder: Path) -> list[dict[str, Any]]:
 
 def _supervision(rows: Sequence[ModelRow]) -> Part:
     """What the same images teach under other supervisions."""
-    scores = {score: METRICS[score] for score in ("dci", "mig", "mcc", "informativeness")}
-    scores |= {"trees_id": "error of trees", "trees_ood": "error of trees, shifted poses"}
-    known = {score: name for score, name in scores.items() if all(score in row.scores for row in rows)}
     return (
         "Which supervision buys more",
         "The same images, learnt from without a label: by themselves, in pairs of an anchor (which differ in one "
         "joint, nobody says which), and by which joint's policy was running, without and with anchors.",
         [],
-        [("scores against images", study_figures.supervision_curves(rows, known))],
+        [("scores against images", study_figures.supervision_curves(rows, supervision_scores(rows)))],
     )
 
 
@@ -117,7 +117,7 @@ def _study(rows: Sequence[ModelRow]) -> list[Part]:
     transfer = {
         f"{regressor}_{scenario}": f"{SCENARIOS[scenario]}, {words}"
         for regressor, words in REGRESSORS.items()
-        for scenario in (*_OOD1, *_OOD2)
+        for scenario in (*OOD1, *OOD2)
     }
     return [
         (
@@ -138,8 +138,8 @@ def _study(rows: Sequence[ModelRow]) -> list[Part]:
             "domain (B), which here is a second simulated one in place of photographs (Figs. 4 and 5).",
             [],
             [
-                ("OOD1 error against DCI", study_figures.transfer_scatter(rows, _OOD1)),
-                ("OOD2 error against DCI", study_figures.transfer_scatter(rows, _OOD2)),
+                ("OOD1 error against DCI", study_figures.transfer_scatter(rows, OOD1)),
+                ("OOD2 error against DCI", study_figures.transfer_scatter(rows, OOD2)),
                 ("rank correlations of errors with metrics", study_figures.correlation_maps(rows, transfer)),
             ],
         ),
@@ -153,7 +153,7 @@ def _study(rows: Sequence[ModelRow]) -> list[Part]:
                 ("errors by input noise", study_figures.noise_violins(rows)),
                 *(
                     (f"errors of each factor, {SCENARIOS[name]}", study_figures.factor_violins(rows, name))
-                    for name in _OOD2
+                    for name in OOD2
                 ),
             ],
         ),
@@ -169,7 +169,7 @@ def _study(rows: Sequence[ModelRow]) -> list[Part]:
 
 def _model(row: ModelRow, folder: Path) -> dict[str, Any]:
     """One model's pictures: sweeps of its latents, and reconstructions."""
-    arrays = read_arrays(folder / "artefacts" / row.setup / row.method / f"seed-{row.seed}" / "pictures.npz")
+    arrays = read_arrays(pictures_of(folder, row))
     heading = f"{row.method}, seed {row.seed}: DCI {row.scores['dci']:.2f}"
     if arrays is None:
         return {"heading": heading, "sweeps": [], "splits": []}

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ropes.metrics.transfer import rank_correlations
 from ropes.model_rows import ModelRow
 from ropes.recipes import method_of
+from ropes.report.naming import joint_label
 
 Floats = NDArray[np.float64]
 METRICS = {
@@ -33,6 +34,7 @@ SCENARIOS = {
     "ood2_b": "OOD2-B (stand-in)",
     "ood2_b_real": "OOD2-B (photographs)",
 }
+OOD1, OOD2 = ("ood1_a", "ood1_b", "ood1_c"), ("ood2_a", "ood2_b")
 SUPERVISION = {
     "beta-vae": "unsupervised",
     "ada-gvae": "weakly supervised",
@@ -63,6 +65,30 @@ def by_supervision(rows: Sequence[ModelRow]) -> dict[str, list[ModelRow]]:
     return {words: group for words, group in groups.items() if group}
 
 
+def images_differ(rows: Sequence[ModelRow]) -> bool:
+    """Whether models learnt from different numbers of images, as a comparison of supervisions has them."""
+    return len({row.settings.get("images") for row in rows}) > 1
+
+
+def transfers(rows: Sequence[ModelRow]) -> bool:
+    """Whether every model has the transfer errors of finger and cube."""
+    return all("trees_ood1_a" in row.scores for row in rows)
+
+
+def supervision_scores(rows: Sequence[ModelRow]) -> dict[str, str]:
+    """The scores by which supervisions are compared, of those that every model has, and what they are called."""
+    scores = {score: METRICS[score] for score in ("dci", "mig", "mcc", "informativeness")}
+    scores |= {"trees_id": "error of trees", "trees_ood": "error of trees, shifted poses"}
+    return {score: name for score, name in scores.items() if all(score in row.scores for row in rows)}
+
+
+def factor_names(rows: Sequence[ModelRow]) -> dict[str, str]:
+    """The factors that the models were asked for, in the order of the scene or by name, and what they are called."""
+    found = {factor for row in rows for factor in row.informativeness}
+    of_scene = {factor: name for factor, name in FACTORS.items() if factor in found}
+    return of_scene | {factor: joint_label(factor) for factor in sorted(found - of_scene.keys())}
+
+
 def correlations(rows: Sequence[ModelRow], scores: Sequence[str], others: Sequence[str]) -> Floats:
     """Spearman's rank correlation over models of each score with each other one, (scores, others)."""
     table = np.stack([column(rows, score) for score in (*scores, *others)], axis=1)
@@ -71,7 +97,7 @@ def correlations(rows: Sequence[ModelRow], scores: Sequence[str], others: Sequen
 
 def mean_ood1(rows: Sequence[ModelRow], regressor: str = "trees") -> Floats:
     """Transfer error over the three scenarios in which the encoder is in distribution, (n,)."""
-    found: Floats = np.mean([column(rows, f"{regressor}_ood1_{which}") for which in "abc"], axis=0)
+    found: Floats = np.mean([column(rows, f"{regressor}_{which}") for which in OOD1], axis=0)
     return found
 
 
@@ -83,15 +109,14 @@ def findings(rows: Sequence[ModelRow]) -> list[str]:
         f"{_spread(column(group, 'mig'))}, informativeness {_spread(column(group, 'informativeness'))}."
         for words, group in groups.items()
     ]
-    transfers = all("trees_ood1_a" in row.scores for row in rows)
-    if transfers and len(rows) >= 3:
+    if transfers(rows) and len(rows) >= 3:
         pairs = np.stack([column(rows, "dci"), mean_ood1(rows), mean_ood1(rows, "mlp")], axis=1)
         _, trees, mlp = rank_correlations(pairs)[0]
         told = [f"{one:.2f} for {name}" for one, name in ((trees, "boosted trees"), (mlp, "MLPs")) if np.isfinite(one)]
         if told:
             said.append(f"Rank correlation of DCI with the mean error of OOD1 over all models: {', '.join(told)}.")
     noise = column(rows, "noise") > 0
-    if transfers and noise.any() and not noise.all():
+    if transfers(rows) and noise.any() and not noise.all():
         for which in ("ood1_a", "ood2_a", "ood2_b"):
             errors = column(rows, f"trees_{which}")
             said.append(

@@ -1,0 +1,110 @@
+"""The study in Markdown and in pictures: groups of models, medians and ranges, what differs between them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes import results
+from ropes.model_rows import ModelRow
+from ropes.report.readme_tables import update
+from ropes.report.stills import publish
+from ropes.report.study_markdown import study_markdown
+from ropes.report.study_numbers import OOD1, OOD2, REGRESSORS
+from ropes.results import Results
+
+_FACTORS = ("upper_joint", "cube_hue")
+
+
+def model(
+    method: str, seed: int, dci: float, *, noise: float = 0.0, images: float = 100.0, **scores: float
+) -> ModelRow:
+    return ModelRow(
+        setup="finger-cube",
+        method=method,
+        seed=seed,
+        seconds=10.0,
+        settings={"noise": noise, "images": images},
+        scores={"dci": dci, "mig": dci / 2, "informativeness": 0.9, **scores},
+        informativeness=dict.fromkeys(_FACTORS, dci),
+    )
+
+
+def study_of(*rows: ModelRow) -> Results:
+    return Results(
+        name="study", preset="compact", device="2 cores", version="0.1.0", seconds=600.0, rows=(), model_rows=rows
+    )
+
+
+def transferred(row: ModelRow, error: float) -> ModelRow:
+    keys = [f"{regressor}_{which}" for regressor in REGRESSORS for which in ("id", *OOD1, *OOD2)]
+    each = dict.fromkeys(_FACTORS, error)
+    free = {"elbo": -error, "reconstruction": error}
+    return replace(row, scores={**row.scores, **free, **dict.fromkeys(keys, error)}, errors=dict.fromkeys(keys, each))
+
+
+@pytest.fixture
+def sweep() -> Results:
+    rows = [
+        transferred(model(f"{method}@{noise}", seed, dci + 0.1 * seed, noise=noise), 0.3 - 0.1 * dci - 0.05 * seed)
+        for method, dci in (("ada-gvae", 0.6), ("beta-vae", 0.2))
+        for noise in (0.0, 1.0)
+        for seed in (0, 1, 2)
+    ]
+    return study_of(*rows)
+
+
+def test_a_line_for_each_supervision_without_and_with_noise(sweep: Results) -> None:
+    lines = study_markdown(sweep).splitlines()
+    assert lines[0] == (
+        "| supervision | input noise | models | DCI | MIG | informativeness | error in distribution | "
+        "OOD1, mean of A to C | OOD2-A | OOD2-B (stand-in) |"
+    )
+    assert [line.split(" | ")[:4] for line in lines[2:6]] == [
+        ["| unsupervised", "without", "3", "0.300 (0.200 to 0.400)"],
+        ["| unsupervised", "with", "3", "0.300 (0.200 to 0.400)"],
+        ["| weakly supervised", "without", "3", "0.700 (0.600 to 0.800)"],
+        ["| weakly supervised", "with", "3", "0.700 (0.600 to 0.800)"],
+    ]
+    assert lines[2].endswith("| 0.230 (0.180 to 0.280) |")
+    assert "| supervision | input noise | models | upper joint | cube hue |" in lines
+    assert any(line.startswith("- Rank correlation of DCI with the mean error of OOD1") for line in lines)
+    assert lines[-1].endswith("Preset compact, 2 cores, 10 minutes.")
+
+
+def test_supervisions_are_told_by_their_images_and_what_was_measured() -> None:
+    rows = [
+        model(f"{method}@{count}", 0, 0.5, images=count, mcc=0.8)
+        for method in ("ldr", "beta-vae")
+        for count in (500, 6_000)
+    ]
+    lines = study_markdown(study_of(*rows)).splitlines()
+    assert lines[0] == "| supervision | images | models | DCI | MIG | MCC | informativeness |"
+    assert lines[2] == "| unsupervised | 500 | 1 | 0.500 | 0.250 | 0.800 | 0.900 |"
+    assert lines[5].startswith("| interventions | 6,000 | 1 |")
+    assert not any(line.startswith("- ") for line in lines)
+
+
+def test_a_study_is_published_with_its_pictures(sweep: Results, tmp_path: Path) -> None:
+    folder, out = tmp_path / "run", tmp_path / "results"
+    results.write(folder / "results.json", sweep)
+    best = folder / "artefacts" / "finger-cube" / sweep.model_rows[5].method / "seed-2"
+    best.mkdir(parents=True)
+    np.savez(best / "pictures.npz", sweeps=np.zeros((2, 3, 8, 8, 3), np.uint8))
+    written = publish(folder, out)
+    kinds = ("metrics", "transfer", "noise", "sweeps")
+    assert [path.name for path in written] == ["study-compact.json", *(f"study-compact-{kind}.png" for kind in kinds)]
+    assert all(path.stat().st_size for path in written)
+
+    page = tmp_path / "page.md"
+    page.write_text("<!-- table:study-compact -->\n<!-- /table -->\n")
+    update(page, out)
+    assert page.read_text() == f"<!-- table:study-compact -->\n{study_markdown(sweep)}<!-- /table -->\n"
+
+
+def test_supervisions_are_published_with_their_curves(tmp_path: Path) -> None:
+    rows = [model(f"ldr@{count}", 0, 0.5, images=count) for count in (500.0, 6_000.0)]
+    results.write(tmp_path / "run" / "results.json", study_of(*rows))
+    names = [path.name for path in publish(tmp_path / "run", tmp_path / "results")]
+    assert names == ["study-compact.json", "study-compact-supervision.png"]
