@@ -3,7 +3,7 @@
 import inspect
 from typing import Protocol
 
-from ropes.commands.images import Export, Simulate, Strip, Validate
+from ropes.commands.images import Export, Import, Simulate, Strip, Validate
 from ropes.commands.insight import Graph, Inspect
 from ropes.commands.learning import Calibrate, Evaluate, Fit, Predict
 from ropes.commands.packaging import Card, Package
@@ -24,6 +24,7 @@ class Command(Protocol):
 #: Subcommands by name, in the order of the work.
 COMMANDS: dict[str, type[Command]] = {
     "simulate": Simulate,
+    "import": Import,
     "validate": Validate,
     "inspect": Inspect,
     "strip": Strip,

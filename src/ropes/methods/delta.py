@@ -47,7 +47,6 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
     """
     dataset = open_dataset(data)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
-    run.require_same(out)
     size, channels = recipe.delta.image_size, 3 if len(dataset.image_shape) > 2 else len(dataset.cameras)
     pairs = ActionPairs(dataset, TRAIN, size, progress=show)
     order = generator(seed, "held-out pairs").permutation(len(pairs))

@@ -1,0 +1,257 @@
+"""Pairs of images before and after an action as others recorded them: the files of Causal Triplet.
+
+ProcTHOR: SCENE/annotations.csv without a header (scene, number, figure, noun, verb, xmin, ymin, xmax, ymax), or one
+such table of all scenes, with a header; images SCENE/color/NNNNN_first.png and SCENE/color/FIGURE.png, where FIGURE is
+NNNNN_second_NOUN_verb.  Epic-Kitchens: EPIC_100_train.csv and EPIC_100_validation.csv with columns participant_id,
+video_id, start_frame, stop_frame, verb, noun; images PARTICIPANT/rgb_frames/VIDEO/frame_0000000123.jpg.
+
+Source: Liu et al. 2023.
+"""
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from ropes import files
+from ropes.actions import IID, SPLITS, TRAIN, VALIDATION, Action, HeldOut, both_ways, hold_out
+from ropes.errors import UserError
+from ropes.seeds import generator
+
+#: Antonyms among Causal Triplet's verbs; what its tables drop.
+RECORDED_ANTONYMS = both_ways([("turnon", "turnoff"), ("clean", "dirty"), ("open", "close")])
+_DROPPED = ("none", "cook")
+_TABLE, _EPIC = "annotations.csv", ("EPIC_100_train.csv", "EPIC_100_validation.csv")
+_COLUMNS = ("scene", "idx", "figure", "noun_class", "verb_class", "xmin", "ymin", "xmax", "ymax")
+MANIFEST = "manifest.json"
+#: Shares of the scenes without anything held out that are tested on, and that weights are chosen on.
+_TESTED, _CHOSEN_ON = 0.15, 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedPair:
+    """Two images and what was done between them.
+
+    Attributes:
+        before, after: paths below the folder.
+        action: what was done, to what.
+        scene: where; pairs of one scene look alike.
+        box: of the thing, (xmin, ymin, xmax, ymax) in pixels; None where nobody says.
+        row: where it stands, for messages.
+    """
+
+    before: str
+    after: str
+    action: Action
+    scene: str
+    box: tuple[int, int, int, int] | None
+    row: str
+
+
+def read_pairs(folder: Path) -> tuple[RecordedPair, ...]:
+    """Every pair of a folder in either layout, in the order of its tables.
+
+    Raises:
+        UserError: there is no such table, or a row of one is wrong.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder} is no folder")
+    if any((folder / name).exists() for name in _EPIC):
+        found = [pair for name in _EPIC if (folder / name).exists() for pair in _epic(folder, folder / name)]
+    else:
+        tables = [folder / _TABLE] if (folder / _TABLE).exists() else sorted(folder.glob(f"*/{_TABLE}"))
+        if not tables:
+            raise UserError(f"{folder} has no {_TABLE}, in it or in its scenes, and no {_EPIC[0]}")
+        found = [pair for table in tables for pair in _procthor(table)]
+    if not found:
+        raise UserError(f"{folder}: its tables have no pairs")
+    return tuple(found)
+
+
+def validate_pairs(folder: Path) -> str:
+    """What a folder holds, in a line.
+
+    Raises:
+        UserError: the first fault, and how many there are beside it.
+    """
+    pairs = read_pairs(folder)
+    require_sound(folder, pairs)
+    verbs, nouns = (Counter(getattr(pair.action, word) for pair in pairs) for word in ("verb", "noun"))
+    scenes = len({pair.scene for pair in pairs})
+    told = ", ".join(f"{verb} {count:,}" for verb, count in verbs.most_common())
+    return f"{folder}: valid; {len(pairs):,} pairs of {len(nouns)} nouns in {scenes:,} scenes; verbs {told}"
+
+
+def require_sound(folder: Path, pairs: Sequence[RecordedPair]) -> None:
+    """Check all images.
+
+    Raises:
+        UserError: the first fault, and how many there are beside it.
+    """
+    if found := list(faults(folder, pairs)):
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise UserError(f"{folder}: {found[0]}{more}; restore the file, or take the row out of the table")
+
+
+def faults(folder: Path, pairs: Sequence[RecordedPair]) -> Iterator[str]:
+    """What is wrong with the pairs' images, and with the folder's manifest where there is one."""
+    for pair in pairs:
+        sizes = []
+        for name in (pair.before, pair.after):
+            try:
+                with Image.open(folder / name) as image:
+                    sizes.append(image.size)
+            except FileNotFoundError:
+                yield f"{pair.row}: {name} is missing"
+            except (OSError, UnidentifiedImageError):
+                yield f"{pair.row}: {name} is no image that can be read"
+        if len(sizes) == 2 and sizes[0] != sizes[1]:
+            (a, b), (c, d) = sizes
+            yield f"{pair.row}: {pair.before} is {a}x{b} and {pair.after} {c}x{d}; a pair has one size"
+        if len(sizes) == 2 and pair.box is not None and not _inside(pair.box, sizes[0]):
+            yield f"{pair.row}: box {pair.box} is empty, or leaves the image of {sizes[0][0]}x{sizes[0][1]}"
+    if (folder / MANIFEST).exists():
+        try:
+            read_manifest(folder / MANIFEST, pairs)
+        except UserError as error:
+            yield str(error)
+
+
+def split_pairs(pairs: Sequence[RecordedPair], seed: int = 0) -> tuple[dict[str, list[int]], HeldOut]:
+    """Split → places of its pairs, and what training never sees.
+
+    Deviation: no scene is both learnt from and tested on in distribution; verbs are not made equally frequent.
+
+    Args:
+        pairs: all of them.
+        seed: of what is held out, and of the scenes.
+
+    Raises:
+        UserError: too few scenes or verbs.
+    """
+    counts = Counter(pair.action for pair in pairs)
+    held_out = hold_out(counts, RECORDED_ANTONYMS, generator(seed, "held-out actions"))
+    splits: dict[str, list[int]] = {split: [] for split in SPLITS}
+    scenes = sorted({pair.scene for pair in pairs})
+    if len(scenes) < 3:
+        raise UserError(f"{len(scenes)} scenes cannot be shared out to training, validation and test; give at least 3")
+    order = [scenes[k] for k in generator(seed, "scenes").permutation(len(scenes))]
+    tested, chosen_on = (max(1, round(share * len(order))) for share in (_TESTED, _CHOSEN_ON))
+    part = {
+        scene: IID if k < tested else VALIDATION if k < tested + chosen_on else TRAIN for k, scene in enumerate(order)
+    }
+    for place, pair in enumerate(pairs):
+        splits[held_out.split_of(pair.action) or part[pair.scene]].append(place)
+    return splits, held_out
+
+
+def write_manifest(path: Path, pairs: Sequence[RecordedPair], splits: Mapping[str, Sequence[int]]) -> None:
+    """Freeze splits: split → second images of its pairs."""
+    files.write_json(path, {split: [pairs[place].after for place in places] for split, places in splits.items()})
+
+
+def read_manifest(path: Path, pairs: Sequence[RecordedPair]) -> dict[str, list[int]]:
+    """Split → places of its pairs, of a manifest.
+
+    Raises:
+        UserError: it is no manifest, names a pair that there is not, or names one twice.
+    """
+    content: Any = files.read_json(path)
+    named = isinstance(content, dict) and all(
+        split in SPLITS and isinstance(names, list) and all(isinstance(name, str) for name in names)
+        for split, names in content.items()
+    )
+    if not named:
+        raise UserError(f"{path} is no manifest: an object of lists of second images for {', '.join(SPLITS)}")
+    if TRAIN not in content:
+        raise UserError(f"{path} has no split {TRAIN}")
+    places = {pair.after: place for place, pair in enumerate(pairs)}
+    split_of: dict[str, str] = {}
+    for split, names in content.items():
+        for name in names:
+            if name not in places:
+                raise UserError(f"{path}: split {split} names {name}, which is missing")
+            if name in split_of:
+                raise UserError(f"{path}: {name} is in split {split_of[name]} and in split {split}")
+            split_of[name] = split
+    return {split: [places[name] for name in content.get(split, [])] for split in SPLITS}
+
+
+def picture(folder: Path, name: str, box: tuple[int, int, int, int] | None, size: int) -> np.ndarray:
+    """An image, or its box alone, at `size` pixels square, uint8 (size, size, 3).
+
+    Raises:
+        UserError: it is missing or cannot be read.
+    """
+    try:
+        with Image.open(folder / name) as image:
+            part = image.convert("RGB").crop(box) if box is not None else image.convert("RGB")
+            return np.asarray(part.resize((size, size), Image.Resampling.BILINEAR), dtype=np.uint8)
+    except FileNotFoundError as error:
+        raise UserError(f"{folder / name} is missing; restore it, or take its row out of the table") from error
+    except (OSError, UnidentifiedImageError) as error:
+        raise UserError(f"{folder / name} is no image that can be read ({error})") from error
+
+
+def _procthor(table: Path) -> Iterator[RecordedPair]:
+    scene_of_table = table.parent.name
+    for number, row in enumerate(_rows(table), 1):
+        where = f"{table.name if scene_of_table == '' else f'{scene_of_table}/{table.name}'}, row {number}"
+        if number == 1 and tuple(row[:3]) == _COLUMNS[:3]:
+            continue
+        if len(row) != len(_COLUMNS):
+            raise UserError(f"{where} has {len(row)} columns, not the {len(_COLUMNS)} of {', '.join(_COLUMNS)}")
+        scene, _, figure, noun, verb, *corners = (text.strip() for text in row)
+        if verb in _DROPPED:
+            continue
+        first, second, _ = figure.partition("second")
+        if not second:
+            raise UserError(f"{where}: figure {figure!r} is not NNNNN_second_NOUN_verb")
+        try:
+            xmin, ymin, xmax, ymax = (round(float(text)) for text in corners)
+        except ValueError as error:
+            raise UserError(f"{where}: box {', '.join(corners)} is not four numbers") from error
+        yield RecordedPair(
+            before=f"{scene}/color/{first}first.png",
+            after=f"{scene}/color/{figure}.png",
+            action=Action(verb, noun),
+            scene=scene,
+            box=(xmin, ymin, xmax, ymax),
+            row=where,
+        )
+
+
+def _epic(folder: Path, table: Path) -> Iterator[RecordedPair]:
+    rows = _rows(table)
+    header = next(rows, [])
+    wanted = ("participant_id", "video_id", "start_frame", "stop_frame", "verb", "noun")
+    if missing := [name for name in wanted if name not in header]:
+        raise UserError(f"{table} has no column {missing[0]} (it needs {', '.join(wanted)})")
+    for number, row in enumerate(rows, 2):
+        where, entry = f"{table.name}, row {number}", dict(zip(header, row, strict=False))
+        try:
+            frames = [int(entry[name]) for name in ("start_frame", "stop_frame")]
+        except (KeyError, ValueError) as error:
+            raise UserError(f"{where}: start_frame and stop_frame must be whole numbers") from error
+        base = f"{entry['participant_id']}/rgb_frames/{entry['video_id']}"
+        before, after = (f"{base}/frame_{frame:010d}.jpg" for frame in frames)
+        action = Action(entry["verb"], entry["noun"])
+        yield RecordedPair(before=before, after=after, action=action, scene=entry["video_id"], box=None, row=where)
+
+
+def _rows(table: Path) -> Iterator[list[str]]:
+    try:
+        with table.open(newline="", encoding="utf-8") as stream:
+            yield from (row for row in csv.reader(stream) if row)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{table} is no table of comma-separated values ({error})") from error
+
+
+def _inside(box: tuple[int, int, int, int], size: tuple[int, int]) -> bool:
+    xmin, ymin, xmax, ymax = box
+    return 0 <= xmin < xmax <= size[0] and 0 <= ymin < ymax <= size[1]
