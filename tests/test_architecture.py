@@ -50,6 +50,7 @@ LAYERS = (
     {"calibration", "estimator", "poses"},
     {"prediction"},
     {
+        "arm_moves",
         "causal_graph",
         "commanded",
         "commanded_distributions",
@@ -64,7 +65,7 @@ LAYERS = (
         "label_evaluation",
         "pose_evaluation",
     },
-    {"experiments", "report", "packaging"},
+    {"experiments", "filming", "report", "packaging"},
     {"commands", "cli", "__main__"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

@@ -20,6 +20,7 @@ class ActionRow:
         pairs: test split → number of pairs.
         recall: test split → verb → share of its pairs that were told.
         cosines: "antonyms" and "unrelated" → mean cosine of the mean deltas of such two verbs; others by name.
+        moves: of an arm, joint → what `ropes.metrics.deltas.moves` says of its deltas; None where not defined.
         active: mean share of a delta's dimensions that reach a tenth of its largest, in [0, 1].
 
     Raises:
@@ -34,12 +35,13 @@ class ActionRow:
     pairs: Mapping[str, int]
     recall: Mapping[str, Mapping[str, float]]
     cosines: Mapping[str, float] = field(default_factory=dict)
+    moves: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     active: float
 
     def __post_init__(self) -> None:
         require_names(self, ("setup", "method"))
         require_counts(self, ("seed",))
-        for name in ("accuracy", "pairs", "recall", "cosines"):
+        for name in ("accuracy", "pairs", "recall", "cosines", "moves"):
             if not isinstance(getattr(self, name), Mapping):
                 raise ValueError(f"{name} must be named figures, got {getattr(self, name)!r}")
         if not set(self.accuracy) == set(self.pairs) == set(self.recall):
@@ -48,6 +50,8 @@ class ActionRow:
         for split, recall in self.recall.items():
             shares |= {f"{split} {verb}": share for verb, share in dict(recall).items()}
         require_figures({"seconds": self.seconds, **self.pairs, **shares, **self.cosines})
+        for joint, found in self.moves.items():
+            require_figures({f"{joint} {name}": one for name, one in dict(found).items() if one is not None})
         for name, share in shares.items():
             if not 0 <= share <= 1:
                 raise ValueError(f"{name} must lie in 0 to 1, got {share!r}")

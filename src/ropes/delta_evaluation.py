@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ropes import __version__
 from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
+from ropes.arm_moves import moves_of, steps_of
 from ropes.checkpoints import WEIGHTS, load_weights
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -143,6 +144,7 @@ def evaluate_actions(
     # How deltas lie is asked where nothing has shifted.
     own, of = deltas[0], verbs[0]
     cosines, between = mean_cosines(own, of, dataset.antonyms)
+    asked = steps_of(dataset, splits[0], of)
     row = ActionRow(
         setup=found.setting,
         method=label or found.method,
@@ -152,10 +154,13 @@ def evaluate_actions(
         pairs=counts,
         recall=recall,
         cosines=between,
+        moves={} if asked is None else moves_of(own, *asked),
         active=active_share(own),
     )
     drawn = np.arange(min(_DRAWN, len(own)))
     shown |= {"plane": principal_axes(own)[drawn], "plane_verbs": of[drawn], **cosines}
+    if asked is not None:
+        shown |= {"moved_joints": asked[0], "moved_by": asked[1], "lengths": np.linalg.norm(own, axis=1)}
     path = out / ARTEFACTS / found.setting / row.method / f"seed-{row.seed}" / DELTAS_FILE
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         np.savez_compressed(stream, **shown)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ropes.metrics.deltas import active_share, mean_cosines, principal_axes
+from ropes.metrics.deltas import active_share, mean_cosines, moves, nearest_direction, principal_axes
 
 VERBS = np.array(["open", "open", "close", "slice"])
 DELTAS = np.array([[2.0, 1.0, 0.0], [2.0, -1.0, 0.0], [-3.0, 0.0, 0.0], [0.0, 0.0, 5.0]])
@@ -44,3 +44,21 @@ def test_what_cannot_be_compared_is_refused(given: tuple[object, object]) -> Non
 def test_no_deltas_have_no_active_share() -> None:
     with pytest.raises(ValueError, match="deltas are"):
         active_share([])
+
+
+def test_a_joint_that_is_a_direction_is_told_as_one() -> None:
+    steps = np.array([0.2, 0.5, -0.3, -0.4])
+    found = moves(np.outer(steps, [1.0, -2.0, 0.5]), steps)
+    assert found == pytest.approx({"direction": 1.0, "opposite": -1.0, "length": 1.0})
+    askew = moves([[1.0, 1.0], [1.0, -1.0], [-2.0, 0.0]], [1.0, 1.0, -1.0])
+    assert askew["direction"] == pytest.approx((2 * np.sqrt(0.5) + 1) / 3)
+    assert np.isnan(askew["length"])
+    with pytest.raises(ValueError, match="all of these went one way"):
+        moves([[1.0], [2.0]], [1.0, 2.0])
+    with pytest.raises(ValueError, match="steps"):
+        moves([[1.0], [2.0]], [1.0])
+
+
+def test_the_nearest_mean_direction_is_told() -> None:
+    learnt = [[1.0, 0.1], [5.0, -0.2], [-1.0, 0.0], [0.0, 3.0]]
+    assert nearest_direction(learnt, [0, 0, 1, 2], [[0.1, 0.0], [-9.0, 1.0], [0.5, 0.6]]).tolist() == [0, 1, 2]
