@@ -80,6 +80,8 @@ class DeltaReader:
         load_weights(self._network, folder / "delta" / WEIGHTS)
         self._network.to(device_kind()).eval()
         torch.nn.utils.convert_conv2d_weight_memory_format(self._network, torch.channels_last)
+        #: Patches along a side of an image; 0 where the backbone has none of one size.
+        self.grid = self.size // patch if (patch := getattr(self._network.backbone.body.config, "patch_size", 0)) else 0
         self._mixed = training_precision() == "bf16-mixed"
 
     @torch.no_grad()
@@ -158,7 +160,7 @@ def evaluate_actions(
         active=active_share(own),
     )
     drawn = np.arange(min(_DRAWN, len(own)))
-    shown |= {"plane": principal_axes(own)[drawn], "plane_verbs": of[drawn], **cosines}
+    shown |= {"grid": np.array(reader.grid), "plane": principal_axes(own)[drawn], "plane_verbs": of[drawn], **cosines}
     if asked is not None:
         shown |= {"moved_joints": asked[0], "moved_by": asked[1], "lengths": np.linalg.norm(own, axis=1)}
     path = out / ARTEFACTS / found.setting / row.method / f"seed-{row.seed}" / DELTAS_FILE
