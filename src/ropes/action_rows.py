@@ -49,7 +49,8 @@ class ActionRow:
         shares: dict[str, Any] = {"active": self.active, **self.accuracy}
         for split, recall in self.recall.items():
             shares |= {f"{split} {verb}": share for verb, share in dict(recall).items()}
-        require_figures({"seconds": self.seconds, **self.pairs, **shares, **self.cosines})
+        require_figures({"seconds": self.seconds, **shares, **self.cosines})
+        require_figures(self.pairs)
         for joint, found in self.moves.items():
             require_figures({f"{joint} {name}": one for name, one in dict(found).items() if one is not None})
         for name, share in shares.items():

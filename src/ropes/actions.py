@@ -100,6 +100,19 @@ def hold_out(counts: Mapping[Action, int], antonyms: Mapping[str, str], rng: np.
     return HeldOut(middle, tuple(out))
 
 
+def shift_fault(actions: Mapping[str, Iterable[Action]]) -> str | None:
+    """Why splits are not shifted as their names say, of split → its actions; None where they are."""
+    learnt = {action for split in (TRAIN, VALIDATION) for action in actions.get(split, ())}
+    nouns = {action.noun for action in learnt}
+    for action in actions.get(SYSTEMATIC, ()):
+        if action.noun in nouns:
+            return f"noun {action.noun!r} of split {SYSTEMATIC} is in {TRAIN} or {VALIDATION} too"
+    for action in actions.get(COMPOSITIONAL, ()):
+        if action in learnt:
+            return f"action {action.name!r} of split {COMPOSITIONAL} is in {TRAIN} or {VALIDATION} too"
+    return None
+
+
 def both_ways(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Verb → its antonym, of pairs in either order."""
     return {verb: other for one, two in pairs for verb, other in ((one, two), (two, one))}

@@ -6,6 +6,7 @@ Is the delta of a joint one direction, is its length how far it went, do up and 
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +19,15 @@ from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
 from ropes.estimator import Estimator
-from ropes.evaluation import ABOUT_FILE, RESULTS_FILE
-from ropes.files import claim_folder, claim_record, read_json
+from ropes.evaluation import ABOUT_FILE, ARTEFACTS, RESULTS_FILE
+from ropes.files import atomic_path, claim_folder, claim_record, read_json
 from ropes.hardware import device_name
 from ropes.methods.run import TRAINING_FILE
 from ropes.metrics.deltas import active_share, mean_cosines, moves, nearest_direction
 from ropes.results import Results, write
 
 Floats = NDArray[np.float64]
+DELTAS_FILE = "deltas.npz"
 _CHUNK = 256
 
 
@@ -47,10 +49,12 @@ def steps_of(dataset: Dataset, split: str, verbs: NDArray[np.str_]) -> tuple[NDA
 
 
 def moves_of(deltas: Floats, joints: NDArray[np.str_], steps: Floats) -> dict[str, dict[str, float | None]]:
-    """Joint → what its deltas say, None where it is not defined."""
+    """Joint → what its deltas say, None where it is not defined; joints that went one way alone are left out."""
     found = {}
     for joint in sorted(set(joints.tolist())):
         chosen = joints == joint
+        if len(np.unique(np.sign(steps[chosen]))) < 2:
+            continue
         told = moves(deltas[chosen], steps[chosen])
         found[joint] = {name: None if np.isnan(value) else value for name, value in told.items()}
     return found
@@ -108,8 +112,16 @@ def evaluate_estimator(
         rows=(),
         action_rows=(row,),
     )
+    path = out / ARTEFACTS / row.setup / row.method / f"seed-{row.seed}" / DELTAS_FILE
+    with atomic_path(path) as temporary, temporary.open("wb") as stream:
+        np.savez_compressed(stream, **lengths_of(deltas[IID], *asked))
     write(out / RESULTS_FILE, results)
     return results
+
+
+def lengths_of(deltas: Floats, joints: NDArray[np.str_], steps: Floats) -> dict[str, NDArray[Any]]:
+    """What the figure of lengths against distances needs: the joint, its step (radians), and the delta's length."""
+    return {"moved_joints": joints, "moved_by": steps, "lengths": np.linalg.norm(deltas, axis=1)}
 
 
 def moves_row(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ropes import __version__
 from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
-from ropes.arm_moves import moves_of, steps_of
+from ropes.arm_moves import DELTAS_FILE, lengths_of, moves_of, steps_of
 from ropes.checkpoints import WEIGHTS, load_weights
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -31,8 +31,8 @@ from ropes.metrics.deltas import active_share, mean_cosines, principal_axes
 from ropes.models.delta import as_levels
 from ropes.recipes import DeltaRecipe
 from ropes.results import Results, write
+from ropes.seeds import generator
 
-DELTAS_FILE = "deltas.npz"
 TESTS = (IID, COMPOSITIONAL, SYSTEMATIC)
 Floats = NDArray[np.float64]
 _CHUNK = 128
@@ -46,7 +46,7 @@ class Told:
 
     Attributes:
         told: number of the verb that it says, (n,).
-        deltas: mean over the patches asked, (n, l).
+        deltas: φ(x̃) − φ(x), mean over the patches asked, (n, l).
         patches: numbers of those, (n, K).
     """
 
@@ -76,12 +76,12 @@ class DeltaReader:
         self.size, self.verbs = recipe.delta.image_size, tuple(self.story["verbs"])
         channels, nouns = int(self.story["channels"]), len(self.story["nouns"])
         self.channels = channels
-        self._network = network_of(self.run.method, recipe.delta, channels, len(self.verbs), nouns)
+        shape = recipe.delta, channels, len(self.verbs), nouns
+        self._network = network_of(self.run.method, *shape, stored=self.story.get("backbone"))
         load_weights(self._network, folder / "delta" / WEIGHTS)
         self._network.to(device_kind()).eval()
         torch.nn.utils.convert_conv2d_weight_memory_format(self._network, torch.channels_last)
-        #: Patches along a side of an image; 0 where the backbone has none of one size.
-        self.grid = self.size // patch if (patch := getattr(self._network.backbone.body.config, "patch_size", 0)) else 0
+        self.grid = self._network.backbone.grid
         self._mixed = training_precision() == "bf16-mixed"
 
     @torch.no_grad()
@@ -92,7 +92,8 @@ class DeltaReader:
             images = torch.from_numpy(pairs.pixels(np.arange(first, min(first + _CHUNK, len(pairs))))).to(device_kind())
             with torch.autocast(images.device.type, torch.bfloat16, enabled=self._mixed):
                 found = self._network(as_levels(images[:, 0]), as_levels(images[:, 1]))
-            parts.append((found.shares.argmax(1), found.deltas.mean(1).double(), found.patches))
+            deltas = found.after - found.before if found.before.shape[1] else found.deltas.mean(1)
+            parts.append((found.shares.argmax(1), deltas.double(), found.patches))
         told, deltas, patches = (torch.cat(column).cpu().numpy() for column in zip(*parts, strict=True))
         return Told(told, deltas, patches)
 
@@ -135,7 +136,7 @@ def evaluate_actions(
         recall[split] = {verb: float(right[pairs.verbs == verb].mean()) for verb in sorted(set(pairs.verbs.tolist()))}
         deltas.append(read.deltas)
         verbs.append(pairs.verbs)
-        few = np.arange(min(_SHOWN, len(pairs)))
+        few = generator(0, "shown", split).permutation(len(pairs))[:_SHOWN]
         shown |= {
             f"{split}_images": pairs.pixels(few)[:, :, 0],
             f"{split}_patches": read.patches[few],
@@ -143,7 +144,7 @@ def evaluate_actions(
             f"{split}_nouns": pairs.nouns[few],
             f"{split}_told": np.array([reader.verbs[k] for k in read.told[few]]),
         }
-    # How deltas lie is asked where nothing has shifted.
+    # How deltas lie is asked where nothing has shifted, if there is such a split.
     own, of = deltas[0], verbs[0]
     cosines, between = mean_cosines(own, of, dataset.antonyms)
     asked = steps_of(dataset, splits[0], of)
@@ -159,10 +160,10 @@ def evaluate_actions(
         moves={} if asked is None else moves_of(own, *asked),
         active=active_share(own),
     )
-    drawn = np.arange(min(_DRAWN, len(own)))
+    drawn = generator(0, "drawn").permutation(len(own))[:_DRAWN]
     shown |= {"grid": np.array(reader.grid), "plane": principal_axes(own)[drawn], "plane_verbs": of[drawn], **cosines}
     if asked is not None:
-        shown |= {"moved_joints": asked[0], "moved_by": asked[1], "lengths": np.linalg.norm(own, axis=1)}
+        shown |= lengths_of(own, *asked)
     path = out / ARTEFACTS / found.setting / row.method / f"seed-{row.seed}" / DELTAS_FILE
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         np.savez_compressed(stream, **shown)

@@ -78,6 +78,8 @@ def reproduce(
     listed = sorted(asked | _finished(out, plan), key=_by_number)
     gather = partial(_gather, plan, preset, out, listed, {})
     for setting in plan.anchors:
+        if not any(plan.fits(setting, label) for label in plan.recipes):
+            continue
         with _clocked(out, f"{setting} simulate"):
             film(plan, setting, out, workers, show=show)
         fits = [(label, seed) for label, seed in listed if (label, seed) in asked and plan.fits(setting, label)]
@@ -133,6 +135,7 @@ def _measure_packaged(plan: Experiment, out: Path) -> None:
         with _clocked(out, f"{ARM_ACTIONS} {name} evaluate"):
             label = f"anchored ({name})"
             evaluate_estimator(find_run(Path(name)), out / ARM_ACTIONS / "data", measured, name=plan.name, label=label)
+    shutil.copytree(measured / ARTEFACTS, out / ARTEFACTS, dirs_exist_ok=True)
 
 
 def fits_at_once() -> int:
@@ -206,7 +209,7 @@ def _claim(out: Path, plan: Experiment, preset: str) -> None:
 def _described(plan: Experiment) -> dict[str, Any]:
     """What a folder has to agree with; methods and seeds may be added, and the rest follows from the name."""
     content = asdict(replace(plan, recipes={}, seeds=()))
-    follows = ("at_once", "measures", "only", *(("recorded",) if plan.recorded is None else ()))
+    follows = ("at_once", "measures", "only", "own", *(("recorded",) if plan.recorded is None else ()))
     return {name: value for name, value in content.items() if name not in follows}
 
 
@@ -244,7 +247,7 @@ def _one_run(
     data, run, method = out / setting / "data", _run(out, setting, label, seed), method_of(label)
     with clock(out, f"{setting} {label} fit {seed}"):
         pretrained = _pretrained(plan, out, setting, seed) if method == "jointnet" else None
-        fit(data, run, plan.recipes[label], seed, method=method, pretrained=pretrained, show=show)
+        fit(data, run, plan.recipe(setting, label), seed, method=method, pretrained=pretrained, show=show)
     measured = run / EVALUATION
     if not _is_current(measured, run):
         with clock(out, f"{setting} {label} evaluate {seed}"):

@@ -13,7 +13,15 @@ from ropes.data.import_pairs import import_pairs
 from ropes.evaluation import ARTEFACTS
 from ropes.finger import FEASIBILITY_FILE, FingerSetting
 from ropes.plans import Experiment
-from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, FINGER_CUBE, MANY_THINGS, RECORDED_PAIRS, panda_setting
+from ropes.settings import (
+    ACTION_PAIRS,
+    ARM_ACTIONS,
+    FINGER_CUBE,
+    MANY_THINGS,
+    RECORDED_PAIRS,
+    RECORDED_SCENES,
+    panda_setting,
+)
 from ropes.simulate.feasibility import write_feasibility
 
 
@@ -24,7 +32,7 @@ def film(plan: Experiment, setting: str, out: Path, workers: int | None, *, show
         UserError: the folder holds something else, or recordings are wrong.
     """
     data, count = out / setting / "data", plan.anchors[setting]
-    side = max(recipe.shape.image_size for recipe in plan.recipes.values())
+    side = max(plan.recipe(setting, label).shape.image_size for label in plan.recipes if plan.fits(setting, label))
     given: dict[str, Any] = {"seed": plan.data_seed, "workers": workers, "progress": show}
     sizes: dict[str, Any] = {"samples": count, "test_samples": plan.test_anchors}
     match setting:
@@ -38,10 +46,17 @@ def film(plan: Experiment, setting: str, out: Path, workers: int | None, *, show
         case name if name == ARM_ACTIONS:
             arm = panda_setting("panda-2c-independent")
             _decode(simulate_arm_actions(arm, out=data, **sizes, **given), side, show)
-        case name if name == RECORDED_PAIRS:
+        case name if name in (RECORDED_PAIRS, RECORDED_SCENES):
             assert plan.recorded is not None
-            folder = Path(plan.recorded)
-            _decode(import_pairs(folder, out=data, image_size=side, seed=plan.data_seed, progress=show), side, show)
+            taken = import_pairs(
+                Path(plan.recorded),
+                out=data,
+                image_size=side,
+                boxes=name == RECORDED_PAIRS,
+                seed=plan.data_seed,
+                progress=show,
+            )
+            _decode(taken, side, show)
         case _:
             simulate(panda_setting(setting), out=data, anchors=count, test_anchors=plan.test_anchors, **given)
 

@@ -20,9 +20,17 @@ from ropes.recipes import (
     Recipe,
     RopesRecipe,
     VAERecipe,
+    delta_recipe,
     recipe_of,
 )
-from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, FINGER_CUBE, MANY_THINGS, RECORDED_PAIRS
+from ropes.settings import (
+    ACTION_PAIRS,
+    ARM_ACTIONS,
+    FINGER_CUBE,
+    MANY_THINGS,
+    RECORDED_PAIRS,
+    RECORDED_SCENES,
+)
 
 #: What each experiment fits unless told otherwise.
 DEFAULT_METHODS = {
@@ -64,6 +72,7 @@ class Experiment:
         measures: "joints" (`ropes.evaluation`), "factors" (`ropes.factor_evaluation`) or "actions"
             (`ropes.delta_evaluation`).
         only: setting → the only methods and variants that are fitted there; all where it is not named.
+        own: setting → method or variant → recipe that is its own there.
         recorded: folder of recordings to take over; None where all is simulated.
     """
 
@@ -77,11 +86,16 @@ class Experiment:
     at_once: bool = False
     measures: Literal["joints", "factors", "actions"] = "joints"
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    own: Mapping[str, Mapping[str, Recipe]] = field(default_factory=dict)
     recorded: str | None = None
 
     def fits(self, setting: str, label: str) -> bool:
         """Whether a method or variant is fitted in a setting."""
         return setting not in self.only or label in self.only[setting]
+
+    def recipe(self, setting: str, label: str) -> Recipe:
+        """The recipe of a method or variant in a setting."""
+        return self.own.get(setting, {}).get(label, self.recipes[label])
 
 
 def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded: Path | None = None) -> Experiment:
@@ -197,12 +211,12 @@ def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) 
                 f"{method}@no-sparsity": replace(recipe, sparsity=0.0),
                 f"{method}@classification": replace(recipe, contrast=0.0, sparsity=0.0),
             }
-    deltas = tuple(method for method in recipes if method.startswith("cde"))
-    anchors = {ACTION_PAIRS: 200_000 if paper else 16_000}
-    if deltas:
-        anchors |= {MANY_THINGS: 200_000 if paper else 16_000, ARM_ACTIONS: 100_000 if paper else 8_000}
+    deltas = ("cde-global", "cde-patch")
+    anchors = {ACTION_PAIRS: 200_000, MANY_THINGS: 200_000, ARM_ACTIONS: 100_000}
+    if not paper:
+        anchors = {ACTION_PAIRS: 16_000, MANY_THINGS: 16_000, ARM_ACTIONS: 8_000}
     if recorded is not None:
-        anchors = {RECORDED_PAIRS: 0}
+        anchors = {RECORDED_PAIRS: 0, RECORDED_SCENES: 0}
     return Experiment(
         name="causal-triplet",
         recipes=listed,
@@ -212,8 +226,10 @@ def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) 
         occlusions=(),
         at_once=True,
         measures="actions",
-        only=dict.fromkeys((MANY_THINGS, ARM_ACTIONS), deltas),
-        recorded=None if recorded is None else str(recorded),
+        only=dict.fromkeys((MANY_THINGS, ARM_ACTIONS, RECORDED_SCENES), deltas),
+        # An arm's images are grey, one for each camera, and of 128 pixels, as the packaged estimator reads them.
+        own={ARM_ACTIONS: {method: delta_recipe(method, "compact") for method in deltas}},
+        recorded=None if recorded is None else str(recorded.resolve()),
     )
 
 

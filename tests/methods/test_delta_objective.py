@@ -40,7 +40,7 @@ def test_change_outside_of_an_action_s_block_counts() -> None:
     after = torch.tensor([[1.0, 1.0, 0.0, 2.0], [3.0, 0.0, 5.0, 5.0]])
     nothing = torch.zeros(2, 1, 4), torch.zeros(2, 1)
     found = Reading(torch.zeros(2, 1, 2), *nothing, before, after)
-    assert float(change_outside(found, torch.tensor([0, 1]))) == pytest.approx((4 + 9) / 8)
+    assert float(change_outside(found, torch.tensor([0, 1]), 2)) == pytest.approx((4 + 9) / 8)
 
 
 def test_antonyms_share_a_block() -> None:

@@ -116,10 +116,12 @@ class Simulate:
     def _pairs(self) -> None:
         from ropes.actions import PairsSetting
         from ropes.data.generate_actions import simulate_pairs
+        from ropes.settings import ACTION_PAIRS, MANY_THINGS
 
         assert self.samples is not None
+        things = 1 if self.things is None else self.things
         simulate_pairs(
-            PairsSetting(things=self.things or 1),
+            PairsSetting(name=MANY_THINGS if things > 1 else ACTION_PAIRS, things=things),
             out=self.out,
             samples=self.samples,
             test_samples=self.test_anchors,

@@ -214,10 +214,8 @@ def _ranges(setting: Setting) -> Floats:
         drawn = model.observational.get(joint)
         if drawn is None:
             raise UserError(f"joint {joint} follows others in setting {setting.name}; take one with independent joints")
-        if drawn.high - drawn.low < 2 * STEP[1]:
-            raise UserError(
-                f"joint {joint} has {drawn.high - drawn.low:.2g} rad to move in; give at least {2 * STEP[1]}"
-            )
+        if drawn.high - drawn.low <= STEP[1]:
+            raise UserError(f"joint {joint} has {drawn.high - drawn.low:.2g} rad to move in; give more than {STEP[1]}")
         found.append((drawn.low, drawn.high))
     return np.array(found)
 

@@ -10,15 +10,18 @@ from ropes import png
 from ropes.data import building, schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.recorded_pairs import (
+    MANIFEST,
     RECORDED_ANTONYMS,
     picture,
     read_manifest,
     read_pairs,
     require_sound,
     split_pairs,
+    write_manifest,
 )
 from ropes.data.writer import SplitPlan
 from ropes.files import sha256
+from ropes.settings import RECORDED_PAIRS, RECORDED_SCENES
 
 Floats = NDArray[np.float64]
 _CAMERA = "front"
@@ -40,7 +43,8 @@ def import_pairs(
         folder: see `ropes.data.recorded_pairs`.
         out: folder of the data set.
         image_size: side of the images, pixels.
-        manifest: which pair is in which split; drawn by the rules of Causal Triplet where None.
+        manifest: which pair is in which split; None for the folder's own manifest.json, or, where it has none, for
+            splits drawn by the rules of Causal Triplet.  The data set keeps them as meta/manifest.json.
         boxes: cut out the thing, where its box is known (single objects), or keep the whole scene.
         seed: of the splits, where they are drawn.
         progress: show progress.
@@ -50,16 +54,18 @@ def import_pairs(
     """
     pairs = read_pairs(folder)
     require_sound(folder, pairs)
+    if manifest is None and (folder / MANIFEST).exists():
+        manifest = folder / MANIFEST
     splits = split_pairs(pairs, seed)[0] if manifest is None else read_manifest(manifest, pairs)
     actions = tuple(sorted({pair.action for pair in pairs}))
     kept = {split: places for split, places in splits.items() if places}
     request = {
         **building.versions(),
         "seed": seed,
-        "setting": {"name": "causal-triplet", "image_size": image_size, "boxes": boxes},
+        "setting": {"name": RECORDED_PAIRS if boxes else RECORDED_SCENES, "image_size": image_size, "boxes": boxes},
         "antonyms": RECORDED_ANTONYMS,
         "tables": {path.relative_to(folder).as_posix(): sha256(path) for path in sorted(folder.rglob("*.csv"))},
-        "manifest": {split: [pairs[place].after for place in places] for split, places in kept.items()},
+        "manifest": {split: [pairs[place].name for place in places] for split, places in kept.items()},
         "cameras": [{"name": _CAMERA}],
     }
 
@@ -85,7 +91,7 @@ def import_pairs(
         )
         for split, places in kept.items()
     ]
-    return building.build(
+    dataset = building.build(
         out,
         request,
         features=schema.features((_CAMERA,), (image_size, image_size, 3), None),
@@ -96,3 +102,5 @@ def import_pairs(
         robot_type="recorded",
         progress=progress,
     )
+    write_manifest(out / "meta" / MANIFEST, pairs, kept)
+    return dataset

@@ -19,13 +19,18 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from ropes import files
-from ropes.actions import IID, SPLITS, TRAIN, VALIDATION, Action, HeldOut, both_ways, hold_out
+from ropes.actions import IID, SPLITS, TRAIN, VALIDATION, Action, HeldOut, both_ways, hold_out, shift_fault
 from ropes.errors import UserError
 from ropes.seeds import generator
 
-#: Antonyms among Causal Triplet's verbs; what its tables drop.
-RECORDED_ANTONYMS = both_ways([("turnon", "turnoff"), ("clean", "dirty"), ("open", "close")])
+#: Antonyms among Causal Triplet's verbs, and Epic-Kitchens'; what the former's tables drop.
+RECORDED_ANTONYMS = both_ways([("turnon", "turnoff"), ("clean", "dirty"), ("open", "close"), ("add", "remove")])
 _DROPPED = ("none", "cook")
+#: Epic-Kitchens' verbs that change what they are done to, as Causal Triplet has them.
+_EPIC_VERBS = frozenset(
+    ("open", "close", "cut", "move", "remove", "adjust", "peel", "empty", "flip", "fill", "fold", "pull", "break")
+    + ("lift", "wrap", "hang", "add", "roll", "stretch", "divide", "sharpen", "attach", "increase", "bend", "flatten")
+)
 _TABLE, _EPIC = "annotations.csv", ("EPIC_100_train.csv", "EPIC_100_validation.csv")
 _COLUMNS = ("scene", "idx", "figure", "noun_class", "verb_class", "xmin", "ymin", "xmax", "ymax")
 MANIFEST = "manifest.json"
@@ -52,6 +57,11 @@ class RecordedPair:
     box: tuple[int, int, int, int] | None
     row: str
 
+    @property
+    def name(self) -> str:
+        """As manifests call it: its second image; in Epic-Kitchens, where segments overlap, both and the action."""
+        return self.after if self.box is not None else f"{self.before} {self.after} {self.action.name}"
+
 
 def read_pairs(folder: Path) -> tuple[RecordedPair, ...]:
     """Every pair of a folder in either layout, in the order of its tables.
@@ -70,7 +80,7 @@ def read_pairs(folder: Path) -> tuple[RecordedPair, ...]:
         found = [pair for table in tables for pair in _procthor(table)]
     if not found:
         raise UserError(f"{folder}: its tables have no pairs")
-    return tuple(found)
+    return tuple({pair.name: pair for pair in reversed(found)}.values())[::-1]  # a row that comes again is no other
 
 
 def validate_pairs(folder: Path) -> str:
@@ -125,7 +135,10 @@ def faults(folder: Path, pairs: Sequence[RecordedPair]) -> Iterator[str]:
 def split_pairs(pairs: Sequence[RecordedPair], seed: int = 0) -> tuple[dict[str, list[int]], HeldOut]:
     """Split → places of its pairs, and what training never sees.
 
-    Deviation: no scene is both learnt from and tested on in distribution; verbs are not made equally frequent.
+    A verb with fewer than two training pairs is in no split: it can be neither contrasted nor told.
+
+    Deviation: no scene is both learnt from and tested on in distribution (under shift it may be); verbs are not made
+    equally frequent; numbers of held-out nouns are rounded, not cut.
 
     Args:
         pairs: all of them.
@@ -145,21 +158,25 @@ def split_pairs(pairs: Sequence[RecordedPair], seed: int = 0) -> tuple[dict[str,
     part = {
         scene: IID if k < tested else VALIDATION if k < tested + chosen_on else TRAIN for k, scene in enumerate(order)
     }
-    for place, pair in enumerate(pairs):
-        splits[held_out.split_of(pair.action) or part[pair.scene]].append(place)
+    of_pair = [held_out.split_of(pair.action) or part[pair.scene] for pair in pairs]
+    trained = Counter(pair.action.verb for pair, split in zip(pairs, of_pair, strict=True) if split == TRAIN)
+    for place, (pair, split) in enumerate(zip(pairs, of_pair, strict=True)):
+        if trained[pair.action.verb] > 1:
+            splits[split].append(place)
     return splits, held_out
 
 
 def write_manifest(path: Path, pairs: Sequence[RecordedPair], splits: Mapping[str, Sequence[int]]) -> None:
-    """Freeze splits: split → second images of its pairs."""
-    files.write_json(path, {split: [pairs[place].after for place in places] for split, places in splits.items()})
+    """Freeze splits: split → names of its pairs."""
+    files.write_json(path, {split: [pairs[place].name for place in places] for split, places in splits.items()})
 
 
 def read_manifest(path: Path, pairs: Sequence[RecordedPair]) -> dict[str, list[int]]:
     """Split → places of its pairs, of a manifest.
 
     Raises:
-        UserError: it is no manifest, names a pair that there is not, or names one twice.
+        UserError: it is no manifest, names a pair that there is not, names one twice, or tests under shift what it
+            trains.
     """
     content: Any = files.read_json(path)
     named = isinstance(content, dict) and all(
@@ -170,7 +187,7 @@ def read_manifest(path: Path, pairs: Sequence[RecordedPair]) -> dict[str, list[i
         raise UserError(f"{path} is no manifest: an object of lists of second images for {', '.join(SPLITS)}")
     if TRAIN not in content:
         raise UserError(f"{path} has no split {TRAIN}")
-    places = {pair.after: place for place, pair in enumerate(pairs)}
+    places = {pair.name: place for place, pair in enumerate(pairs)}
     split_of: dict[str, str] = {}
     for split, names in content.items():
         for name in names:
@@ -179,7 +196,10 @@ def read_manifest(path: Path, pairs: Sequence[RecordedPair]) -> dict[str, list[i
             if name in split_of:
                 raise UserError(f"{path}: {name} is in split {split_of[name]} and in split {split}")
             split_of[name] = split
-    return {split: [places[name] for name in content.get(split, [])] for split in SPLITS}
+    found = {split: [places[name] for name in content.get(split, [])] for split in SPLITS}
+    if (fault := shift_fault({split: [pairs[k].action for k in own] for split, own in found.items()})) is not None:
+        raise UserError(f"{path}: {fault}")
+    return found
 
 
 def picture(folder: Path, name: str, box: tuple[int, int, int, int] | None, size: int) -> np.ndarray:
@@ -233,10 +253,15 @@ def _epic(folder: Path, table: Path) -> Iterator[RecordedPair]:
     if missing := [name for name in wanted if name not in header]:
         raise UserError(f"{table} has no column {missing[0]} (it needs {', '.join(wanted)})")
     for number, row in enumerate(rows, 2):
-        where, entry = f"{table.name}, row {number}", dict(zip(header, row, strict=False))
+        where = f"{table.name}, row {number}"
+        if len(row) != len(header):
+            raise UserError(f"{where} has {len(row)} columns, and the header {len(header)}")
+        entry = dict(zip(header, row, strict=True))
+        if entry["verb"] not in _EPIC_VERBS:
+            continue
         try:
             frames = [int(entry[name]) for name in ("start_frame", "stop_frame")]
-        except (KeyError, ValueError) as error:
+        except ValueError as error:
             raise UserError(f"{where}: start_frame and stop_frame must be whole numbers") from error
         base = f"{entry['participant_id']}/rgb_frames/{entry['video_id']}"
         before, after = (f"{base}/frame_{frame:010d}.jpg" for frame in frames)

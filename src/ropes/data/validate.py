@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from ropes import files, png
+from ropes.actions import shift_fault
 from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -138,6 +139,9 @@ def _action_faults(dataset: Dataset) -> Iterator[Fault]:
         frames = dataset.frames(split)
         if (what := pair_fault(frames.anchor, frames.regime)) is not None:
             yield Fault("data", None, f"split {split!r}: {what}")
+    found = {split: [dataset.actions[task] for task in dataset.frames(split).regime] for split in dataset.splits}
+    if (what := shift_fault(found)) is not None:
+        yield Fault(schema.INFO, None, what)
 
 
 def _data_faults(

@@ -1,7 +1,10 @@
 """Methods that tell what was done from two images: `cde-global`, `cde-patch`, and the baselines."""
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -52,12 +55,13 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
     order = generator(seed, "held-out pairs").permutation(len(pairs))
     if VALIDATION in dataset.splits:
         rows, asked = np.arange(len(pairs)), ActionPairs(dataset, VALIDATION, size, progress=show)
-        held = np.arange(min(_ASKED, len(asked)))
+        held = np.sort(generator(seed, "asked pairs").permutation(len(asked))[:_ASKED])
     else:
         count = max(1, round(recipe.held_out * len(pairs)))
         rows, asked, held = np.sort(order[count:]), pairs, order[:count][:_ASKED]
     verbs, nouns = (tuple(sorted(set(texts[rows].tolist()))) for texts in (pairs.verbs, pairs.nouns))
     _require_enough(pairs.verbs[rows], verbs)
+    _require_terms(method, recipe)
     context = Context.begin(run, out, show=show)
     numbers = numbers_of(pairs.verbs, verbs), numbers_of(pairs.nouns, nouns)
 
@@ -85,7 +89,9 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         held_out=batch_of(asked, held, asked_verbs, numbers_of(asked.nouns, nouns)),
         block_of=blocks_of(verbs, dataset.antonyms),
     )
-    summary = context.train(stage, batch_at, "delta", context.digest("delta", method, asdict(recipe)), full=False)
+    began_as = None if recipe.delta.checkpoint is None else weights_digest(network.backbone)
+    fingerprint = context.digest("delta", method, asdict(recipe), began_as)
+    summary = context.train(stage, batch_at, "delta", fingerprint, full=False)
     write_story(
         context,
         dataset,
@@ -95,17 +101,34 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         verbs=list(verbs),
         nouns=list(nouns),
         channels=channels,
+        backbone=network.backbone.body.config.to_dict() if recipe.delta.checkpoint is not None else None,
         best_step=int(summary["history"]["steps"][stage.kept_record(summary["history"])]),
         planned_steps=stage.steps,
     )
     return run
 
 
-def network_of(method: str, config: DeltaConfig, channels: int, verbs: int, nouns: int) -> DeltaNetwork | PairNetwork:
-    """The network of a method, of `verbs` verbs and `nouns` nouns."""
+def network_of(
+    method: str,
+    config: DeltaConfig,
+    channels: int,
+    verbs: int,
+    nouns: int,
+    stored: Mapping[str, Any] | None = None,
+) -> DeltaNetwork | PairNetwork:
+    """The network of a method, of `verbs` verbs and `nouns` nouns; `stored` as in `ropes.models.delta.Backbone`."""
     if method in ("cde-global", "cde-patch"):
-        return DeltaNetwork(config, channels, verbs, patchwise=method == "cde-patch")
-    return PairNetwork(config, channels, verbs, nouns=nouns if method == "icm" else 0)
+        return DeltaNetwork(config, channels, verbs, patchwise=method == "cde-patch", stored=stored)
+    return PairNetwork(config, channels, verbs, nouns=nouns if method == "icm" else 0, stored=stored)
+
+
+def weights_digest(network: torch.nn.Module) -> str:
+    """SHA-256 of a network's weights: a checkpoint's name does not tell whether its content has changed."""
+    found = hashlib.sha256()
+    for name, value in sorted(network.state_dict().items()):
+        found.update(name.encode())
+        found.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return found.hexdigest()
 
 
 def blocks_of(verbs: tuple[str, ...], antonyms: dict[str, str]) -> Tensor:
@@ -113,6 +136,18 @@ def blocks_of(verbs: tuple[str, ...], antonyms: dict[str, str]) -> Tensor:
     groups = [min(verb, antonyms.get(verb, verb)) for verb in verbs]
     known = sorted(set(groups))
     return torch.tensor([known.index(group) for group in groups])
+
+
+def _require_terms(method: str, recipe: DeltaRecipe) -> None:
+    """Check that no term is asked for that the method's network has nothing for.
+
+    Raises:
+        UserError: one is.
+    """
+    if recipe.blocks and method.startswith("cde"):
+        raise UserError(f"method {method} has no blocks of φ; leave --blocks at 0, or take --method sms")
+    if recipe.independence and method != "icm":
+        raise UserError(f"method {method} has no critic of nouns; leave --independence at 0, or take --method icm")
 
 
 def _require_enough(texts: np.ndarray, verbs: tuple[str, ...]) -> None:

@@ -19,7 +19,7 @@ Batch = tuple[Tensor, Tensor, Tensor]
 
 
 class DeltaStage(KeptWeightsStage):
-    """Cross-entropy of the verb, and what a method adds to it; ends with the weights of the best held-out accuracy.
+    """Cross-entropy of the verb, and what a method adds to it; ends with the weights of the least held-out loss.
 
     Args:
         network: to train.
@@ -32,7 +32,6 @@ class DeltaStage(KeptWeightsStage):
 
     network: DeltaNetwork | PairNetwork
     rate_option = "--training.learning-rate"
-    criterion = "held_out_error"
 
     def __init__(
         self,
@@ -70,15 +69,16 @@ class DeltaStage(KeptWeightsStage):
             told = self.network.critic(Reversed.apply(deltas, recipe.independence))
             terms["critic"] = 1.0, functional.cross_entropy(told.float(), nouns)
         if recipe.blocks:
-            terms["outside"] = recipe.blocks, change_outside(found, self.block_of.to(verbs.device)[verbs])
+            terms["outside"] = recipe.blocks, change_outside(found, *self._blocks(verbs))
         return terms
+
+    def _blocks(self, verbs: Tensor) -> tuple[Tensor, int]:
+        """The block of each verb (B,), and how many there are."""
+        return self.block_of.to(verbs.device)[verbs], int(self.block_of.max()) + 1
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
-        """Error and loss of classification on held-out pairs; remembers the weights of the least error.
-
-        Between equal errors the lesser loss decides.
-        """
+        """Error and loss of classification on held-out pairs; remembers the weights of the least loss."""
         images, verbs, _ = self.held_out
         wrong = loss = 0.0
         for first in range(0, len(verbs), _CHUNK):
@@ -88,7 +88,7 @@ class DeltaStage(KeptWeightsStage):
             wrong += float((shares.argmax(1) != wanted).sum())
             loss += float(functional.nll_loss(shares.clamp_min(1e-9).log(), wanted, reduction="sum"))
         error, loss = wrong / len(verbs), loss / len(verbs)
-        self.remember(error + 1e-6 * loss)
+        self.remember(loss)
         return {"held_out_error": error, "held_out_loss": loss}
 
 
@@ -106,9 +106,9 @@ def contrastive_loss(temperature: float) -> Callable[[Tensor, Tensor], Tensor]:
     return loss
 
 
-def change_outside(found: Reading, block: Tensor) -> Tensor:
-    """Mean squared change of φ outside of each action's block (B,); blocks share φ out evenly."""
+def change_outside(found: Reading, block: Tensor, count: int) -> Tensor:
+    """Mean squared change of φ outside of each action's block (B,); `count` blocks share φ out evenly."""
     size = found.before.shape[1]
-    of_dimension = torch.arange(size, device=block.device) * (int(block.max()) + 1) // size
+    of_dimension = torch.arange(size, device=block.device) * count // size
     outside = of_dimension[None] != block[:, None]
     return ((found.after - found.before).square() * outside).mean()

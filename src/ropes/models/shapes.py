@@ -280,7 +280,7 @@ class DeltaConfig:
         _positive("the network of actions", *sizes, *self.widths)
         if self.checkpoint is not None and self.backbone != "vit":
             raise ValueError("a checkpoint is that of a transformer; leave the backbone at vit")
-        if self.image_size % self.patch:
+        if self.checkpoint is None and self.image_size % self.patch:
             raise ValueError(f"patches of {self.patch} pixels do not share out images of {self.image_size}")
         if self.width % self.heads:
             raise ValueError(f"{self.heads} heads do not share out the width {self.width}")

@@ -74,6 +74,25 @@ def delta_plane(plane: Floats, verbs: Sequence[str]) -> Figure:
 
 
 @styled
+def lengths_against_steps(systems: Mapping[str, Mapping[str, NDArray[Any]]]) -> Figure:
+    """How long deltas are, in shares of their median, against how far the joint went: a panel for each system."""
+    figure, panels = make_panels(len(systems), height=2.9, columns=3)
+    for panel, (name, arrays) in zip(panels, systems.items(), strict=True):
+        joints = sorted(set(arrays["moved_joints"].tolist()))
+        lengths = arrays["lengths"] / max(float(np.median(arrays["lengths"])), 1e-12)
+        for number, joint in enumerate(joints):
+            chosen = arrays["moved_joints"] == joint
+            style: Any = {"s": 7, "alpha": 0.6, "linewidths": 0, "color": PALETTE[number % len(PALETTE)]}
+            panel.scatter(
+                np.abs(arrays["moved_by"][chosen]), lengths[chosen], label=joint_label(joint), rasterized=True, **style
+            )
+        panel.set(title=METHODS.get(name, name), xlabel="joint's step, rad", ylabel="length of the delta / median")
+        panel.set_ylim(bottom=0)
+    shared_legend(figure, panels)
+    return figure
+
+
+@styled
 def joint_moves(systems: Mapping[str, Sequence[ActionRow]]) -> Figure:
     """Deltas of an arm, both systems side by side: one direction a joint, up against down, length against distance."""
     panels_of = {
@@ -93,6 +112,6 @@ def joint_moves(systems: Mapping[str, Sequence[ActionRow]]) -> Figure:
                 panel.scatter(across, kept, s=20, color=PALETTE[number], linewidths=0, label=METHODS.get(name, name))
         panel.set_title(title, fontsize=8.5)
         panel.set_xticks(range(len(joints)), [joint_label(joint) for joint in joints], rotation=30, ha="right")
-        panel.set_ylim(*((-1.03, 0.05) if kind == "opposite" else (-0.05, 1.03)))
+        panel.set_ylim(-1.05, 1.05)
     shared_legend(figure, panels)
     return figure

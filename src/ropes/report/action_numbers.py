@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
-from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS, RECORDED_PAIRS
+from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS, RECORDED_PAIRS, RECORDED_SCENES
 
 Floats = NDArray[np.float64]
 SHIFTS = {IID: "in distribution", COMPOSITIONAL: "compositional shift", SYSTEMATIC: "systematic shift"}
@@ -16,7 +16,8 @@ SCENES = {
     MANY_THINGS: "several things in a scene",
     ARM_ACTIONS: "joints of an arm",
     f"panda-2c-independent-{ARM_ACTIONS.partition('-')[2]}": "joints of an arm",
-    RECORDED_PAIRS: "Causal Triplet's own images",
+    RECORDED_PAIRS: "Causal Triplet's own images, things cut out",
+    RECORDED_SCENES: "Causal Triplet's own images, whole scenes",
 }
 METHODS = {
     "cde-global": "deltas of whole images",
@@ -83,8 +84,9 @@ def findings(rows: Sequence[ActionRow]) -> list[str]:
     for setup in (ACTION_PAIRS, RECORDED_PAIRS):
         if setup in every:
             said += _against_baselines(every[setup])
-    scenes = every.get(MANY_THINGS, {})
-    if {"cde-global", "cde-patch"} <= scenes.keys():
+    for scenes in (every.get(MANY_THINGS, {}), every.get(RECORDED_SCENES, {})):
+        if not {"cde-global", "cde-patch"} <= scenes.keys():
+            continue
         told = [
             f"{words} {spread(accuracies(scenes['cde-patch'], split), 2)} by patches, "
             f"{spread(accuracies(scenes['cde-global'], split), 2)} by whole images"
@@ -107,6 +109,8 @@ def _against_baselines(methods: Mapping[str, Sequence[ActionRow]]) -> list[str]:
             continue
         parts = []
         for split, words in SHIFTS.items():
+            if not np.isfinite(accuracies(methods[name], split)).any():
+                continue
             part = f"{words} {spread(accuracies(methods[name], split), 2)}"
             if others:
                 best = max(others, key=lambda other: np.nanmean(accuracies(others[other], split)))

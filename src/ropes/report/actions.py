@@ -16,6 +16,7 @@ from ropes.report import action_figures, pictures
 from ropes.report.action_numbers import (
     ABLATIONS,
     METHODS,
+    PAPER,
     PAPER_GAPS,
     SCENES,
     SHIFTS,
@@ -29,9 +30,17 @@ from ropes.report.action_numbers import (
 from ropes.report.artefacts import read_arrays
 from ropes.report.sections import inline, provenance
 from ropes.results import Results
-from ropes.settings import ACTION_PAIRS
+from ropes.settings import ACTION_PAIRS, RECORDED_PAIRS
 
 Arrays = Mapping[str, NDArray[Any]]
+#: Settings beside whose accuracies the paper's stand, of ProcTHOR's single objects.
+_LIKE_THE_PAPER = (ACTION_PAIRS, RECORDED_PAIRS)
+_OF_THE_ARM = (
+    "One joint goes up or down. Is its delta one direction, do up and down point opposite ways, is the delta's length how "
+    "far the joint went? Asked of embeddings of actions, and of the coordinates of ROPES (the packaged estimator, which "
+    "no action was shown to), whose delta is their difference; what was done it tells by the nearest mean direction of "
+    "training pairs."
+)
 _FRAME = np.array([213, 94, 0], np.uint8)
 
 
@@ -56,7 +65,8 @@ def action_page(found: Results, folder: Path) -> str:
         findings=findings(found.action_rows),
         parts=list(_parts(every, folder)),
         splits=list(SHIFTS.values()),
-        table=[_line(setup, name, own) for setup, methods in every.items() for name, own in methods.items()],
+        table=[_line(setup, name, own) for setup, methods in every.items() for name, own in methods.items()]
+        + [["the paper, ProcTHOR", METHODS[name], "", *(f"{one:.2f}" for one in told)] for name, told in PAPER.items()],
         paper_gaps=", ".join(f"{METHODS[name]} {gap:.2f}" for name, gap in PAPER_GAPS.items()),
         provenance=provenance(found, found.action_rows),
     )
@@ -67,22 +77,26 @@ def _parts(every: Mapping[str, Mapping[str, Sequence[ActionRow]]], folder: Path)
     """Heading, text, plots and pictures of each setting."""
     for setup, methods in every.items():
         if any(row.moves for own in methods.values() for row in own):
+            arrays_of = {name: _arrays(folder, setup, name, own) for name, own in methods.items()}
+            known = {name: arrays for name, arrays in arrays_of.items() if arrays and "moved_by" in arrays}
+            lengths = [action_figures.lengths_against_steps(known)] if known else []
             yield {
                 "heading": "Towards the arm",
-                "text": "One joint goes up or down. Is its delta one direction, do up and down point opposite ways, is "
-                "the delta's length how far the joint went? Asked of embeddings of actions, and of the coordinates of "
-                "ROPES, whose delta is their difference.",
-                "plots": [inline(action_figures.joint_moves(methods), "deltas of an arm's joints")],
+                "text": _OF_THE_ARM,
+                "plots": [
+                    inline(action_figures.joint_moves(methods), "deltas of an arm's joints"),
+                    *(inline(figure, "lengths of deltas against steps") for figure in lengths),
+                ],
                 "pictures": [],
             }
             continue
         plain = {name: own for name, own in methods.items() if "@" not in name}
-        plots = [inline(action_figures.shift_accuracies(plain, paper=setup == ACTION_PAIRS), f"accuracy, {setup}")]
+        plots = [inline(action_figures.shift_accuracies(plain, paper=setup in _LIKE_THE_PAPER), f"accuracy, {setup}")]
         if ablated := {name: methods[name] for name in ABLATIONS if name in methods and len(methods) > len(plain)}:
             plots.append(inline(action_figures.shift_accuracies(ablated), f"ablations, {setup}"))
         shown: list[dict[str, Any]] = []
         for name, own in plain.items():
-            arrays = read_arrays(folder / "artefacts" / setup / name / f"seed-{own[0].seed}" / "deltas.npz")
+            arrays = _arrays(folder, setup, name, own)
             if arrays is None or not name.startswith("cde"):
                 continue
             label = METHODS.get(name, name)
@@ -98,6 +112,11 @@ def _parts(every: Mapping[str, Mapping[str, Sequence[ActionRow]]], folder: Path)
             "plots": plots,
             "pictures": shown,
         }
+
+
+def _arrays(folder: Path, setup: str, name: str, own: Sequence[ActionRow]) -> Arrays | None:
+    """What was recorded of a method's first seed."""
+    return read_arrays(folder / "artefacts" / setup / name / f"seed-{own[0].seed}" / "deltas.npz")
 
 
 def _pictures(label: str, arrays: Arrays, *, patchwise: bool) -> Iterator[dict[str, Any]]:

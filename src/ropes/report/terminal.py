@@ -32,7 +32,8 @@ def print_table(results: Results, console: Console | None = None) -> None:
         console.print(f"\n{heading}", style="bold", highlight=False, markup=False)
         console.print(_table(cells))
     if results.action_rows:
-        console.print("\nshare of the pairs whose action was told", highlight=False)
+        say = "\nshare of the pairs whose action was told; cosine of the mean deltas of antonyms"
+        console.print(say, highlight=False, soft_wrap=True)
         console.print(_actions(results.action_rows))
     if results.model_rows:
         console.print("\nmean absolute errors of boosted trees, in shares of the factors' ranges", highlight=False)
@@ -45,12 +46,13 @@ def _actions(rows: Sequence[ActionRow]) -> Table:
     """A line a model: accuracy under each shift, and how deltas lie."""
     splits = list(dict.fromkeys(split for row in rows for split in row.accuracy))
     table = Table()
-    table.add_column("method", overflow="fold")
-    for heading in ("seed", *(split.removeprefix("test-") for split in splits), "antonyms' cosine"):
+    for heading in ("images", "method"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("seed", *(split.removeprefix("test-") for split in splits), "antonyms"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         figures = [*(row.accuracy.get(split) for split in splits), row.cosines.get("antonyms")]
-        table.add_row(row.method, str(row.seed), *("–" if one is None else f"{one:.3f}" for one in figures))
+        table.add_row(row.setup, row.method, str(row.seed), *("–" if one is None else f"{one:.3f}" for one in figures))
     return table
 
 

@@ -77,7 +77,8 @@ class ActionScene:
 
     def _draw(self, number: int, after: bool, action: Action) -> Images:
         rng = generator(self.seed, "pair", number)
-        things = _scene(rng, action, self.setting.things)
+        known = [noun for noun in NOUNS if noun not in self.setting.held_out.nouns]
+        things = _scene(rng, action, self.setting.things, known)
         floor, wall = (colorsys.hsv_to_rgb(rng.random(), rng.uniform(0, 0.25), rng.uniform(0.5, 0.95)) for _ in "ab")
         yaw, pitch = rng.uniform(-25, 25), CAMERA.pitch + rng.uniform(-6, 6)
         light = np.array([rng.uniform(-0.8, 0.8), -0.7, 1.2])
@@ -138,10 +139,10 @@ class ActionScene:
         return body
 
 
-def _scene(rng: np.random.Generator, action: Action, count: int) -> list[_Placed]:
-    """The thing that is acted upon as it is before, and clutter."""
+def _scene(rng: np.random.Generator, action: Action, count: int, known: list[str]) -> list[_Placed]:
+    """The thing that is acted upon as it is before, and clutter out of the nouns that training knows."""
     places = [_PLACES[k] for k in rng.permutation(len(_PLACES))] if count > 1 else [(0.0, 0.0)]
-    nouns = [action.noun, *rng.choice([noun for noun in NOUNS if noun != action.noun], count - 1, replace=False)]
+    nouns = [action.noun, *rng.choice([noun for noun in known if noun != action.noun], count - 1, replace=False)]
     placed = []
     for noun, place in zip(nouns, places, strict=False):
         look, state = Look.drawn(rng), dict.fromkeys(VARIABLES, 0.0)
@@ -158,7 +159,7 @@ def _scene(rng: np.random.Generator, action: Action, count: int) -> list[_Placed
         )
     changed, raised = EFFECTS[action.verb]
     placed[0].state[changed] = 0.0 if raised else float(rng.uniform(0.75, 1.0))
-    if changed in ("lit", "dirt") and "opened" in THINGS[action.noun].variables and changed == "lit":
+    if changed == "lit" and "opened" in THINGS[action.noun].variables:
         placed[0].state["opened"] = float(rng.uniform(0.75, 1.0))  # a screen is seen only where it is open
     return placed
 
