@@ -12,12 +12,15 @@ from ropes.actions import (
     EFFECTS,
     NOUNS,
     SYSTEMATIC,
+    TRAIN,
+    VALIDATION,
     Action,
     HeldOut,
     PairsSetting,
     both_ways,
     held_out_of,
     hold_out,
+    shift_fault,
 )
 from ropes.errors import UserError
 
@@ -45,6 +48,13 @@ def test_a_combination_is_held_out_only_where_its_antonym_and_its_verb_are_train
         assert any(other.verb == action.verb and other.noun != action.noun for other in trained)
     assert all(found.split_of(action) == SYSTEMATIC for action in counts if action.noun in found.nouns)
     assert len(found.combinations) <= 0.3 * len(counts)
+
+
+def test_splits_that_are_not_shifted_are_told() -> None:
+    door, lid = Action("open", "door"), Action("close", "lid")
+    assert shift_fault({TRAIN: [door], SYSTEMATIC: [lid], COMPOSITIONAL: [Action("close", "door")]}) is None
+    assert "noun 'lid' of split test-syst is in train" in str(shift_fault({TRAIN: [lid], SYSTEMATIC: [lid]}))
+    assert "'open door' of split test-comp" in str(shift_fault({VALIDATION: [door], COMPOSITIONAL: [door]}))
 
 
 def test_too_few_verbs_are_refused() -> None:

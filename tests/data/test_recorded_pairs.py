@@ -10,8 +10,9 @@ from PIL import Image
 
 from ropes.actions import COMPOSITIONAL, IID, SPLITS, SYSTEMATIC, TRAIN, VALIDATION, Action
 from ropes.data.import_pairs import import_pairs
+from ropes.data.pair_checks import read_manifest, validate_pairs, write_manifest
 from ropes.data.pairs import ActionPairs
-from ropes.data.recorded_pairs import read_manifest, read_pairs, split_pairs, validate_pairs, write_manifest
+from ropes.data.recorded_pairs import read_pairs, split_pairs
 from ropes.data.validate import validate
 from ropes.errors import UserError
 
@@ -66,6 +67,12 @@ def test_epic_kitchens_is_read_by_its_frames(tmp_path: Path) -> None:
     assert pair.after == "P01/rgb_frames/P01_02/frame_0000000345.jpg"
     assert (pair.action, pair.scene, pair.box) == (Action("open", "door"), "P01_02", None)
     assert "1 pairs of 1 nouns" in validate_pairs(tmp_path)
+    (tmp_path / "EPIC_100_train.csv").write_text(f"{columns}\nx,P01,P01_02,12,345,walk,door\n")
+    with pytest.raises(UserError, match="its tables have no pairs"):
+        read_pairs(tmp_path)
+    (tmp_path / "EPIC_100_train.csv").write_text(f"{columns}\nx,P01,P01_02,12\n")
+    with pytest.raises(UserError, match="row 2 has 4 columns, and the header 7"):
+        read_pairs(tmp_path)
     (tmp_path / "EPIC_100_train.csv").write_text("participant_id,verb\nP01,open\n")
     with pytest.raises(UserError, match="has no column video_id"):
         read_pairs(tmp_path)
@@ -93,6 +100,19 @@ def test_a_folder_becomes_a_data_set(procthor: Path, tmp_path: Path, cache_home:
     assert images.shape[1:] == (2, 1, 16, 16, 3)
     assert (images[:, 1].astype(int) - images[:, 0] == 100).all()
     assert dataset.antonyms["turnon"] == "turnoff"
+    frozen = read_manifest(tmp_path / "data" / "meta" / "manifest.json", read_pairs(procthor))
+    assert {name: len(places) for name, places in frozen.items() if places} == {
+        name: len(span) for name, span in dataset.splits.items()
+    }
+
+
+def test_verbs_with_a_single_pair_are_in_no_split(procthor: Path) -> None:
+    table = procthor / "proc_4" / "annotations.csv"
+    table.write_text(table.read_text().replace(",break,", ",use,", 1))
+    pairs = read_pairs(procthor)
+    splits, _ = split_pairs(pairs)
+    assert "use" in {pair.action.verb for pair in pairs}
+    assert "use" not in {pairs[k].action.verb for places in splits.values() for k in places}
 
 
 def test_a_manifest_freezes_splits_and_is_checked(procthor: Path, tmp_path: Path) -> None:
@@ -109,6 +129,10 @@ def test_a_manifest_freezes_splits_and_is_checked(procthor: Path, tmp_path: Path
         (lambda found: found[TRAIN].append("nowhere.png"), "names nowhere.png, which is missing"),
         (lambda found: found[IID].append(found[TRAIN][0]), "is in split test-iid and in split train"),
         (lambda found: found.pop(TRAIN), "has no split train"),
+        (
+            lambda found: found[TRAIN].append(found[SYSTEMATIC].pop()),
+            "of split test-syst is in train or validation too",
+        ),
         (lambda found: found.update(other=[]), "is no manifest"),
     ):
         wrong = json.loads(json.dumps(content))

@@ -145,6 +145,13 @@ def test_the_recipes_are_the_paper_s_where_it_states_them() -> None:
     assert not any((plain.contrast, plain.sparsity, plain.independence, plain.blocks))
 
 
+@pytest.mark.parametrize(("method", "term"), [("cde-patch", "blocks"), ("sms", "independence")])
+def test_terms_that_a_method_has_nothing_for_are_refused(method: str, term: str, data: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=f"leave --{term} at 0"):
+        fit(data, tmp_path / "run", recipe(method, **{term: 0.5}), 0, method=method, show=False)
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(("change", "word"), [({"contrast": -1.0}, "contrast"), ({"temperature": 0.0}, "temperature")])
 def test_weights_out_of_range_are_refused(change: dict[str, float], word: str) -> None:
     with pytest.raises(UserError, match=word):

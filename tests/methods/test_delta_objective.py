@@ -102,6 +102,28 @@ def test_a_backbone_is_read_from_a_checkpoint(tmp_path) -> None:
         DeltaNetwork(replace(TINY, checkpoint=str(tmp_path / "vit")), 2, 5, patchwise=False)
     with pytest.raises(UserError, match="no backbone can be read from"):
         DeltaNetwork(replace(TINY, checkpoint=str(tmp_path)), 3, 5, patchwise=False)
+    with pytest.raises(UserError, match=r"has patches of 4 pixels; give --delta\.image-size 16"):
+        DeltaNetwork(replace(TINY, checkpoint=str(tmp_path / "vit"), image_size=18), 3, 5, patchwise=False)
+    again = DeltaNetwork(
+        replace(TINY, checkpoint="gone"), 3, 5, patchwise=False, stored=network.backbone.body.config.to_dict()
+    )
+    again.load_state_dict(network.state_dict())  # without the checkpoint
+
+
+def test_registers_are_no_patches(tmp_path) -> None:
+    from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
+
+    given = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "mlp_ratio": 2}
+    body = Dinov2WithRegistersModel(Dinov2WithRegistersConfig(image_size=16, patch_size=4, **given))
+    body.save_pretrained(tmp_path / "dino")
+    network = DeltaNetwork(replace(TINY, checkpoint=str(tmp_path / "dino"), patches=99), 3, 5, patchwise=True).eval()
+    assert network.backbone.grid == 4
+    assert network(images(), images(seed=1)).patches.shape == (4, 16)
+
+
+def test_a_resnet_has_no_patches() -> None:
+    with pytest.raises(UserError, match="a ResNet has no patches"):
+        DeltaNetwork(replace(TINY, backbone="resnet"), 3, 5, patchwise=True)
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ class Validate:
     def execute(self) -> None:
         """Validate; faults are raised."""
         if self.format == "causal-triplet":
-            from ropes.data.recorded_pairs import validate_pairs
+            from ropes.data.pair_checks import validate_pairs
 
             print(validate_pairs(self.data))
             return

@@ -9,16 +9,8 @@ from numpy.typing import NDArray
 from ropes import png
 from ropes.data import building, schema, writer
 from ropes.data.dataset import Dataset
-from ropes.data.recorded_pairs import (
-    MANIFEST,
-    RECORDED_ANTONYMS,
-    picture,
-    read_manifest,
-    read_pairs,
-    require_sound,
-    split_pairs,
-    write_manifest,
-)
+from ropes.data.pair_checks import MANIFEST, read_manifest, require_sound, write_manifest
+from ropes.data.recorded_pairs import RECORDED_ANTONYMS, picture, read_pairs, split_pairs
 from ropes.data.writer import SplitPlan
 from ropes.files import sha256
 from ropes.settings import RECORDED_PAIRS, RECORDED_SCENES

@@ -10,16 +10,14 @@ Source: Liu et al. 2023.
 
 import csv
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from ropes import files
-from ropes.actions import IID, SPLITS, TRAIN, VALIDATION, Action, HeldOut, both_ways, hold_out, shift_fault
+from ropes.actions import IID, SPLITS, TRAIN, VALIDATION, Action, HeldOut, both_ways, hold_out
 from ropes.errors import UserError
 from ropes.seeds import generator
 
@@ -27,13 +25,35 @@ from ropes.seeds import generator
 RECORDED_ANTONYMS = both_ways([("turnon", "turnoff"), ("clean", "dirty"), ("open", "close"), ("add", "remove")])
 _DROPPED = ("none", "cook")
 #: Epic-Kitchens' verbs that change what they are done to, as Causal Triplet has them.
-_EPIC_VERBS = frozenset(
-    ("open", "close", "cut", "move", "remove", "adjust", "peel", "empty", "flip", "fill", "fold", "pull", "break")
-    + ("lift", "wrap", "hang", "add", "roll", "stretch", "divide", "sharpen", "attach", "increase", "bend", "flatten")
-)
+_EPIC_VERBS = {
+    "add",
+    "adjust",
+    "attach",
+    "bend",
+    "break",
+    "close",
+    "cut",
+    "divide",
+    "empty",
+    "fill",
+    "flatten",
+    "flip",
+    "fold",
+    "hang",
+    "increase",
+    "lift",
+    "move",
+    "open",
+    "peel",
+    "pull",
+    "remove",
+    "roll",
+    "sharpen",
+    "stretch",
+    "wrap",
+}
 _TABLE, _EPIC = "annotations.csv", ("EPIC_100_train.csv", "EPIC_100_validation.csv")
 _COLUMNS = ("scene", "idx", "figure", "noun_class", "verb_class", "xmin", "ymin", "xmax", "ymax")
-MANIFEST = "manifest.json"
 #: Shares of the scenes without anything held out that are tested on, and that weights are chosen on.
 _TESTED, _CHOSEN_ON = 0.15, 0.1
 
@@ -83,55 +103,6 @@ def read_pairs(folder: Path) -> tuple[RecordedPair, ...]:
     return tuple({pair.name: pair for pair in reversed(found)}.values())[::-1]  # a row that comes again is no other
 
 
-def validate_pairs(folder: Path) -> str:
-    """What a folder holds, in a line.
-
-    Raises:
-        UserError: the first fault, and how many there are beside it.
-    """
-    pairs = read_pairs(folder)
-    require_sound(folder, pairs)
-    verbs, nouns = (Counter(getattr(pair.action, word) for pair in pairs) for word in ("verb", "noun"))
-    scenes = len({pair.scene for pair in pairs})
-    told = ", ".join(f"{verb} {count:,}" for verb, count in verbs.most_common())
-    return f"{folder}: valid; {len(pairs):,} pairs of {len(nouns)} nouns in {scenes:,} scenes; verbs {told}"
-
-
-def require_sound(folder: Path, pairs: Sequence[RecordedPair]) -> None:
-    """Check all images.
-
-    Raises:
-        UserError: the first fault, and how many there are beside it.
-    """
-    if found := list(faults(folder, pairs)):
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise UserError(f"{folder}: {found[0]}{more}; restore the file, or take the row out of the table")
-
-
-def faults(folder: Path, pairs: Sequence[RecordedPair]) -> Iterator[str]:
-    """What is wrong with the pairs' images, and with the folder's manifest where there is one."""
-    for pair in pairs:
-        sizes = []
-        for name in (pair.before, pair.after):
-            try:
-                with Image.open(folder / name) as image:
-                    sizes.append(image.size)
-            except FileNotFoundError:
-                yield f"{pair.row}: {name} is missing"
-            except (OSError, UnidentifiedImageError):
-                yield f"{pair.row}: {name} is no image that can be read"
-        if len(sizes) == 2 and sizes[0] != sizes[1]:
-            (a, b), (c, d) = sizes
-            yield f"{pair.row}: {pair.before} is {a}x{b} and {pair.after} {c}x{d}; a pair has one size"
-        if len(sizes) == 2 and pair.box is not None and not _inside(pair.box, sizes[0]):
-            yield f"{pair.row}: box {pair.box} is empty, or leaves the image of {sizes[0][0]}x{sizes[0][1]}"
-    if (folder / MANIFEST).exists():
-        try:
-            read_manifest(folder / MANIFEST, pairs)
-        except UserError as error:
-            yield str(error)
-
-
 def split_pairs(pairs: Sequence[RecordedPair], seed: int = 0) -> tuple[dict[str, list[int]], HeldOut]:
     """Split → places of its pairs, and what training never sees.
 
@@ -164,42 +135,6 @@ def split_pairs(pairs: Sequence[RecordedPair], seed: int = 0) -> tuple[dict[str,
         if trained[pair.action.verb] > 1:
             splits[split].append(place)
     return splits, held_out
-
-
-def write_manifest(path: Path, pairs: Sequence[RecordedPair], splits: Mapping[str, Sequence[int]]) -> None:
-    """Freeze splits: split → names of its pairs."""
-    files.write_json(path, {split: [pairs[place].name for place in places] for split, places in splits.items()})
-
-
-def read_manifest(path: Path, pairs: Sequence[RecordedPair]) -> dict[str, list[int]]:
-    """Split → places of its pairs, of a manifest.
-
-    Raises:
-        UserError: it is no manifest, names a pair that there is not, names one twice, or tests under shift what it
-            trains.
-    """
-    content: Any = files.read_json(path)
-    named = isinstance(content, dict) and all(
-        split in SPLITS and isinstance(names, list) and all(isinstance(name, str) for name in names)
-        for split, names in content.items()
-    )
-    if not named:
-        raise UserError(f"{path} is no manifest: an object of lists of second images for {', '.join(SPLITS)}")
-    if TRAIN not in content:
-        raise UserError(f"{path} has no split {TRAIN}")
-    places = {pair.name: place for place, pair in enumerate(pairs)}
-    split_of: dict[str, str] = {}
-    for split, names in content.items():
-        for name in names:
-            if name not in places:
-                raise UserError(f"{path}: split {split} names {name}, which is missing")
-            if name in split_of:
-                raise UserError(f"{path}: {name} is in split {split_of[name]} and in split {split}")
-            split_of[name] = split
-    found = {split: [places[name] for name in content.get(split, [])] for split in SPLITS}
-    if (fault := shift_fault({split: [pairs[k].action for k in own] for split, own in found.items()})) is not None:
-        raise UserError(f"{path}: {fault}")
-    return found
 
 
 def picture(folder: Path, name: str, box: tuple[int, int, int, int] | None, size: int) -> np.ndarray:
@@ -275,8 +210,3 @@ def _rows(table: Path) -> Iterator[list[str]]:
             yield from (row for row in csv.reader(stream) if row)
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{table} is no table of comma-separated values ({error})") from error
-
-
-def _inside(box: tuple[int, int, int, int], size: tuple[int, int]) -> bool:
-    xmin, ymin, xmax, ymax = box
-    return 0 <= xmin < xmax <= size[0] and 0 <= ymin < ymax <= size[1]

@@ -36,10 +36,10 @@ Arrays = Mapping[str, NDArray[Any]]
 #: Settings beside whose accuracies the paper's stand, of ProcTHOR's single objects.
 _LIKE_THE_PAPER = (ACTION_PAIRS, RECORDED_PAIRS)
 _OF_THE_ARM = (
-    "One joint goes up or down. Is its delta one direction, do up and down point opposite ways, is the delta's length how "
-    "far the joint went? Asked of embeddings of actions, and of the coordinates of ROPES (the packaged estimator, which "
-    "no action was shown to), whose delta is their difference; what was done it tells by the nearest mean direction of "
-    "training pairs."
+    "One joint goes up or down. Is its delta one direction, do up and down point opposite ways, is the delta's length "
+    "how far the joint went? Asked of embeddings of actions, and of the coordinates of ROPES (the packaged estimator, "
+    "which no action was shown to), whose delta is their difference; what was done it tells by the nearest mean "
+    "direction of training pairs."
 )
 _FRAME = np.array([213, 94, 0], np.uint8)
 
