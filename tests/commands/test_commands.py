@@ -207,7 +207,7 @@ def test_commands_call_their_functions(
 def test_tables_stand_in_the_readme_and_in_the_docs(stub: Stub) -> None:
     calls = stub("ropes.report.readme_tables.update")
     assert cli.main(["tables", "--check"]) == 0
-    pages = (Path("README.md"), Path("docs/curves.md"), Path("docs/supervised.md"))
+    pages = tuple(map(Path, ("README.md", "docs/curves.md", "docs/disentanglement.md", "docs/supervised.md")))
     assert calls == [((page, Path("results"), True), {}) for page in pages]
 
 

@@ -125,7 +125,12 @@ class Tables:
       ropes tables --check
     """
 
-    pages: tuple[Path, ...] = (Path("README.md"), Path("docs/curves.md"), Path("docs/supervised.md"))
+    pages: tuple[Path, ...] = (
+        Path("README.md"),
+        Path("docs/curves.md"),
+        Path("docs/disentanglement.md"),
+        Path("docs/supervised.md"),
+    )
     """Files with the table markers."""
     results: Path = Path("results")
     """Folder with NAME-PRESET.json."""

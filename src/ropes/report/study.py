@@ -65,7 +65,7 @@ def study_page(found: Results, folder: Path) -> str:
         loader=PackageLoader("ropes", "report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     page: str = environment.get_template("study.html.j2").render(
-        title=f"Disentanglement: {found.name}",
+        title="Disentanglement" + ("" if found.name == "disentanglement" else f": {found.name}"),
         css=Markup(resources("ropes.report").joinpath("page.css").read_text(encoding="utf-8")),
         results=found,
         findings=findings(rows),

@@ -89,8 +89,7 @@ def noise_violins(rows: Sequence[ModelRow], regressor: str = "trees") -> Figure:
     figure, panels = make_panels(len(known), height=2.2, columns=len(known), width=1.75 * len(known))
     for panel, (scenario, name) in zip(panels, known.items(), strict=True):
         _violins(panel, _by_noise(rows, lambda group, s=scenario: column(group, f"{regressor}_{s}")), _NOISE)
-        panel.set(title=name)
-        panel.set_ylim(bottom=0)
+        panel.set(title=name, ylim=(0, 1.05 * panel.get_ylim()[1]))
     panels[0].set_ylabel(f"error, {REGRESSORS[regressor]}")
     shared_legend(figure, panels)
     return figure
@@ -118,8 +117,7 @@ def factor_violins(rows: Sequence[ModelRow], scenario: str, regressor: str = "tr
             return np.array([row.errors[score][factor] for row in group])
 
         _violins(panel, _by_noise(rows, errors), _NOISE)
-        panel.set(title=name)
-        panel.set_ylim(bottom=0)
+        panel.set(title=name, ylim=(0, 1.05 * panel.get_ylim()[1]))
     panels[0].set_ylabel(f"error, {SCENARIOS[scenario]}")
     shared_legend(figure, panels)
     return figure

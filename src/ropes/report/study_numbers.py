@@ -118,11 +118,11 @@ def findings(rows: Sequence[ModelRow]) -> list[str]:
     noise = column(rows, "noise") > 0
     if transfers(rows) and noise.any() and not noise.all():
         for which in ("ood1_a", "ood2_a", "ood2_b"):
-            errors = column(rows, f"trees_{which}")
-            said.append(
-                f"{SCENARIOS[which]}, boosted trees: median error {np.median(errors[noise]):.3f} with input noise, "
-                f"{np.median(errors[~noise]):.3f} without."
-            )
+            told = []
+            for regressor, words in REGRESSORS.items():
+                errors = column(rows, f"{regressor}_{which}")
+                told.append(f"{words} {np.median(errors[noise]):.3f} ({np.median(errors[~noise]):.3f})")
+            said.append(f"{SCENARIOS[which]}, median error with input noise (without): {', '.join(told)}.")
     return said
 
 
