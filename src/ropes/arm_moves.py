@@ -114,7 +114,8 @@ def evaluate_estimator(
     )
     path = out / ARTEFACTS / row.setup / row.method / f"seed-{row.seed}" / DELTAS_FILE
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(stream, **lengths_of(deltas[IID], *asked))
+        lengths: dict[str, Any] = lengths_of(deltas[IID], *asked)
+        np.savez_compressed(stream, **lengths)
     write(out / RESULTS_FILE, results)
     return results
 

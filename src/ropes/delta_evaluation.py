@@ -126,7 +126,7 @@ def evaluate_actions(
     refusal = "holds the evaluation of another run or data set; choose another --out"
     claim_record(out / ABOUT_FILE, {**about, "measured_on": dataset.checksum}, refusal)
     accuracy, counts, recall = {}, {}, {}
-    shown: dict[str, NDArray[Any]] = {}
+    shown: dict[str, Any] = {}
     deltas, verbs = [], []
     for split in splits:
         pairs = ActionPairs(dataset, split, reader.size, progress=show)

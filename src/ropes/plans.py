@@ -258,7 +258,7 @@ def _vaes(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
 
 def _fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     """The recipe with fewer and with all anchors; as many steps whatever their number."""
-    if isinstance(recipe, CNNRecipe | JointNetRecipe):
+    if isinstance(recipe, CNNRecipe | JointNetRecipe | DeltaRecipe):
         raise UserError(f"method {method} learns from labels; compare ada-gvae, anchored, beta-vae, ldr and ropes")
     if isinstance(recipe, RopesRecipe):  # learns from all that there are
         yield f"{method}@{max(_COMPARED)}-anchors", recipe

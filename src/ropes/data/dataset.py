@@ -131,7 +131,7 @@ class Dataset:
         if not any(isinstance(entry, dict) and "verb" in entry for entry in found):
             return ()
         try:
-            return tuple(Action(str(entry["verb"]), str(entry["noun"])) for entry in found)
+            return tuple(Action(str(spelt[task]["verb"]), str(spelt[task]["noun"])) for task in self.tasks)
         except (KeyError, TypeError) as error:
             raise UserError(f"{where}: not every task has a verb and a noun ({error}); add them") from error
 

@@ -19,7 +19,7 @@ Batch = tuple[Tensor, Tensor, Tensor]
 
 
 class DeltaStage(KeptWeightsStage):
-    """Cross-entropy of the verb, and what a method adds to it; ends with the weights of the least held-out loss.
+    """Cross-entropy of the verb, and what a method adds to it; ends with the weights of the least held-out error.
 
     Args:
         network: to train.
@@ -32,6 +32,7 @@ class DeltaStage(KeptWeightsStage):
 
     network: DeltaNetwork | PairNetwork
     rate_option = "--training.learning-rate"
+    criterion = "held_out_error"
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class DeltaStage(KeptWeightsStage):
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
-        """Error and loss of classification on held-out pairs; remembers the weights of the least loss."""
+        """Error and loss of classification on held-out pairs; remembers the weights of the least error."""
         images, verbs, _ = self.held_out
         wrong = loss = 0.0
         for first in range(0, len(verbs), _CHUNK):
@@ -88,7 +89,7 @@ class DeltaStage(KeptWeightsStage):
             wrong += float((shares.argmax(1) != wanted).sum())
             loss += float(functional.nll_loss(shares.clamp_min(1e-9).log(), wanted, reduction="sum"))
         error, loss = wrong / len(verbs), loss / len(verbs)
-        self.remember(loss)
+        self.remember(error)
         return {"held_out_error": error, "held_out_loss": loss}
 
 

@@ -64,7 +64,7 @@ class Backbone(nn.Module):
             self.body, mean, deviation = _pretrained(config, channels, stored)
         self.register_buffer("mean", torch.tensor(mean)[:, None, None])
         self.register_buffer("deviation", torch.tensor(deviation)[:, None, None])
-        found = self.body.config
+        found: Any = self.body.config
         self.width = int(found.hidden_sizes[-1] if self.kind == "resnet" else found.hidden_size)
         #: Patches along a side of an image, and tokens before theirs.
         self.grid = 0 if self.kind == "resnet" else config.image_size // found.patch_size
@@ -213,8 +213,9 @@ def _from_scratch(config: DeltaConfig, channels: int) -> nn.Module:
         intermediate_size=4 * config.width,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
-        attn_implementation="eager",  # of so few tokens faster than the fused one, whose backward is slow on processors
     )
+    # Of so few tokens; the fused kernel's backward takes three times as long on a CPU.
+    library._attn_implementation = "eager"
     return ViTModel(library, add_pooling_layer=False)
 
 
@@ -226,16 +227,17 @@ def _pretrained(
     from transformers import AutoConfig, AutoModel
     from transformers.image_processing_base import ImageProcessingMixin
 
-    name, kind = str(config.checkpoint), "" if stored is None else str(stored["model_type"])
+    name = str(config.checkpoint)
     if stored is not None:
-        body: nn.Module = AutoModel.from_config(AutoConfig.for_model(kind, **stored))
+        told_of = dict(stored)
+        body: nn.Module = AutoModel.from_config(AutoConfig.for_model(told_of.pop("model_type"), **told_of))
     else:
         try:
             body = AutoModel.from_pretrained(name)
         except (OSError, ValueError, RuntimeError, SafetensorError) as error:
             reason = str(error).strip().partition("\n")[0]
             raise UserError(f"no backbone can be read from {name} ({reason})") from error
-    found = body.config
+    found: Any = body.config
     if found.model_type not in _WITH_A_WHOLE:
         raise UserError(f"{name} is of type {found.model_type}; give a ViT or DINO ({', '.join(_WITH_A_WHOLE)})")
     if found.num_channels != channels:

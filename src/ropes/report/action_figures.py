@@ -66,7 +66,8 @@ def delta_plane(plane: Floats, verbs: Sequence[str]) -> Figure:
     for number, verb in enumerate(known):
         chosen = np.array([each == verb for each in verbs])
         style: Any = {"color": PALETTE[number % len(PALETTE)], "marker": markers[number % len(markers)]}
-        panel.scatter(*plane[chosen].T, s=14, alpha=0.7, linewidths=0, label=verb, rasterized=True, **style)
+        x, y = plane[chosen].T
+        panel.scatter(x, y, s=14, alpha=0.7, linewidths=0, label=verb, rasterized=True, **style)
     panel.plot(0, 0, marker="+", color=INK, markersize=9)
     panel.set(xlabel="first direction", ylabel="second direction")
     panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
