@@ -24,8 +24,8 @@ class Command(Protocol):
 #: Subcommands by name, in the order of the work.
 COMMANDS: dict[str, type[Command]] = {
     "simulate": Simulate,
-    "import": Import,
     "validate": Validate,
+    "import": Import,
     "inspect": Inspect,
     "strip": Strip,
     "export": Export,

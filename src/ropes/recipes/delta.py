@@ -16,7 +16,7 @@ class DeltaRecipe:
     """Settings of `cde-global`, `cde-patch`, and of the baselines.
 
     Attributes:
-        preset: compact: two CPU cores; paper: one CUDA GPU and a pretrained backbone.
+        preset: compact: two CPU cores; paper: one CUDA GPU and the paper's sizes.
         delta: shape of the network.
         training: how it is optimised; samples are pairs.
         contrast: weight of the supervised contrastive loss.
