@@ -16,8 +16,31 @@ PACKAGE = ROOT / "src" / "ropes"
 
 #: From the lowest to the highest: a module imports from its own layer or a lower one; `metrics` stands alone.
 LAYERS = (
-    {"errors", "files", "png", "seeds", "hardware", "processes", "progress", "metrics", "registry", "row_checks"},
-    {"flag_rows", "graph", "model_rows", "scm", "paper", "pose_rows", "results", "summary", "trust_rows"},
+    {
+        "actions",
+        "errors",
+        "files",
+        "png",
+        "seeds",
+        "hardware",
+        "processes",
+        "progress",
+        "metrics",
+        "registry",
+        "row_checks",
+    },
+    {
+        "action_rows",
+        "flag_rows",
+        "graph",
+        "model_rows",
+        "scm",
+        "paper",
+        "pose_rows",
+        "results",
+        "summary",
+        "trust_rows",
+    },
     {"finger", "settings", "simulate"},
     {"data"},
     {"models"},
@@ -27,10 +50,12 @@ LAYERS = (
     {"calibration", "estimator", "poses"},
     {"prediction"},
     {
+        "arm_moves",
         "causal_graph",
         "commanded",
         "commanded_distributions",
         "contradictions",
+        "delta_evaluation",
         "evaluation",
         "factor_evaluation",
         "factor_scores",
@@ -40,7 +65,7 @@ LAYERS = (
         "label_evaluation",
         "pose_evaluation",
     },
-    {"experiments", "report", "packaging"},
+    {"experiments", "filming", "report", "packaging"},
     {"commands", "cli", "__main__"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

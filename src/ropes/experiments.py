@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ropes import __version__
-from ropes.data.cache import ImageCache
-from ropes.data.generate import simulate
-from ropes.data.generate_finger import simulate_finger
+from ropes.arm_moves import evaluate_estimator
+from ropes.delta_evaluation import evaluate_actions
 from ropes.errors import UserError
 from ropes.evaluation import ARTEFACTS, RESULTS_FILE, evaluate
 from ropes.factor_evaluation import evaluate_factors
 from ropes.files import as_json, claim_folder, claim_record, read_json, write_json
-from ropes.finger import FEASIBILITY_FILE, FingerSetting
+from ropes.filming import film
 from ropes.hardware import device_kind, device_name
 from ropes.methods.fitting import fit
 from ropes.methods.run import TRAINING_FILE
@@ -29,11 +28,11 @@ from ropes.plans import Experiment, experiment
 from ropes.processes import run_all, usable_cores
 from ropes.progress import progress
 from ropes.recipes import METHODS, method_of
+from ropes.registry import find_run
 from ropes.results import FURTHER, Results, Row, read, write
-from ropes.settings import FINGER_CUBE, panda_setting
-from ropes.simulate.feasibility import write_feasibility
+from ropes.settings import ARM_ACTIONS
 
-EXPERIMENT_FILE, EVALUATION = "experiment.json", "evaluation"
+EXPERIMENT_FILE, EVALUATION, _PACKAGED = "experiment.json", "evaluation", "packaged"
 Clock = Callable[[Path, str], AbstractContextManager[None]]
 
 
@@ -46,6 +45,7 @@ def reproduce(
     seeds: Sequence[int] | None = None,
     workers: int | None = None,
     processes: int | None = None,
+    recorded: Path | None = None,
     show: bool = True,
 ) -> Results:
     """Run an experiment in the folder `out`, going on where an earlier call stopped.
@@ -62,12 +62,13 @@ def reproduce(
         seeds: training seeds instead of the experiment's own.
         workers: processes that render.
         processes: fits at a time; None: one for each core in an experiment that is made for it, else one.
+        recorded: of causal-triplet: its own files, to learn from instead of what is simulated.
         show: show progress.
 
     Raises:
         UserError: no such experiment or method, or the folder holds something else.
     """
-    plan = experiment(name, preset, methods or ())
+    plan = experiment(name, preset, methods or (), recorded=recorded)
     if seeds:
         plan = replace(plan, seeds=tuple(seeds))
     if processes is not None and processes > 1 and not plan.at_once:
@@ -77,11 +78,15 @@ def reproduce(
     listed = sorted(asked | _finished(out, plan), key=_by_number)
     gather = partial(_gather, plan, preset, out, listed, {})
     for setting in plan.anchors:
+        if not any(plan.fits(setting, label) for label in plan.recipes):
+            continue
         with _clocked(out, f"{setting} simulate"):
-            _simulate(plan, setting, out, workers, show=show)
-        fits = [(label, seed) for label, seed in listed if (label, seed) in asked]
+            film(plan, setting, out, workers, show=show)
+        fits = [(label, seed) for label, seed in listed if (label, seed) in asked and plan.fits(setting, label)]
         if plan.at_once:
             _fit_at_once(plan, out, setting, fits, processes or fits_at_once(), gather, show=show)
+            if setting == ARM_ACTIONS:
+                _measure_packaged(plan, out)
             continue
         for label, seed in fits:
             _one_run(plan, out, setting, label, seed, clock=_clocked, show=show)
@@ -122,6 +127,17 @@ def _fit_at_once(
         run_all(jobs, processes=count, threads=max(1, usable_cores() // count), finished=finished)
 
 
+def _measure_packaged(plan: Experiment, out: Path) -> None:
+    """Ask the packaged estimator of the arm what the deltas of actions are asked."""
+    name = "panda-2c"
+    measured = out / ARM_ACTIONS / _PACKAGED / name
+    if not (measured / RESULTS_FILE).exists():
+        with _clocked(out, f"{ARM_ACTIONS} {name} evaluate"):
+            label = f"anchored ({name})"
+            evaluate_estimator(find_run(Path(name)), out / ARM_ACTIONS / "data", measured, name=plan.name, label=label)
+    shutil.copytree(measured / ARTEFACTS, out / ARTEFACTS, dirs_exist_ok=True)
+
+
 def fits_at_once() -> int:
     """How many small fits end soonest at a time: one a core, and few on a GPU, whose memory they share."""
     return usable_cores() if device_kind() == "cpu" else min(4, usable_cores())
@@ -138,6 +154,8 @@ def _gather(
     rows: list[Row] = []
     further: dict[str, tuple[Any, ...]] = dict.fromkeys(FURTHER, ())
     for setting, (label, seed) in product(plan.anchors, listed):
+        if not plan.fits(setting, label):
+            continue
         run = _run(out, setting, label, seed)
         if not _is_current(run / EVALUATION, run):
             continue
@@ -145,6 +163,8 @@ def _gather(
             known[run] = read(run / EVALUATION / RESULTS_FILE)
         rows += known[run].rows
         further = {kind: (*found, *getattr(known[run], kind)) for kind, found in further.items()}
+    for path in sorted(out.glob(f"*/{_PACKAGED}/*/{RESULTS_FILE}")):
+        further["action_rows"] = (*further["action_rows"], *read(path).action_rows)
     results = Results(
         name=plan.name,
         preset=preset,
@@ -164,26 +184,12 @@ def _shown(
     """Whose pictures the report shows: of each method the first seed; of many VAEs the least, middle and most
     disentangled.
     """
-    if plan.at_once:
+    if plan.measures == "factors" and plan.at_once:
         yield from ((row.setup, row.method, row.seed) for row in by_disentanglement(models))
         return
     for setting in plan.anchors:
-        yield from ((setting, label, seed) for label, seed in dict(reversed(listed)).items())
-
-
-def _simulate(plan: Experiment, setting: str, out: Path, workers: int | None, *, show: bool) -> None:
-    """Film a setting, or go on with it."""
-    data, count = out / setting / "data", plan.anchors[setting]
-    given: dict[str, Any] = {"seed": plan.data_seed, "workers": workers, "progress": show}
-    if setting != FINGER_CUBE:
-        simulate(panda_setting(setting), out=data, anchors=count, test_anchors=plan.test_anchors, **given)
-        return
-    side = max(recipe.shape.image_size for recipe in plan.recipes.values())
-    finger = FingerSetting(image_size=side)
-    dataset = simulate_finger(finger, out=data, samples=count, test_samples=plan.test_anchors, **given)
-    for split in dataset.splits:  # once, and not by every fit for itself
-        ImageCache(dataset, split, side, progress=show)
-    write_feasibility(out / ARTEFACTS / setting / FEASIBILITY_FILE, finger)
+        first = {label: seed for label, seed in reversed(listed) if plan.fits(setting, label)}
+        yield from ((setting, label, seed) for label, seed in first.items())
 
 
 def _claim(out: Path, plan: Experiment, preset: str) -> None:
@@ -203,7 +209,8 @@ def _claim(out: Path, plan: Experiment, preset: str) -> None:
 def _described(plan: Experiment) -> dict[str, Any]:
     """What a folder has to agree with; methods and seeds may be added, and the rest follows from the name."""
     content = asdict(replace(plan, recipes={}, seeds=()))
-    return {name: value for name, value in content.items() if name not in ("at_once", "measures")}
+    follows = ("at_once", "measures", "only", "own", *(("recorded",) if plan.recorded is None else ()))
+    return {name: value for name, value in content.items() if name not in follows}
 
 
 def _run(out: Path, setting: str, label: str, seed: int) -> Path:
@@ -217,14 +224,16 @@ def _by_number(labelled: tuple[str, int]) -> tuple[list[str], int]:
 
 
 def _finished(out: Path, plan: Experiment) -> set[tuple[str, int]]:
-    """Methods (and variants) with the seeds that an earlier call brought to an end in every setting."""
-    found = []
+    """Methods (and variants) with the seeds that an earlier call brought to an end in every setting of theirs."""
+    found: list[set[tuple[str, int]]] = []
     for setting in plan.anchors:
         runs = [path.parent.parent for path in (out / setting).glob(f"*/seed-*/{EVALUATION}/{RESULTS_FILE}")]
         # Other folders, as somebody's copies, are none of ours.
         numbered = [(run.parent.name, re.fullmatch(r"seed-(0|[1-9][0-9]*)", run.name)) for run in runs]
         found.append({(label, int(seed[1])) for label, seed in numbered if seed and method_of(label) in METHODS})
-    return set.intersection(*found)
+    ended = set().union(*found)
+    asked = list(zip(plan.anchors, found, strict=True))
+    return {fit for fit in ended if all(fit in own for setting, own in asked if plan.fits(setting, fit[0]))}
 
 
 @contextmanager
@@ -238,14 +247,17 @@ def _one_run(
     data, run, method = out / setting / "data", _run(out, setting, label, seed), method_of(label)
     with clock(out, f"{setting} {label} fit {seed}"):
         pretrained = _pretrained(plan, out, setting, seed) if method == "jointnet" else None
-        fit(data, run, plan.recipes[label], seed, method=method, pretrained=pretrained, show=show)
+        fit(data, run, plan.recipe(setting, label), seed, method=method, pretrained=pretrained, show=show)
     measured = run / EVALUATION
     if not _is_current(measured, run):
         with clock(out, f"{setting} {label} evaluate {seed}"):
-            if plan.measures == "factors":
-                evaluate_factors(run, data, measured, name=plan.name, label=label)
-            else:
-                evaluate(run, data, measured, occlusions=plan.occlusions, name=plan.name, label=label, show=show)
+            match plan.measures:
+                case "factors":
+                    evaluate_factors(run, data, measured, name=plan.name, label=label)
+                case "actions":
+                    evaluate_actions(run, data, measured, name=plan.name, label=label, show=show)
+                case _:
+                    evaluate(run, data, measured, occlusions=plan.occlusions, name=plan.name, label=label, show=show)
 
 
 def _pretrained(plan: Experiment, out: Path, setting: str, seed: int) -> Path | None:

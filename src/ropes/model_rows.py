@@ -1,11 +1,9 @@
 """What results.json holds of a whole model: how disentangled its latents are, and what regressors make of them."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from ropes.row_checks import require_counts, require_names
+from ropes.row_checks import require_counts, require_figures, require_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +41,10 @@ class ModelRow:
         for name in ("settings", "scores", "reasons", "informativeness", "errors"):
             if not isinstance(getattr(self, name), Mapping):
                 raise ValueError(f"{name} must be named figures, got {getattr(self, name)!r}")
-        _require_figures({"seconds": self.seconds, **self.settings, **self.informativeness})
-        _require_figures({name: value for name, value in self.scores.items() if value is not None})
+        require_figures({"seconds": self.seconds, **self.settings, **self.informativeness})
+        require_figures({name: value for name, value in self.scores.items() if value is not None})
         for name, errors in self.errors.items():
-            _require_figures({f"{name} {factor}": error for factor, error in dict(errors).items()})
+            require_figures({f"{name} {factor}": error for factor, error in dict(errors).items()})
         undefined = {name for name, value in self.scores.items() if value is None}
         if undefined != set(self.reasons):
             raise ValueError(f"reasons are given for {sorted(self.reasons)}, and undefined are {sorted(undefined)}")
@@ -55,17 +53,6 @@ class ModelRow:
     def conditions(self) -> tuple[str, str]:
         """Everything but the training seed that the figures depend on."""
         return self.setup, self.method
-
-
-def _require_figures(figures: Mapping[str, Any]) -> None:
-    """Check that all are finite numbers.
-
-    Raises:
-        ValueError: one is not.
-    """
-    for name, value in figures.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ValueError(f"{name} must be a finite number, got {value!r}")
 
 
 def by_disentanglement(rows: Sequence[ModelRow]) -> tuple[ModelRow, ...]:

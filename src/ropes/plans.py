@@ -1,28 +1,40 @@
 """The papers' tables as things to run: which settings, which methods, how many anchors, which seeds."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
+from pathlib import Path
 from typing import Any, Literal
 
 from ropes.errors import UserError
 from ropes.recipes import (
+    DELTA_METHODS,
     LABEL_SHARES,
     LABELLED_METHODS,
     METHODS,
     VAE_METHODS,
     CNNRecipe,
+    DeltaRecipe,
     EncoderRecipe,
     JointNetRecipe,
     Recipe,
     RopesRecipe,
     VAERecipe,
+    delta_recipe,
     recipe_of,
 )
-from ropes.settings import FINGER_CUBE
+from ropes.settings import (
+    ACTION_PAIRS,
+    ARM_ACTIONS,
+    FINGER_CUBE,
+    MANY_THINGS,
+    RECORDED_PAIRS,
+    RECORDED_SCENES,
+)
 
 #: What each experiment fits unless told otherwise.
 DEFAULT_METHODS = {
+    "causal-triplet": DELTA_METHODS,
     "curves": ("anchored",),
     "demo": ("anchored",),
     "disentanglement": ("ada-gvae", "beta-vae"),
@@ -57,7 +69,11 @@ class Experiment:
         occlusions: sides of the white squares in pixels.
         data_seed: seed of the simulation.
         at_once: whether several fits at once, a process each, end sooner than one after the other.
-        measures: "joints" (`ropes.evaluation`) or "factors" (`ropes.factor_evaluation`).
+        measures: "joints" (`ropes.evaluation`), "factors" (`ropes.factor_evaluation`) or "actions"
+            (`ropes.delta_evaluation`).
+        only: setting → the only methods and variants that are fitted there; all where it is not named.
+        own: setting → method or variant → recipe that is its own there.
+        recorded: folder of recordings to take over; None where all is simulated.
     """
 
     name: str
@@ -68,35 +84,53 @@ class Experiment:
     occlusions: tuple[int, ...]
     data_seed: int = 0
     at_once: bool = False
-    measures: Literal["joints", "factors"] = "joints"
+    measures: Literal["joints", "factors", "actions"] = "joints"
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    own: Mapping[str, Mapping[str, Recipe]] = field(default_factory=dict)
+    recorded: str | None = None
+
+    def fits(self, setting: str, label: str) -> bool:
+        """Whether a method or variant is fitted in a setting."""
+        return setting not in self.only or label in self.only[setting]
+
+    def recipe(self, setting: str, label: str) -> Recipe:
+        """The recipe of a method or variant in a setting."""
+        return self.own.get(setting, {}).get(label, self.recipes[label])
 
 
-def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experiment:
+def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded: Path | None = None) -> Experiment:
     """The experiment of that name under a preset.
 
     Deviation: the compact preset takes fewer anchors than the paper's 10,000, to fit two CPU cores.
 
     Args:
-        name: "curves" (error against anchors, pixels, and squares in training), "demo", "disentanglement" (VAEs of
-            finger-cube, their metrics and what transfers), "panda-2c" (the estimator that comes with the package),
-            "supervision" (interventions beside pairs that differ in one factor, on the same images), "table1" or
-            "table2" (methods without labels beside those with shares of them, so also Tables 10, 11, 13 and 14 but
-            for their causal lines, which table1 has).
+        name: "causal-triplet" (what was done, told from two images), "curves" (error against anchors, pixels, and
+            squares in training), "demo", "disentanglement" (VAEs of finger-cube, their metrics and what transfers),
+            "panda-2c" (the estimator that comes with the package), "supervision" (interventions beside pairs that
+            differ in one factor, on the same images), "table1" or "table2" (methods without labels beside those with
+            shares of them, so also Tables 10, 11, 13 and 14 but for their causal lines, which table1 has).
         preset: "compact" or "paper".
         methods: what to fit instead of `DEFAULT_METHODS`.
+        recorded: of causal-triplet: its own files.
 
     Raises:
         UserError: no such experiment, preset or method.
     """
     if name not in DEFAULT_METHODS:
         raise UserError(f"unknown experiment {name!r}: choose one of {', '.join(DEFAULT_METHODS)}")
-    of_joints = [method for method in METHODS if method not in VAE_METHODS]
-    fitting = {"disentanglement": VAE_METHODS, "supervision": METHODS}.get(name, of_joints)
+    if recorded is not None and name != "causal-triplet":
+        raise UserError(f"{name} is simulated; recordings go with causal-triplet")
+    of_states = [method for method in METHODS if method not in DELTA_METHODS]
+    of_joints = [method for method in of_states if method not in VAE_METHODS]
+    known = {"causal-triplet": DELTA_METHODS, "disentanglement": VAE_METHODS, "supervision": of_states}
+    fitting = known.get(name, of_joints)
     if odd := [method for method in methods if method in METHODS and method not in fitting]:
         raise UserError(f"{name} is not for method {odd[0]}; choose among {', '.join(fitting)}")
     recipes = {method: recipe_of(method, preset) for method in methods or DEFAULT_METHODS[name]}
     paper = preset == "paper"
     match name:
+        case "causal-triplet":
+            return _actions(recipes, paper, recorded)
         case "curves":
             return Experiment(
                 name=name,
@@ -166,6 +200,39 @@ def experiment(name: str, preset: str, methods: Sequence[str] = ()) -> Experimen
             )
 
 
+def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) -> Experiment:
+    """Every method on single things; its ablations; deltas of wholes and of patches in scenes; deltas of an arm."""
+    listed: dict[str, Recipe] = {}
+    for method, recipe in recipes.items():
+        listed[method] = recipe
+        if method == "cde-global" and isinstance(recipe, DeltaRecipe):
+            listed |= {
+                f"{method}@no-contrast": replace(recipe, contrast=0.0),
+                f"{method}@no-sparsity": replace(recipe, sparsity=0.0),
+                f"{method}@classification": replace(recipe, contrast=0.0, sparsity=0.0),
+            }
+    deltas = ("cde-global", "cde-patch")
+    anchors = {ACTION_PAIRS: 200_000, MANY_THINGS: 200_000, ARM_ACTIONS: 100_000}
+    if not paper:
+        anchors = {ACTION_PAIRS: 16_000, MANY_THINGS: 16_000, ARM_ACTIONS: 8_000}
+    if recorded is not None:
+        anchors = {RECORDED_PAIRS: 0, RECORDED_SCENES: 0}
+    return Experiment(
+        name="causal-triplet",
+        recipes=listed,
+        anchors=anchors,
+        test_anchors=10_000 if paper else 2_000,
+        seeds=tuple(range(5 if paper else 3)),
+        occlusions=(),
+        at_once=True,
+        measures="actions",
+        only=dict.fromkeys((MANY_THINGS, ARM_ACTIONS, RECORDED_SCENES), deltas),
+        # An arm's images are grey, one for each camera, and of 128 pixels, as the packaged estimator reads them.
+        own={ARM_ACTIONS: {method: delta_recipe(method, "compact") for method in deltas}},
+        recorded=None if recorded is None else str(recorded.resolve()),
+    )
+
+
 def _by_labels(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
     """The method's recipe for each of the paper's shares of the labels; the one recipe of a method that reads none."""
     if method not in LABELLED_METHODS:
@@ -191,7 +258,7 @@ def _vaes(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
 
 def _fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     """The recipe with fewer and with all anchors; as many steps whatever their number."""
-    if isinstance(recipe, CNNRecipe | JointNetRecipe):
+    if isinstance(recipe, CNNRecipe | JointNetRecipe | DeltaRecipe):
         raise UserError(f"method {method} learns from labels; compare ada-gvae, anchored, beta-vae, ldr and ropes")
     if isinstance(recipe, RopesRecipe):  # learns from all that there are
         yield f"{method}@{max(_COMPARED)}-anchors", recipe

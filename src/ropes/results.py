@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from ropes import files
+from ropes.action_rows import ActionRow
 from ropes.errors import UserError
 from ropes.flag_rows import FlagRow
 from ropes.model_rows import ModelRow
@@ -18,7 +19,13 @@ from ropes.trust_rows import TrustRow
 SCHEMA = 1
 SPLITS = ("id", "ood")
 #: Lists of rows of other kinds that a results file may hold.
-FURTHER = {"trust_rows": TrustRow, "flag_rows": FlagRow, "pose_rows": PoseRow, "model_rows": ModelRow}
+FURTHER = {
+    "trust_rows": TrustRow,
+    "flag_rows": FlagRow,
+    "pose_rows": PoseRow,
+    "model_rows": ModelRow,
+    "action_rows": ActionRow,
+}
 R = TypeVar("R", "Row", TrustRow)
 
 
@@ -172,6 +179,7 @@ class Results:
         flag_rows: whether images unlike those of the fit were told, likewise.
         pose_rows: errors of the end effector's pose, likewise; none where the arm is not known.
         model_rows: how disentangled latents are, likewise.
+        action_rows: how often what was done was told, likewise.
 
     Raises:
         ValueError: a field is empty or out of range, or two rows are of the same conditions.
@@ -187,6 +195,7 @@ class Results:
     flag_rows: tuple[FlagRow, ...] = ()
     pose_rows: tuple[PoseRow, ...] = ()
     model_rows: tuple[ModelRow, ...] = ()
+    action_rows: tuple[ActionRow, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("name", "preset", "device", "version"):

@@ -1,7 +1,7 @@
 """What every kind of row in results.json is checked for."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -41,3 +41,14 @@ def require_number(row: Any, name: str, top: float = math.inf, *, or_null: bool 
         raise ValueError(f"{name} must be a finite number{' or null' if or_null else ''}, got {value!r}")
     if not 0 <= value <= top:
         raise ValueError(f"{name} must lie in 0 to {top:g}, got {value!r}")
+
+
+def require_figures(figures: Mapping[str, Any]) -> None:
+    """Check that all are finite numbers.
+
+    Raises:
+        ValueError: one is not.
+    """
+    for name, value in figures.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError(f"{name} must be a finite number, got {value!r}")

@@ -193,6 +193,10 @@ _TWO_CAMERAS = (
 )
 #: The setting of the disentanglement study, see `ropes.finger`.
 FINGER_CUBE = "finger-cube"
+#: Settings of actions, see `ropes.actions`: single things, several in a scene, an arm's joints.
+ACTION_PAIRS, MANY_THINGS, ARM_ACTIONS = "action-pairs", "action-scenes", "arm-actions"
+#: Causal Triplet's recordings: things cut out, and whole scenes.
+RECORDED_PAIRS, RECORDED_SCENES = "causal-triplet", "causal-triplet-scenes"
 SETTINGS = ("panda-1c-independent", "panda-2c-independent", "panda-2c-causal")
 
 

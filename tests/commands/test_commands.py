@@ -216,7 +216,7 @@ def test_reproduce_writes_the_report_and_prints_the_table(stub: Stub, capsys: py
     reports, tables = stub("ropes.report.html.write_report"), stub("ropes.report.terminal.print_table")
     assert cli.main(["reproduce", "table1", "--preset", "paper", "--out", "R", "--seeds", "0", "1"]) == 0
     options = {"preset": "paper", "out": Path("R"), "methods": None, "seeds": (0, 1), "workers": None}
-    options |= {"processes": None}
+    options |= {"processes": None, "recorded": None}
     assert runs == [(("table1",), options)]
     assert reports == [((Path("R"), Path("R/report.html")), {})]
     assert tables == [(("the results",), {})]

@@ -3,7 +3,7 @@
 import inspect
 from typing import Protocol
 
-from ropes.commands.images import Export, Simulate, Strip, Validate
+from ropes.commands.images import Export, Import, Simulate, Strip, Validate
 from ropes.commands.insight import Graph, Inspect
 from ropes.commands.learning import Calibrate, Evaluate, Fit, Predict
 from ropes.commands.packaging import Card, Package
@@ -25,6 +25,7 @@ class Command(Protocol):
 COMMANDS: dict[str, type[Command]] = {
     "simulate": Simulate,
     "validate": Validate,
+    "import": Import,
     "inspect": Inspect,
     "strip": Strip,
     "export": Export,

@@ -2,12 +2,18 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ropes.commands.options import DataFolder, at_least, parse_cameras, parse_ranges
 from ropes.errors import UserError
 
-_FINGER_CUBE = "finger-cube"  # that of ropes.settings, whose import takes a second
+if TYPE_CHECKING:
+    from ropes.settings import Setting
+
+# Names of ropes.settings, whose import takes a second.
+_FINGER_CUBE, _PAIRS, _ARM_ACTIONS = "finger-cube", "action-pairs", "arm-actions"
+#: Settings whose training images are counted as such, two to a pair.
+_SAMPLED = (_FINGER_CUBE, _PAIRS, _ARM_ACTIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,13 +22,15 @@ class Simulate:
 
     Interrupted, the same command goes on. Take one of the paper's settings, or any arm by its URDF file,
     the joints to estimate and a range for each. Setting finger-cube is a robot finger with a cube: pairs of colour
-    images that differ in one factor.
+    images that differ in one factor. Settings action-pairs (things that are opened, lit, sliced, ...) and arm-actions
+    (a joint of an arm up or down; the Panda's, or with --urdf any arm's) are pairs before and after an action.
 
     Example:
       ropes simulate --setting panda-2c-independent --anchors 50 --seed 1 --out data/two-cameras
       ropes simulate --urdf kuka_iiwa/model.urdf --joints lbr_iiwa_joint_2 lbr_iiwa_joint_4 \
         --ranges -1:1 -1.5:1.5 --anchors 50 --out data/kuka
       ropes simulate --setting finger-cube --samples 500 --out data/finger
+      ropes simulate --setting action-pairs --samples 500 --things 4 --out data/pairs
     """
 
     out: Path
@@ -30,9 +38,11 @@ class Simulate:
     anchors: int | None = None
     """Anchors to draw for training; each is filmed once under every regime."""
     samples: int | None = None
-    """With --setting finger-cube: training images, two to a pair."""
+    """With --setting finger-cube, action-pairs or arm-actions: training images, two to a pair."""
     setting: str | None = None
-    """panda-1c-independent, panda-2c-independent, panda-2c-causal or finger-cube."""
+    """panda-1c-independent, panda-2c-independent, panda-2c-causal, finger-cube, action-pairs or arm-actions."""
+    things: int | None = None
+    """With --setting action-pairs: things in a scene, of which one is acted upon; 1 where left out."""
     urdf: Path | None = None
     """Any other arm: its URDF file (or one of pybullet_data)."""
     joints: tuple[str, ...] = ()
@@ -45,7 +55,7 @@ class Simulate:
     name: str | None = None
     """With --urdf: what the setting is called; the robot's name in the URDF where left out."""
     test_anchors: int = 2000
-    """Observational poses (or images of finger and cube) of each test split."""
+    """Observational poses (or images, where --samples counts those of the training) of each test split."""
     seed: int = 0
     """The same seed gives the same bytes, whatever the number of workers."""
     workers: int | None = None
@@ -56,26 +66,36 @@ class Simulate:
     """Store the joint angles (or factors) too, for the evaluation; training never reads them."""
 
     def __post_init__(self) -> None:
-        asked, other = ("samples", "anchors") if self.setting == _FINGER_CUBE else ("anchors", "samples")
+        asked, other = ("samples", "anchors") if self.setting in _SAMPLED else ("anchors", "samples")
         if getattr(self, asked) is None or getattr(self, other) is not None:
-            raise UserError(f"give --{asked}; --samples goes with --setting {_FINGER_CUBE}, --anchors with all others")
+            named = ", ".join(_SAMPLED)
+            raise UserError(f"give --{asked}; --samples goes with --setting {named}, --anchors with all others")
         at_least(1, **{asked: getattr(self, asked)})
-        if self.setting == _FINGER_CUBE and self.mesh != "simplified":
-            raise UserError(f"--setting {_FINGER_CUBE} has one kind of meshes; leave --mesh out")
+        if self.setting in _SAMPLED and self.mesh != "simplified":
+            raise UserError(f"--setting {self.setting} has one kind of meshes; leave --mesh out")
+        if self.things is not None and self.setting != _PAIRS:
+            raise UserError(f"--things are those of --setting {_PAIRS}; leave it out")
+        if self.setting in (_PAIRS, _ARM_ACTIONS) and not self.state:
+            raise UserError(f"--no-state goes with policies, not with --setting {self.setting}; leave it out")
         at_least(0, test_anchors=self.test_anchors, seed=self.seed)
         if self.workers is not None:
             at_least(1, workers=self.workers)
-        if (self.setting is None) == (self.urdf is None):
+        if (self.setting is None) == (self.urdf is None) and self.setting != _ARM_ACTIONS:
             raise UserError("give either --setting NAME or --urdf FILE with --joints and --ranges")
         if self.urdf is None and (self.joints or self.ranges or self.camera or self.name):
             raise UserError("--joints, --ranges, --camera and --name go with --urdf, not with --setting")
 
     def execute(self) -> None:
         """Resolve the setting, then simulate it."""
-        if self.setting == _FINGER_CUBE:
-            self._finger_and_cube()
-        else:
-            self._arm()
+        match self.setting:
+            case name if name == _FINGER_CUBE:
+                self._finger_and_cube()
+            case name if name == _PAIRS:
+                self._pairs()
+            case name if name == _ARM_ACTIONS:
+                self._arm_actions()
+            case _:
+                self._arm()
         print(f"wrote {self.out}")
 
     def _finger_and_cube(self) -> None:
@@ -93,27 +113,58 @@ class Simulate:
             state=self.state,
         )
 
-    def _arm(self) -> None:
-        assert self.anchors is not None
-        if self.setting is not None:
+    def _pairs(self) -> None:
+        from ropes.actions import PairsSetting
+        from ropes.data.generate_actions import simulate_pairs
+        from ropes.settings import ACTION_PAIRS, MANY_THINGS
+
+        assert self.samples is not None
+        things = 1 if self.things is None else self.things
+        simulate_pairs(
+            PairsSetting(name=MANY_THINGS if things > 1 else ACTION_PAIRS, things=things),
+            out=self.out,
+            samples=self.samples,
+            test_samples=self.test_anchors,
+            seed=self.seed,
+            workers=self.workers,
+        )
+
+    def _arm_actions(self) -> None:
+        from ropes.data.generate_actions import simulate_arm_actions
+
+        assert self.samples is not None
+        simulate_arm_actions(
+            self._setting_of_arm("panda-2c-independent"),
+            out=self.out,
+            samples=self.samples,
+            test_samples=self.test_anchors,
+            seed=self.seed,
+            workers=self.workers,
+        )
+
+    def _setting_of_arm(self, named: str | None) -> "Setting":
+        """That of the URDF file, or the paper's of this name."""
+        if self.urdf is None:
             from ropes.settings import panda_setting
 
-            setting = panda_setting(self.setting)
-        else:
-            from ropes.simulate.arm import arm_setting
+            assert named is not None
+            return panda_setting(named)
+        from ropes.simulate.arm import arm_setting
 
-            assert self.urdf is not None
-            setting = arm_setting(
-                urdf=str(self.urdf),
-                joints=self.joints,
-                ranges=parse_ranges(self.joints, self.ranges),
-                cameras=parse_cameras(self.camera) or None,
-                name=self.name,
-            )
+        return arm_setting(
+            urdf=str(self.urdf),
+            joints=self.joints,
+            ranges=parse_ranges(self.joints, self.ranges),
+            cameras=parse_cameras(self.camera) or None,
+            name=self.name,
+        )
+
+    def _arm(self) -> None:
         from ropes.data.generate import simulate
 
+        assert self.anchors is not None
         simulate(
-            setting,
+            self._setting_of_arm(self.setting),
             out=self.out,
             anchors=self.anchors,
             test_anchors=self.test_anchors,
@@ -130,16 +181,69 @@ class Validate:
 
     Example:
       ropes validate data/two-cameras
+      ropes validate --format causal-triplet recordings/procthor
     """
 
     data: DataFolder
     """Data set to check."""
+    format: Literal["lerobot", "causal-triplet"] = "lerobot"
+    """LeRobot v3.0, as all commands read; or the files of Causal Triplet, ProcTHOR's or Epic-Kitchens', which ropes
+    import takes over."""
 
     def execute(self) -> None:
         """Validate; faults are raised."""
+        if self.format == "causal-triplet":
+            from ropes.data.pair_checks import validate_pairs
+
+            print(validate_pairs(self.data))
+            return
         from ropes.data.validate import validate
 
         print(validate(self.data))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Import:
+    """Take over pairs of images before and after an action, in Causal Triplet's own layout, as a data set.
+
+    Splits are drawn by its rules, or taken from a manifest: training, validation, and tests in distribution, on verbs
+    with nouns that training never puts together, and on nouns that it never sees.
+
+    Example:
+      ropes import recordings/procthor --out data/procthor
+      ropes import recordings/procthor --manifest manifest.json --image-size 224 --out data/procthor-224
+    """
+
+    folder: DataFolder
+    """Folder with annotations.csv (ProcTHOR) or EPIC_100_train.csv (Epic-Kitchens); see docs/deltas.md."""
+    out: Path
+    """Folder of the data set."""
+    image_size: int = 64
+    """Side that the images are brought to, pixels."""
+    manifest: Path | None = None
+    """JSON file: split to a list of second images."""
+    boxes: bool = True
+    """Cut out the thing by its box, where there is one; or keep the whole scene."""
+    seed: int = 0
+    """Seed of the splits, where there is no manifest."""
+
+    def __post_init__(self) -> None:
+        at_least(0, seed=self.seed)
+        at_least(16, image_size=self.image_size)
+
+    def execute(self) -> None:
+        """Take the pairs over."""
+        from ropes.data.import_pairs import import_pairs
+
+        import_pairs(
+            self.folder,
+            out=self.out,
+            image_size=self.image_size,
+            manifest=self.manifest,
+            boxes=self.boxes,
+            seed=self.seed,
+        )
+        print(f"wrote {self.out}")
 
 
 @dataclass(frozen=True, kw_only=True)

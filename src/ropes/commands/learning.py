@@ -35,10 +35,26 @@ class Fit:
     """Data set to learn from: simulated, or recordings of your own (docs/data.md)."""
     out: Path
     """Folder of the run: checkpoints, weights and logs."""
-    method: Literal["ada-gvae", "anchored", "beta-vae", "cnn", "jointnet", "ldr", "ropes"] = "anchored"
+    method: Literal[
+        "ada-gvae",
+        "anchored",
+        "beta-vae",
+        "cde-global",
+        "cde-patch",
+        "cnn",
+        "icm",
+        "jointnet",
+        "ldr",
+        "plain-resnet",
+        "plain-vit",
+        "ropes",
+        "sms",
+    ] = "anchored"
     """What to learn with. Without labels: regimes and anchors (anchored), regimes alone (ldr), the paper's three stages
     (ropes). With labels: a convolutional network (cnn), or the paper's baseline, I-JEPA and JointNet (jointnet).
-    Factors of finger-cube: from single images (beta-vae), or pairs (ada-gvae)."""
+    Factors of finger-cube: from single images (beta-vae), or pairs (ada-gvae). What was done, from images before and
+    after: deltas of whole images (cde-global) or of patches (cde-patch); baselines plain-resnet, plain-vit, icm, sms.
+    """
     seed: int = 0
     """Seed of weights, splits and batches."""
     pretrained: Path | None = None
@@ -130,12 +146,19 @@ class Evaluate:
         """Evaluate every split of `data` at every occlusion, and print the table."""
         from ropes.evaluation import evaluate
         from ropes.methods.run import Run
-        from ropes.recipes import VAE_METHODS
+        from ropes.recipes import DELTA_METHODS, VAE_METHODS
         from ropes.registry import find_run
         from ropes.report.terminal import print_table
 
         run = find_run(self.run)
-        if self.factors or Run.read(run).method in VAE_METHODS:
+        method = Run.read(run).method
+        if method in DELTA_METHODS:
+            if self.unlike or self.factors or self.photographs is not None or self.occlusions != _OCCLUSIONS:
+                raise UserError(f"{run} tells actions; leave --unlike, --occlusions, --factors and --photographs out")
+            from ropes.delta_evaluation import evaluate_actions
+
+            results = evaluate_actions(run, self.data, self.out)
+        elif self.factors or method in VAE_METHODS:
             if self.unlike or self.occlusions != _OCCLUSIONS:
                 raise UserError(
                     f"--unlike and --occlusions go with errors of joint angles, not with {run}; leave them out"

@@ -45,16 +45,18 @@ class Reproduce:
       ropes reproduce table2 --out runs/table2
       ropes reproduce disentanglement --out runs/disentanglement
       ropes reproduce supervision --out runs/supervision
+      ropes reproduce causal-triplet --out runs/actions
     """
 
     name: Annotated[
-        Literal["curves", "demo", "disentanglement", "panda-2c", "supervision", "table1", "table2"],
+        Literal["causal-triplet", "curves", "demo", "disentanglement", "panda-2c", "supervision", "table1", "table2"],
         tyro.conf.Positional,
     ]
     """demo: two cameras and six joints in minutes; panda-2c: the same in an hour, as it comes with the package;
     table1: the paper's Table 1; table2: how many labels a method without labels is worth; curves: error against
     anchors, pixels, and squares in training images; disentanglement: VAEs of a robot finger with a cube;
-    supervision: what interventions and pairs teach from the same images."""
+    supervision: what interventions and pairs teach from the same images; causal-triplet: what was done, told from
+    images before and after."""
     out: Path
     """Folder for data, runs, results.json and report.html."""
     preset: Preset = "compact"
@@ -62,12 +64,14 @@ class Reproduce:
     seeds: tuple[int, ...] = ()
     """Training seeds; the experiment's own where left out."""
     methods: str = ""
-    """Methods with commas between: anchored, cnn, jointnet, ldr, ropes; for disentanglement ada-gvae, beta-vae; the
-    experiment's own where left out."""
+    """Methods with commas between: anchored, cnn, jointnet, ldr, ropes; for disentanglement ada-gvae, beta-vae; for
+    causal-triplet cde-global, cde-patch, icm, plain-resnet, plain-vit, sms; the experiment's own where left out."""
     workers: int | None = None
     """Processes that render; one for each core where left out."""
+    data: Path | None = None
+    """With causal-triplet: its own files (see ropes validate --format causal-triplet), instead of what is simulated."""
     processes: int | None = None
-    """With disentanglement: models that are fitted at a time; one for each core where left out."""
+    """With disentanglement and causal-triplet: models that are fitted at a time; one for each core where left out."""
 
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))
@@ -101,6 +105,7 @@ class Reproduce:
             seeds=self.seeds or None,
             workers=self.workers,
             processes=self.processes,
+            recorded=self.data,
         )
         write_report(self.out, self.out / "report.html")
         print_table(results)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 import ropes
 from ropes import files
+from ropes.actions import Action
 from ropes.data import parquet, schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -50,7 +51,7 @@ def build(
     shards: Sequence[Shard],
     states: Callable[[], Mapping[str, Floats]],
     render: Callable[[Floats], Iterator[list[bytes]]],
-    regimes: Sequence[Regime],
+    regimes: Sequence[Regime] | Sequence[Action],
     robot_type: str,
     progress: bool,
 ) -> Dataset:
@@ -64,7 +65,7 @@ def build(
         states: draws split → states of its frames in order, (frames, values); as many of the first values as
             `observation.state` has names are stored.
         render: states → PNG bytes of each camera for each; raises at once, before anything is written.
-        regimes: the regime that each task index stands for.
+        regimes: the regime, or the action, that each task index stands for.
         robot_type: name of the robot, for LeRobot.
         progress: show progress.
 

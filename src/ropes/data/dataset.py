@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes import files
+from ropes.actions import Action
 from ropes.data import parquet, schema
 from ropes.data.stats import vectors
 from ropes.errors import UserError
@@ -101,8 +102,14 @@ class Dataset:
 
     @cached_property
     def regimes(self) -> tuple[Regime, ...]:
-        """The regime that each task index stands for."""
+        """The regime that each task index stands for.
+
+        Raises:
+            UserError: nobody says, or tasks are actions.
+        """
         where = self.path / schema.INTERVENTIONS
+        if self.actions:
+            raise UserError(f"{self.path} has actions and no policies; methods cde-global and cde-patch learn from it")
         spelt = files.read_json(where, folder=self.path)
         try:
             return tuple(Regime(spelt[task]["joint"], spelt[task]["policy"]) for task in self.tasks)
@@ -112,8 +119,33 @@ class Dataset:
             raise UserError(f"{where}: {error}; give joint and policy 1 or 2, or null and 0") from error
 
     @cached_property
+    def actions(self) -> tuple[Action, ...]:
+        """The action that each task index stands for; none where tasks are regimes, or nobody says what they are.
+
+        Raises:
+            UserError: some tasks are actions and others are not.
+        """
+        where = self.path / schema.INTERVENTIONS
+        spelt = files.read_json(where, folder=self.path) if where.exists() else {}
+        found = [spelt.get(task) if isinstance(spelt, dict) else None for task in self.tasks]
+        if not any(isinstance(entry, dict) and "verb" in entry for entry in found):
+            return ()
+        try:
+            return tuple(Action(str(spelt[task]["verb"]), str(spelt[task]["noun"])) for task in self.tasks)
+        except (KeyError, TypeError) as error:
+            raise UserError(f"{where}: not every task has a verb and a noun ({error}); add them") from error
+
+    @cached_property
+    def antonyms(self) -> dict[str, str]:
+        """Verb → its opposite, of the actions; none where nobody says."""
+        recorded = (self.provenance or {}).get("antonyms", {})
+        return dict(recorded) if isinstance(recorded, dict) else {}
+
+    @cached_property
     def joints(self) -> tuple[str, ...]:
-        """Names of the joints that are intervened on, in the order of the tasks."""
+        """Names of the joints that are intervened on, in the order of the tasks; none where tasks are actions."""
+        if self.actions:
+            return ()
         return tuple(dict.fromkeys(regime.joint for regime in self.regimes if regime.joint is not None))
 
     @cached_property
@@ -241,7 +273,7 @@ class Dataset:
 
         What a task stands for counts, not its text; the text where `meta/interventions.json` is absent.
         """
-        spelt = (self.path / schema.INTERVENTIONS).exists()
+        spelt = (self.path / schema.INTERVENTIONS).exists() and not self.actions
         regimes = [regime.name for regime in self.regimes] if spelt else list(self.tasks)
         recorded = (self.provenance or {}).get("files", {})
         digests = [

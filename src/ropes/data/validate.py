@@ -13,9 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from ropes import files, png
+from ropes.actions import shift_fault
 from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
+from ropes.data.pairs import pair_fault
 from ropes.data.stats import vectors
 from ropes.errors import UserError
 from ropes.finger import NAMES, changed_factor
@@ -35,15 +37,19 @@ class Report:
     joints: tuple[str, ...]
     states: bool
     checksums: bool
+    actions: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         splits = ", ".join(f"{name} {count:,}" for name, count in self.splits.items())
         joints = ", ".join(self.joints) or "no interventions"
+        about = f"joints {joints}, {'with' if self.states else 'without'} angles"
+        if self.actions:
+            about = f"{len(self.actions)} actions ({', '.join(self.actions[:3])}, …)"
         parts = (
             f"{self.path}: valid",
             f"{self.images:,} images in {self.frames:,} frames of {self.episodes:,} episodes ({splits})",
             f"cameras {', '.join(self.cameras)}",
-            f"joints {joints}, {'with' if self.states else 'without'} angles",
+            about,
             "every checksum agrees" if self.checksums else "no checksums recorded; every image decoded",
         )
         return "; ".join(parts)
@@ -84,6 +90,7 @@ def validate(path: Path | str, *, progress: bool = True) -> Report:
         joints=dataset.joints if spelt else (),
         states=dataset.state_names is not None,
         checksums=dataset.provenance is not None,
+        actions=tuple(action.name for action in dataset.actions),
     )
 
 
@@ -109,7 +116,7 @@ def faults(dataset: Dataset, *, progress: bool = True) -> Iterator[Fault]:
         yield Fault("meta", None, str(error))
         return
     found = list(_data_faults(dataset, recorded, changed, progress))
-    yield from found or _pair_faults(dataset)
+    yield from found or (_action_faults(dataset) if dataset.actions else _pair_faults(dataset))
 
 
 def _pair_faults(dataset: Dataset) -> Iterator[Fault]:
@@ -124,6 +131,17 @@ def _pair_faults(dataset: Dataset) -> Iterator[Fault]:
         changed_factor(factors[::2], factors[1::2])
     except ValueError as error:
         yield Fault("data", None, f"training {error}")
+
+
+def _action_faults(dataset: Dataset) -> Iterator[Fault]:
+    """Episodes of actions are pairs of one image before and one after."""
+    for split in dataset.splits:
+        frames = dataset.frames(split)
+        if (what := pair_fault(frames.anchor, frames.regime)) is not None:
+            yield Fault("data", None, f"split {split!r}: {what}")
+    found = {split: [dataset.actions[task] for task in dataset.frames(split).regime] for split in dataset.splits}
+    if (what := shift_fault(found)) is not None:
+        yield Fault(schema.INFO, None, what)
 
 
 def _data_faults(
@@ -181,7 +199,7 @@ def _metadata_faults(dataset: Dataset) -> Iterator[Fault]:
     if lengths != dataset.info["total_frames"]:
         yield Fault("meta/episodes", None, f"{lengths} frames, not the {dataset.info['total_frames']} in all")
     _ = dataset.image_shape
-    if (dataset.path / schema.INTERVENTIONS).exists():
+    if (dataset.path / schema.INTERVENTIONS).exists() and not dataset.actions:
         policies = Counter(regime.joint for regime in dataset.regimes if regime.joint is not None)
         for regime in dataset.regimes:
             if regime.joint is not None and policies[regime.joint] == 1:
@@ -267,7 +285,7 @@ def _image_fault(data: bytes | None, shape: png.Shape, trusted: bool) -> str | N
 
 
 def _regime_faults(dataset: Dataset, counts: "Counter[tuple[str, int]]") -> Iterator[Fault]:
-    if "train" not in dataset.splits:
+    if "train" not in dataset.splits or dataset.actions:  # which are held out of it on purpose
         return
     for number, task in enumerate(dataset.tasks):
         if not counts["train", number]:

@@ -6,7 +6,7 @@ the images, never on the order or the number of attempts in which the shards cam
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +16,29 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from ropes import files, png
+from ropes.actions import Action
 from ropes.data import parquet, schema
 from ropes.data.stats import Moments
 from ropes.errors import UserError
 from ropes.progress import progress as show_progress
 from ropes.scm import Regime
 
+Ints = NDArray[np.int64]
 #: Images in a data file, about.
 IMAGES_PER_SHARD = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitPlan:
-    """A split of `episodes` episodes, each with one frame for every task index of `tasks`, in that order."""
+    """A split of `episodes` episodes, each with one frame for every task index of `tasks`, in that order.
+
+    Where `actions` are given, a task index for each episode, they are those of all its frames.
+    """
 
     name: str
     episodes: int
     tasks: tuple[int, ...]
+    actions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +52,7 @@ class Shard:
         first_row: first frame, counted within the split.
         episodes: how many.
         tasks: task index of each frame of an episode.
+        actions: task index of each episode, where all its frames have the same one.
     """
 
     number: int
@@ -55,6 +62,14 @@ class Shard:
     first_row: int
     episodes: int
     tasks: tuple[int, ...]
+    actions: tuple[int, ...] = ()
+
+    @property
+    def task_of_frame(self) -> Ints:
+        """Task index of every frame, (frames,)."""
+        if self.actions:
+            return np.repeat(self.actions, len(self.tasks))
+        return np.tile(self.tasks, self.episodes)
 
     @property
     def frames(self) -> int:
@@ -86,6 +101,7 @@ def plan_shards(
                 first_row=start * length,
                 episodes=episodes,
                 tasks=split.tasks,
+                actions=split.actions[start : start + episodes],
             )
             shards.append(shard)
             episode, frame = episode + episodes, frame + shard.frames
@@ -115,7 +131,7 @@ def write_shard(
         "frame_index": within,
         "episode_index": shard.first_episode + frames // length,
         "index": shard.first_frame + frames,
-        "task_index": np.tile(shard.tasks, shard.episodes),
+        "task_index": shard.task_of_frame,
     }
     arrow = schema.arrow_schema(features)
     cameras = [name for name in features if name.startswith(schema.IMAGES)]
@@ -137,7 +153,7 @@ def finish(
     *,
     shards: Sequence[Shard],
     features: Mapping[str, Any],
-    regimes: Sequence[Regime],
+    regimes: Sequence[Regime] | Sequence[Action],
     provenance: Mapping[str, Any],
     robot_type: str | None = None,
     progress: bool = False,
@@ -148,7 +164,7 @@ def finish(
         root: folder of the data set.
         shards: all of them.
         features: as of `schema.features`.
-        regimes: the regime that each task index stands for.
+        regimes: the regime, or the action, that each task index stands for.
         provenance: what goes into `meta/ropes.json` beside the checksums.
         robot_type: name of the robot, for LeRobot.
         progress: show progress.
@@ -168,7 +184,7 @@ def finish(
     for path, content in ((episodes, _episodes(shards, names)), (schema.TASKS, schema.tasks_table(names))):
         with files.atomic_path(root / path) as temporary:
             pq.write_table(content, temporary)
-    spelt = {regime.name: {"joint": regime.joint, "policy": regime.policy} for regime in regimes}
+    spelt = {regime.name: asdict(regime) for regime in regimes}
     files.write_json(root / schema.INTERVENTIONS, spelt)
     files.write_json(root / schema.STATS, moments.to_dict())
     files.write_json(root / schema.INFO, _info(shards, features, len(names), robot_type))
@@ -180,13 +196,13 @@ def finish(
 def _episodes(shards: Iterable[Shard], tasks: Sequence[str]) -> pa.Table:
     rows = []
     for shard in shards:
-        length = len(shard.tasks)
+        length, of_frame = len(shard.tasks), shard.task_of_frame
         for k in range(shard.episodes):
             start = shard.first_frame + k * length
             rows.append(
                 {
                     "episode_index": shard.first_episode + k,
-                    "tasks": [tasks[task] for task in shard.tasks],
+                    "tasks": [tasks[task] for task in dict.fromkeys(of_frame[k * length : (k + 1) * length].tolist())],
                     "length": length,
                     "data/chunk_index": shard.number // schema.CHUNKS_SIZE,
                     "data/file_index": shard.number % schema.CHUNKS_SIZE,

@@ -3,11 +3,13 @@
 from pathlib import Path
 
 from ropes.errors import UserError
-from ropes.methods import anchored, ropes, supervised, vae
+from ropes.methods import anchored, delta, ropes, supervised, vae
 from ropes.methods.run import Run
 from ropes.recipes import (
+    DELTA_METHODS,
     VAE_METHODS,
     CNNRecipe,
+    DeltaRecipe,
     EncoderRecipe,
     JointNetRecipe,
     Recipe,
@@ -56,4 +58,6 @@ def fit(
             return supervised.fit(data, out, recipe, seed, method=method, pretrained=pretrained, show=show)
         case VAERecipe() if method in VAE_METHODS:
             return vae.fit(data, out, recipe, seed, method=method, show=show)
+        case DeltaRecipe() if method in DELTA_METHODS:
+            return delta.fit(data, out, recipe, seed, method=method, show=show)
     raise UserError(f"method {method} cannot be fitted with another method's recipe; take the one of its own presets")

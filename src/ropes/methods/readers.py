@@ -14,7 +14,7 @@ from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.autoencoder import AE1, AE2
 from ropes.models.encoder import ContrastNetwork, PoseEncoder
 from ropes.models.vae import VAE, as_images, levels
-from ropes.recipes import EncoderRecipe, LabelledRecipe, RopesRecipe, VAERecipe
+from ropes.recipes import DeltaRecipe, EncoderRecipe, LabelledRecipe, RopesRecipe, VAERecipe
 
 
 class Reader(Protocol):
@@ -151,6 +151,8 @@ def weight_files(run: Run) -> list[str]:
             return [f"encoder/{WEIGHTS}"]
         case VAERecipe():
             return [f"vae/{WEIGHTS}"]
+        case DeltaRecipe():
+            return [f"delta/{WEIGHTS}"]
         case _:
             return [f"angles/{WEIGHTS}"]
 
@@ -159,7 +161,7 @@ def load_reader(run: Run, folder: Path, device: torch.device) -> Reader:
     """The reader of the run in `folder`.
 
     Raises:
-        UserError: weights are missing, damaged or of another shape.
+        UserError: weights are missing, damaged or of another shape; or the run tells actions.
     """
     match run.recipe:
         case RopesRecipe() as recipe:
@@ -168,6 +170,8 @@ def load_reader(run: Run, folder: Path, device: torch.device) -> Reader:
             return NetworkReader(_encoder(run, recipe, folder), recipe.shape.image_size, device)
         case VAERecipe() as recipe:
             return VAEReader(recipe, folder, device)
+        case DeltaRecipe():
+            raise UserError(f"{folder} is of method {run.method}, which tells actions and reads no joints")
         case recipe:
             return NetworkReader(_angles(run, recipe, folder), recipe.shape.image_size, device)
 

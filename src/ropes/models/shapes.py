@@ -1,6 +1,7 @@
 """Shapes of the ROPES networks as plain data, importable without torch; the defaults are Tables 3 to 5."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 CODE_SIDE = 8
 
@@ -242,3 +243,44 @@ def _stages_fit(what: str, side: int, stem: int, widths: tuple[int, ...], blocks
             f"{len(widths)} stages after a stem of {stem} need {what} whose side is a multiple of {multiple}, "
             f"not {side}"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeltaConfig:
+    """Shape of a network that tells an action from two images.
+
+    Attributes:
+        image_size: side of the images in pixels.
+        backbone: a vision transformer (also DINO, DINOv2), or a ResNet.
+        checkpoint: folder, or name on the hub, of a pretrained transformer of `transformers`; None to begin from
+            scratch in the shape that follows.
+        patch, width, depth, heads: of a transformer: side of a patch in pixels, width of the tokens, blocks, heads.
+        widths, blocks: of a ResNet: channels of the stages, and blocks in each of them.
+        latents: dimensions of φ.
+        patches: patches of greatest change that are asked, of method cde-patch.
+
+    Raises:
+        ValueError: patches or heads do not share out the sides.
+    """
+
+    image_size: int = 64
+    backbone: Literal["vit", "resnet"] = "vit"
+    checkpoint: str | None = None
+    patch: int = 8
+    width: int = 128
+    depth: int = 4
+    heads: int = 4
+    widths: tuple[int, ...] = (32, 64, 128, 256)
+    blocks: int = 1
+    latents: int = 64
+    patches: int = 4
+
+    def __post_init__(self) -> None:
+        sizes = self.image_size, self.patch, self.width, self.depth, self.heads, self.blocks, self.latents, self.patches
+        _positive("the network of actions", *sizes, *self.widths)
+        if self.checkpoint is not None and self.backbone != "vit":
+            raise ValueError("a checkpoint is that of a transformer; leave the backbone at vit")
+        if self.checkpoint is None and self.image_size % self.patch:
+            raise ValueError(f"patches of {self.patch} pixels do not share out images of {self.image_size}")
+        if self.width % self.heads:
+            raise ValueError(f"{self.heads} heads do not share out the width {self.width}")

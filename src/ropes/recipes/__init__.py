@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig, VAEConfig, ViTConfig
+from ropes.models.shapes import AE1Config, AE2Config, DeltaConfig, EncoderConfig, LDRConfig, VAEConfig, ViTConfig
+from ropes.recipes.delta import DELTA_METHODS, DeltaRecipe, delta_recipe
 from ropes.recipes.encoder import EncoderRecipe, encoder_recipe
 from ropes.recipes.optimisation import PRESETS, Optimisation, Preset, require_name
 from ropes.recipes.ropes import JOINT, RopesRecipe, compact_recipe, paper_recipe, ropes_recipe
@@ -11,6 +12,7 @@ from ropes.recipes.supervised import LABEL_SHARES, CNNRecipe, JointNetRecipe, cn
 from ropes.recipes.vae import VAERecipe, vae_recipe
 
 __all__ = [
+    "DELTA_METHODS",
     "JOINT",
     "LABELLED_METHODS",
     "LABEL_SHARES",
@@ -18,6 +20,7 @@ __all__ = [
     "PRESETS",
     "VAE_METHODS",
     "CNNRecipe",
+    "DeltaRecipe",
     "EncoderRecipe",
     "JointNetRecipe",
     "LabelledRecipe",
@@ -28,6 +31,7 @@ __all__ = [
     "VAERecipe",
     "cnn_recipe",
     "compact_recipe",
+    "delta_recipe",
     "encoder_recipe",
     "jointnet_recipe",
     "method_of",
@@ -41,12 +45,12 @@ __all__ = [
 
 #: Those that learn factors of variation instead of joints.
 VAE_METHODS = ("ada-gvae", "beta-vae")
-METHODS = ("ada-gvae", "anchored", "beta-vae", "cnn", "jointnet", "ldr", "ropes")
+METHODS = tuple(sorted(("anchored", "cnn", "jointnet", "ldr", "ropes", *VAE_METHODS, *DELTA_METHODS)))
 #: Those that learn from angles.
 LABELLED_METHODS = ("cnn", "jointnet")
 
 LabelledRecipe = CNNRecipe | JointNetRecipe
-Recipe = RopesRecipe | EncoderRecipe | CNNRecipe | JointNetRecipe | VAERecipe
+Recipe = RopesRecipe | EncoderRecipe | CNNRecipe | JointNetRecipe | VAERecipe | DeltaRecipe
 
 _PARTS: dict[str, type] = {
     "ae1": AE1Config,
@@ -55,6 +59,7 @@ _PARTS: dict[str, type] = {
     "ae1_training": Optimisation,
     "ldr_training": Optimisation,
     "ae2_training": Optimisation,
+    "delta": DeltaConfig,
     "encoder": EncoderConfig,
     "vae": VAEConfig,
     "vit": ViTConfig,
@@ -75,6 +80,8 @@ def recipe_from_dict(content: dict[str, Any]) -> Recipe:
         kind = CNNRecipe if "labels" in content else EncoderRecipe
     elif "vae" in content:
         kind = VAERecipe
+    elif "delta" in content:
+        kind = DeltaRecipe
     else:
         kind = JointNetRecipe if "vit" in content else RopesRecipe
     return kind(**_tuples(fields))
@@ -105,6 +112,8 @@ def recipe_of(method: str, preset: str, *, labels: float = 1.0) -> Recipe:
             return jointnet_recipe(preset, labels)
         case "ada-gvae" | "beta-vae":
             return vae_recipe(preset)
+        case name if name in DELTA_METHODS:
+            return delta_recipe(name, preset)
         case "ldr":
             recipe = encoder_recipe(preset)
             return replace(recipe, anchor_weight=0.0, encoder=replace(recipe.encoder, window=0))

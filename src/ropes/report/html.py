@@ -12,6 +12,7 @@ from markupsafe import Markup
 from ropes import files, results
 from ropes.recipes import LABELLED_METHODS, method_of
 from ropes.report import artefacts, figures, graph, pictures
+from ropes.report.actions import action_page
 from ropes.report.artefacts import Artefacts
 from ropes.report.labels import label_tables
 from ropes.report.naming import joint_label
@@ -47,6 +48,9 @@ def write_report(folder: Path, out_html: Path) -> None:
         UserError: results.json is missing or wrong, or an artefact is damaged.
     """
     found = results.read(folder / "results.json")
+    if found.action_rows and not found.rows:
+        files.write_text(out_html, action_page(found, folder))
+        return
     if found.model_rows and not found.rows:
         files.write_text(out_html, study_page(found, folder))
         return

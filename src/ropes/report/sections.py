@@ -7,6 +7,7 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from ropes.action_rows import ActionRow
 from ropes.model_rows import ModelRow
 from ropes.paper import TABLE1
 from ropes.recipes import method_of
@@ -28,7 +29,7 @@ def heading_of(setup: str, method: str, occlusion: int = 0) -> str:
     return f"{in_words(setup, occlusion)} · {method}"
 
 
-def provenance(found: Results, rows: Iterable[Row | ModelRow]) -> list[tuple[str, str]]:
+def provenance(found: Results, rows: Iterable[Row | ModelRow | ActionRow]) -> list[tuple[str, str]]:
     """What the page says of where its figures come from; the training seeds are those of `rows`."""
     return [
         ("experiment", found.name),

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from ropes.action_rows import ActionRow
 from ropes.calibration import Calibration
 from ropes.model_rows import ModelRow
 from ropes.report.naming import joint_label
@@ -30,11 +31,29 @@ def print_table(results: Results, console: Console | None = None) -> None:
     for heading, cells in parts.items():
         console.print(f"\n{heading}", style="bold", highlight=False, markup=False)
         console.print(_table(cells))
+    if results.action_rows:
+        say = "\nshare of the pairs whose action was told; cosine of the mean deltas of antonyms"
+        console.print(say, highlight=False, soft_wrap=True)
+        console.print(_actions(results.action_rows))
     if results.model_rows:
         console.print("\nmean absolute errors of boosted trees, in shares of the factors' ranges", highlight=False)
         console.print(_models(results.model_rows))
         if any("trees_ood2_b" in row.scores for row in results.model_rows):
             console.print("OOD2-B: a second simulated domain, a stand-in for photographs", highlight=False)
+
+
+def _actions(rows: Sequence[ActionRow]) -> Table:
+    """A line a model: accuracy under each shift, and how deltas lie."""
+    splits = list(dict.fromkeys(split for row in rows for split in row.accuracy))
+    table = Table()
+    for heading in ("images", "method"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("seed", *(split.removeprefix("test-") for split in splits), "antonyms"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        figures = [*(row.accuracy.get(split) for split in splits), row.cosines.get("antonyms")]
+        table.add_row(row.setup, row.method, str(row.seed), *("–" if one is None else f"{one:.3f}" for one in figures))
+    return table
 
 
 def _models(rows: Sequence[ModelRow]) -> Table:

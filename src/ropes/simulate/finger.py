@@ -22,6 +22,7 @@ from ropes.finger import HUE, NAMES, Domain, FingerSetting
 from ropes.seeds import generator
 from ropes.simulate.cameras import projection_matrix, view_matrix
 from ropes.simulate.mesh import cache_folder
+from ropes.simulate.pictures import averaged
 from ropes.simulate.scene import SUPERSAMPLING, import_pybullet, quiet
 
 Images = NDArray[np.uint8]
@@ -191,16 +192,7 @@ class FingerScene:
         drawn = np.asarray(colours, dtype=np.uint8).reshape(*shape, 4)[..., :3]
         empty = np.asarray(bodies, dtype=np.int32).reshape(shape) < 0
         drawn = np.where(empty[..., None], np.round(255 * np.array(look.background)).astype(np.uint8), drawn)
-        return _developed(_averaged(drawn), look, state)
-
-
-def _averaged(colours: Images, block: int = SUPERSAMPLING) -> Images:
-    """Mean over blocks of pixels, rounded half up: (H, W, 3) → (H / block, W / block, 3)."""
-    summed = np.zeros((len(colours) // block, colours.shape[1] // block, 3), np.uint32)
-    for row, column in np.ndindex(block, block):
-        summed += colours[row::block, column::block]
-    area = block * block
-    return ((summed + area // 2) // area).astype(np.uint8)
+        return _developed(averaged(drawn), look, state)
 
 
 def _developed(image: Images, look: Domain, state: NDArray[np.float64]) -> Images:

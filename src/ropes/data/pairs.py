@@ -1,0 +1,69 @@
+"""Pairs of images before and after an action, as training and tests see them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ropes.data.cache import ImageCache
+from ropes.data.dataset import Dataset
+from ropes.errors import UserError
+
+Ints = NDArray[np.int64]
+Images = NDArray[np.uint8]
+
+
+class ActionPairs:
+    """The pairs of a split, in their order on disk.
+
+    Args:
+        dataset: of actions.
+        split: name of the split.
+        size: side of the images in pixels.
+        progress: show progress while decoding.
+
+    Attributes:
+        verbs, nouns: what was done, to what, (n,) of texts.
+        anchor: episode of each, (n,).
+
+    Raises:
+        UserError: the data set has no actions or no such split, an episode is no pair, or images as `ImageCache`.
+    """
+
+    def __init__(self, dataset: Dataset, split: str, size: int, *, progress: bool = True) -> None:
+        if not dataset.actions:
+            raise UserError(f"{dataset.path} has no actions; see ropes simulate --setting action-pairs")
+        frames = dataset.frames(split)
+        if (fault := pair_fault(frames.anchor, frames.regime)) is not None:
+            raise UserError(f"{dataset.path}: split {split!r}: {fault}")
+        self._cache = ImageCache(dataset, split, size, progress=progress)
+        self.anchor = frames.anchor[::2]
+        actions = [dataset.actions[task] for task in frames.regime[::2]]
+        self.verbs = np.array([action.verb for action in actions], dtype=np.str_)
+        self.nouns = np.array([action.noun for action in actions], dtype=np.str_)
+
+    def __len__(self) -> int:
+        return len(self.anchor)
+
+    def pixels(self, rows: ArrayLike) -> Images:
+        """Images of pairs, uint8 (n, 2, cameras, S, S), in colour with 3 more: before, and after."""
+        chosen = np.asarray(rows, dtype=np.int64)
+        images = self._cache.read(np.stack([2 * chosen, 2 * chosen + 1], axis=1).reshape(-1))
+        return images.reshape(len(chosen), 2, *images.shape[1:])
+
+
+def pair_fault(anchor: Ints, task: Ints) -> str | None:
+    """Why frames of these episodes (n,) and tasks (n,) are not one pair after the other; None where they are."""
+    episodes, first, counts = np.unique(anchor, return_index=True, return_counts=True)
+    if (odd := counts != 2).any():
+        place = int(odd.argmax())
+        return f"episode {episodes[place]} has {counts[place]} images instead of one before and one after"
+    if (task[first] != task[first + 1]).any():
+        return f"episode {episodes[(task[first] != task[first + 1]).argmax()]} has two actions"
+    return None
+
+
+def numbers_of(texts: Sequence[str] | NDArray[np.str_], known: Sequence[str]) -> Ints:
+    """The place of each text among those that are known, -1 where it is none of them."""
+    places = {text: place for place, text in enumerate(known)}
+    return np.array([places.get(str(text), -1) for text in texts], dtype=np.int64)

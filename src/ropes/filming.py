@@ -1,0 +1,67 @@
+"""The data of an experiment: each of its settings simulated, or taken over from recordings."""
+
+from pathlib import Path
+from typing import Any
+
+from ropes.actions import PairsSetting
+from ropes.data.cache import ImageCache
+from ropes.data.dataset import Dataset
+from ropes.data.generate import simulate
+from ropes.data.generate_actions import simulate_arm_actions, simulate_pairs
+from ropes.data.generate_finger import simulate_finger
+from ropes.data.import_pairs import import_pairs
+from ropes.evaluation import ARTEFACTS
+from ropes.finger import FEASIBILITY_FILE, FingerSetting
+from ropes.plans import Experiment
+from ropes.settings import (
+    ACTION_PAIRS,
+    ARM_ACTIONS,
+    FINGER_CUBE,
+    MANY_THINGS,
+    RECORDED_PAIRS,
+    RECORDED_SCENES,
+    panda_setting,
+)
+from ropes.simulate.feasibility import write_feasibility
+
+
+def film(plan: Experiment, setting: str, out: Path, workers: int | None, *, show: bool) -> None:
+    """Make the data of a setting in `out`/SETTING/data, or go on with them.
+
+    Raises:
+        UserError: the folder holds something else, or recordings are wrong.
+    """
+    data, count = out / setting / "data", plan.anchors[setting]
+    side = max(plan.recipe(setting, label).shape.image_size for label in plan.recipes if plan.fits(setting, label))
+    given: dict[str, Any] = {"seed": plan.data_seed, "workers": workers, "progress": show}
+    sizes: dict[str, Any] = {"samples": count, "test_samples": plan.test_anchors}
+    match setting:
+        case name if name == FINGER_CUBE:
+            finger = FingerSetting(image_size=side)
+            _decode(simulate_finger(finger, out=data, **sizes, **given), side, show)
+            write_feasibility(out / ARTEFACTS / setting / FEASIBILITY_FILE, finger)
+        case name if name in (ACTION_PAIRS, MANY_THINGS):
+            scene = PairsSetting(name=setting, image_size=side, things=4 if name == MANY_THINGS else 1)
+            _decode(simulate_pairs(scene, out=data, **sizes, **given), side, show)
+        case name if name == ARM_ACTIONS:
+            arm = panda_setting("panda-2c-independent")
+            _decode(simulate_arm_actions(arm, out=data, **sizes, **given), side, show)
+        case name if name in (RECORDED_PAIRS, RECORDED_SCENES):
+            assert plan.recorded is not None
+            taken = import_pairs(
+                Path(plan.recorded),
+                out=data,
+                image_size=side,
+                boxes=name == RECORDED_PAIRS,
+                seed=plan.data_seed,
+                progress=show,
+            )
+            _decode(taken, side, show)
+        case _:
+            simulate(panda_setting(setting), out=data, anchors=count, test_anchors=plan.test_anchors, **given)
+
+
+def _decode(dataset: Dataset, side: int, show: bool) -> None:
+    """Once, and not by every fit for itself."""
+    for split in dataset.splits:
+        ImageCache(dataset, split, side, progress=show)

@@ -1,0 +1,163 @@
+"""Methods that tell what was done from two images: `cde-global`, `cde-patch`, and the baselines."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ropes.actions import TRAIN, VALIDATION
+from ropes.data.layout import open_dataset
+from ropes.data.pairs import ActionPairs, numbers_of
+from ropes.errors import UserError
+from ropes.methods.context import Context
+from ropes.methods.delta_stage import Batch, DeltaStage
+from ropes.methods.run import Run
+from ropes.methods.sampling import EpochShuffle
+from ropes.methods.stages import seeded
+from ropes.methods.story import write_story
+from ropes.models.delta import DeltaNetwork, PairNetwork
+from ropes.models.shapes import DeltaConfig
+from ropes.recipes import DeltaRecipe
+from ropes.seeds import generator
+
+#: Held-out pairs that a record asks.
+_ASKED = 1_024
+
+
+def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: str, show: bool = True) -> Run:
+    """Fit a method on the training pairs of the data set `data`; the run is left in the folder `out`.
+
+    Weights are chosen on the validation split, or on training pairs held out where there is none: never on a test.
+    Interrupted or killed, the same call goes on and ends with the same weights.
+
+    Args:
+        data: the data set, of actions.
+        out: folder of the run.
+        recipe: of that method.
+        seed: of weights, splits and batches.
+        method: one of `ropes.recipes.DELTA_METHODS`.
+        show: show progress.
+
+    Raises:
+        UserError: the data set has no pairs, fewer than two verbs or a verb with fewer than two pairs, or the folder
+            holds something else.
+        KeyboardInterrupt: interrupted; everything so far is stored.
+    """
+    dataset = open_dataset(data)
+    run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
+    size, channels = recipe.delta.image_size, 3 if len(dataset.image_shape) > 2 else len(dataset.cameras)
+    pairs = ActionPairs(dataset, TRAIN, size, progress=show)
+    order = generator(seed, "held-out pairs").permutation(len(pairs))
+    if VALIDATION in dataset.splits:
+        rows, asked = np.arange(len(pairs)), ActionPairs(dataset, VALIDATION, size, progress=show)
+        held = np.sort(generator(seed, "asked pairs").permutation(len(asked))[:_ASKED])
+    else:
+        count = max(1, round(recipe.held_out * len(pairs)))
+        rows, asked, held = np.sort(order[count:]), pairs, order[:count][:_ASKED]
+    verbs, nouns = (tuple(sorted(set(texts[rows].tolist()))) for texts in (pairs.verbs, pairs.nouns))
+    _require_enough(pairs.verbs[rows], verbs)
+    _require_terms(method, recipe)
+    context = Context.begin(run, out, show=show)
+    numbers = numbers_of(pairs.verbs, verbs), numbers_of(pairs.nouns, nouns)
+
+    def batch_of(of: ActionPairs, chosen: np.ndarray, verb: np.ndarray, noun: np.ndarray) -> Batch:
+        return torch.from_numpy(of.pixels(chosen)), torch.from_numpy(verb[chosen]), torch.from_numpy(noun[chosen])
+
+    shuffle = EpochShuffle(len(rows), recipe.training.batch, context.seed("order"))
+
+    def batch_at(step: int) -> Batch:
+        return batch_of(pairs, rows[shuffle(step)], *numbers)
+
+    asked_verbs = numbers_of(asked.verbs, verbs)
+    held = held[asked_verbs[held] >= 0]
+    if not len(held):
+        raise UserError(f"{data} has no validation pair with a verb of the training; add some")
+    network = seeded(
+        context.seed("weights"), lambda: network_of(method, recipe.delta, channels, len(verbs), len(nouns))
+    )
+    torch.nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
+    stage = DeltaStage(
+        network,
+        recipe,
+        steps=recipe.training.steps(len(rows)),
+        seed=context.seed("delta"),
+        held_out=batch_of(asked, held, asked_verbs, numbers_of(asked.nouns, nouns)),
+        block_of=blocks_of(verbs, dataset.antonyms),
+    )
+    began_as = None if recipe.delta.checkpoint is None else weights_digest(network.backbone)
+    fingerprint = context.digest("delta", method, asdict(recipe), began_as)
+    summary = context.train(stage, batch_at, "delta", fingerprint, full=False)
+    write_story(
+        context,
+        dataset,
+        stages={"delta": summary["history"]},
+        seconds={"delta": summary["seconds"]},
+        poses=2 * len(pairs),
+        verbs=list(verbs),
+        nouns=list(nouns),
+        channels=channels,
+        backbone=network.backbone.body.config.to_dict() if recipe.delta.checkpoint is not None else None,
+        best_step=int(summary["history"]["steps"][stage.kept_record(summary["history"])]),
+        planned_steps=stage.steps,
+    )
+    return run
+
+
+def network_of(
+    method: str,
+    config: DeltaConfig,
+    channels: int,
+    verbs: int,
+    nouns: int,
+    stored: Mapping[str, Any] | None = None,
+) -> DeltaNetwork | PairNetwork:
+    """The network of a method, of `verbs` verbs and `nouns` nouns; `stored` as in `ropes.models.delta.Backbone`."""
+    if method in ("cde-global", "cde-patch"):
+        return DeltaNetwork(config, channels, verbs, patchwise=method == "cde-patch", stored=stored)
+    return PairNetwork(config, channels, verbs, nouns=nouns if method == "icm" else 0, stored=stored)
+
+
+def weights_digest(network: torch.nn.Module) -> str:
+    """SHA-256 of a network's weights: a checkpoint's name does not tell whether its content has changed."""
+    found = hashlib.sha256()
+    for name, value in sorted(network.state_dict().items()):
+        found.update(name.encode())
+        found.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return found.hexdigest()
+
+
+def blocks_of(verbs: tuple[str, ...], antonyms: dict[str, str]) -> Tensor:
+    """The block of each verb, (verbs,): a verb and its antonym share one."""
+    groups = [min(verb, antonyms.get(verb, verb)) for verb in verbs]
+    known = sorted(set(groups))
+    return torch.tensor([known.index(group) for group in groups])
+
+
+def _require_terms(method: str, recipe: DeltaRecipe) -> None:
+    """Check that no term is asked for that the method's network has nothing for.
+
+    Raises:
+        UserError: one is.
+    """
+    if recipe.blocks and method.startswith("cde"):
+        raise UserError(f"method {method} has no blocks of φ; leave --blocks at 0, or take --method sms")
+    if recipe.independence and method != "icm":
+        raise UserError(f"method {method} has no critic of nouns; leave --independence at 0, or take --method icm")
+
+
+def _require_enough(texts: np.ndarray, verbs: tuple[str, ...]) -> None:
+    """Check that actions can be told apart and contrasted.
+
+    Raises:
+        UserError: there are fewer than two verbs, or a verb has a single pair.
+    """
+    if len(verbs) < 2:
+        raise UserError(f"training pairs have {len(verbs)} verb ({', '.join(verbs)}); actions are told from two on")
+    for verb in verbs:
+        if (count := int((texts == verb).sum())) < 2:
+            raise UserError(f"verb {verb!r} has {count} training pair; the contrastive loss needs two, add another")

@@ -1,0 +1,118 @@
+"""Plots of methods that tell actions: accuracy under shift, cosines, deltas in a plane, joints of an arm."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ropes.action_rows import ActionRow
+from ropes.report.action_numbers import METHODS, PAPER, SHIFTS, accuracies
+from ropes.report.figures import INK, OURS, PALETTE, make_panels, shared_legend, styled
+from ropes.report.figures import PAPER as PAPERS
+from ropes.report.naming import joint_label
+
+Floats = NDArray[np.float64]
+
+
+@styled
+def shift_accuracies(methods: Mapping[str, Sequence[ActionRow]], *, paper: bool = False) -> Figure:
+    """Accuracy of each method, a panel for each shift: every seed as a dot, the mean as a line.
+
+    Args:
+        methods: name → its rows.
+        paper: show the paper's numbers, of other images, as rings.
+    """
+    splits = [split for split in SHIFTS if any(split in row.accuracy for own in methods.values() for row in own)]
+    figure, panels = make_panels(len(splits), height=0.7 + 0.32 * len(methods), columns=3)
+    names = list(methods)[::-1]
+    for panel, split in zip(panels, splits, strict=True):
+        for place, name in enumerate(names):
+            values = accuracies(methods[name], split)
+            colour = OURS if name.startswith("cde") else PALETTE[5]
+            panel.scatter(values, np.full(len(values), place), s=22, color=colour, linewidths=0, zorder=3)
+            panel.vlines(values.mean(), place - 0.3, place + 0.3, color=colour, linewidth=2)
+            if paper and name in PAPER:
+                theirs = PAPER[name][list(SHIFTS).index(split)]
+                panel.scatter(theirs, place, s=34, facecolor="none", edgecolor=PAPERS, label="the paper, ProcTHOR")
+        panel.set(title=SHIFTS[split], xlim=(0, 1.02), xlabel="accuracy", ylim=(-0.6, len(names) - 0.4))
+        panel.set_yticks(range(len(names)), [METHODS.get(name, name) for name in names] if split == splits[0] else [])
+    if paper and any(name in PAPER for name in names):
+        shared_legend(figure, panels)
+    return figure
+
+
+@styled
+def cosine_map(cosines: Floats, verbs: Sequence[str]) -> Figure:
+    """Cosines between the mean deltas of verbs."""
+    figure, (panel,) = make_panels(1, height=0.9 + 0.36 * len(verbs), columns=1, width=1.6 + 0.55 * len(verbs))
+    panel.imshow(cosines, cmap="RdBu", vmin=-1, vmax=1, aspect="auto", alpha=0.75)
+    for (row, place), value in np.ndenumerate(cosines):
+        panel.text(place, row, f"{value:.1f}", ha="center", va="center", fontsize=8, color=INK)
+    panel.set_xticks(range(len(verbs)), verbs, rotation=35, ha="right")
+    panel.set_yticks(range(len(verbs)), verbs)
+    panel.grid(visible=False)
+    panel.spines[:].set_visible(False)
+    return figure
+
+
+@styled
+def delta_plane(plane: Floats, verbs: Sequence[str]) -> Figure:
+    """Deltas along their two directions of greatest length, a colour for each verb; the cross is no change."""
+    known = sorted(set(verbs))
+    figure, (panel,) = make_panels(1, height=4.4, columns=1, width=6.4)
+    markers = "osD^v<>PX*h"
+    for number, verb in enumerate(known):
+        chosen = np.array([each == verb for each in verbs])
+        style: Any = {"color": PALETTE[number % len(PALETTE)], "marker": markers[number % len(markers)]}
+        x, y = plane[chosen].T
+        panel.scatter(x, y, s=14, alpha=0.7, linewidths=0, label=verb, rasterized=True, **style)
+    panel.plot(0, 0, marker="+", color=INK, markersize=9)
+    panel.set(xlabel="first direction", ylabel="second direction")
+    panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+@styled
+def lengths_against_steps(systems: Mapping[str, Mapping[str, NDArray[Any]]]) -> Figure:
+    """How long deltas are, in shares of their median, against how far the joint went: a panel for each system."""
+    figure, panels = make_panels(len(systems), height=2.9, columns=3)
+    for panel, (name, arrays) in zip(panels, systems.items(), strict=True):
+        joints = sorted(set(arrays["moved_joints"].tolist()))
+        lengths = arrays["lengths"] / max(float(np.median(arrays["lengths"])), 1e-12)
+        for number, joint in enumerate(joints):
+            chosen = arrays["moved_joints"] == joint
+            style: Any = {"s": 7, "alpha": 0.6, "linewidths": 0, "color": PALETTE[number % len(PALETTE)]}
+            panel.scatter(
+                np.abs(arrays["moved_by"][chosen]), lengths[chosen], label=joint_label(joint), rasterized=True, **style
+            )
+        panel.set(title=METHODS.get(name, name), xlabel="joint's step, rad", ylabel="length of the delta / median")
+        panel.set_ylim(bottom=0)
+    shared_legend(figure, panels)
+    return figure
+
+
+@styled
+def joint_moves(systems: Mapping[str, Sequence[ActionRow]]) -> Figure:
+    """Deltas of an arm, both systems side by side: one direction a joint, up against down, length against distance."""
+    panels_of = {
+        "direction": "deltas of one way: cosine with their mean",
+        "opposite": "mean deltas up and down: cosine",
+        "length": "length of deltas and distance gone: correlation",
+    }
+    joints = sorted({joint for own in systems.values() for row in own for joint in row.moves})
+    figure, panels = make_panels(3, height=2.9, columns=3)
+    for panel, (kind, title) in zip(panels, panels_of.items(), strict=True):
+        for number, (name, own) in enumerate(systems.items()):
+            apart = 0.16 * (number - (len(systems) - 1) / 2)
+            for place, joint in enumerate(joints):
+                values = [row.moves[joint][kind] for row in own if joint in row.moves]
+                kept = np.array([value for value in values if value is not None])
+                across = np.full(len(kept), place + apart)
+                panel.scatter(across, kept, s=20, color=PALETTE[number], linewidths=0, label=METHODS.get(name, name))
+        panel.set_title(title, fontsize=8.5)
+        panel.set_xticks(range(len(joints)), [joint_label(joint) for joint in joints], rotation=30, ha="right")
+        panel.set_ylim(-1.05, 1.05)
+    shared_legend(figure, panels)
+    return figure

@@ -1,0 +1,135 @@
+"""Figures of methods that tell actions, in order and in words."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.action_rows import ActionRow
+from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
+from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS, RECORDED_PAIRS, RECORDED_SCENES
+
+Floats = NDArray[np.float64]
+SHIFTS = {IID: "in distribution", COMPOSITIONAL: "compositional shift", SYSTEMATIC: "systematic shift"}
+SCENES = {
+    ACTION_PAIRS: "single things",
+    MANY_THINGS: "several things in a scene",
+    ARM_ACTIONS: "joints of an arm",
+    f"panda-2c-independent-{ARM_ACTIONS.partition('-')[2]}": "joints of an arm",
+    RECORDED_PAIRS: "Causal Triplet's own images, things cut out",
+    RECORDED_SCENES: "Causal Triplet's own images, whole scenes",
+}
+METHODS = {
+    "cde-global": "deltas of whole images",
+    "cde-patch": "deltas of patches",
+    "cde-global@no-contrast": "without contrast",
+    "cde-global@no-sparsity": "without sparsity",
+    "cde-global@classification": "classification alone",
+    "plain-vit": "plain ViT",
+    "plain-resnet": "plain ResNet",
+    "icm": "ResNet, independence (ICM)",
+    "sms": "ResNet, sparse blocks (SMS)",
+}
+ABLATIONS = ("cde-global", "cde-global@no-contrast", "cde-global@no-sparsity", "cde-global@classification")
+BASELINES = ("plain-vit", "plain-resnet", "icm", "sms")
+#: Of ProcTHOR's single objects: in distribution, compositional, systematic; what the summary of the paper tells.
+PAPER: Mapping[str, tuple[float, float, float]] = {
+    "plain-resnet": (0.96, 0.36, 0.48),
+    "plain-vit": (0.95, 0.34, 0.47),
+    "icm": (0.95, 0.41, 0.50),
+    "sms": (0.96, 0.47, 0.54),
+}
+#: Gap of the paper's global embeddings, and of its plain ViT.
+PAPER_GAPS = {"cde-global": 0.21, "plain-vit": 0.48}
+
+
+def in_order(rows: Sequence[ActionRow]) -> dict[str, dict[str, list[ActionRow]]]:
+    """Setup → method → its rows, one a seed; in the order of `SCENES` and `METHODS`, others after them."""
+    setups = sorted({row.setup for row in rows}, key=lambda name: _place(name, SCENES))
+    found: dict[str, dict[str, list[ActionRow]]] = {}
+    for setup in setups:
+        own = [row for row in rows if row.setup == setup]
+        names = sorted({row.method for row in own}, key=lambda name: _place(name, METHODS))
+        found[setup] = {name: [row for row in own if row.method == name] for name in names}
+    return found
+
+
+def accuracies(rows: Sequence[ActionRow], split: str) -> Floats:
+    """Of each seed, (n,); NaN where the split was not measured."""
+    return np.array([row.accuracy.get(split, np.nan) for row in rows])
+
+
+def gaps(rows: Sequence[ActionRow]) -> Floats:
+    """Accuracy in distribution less that under systematic shift, of each seed (the paper's gap)."""
+    return accuracies(rows, IID) - accuracies(rows, SYSTEMATIC)
+
+
+def cosines(rows: Sequence[ActionRow], kind: str) -> Floats:
+    """Mean cosine of mean deltas of a kind of two verbs, of each seed."""
+    return np.array([row.cosines.get(kind, np.nan) for row in rows])
+
+
+def spread(values: Floats, digits: int = 3) -> str:
+    """Mean ± deviation over seeds; empty where undefined."""
+    kept = values[np.isfinite(values)]
+    if not len(kept):
+        return ""
+    return f"{kept.mean():.{digits}f}" + (f" ± {kept.std(ddof=1):.{digits}f}" if len(kept) > 1 else "")
+
+
+def findings(rows: Sequence[ActionRow]) -> list[str]:
+    """What the methods show, a sentence each."""
+    every = in_order(rows)
+    said = []
+    for setup in (ACTION_PAIRS, RECORDED_PAIRS):
+        if setup in every:
+            said += _against_baselines(every[setup])
+    for scenes in (every.get(MANY_THINGS, {}), every.get(RECORDED_SCENES, {})):
+        if not {"cde-global", "cde-patch"} <= scenes.keys():
+            continue
+        told = [
+            f"{words} {spread(accuracies(scenes['cde-patch'], split), 2)} by patches, "
+            f"{spread(accuracies(scenes['cde-global'], split), 2)} by whole images"
+            for split, words in SHIFTS.items()
+        ]
+        said.append(f"Several things in a scene: {'; '.join(told)}.")
+    for methods in every.values():
+        if any(row.moves for own in methods.values() for row in own):
+            told = [f"{name} {spread(accuracies(own, IID), 2)}" for name, own in methods.items()]
+            said.append(f"Joint and direction of an arm's move are told in poses never seen: {', '.join(told)}.")
+            break
+    return said
+
+
+def _against_baselines(methods: Mapping[str, Sequence[ActionRow]]) -> list[str]:
+    said = []
+    others = {name: own for name, own in methods.items() if name in BASELINES}
+    for name in ("cde-global", "cde-patch"):
+        if name not in methods:
+            continue
+        parts = []
+        for split, words in SHIFTS.items():
+            if not np.isfinite(accuracies(methods[name], split)).any():
+                continue
+            part = f"{words} {spread(accuracies(methods[name], split), 2)}"
+            if others:
+                best = max(others, key=lambda other: np.nanmean(accuracies(others[other], split)))
+                part += f" (best baseline: {METHODS[best]} {spread(accuracies(others[best], split), 2)})"
+            parts.append(part)
+        said.append(f"{METHODS[name].capitalize()}: {'; '.join(parts)}.")
+        if np.isfinite(opposite := cosines(methods[name], "antonyms")).any():
+            unrelated = cosines(methods[name], "unrelated")
+            said.append(
+                f"Cosine of mean deltas, {METHODS[name]}: {spread(opposite, 2)} of antonyms, {spread(unrelated, 2)} of "
+                "unrelated verbs."
+            )
+    if "plain-vit" in methods and "cde-global" in methods:
+        said.append(
+            f"Gap between in distribution and systematic shift: {spread(gaps(methods['cde-global']), 2)} of deltas, "
+            f"{spread(gaps(methods['plain-vit']), 2)} of the plain ViT."
+        )
+    return said
+
+
+def _place(name: str, known: Mapping[str, str]) -> tuple[int, str]:
+    return (list(known).index(name) if name in known else len(known)), name

@@ -1,0 +1,110 @@
+"""Pairs before and after an action: what differs, what stays, what each split holds, the same bytes again."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes.actions import ACTIONS, COMPOSITIONAL, SPLITS, SYSTEMATIC, TRAIN, PairsSetting
+from ropes.data.dataset import Dataset
+from ropes.data.generate_actions import STEP, simulate_arm_actions, simulate_pairs
+from ropes.data.layout import open_dataset
+from ropes.data.pairs import ActionPairs, numbers_of
+from ropes.data.validate import validate
+from ropes.errors import UserError
+from ropes.files import sha256
+from ropes.settings import panda_setting
+
+SMALL = PairsSetting(image_size=24)
+
+
+def made(out: Path, setting: PairsSetting = SMALL, samples: int = 120, tests: int = 40, **options: int) -> Dataset:
+    return simulate_pairs(setting, out=out, samples=samples, test_samples=tests, workers=1, progress=False, **options)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return made(tmp_path_factory.mktemp("pairs") / "data")
+
+
+def test_splits_hold_what_the_setting_says(pairs: Dataset) -> None:
+    held_out = SMALL.held_out
+    assert tuple(pairs.splits) == SPLITS
+    for split in SPLITS:
+        found = {pairs.actions[task] for task in pairs.frames(split).regime}
+        wanted = split if split in (COMPOSITIONAL, SYSTEMATIC) else None
+        assert {held_out.split_of(action) for action in found} == {wanted}
+    assert pairs.actions == ACTIONS
+    assert pairs.antonyms["open"] == "close"
+    assert pairs.joints == ()
+    assert "45 actions" in str(validate(pairs.path, progress=False))
+
+
+def test_policies_are_not_asked_of_actions(pairs: Dataset) -> None:
+    with pytest.raises(UserError, match="has actions and no policies; methods cde-global"):
+        _ = pairs.regimes
+
+
+def test_a_pair_differs_by_its_action_and_little_else(tmp_path: Path, cache_home: Path) -> None:
+    still = made(tmp_path / "still", PairsSetting(image_size=24, jitter=0.0), samples=40, tests=0)
+    moving = made(tmp_path / "moving", PairsSetting(image_size=24), samples=40, tests=0)
+    changes = []
+    for dataset in (still, moving):
+        of = ActionPairs(dataset, TRAIN, 24, progress=False)
+        before, after = (of.pixels(np.arange(len(of)))[:, k].astype(int) for k in (0, 1))
+        changes.append((np.abs(before - after).max(axis=-1) > 2).mean(axis=(1, 2, 3)))
+    assert (changes[0] > 0).all()
+    assert np.median(changes[0]) < 0.5 * np.median(changes[1])
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path: Path) -> None:
+    first, again, other = (
+        made(tmp_path / name, samples=12, tests=0, seed=seed) for name, seed in (("a", 0), ("b", 0), ("c", 1))
+    )
+    digests = [sha256(dataset.data_files[0]) for dataset in (first, again, other)]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_several_things_stand_in_a_scene(tmp_path: Path) -> None:
+    dataset = made(tmp_path / "many", PairsSetting(image_size=24, things=4), samples=8, tests=0)
+    assert len(dataset.frames(TRAIN)) == 8
+
+
+def test_a_joint_goes_up_or_down_and_the_others_hardly_move(tmp_path: Path) -> None:
+    dataset = simulate_arm_actions(
+        panda_setting("panda-1c-independent"),
+        out=tmp_path / "arm",
+        samples=24,
+        test_samples=12,
+        workers=1,
+        progress=False,
+    )
+    angles = dataset.factors(TRAIN)
+    moved = angles[1::2] - angles[::2]
+    tasks = dataset.frames(TRAIN).regime[::2]
+    assert sorted(np.bincount(tasks).tolist()) == [2] * 6
+    for change, task in zip(moved, tasks, strict=True):
+        joint, way = dataset.actions[task].verb.split()
+        place = (dataset.state_names or ()).index(joint)
+        assert STEP[0] <= abs(change[place]) <= STEP[1]
+        assert (change[place] > 0) == (way == "up")
+        assert np.abs(np.delete(change, place)).max() < 0.15
+    assert dataset.antonyms["panda_joint2 up"] == "panda_joint2 down"
+    assert "6 actions" in str(validate(tmp_path / "arm", progress=False))
+
+
+def test_wrong_sizes_and_dependent_joints_are_refused(tmp_path: Path) -> None:
+    for samples, tests in ((3, 0), (0, 0), (4, 1), (4, -2)):
+        with pytest.raises(UserError, match="even numbers"):
+            made(tmp_path / "no", samples=samples, tests=tests)
+    with pytest.raises(UserError, match="follows others in setting panda-2c-causal"):
+        simulate_arm_actions(panda_setting("panda-2c-causal"), out=tmp_path / "no", samples=4, progress=False)
+    assert not (tmp_path / "no").exists()
+
+
+def test_what_is_no_pair_is_named(pairs: Dataset, tmp_path: Path, finger_data: Path, cache_home: Path) -> None:
+    with pytest.raises(UserError, match="has no actions; see ropes simulate --setting action-pairs"):
+        ActionPairs(open_dataset(finger_data), TRAIN, 16)
+    with pytest.raises(UserError, match="has no split 'nowhere'"):
+        ActionPairs(pairs, "nowhere", 16)
+    assert numbers_of(["b", "x"], ("a", "b")).tolist() == [1, -1]

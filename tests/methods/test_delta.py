@@ -1,0 +1,158 @@
+"""Fits that tell actions: of drawn pairs, gone on with, refused; measured on every split."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes.actions import SPLITS, TRAIN, VALIDATION, Action, both_ways
+from ropes.data import schema, writer
+from ropes.data.layout import open_dataset
+from ropes.data.writer import SplitPlan
+from ropes.delta_evaluation import evaluate_actions
+from ropes.errors import UserError
+from ropes.files import read_json
+from ropes.methods.fitting import fit
+from ropes.methods.run import Run
+from ropes.models.shapes import DeltaConfig
+from ropes.png import encode
+from ropes.recipes import DELTA_METHODS, DeltaRecipe, Optimisation, recipe_from_dict, recipe_of
+from tests import tiny
+
+SIDE = 16
+ACTIONS = tuple(Action(verb, noun) for noun in ("left", "right") for verb in ("fill", "empty"))
+
+
+def recipe(method: str, **changes: object) -> DeltaRecipe:
+    small = recipe_of(method, "compact")
+    assert isinstance(small, DeltaRecipe)
+    shape = replace(small.delta, image_size=SIDE, patch=4, width=16, depth=1, heads=2, widths=(4, 8), latents=8)
+    training = Optimisation(epochs=12, batch=16, learning_rate=5e-3)
+    return replace(small, **{"preset": "tiny", "delta": shape, "training": training} | changes)  # type: ignore[arg-type]
+
+
+def pair(action: Action, rng: np.random.Generator) -> list[list[bytes]]:
+    """A bright square on one side that comes or goes, on a background of its own."""
+    empty = np.full((SIDE, SIDE, 3), rng.integers(0, 80), np.uint8)
+    full = empty.copy()
+    first, left = rng.integers(2, 8), 1 if action.noun == "left" else 9
+    full[first : first + 6, left : left + 6] = rng.integers(180, 256, 3)
+    order = (empty, full) if action.verb == "fill" else (full, empty)
+    return [[encode(image)] for image in order]
+
+
+def write_pairs(
+    path: Path, counts: dict[str, int], *, tasks: tuple[int, ...] = (0, 0), only: int | None = None
+) -> Path:
+    rng = np.random.default_rng(0)
+    chosen = {
+        split: rng.integers(len(ACTIONS), size=n) if only is None else np.full(n, only) for split, n in counts.items()
+    }
+    plans = [
+        SplitPlan(name=split, episodes=len(own), tasks=tasks, actions=tuple(own.tolist()))
+        for split, own in chosen.items()
+    ]
+    features = schema.features(("front",), (SIDE, SIDE, 3), None)
+    shards = writer.plan_shards(plans, 1)
+    for shard in shards:
+        views = [view for k in shard.actions for view in (pair(ACTIONS[k], rng) * 2)[: len(tasks)]]
+        writer.write_shard(path, shard, features, views, None)
+    provenance = {"schema": 1, "cameras": [{"name": "front"}], "antonyms": both_ways([("fill", "empty")])}
+    writer.finish(path, shards=shards, features=features, regimes=ACTIONS, provenance=provenance)
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
+    counts = {TRAIN: 64} | dict.fromkeys(SPLITS[1:], 24)
+    return write_pairs(tmp_path_factory.mktemp("drawn") / "data", counts)
+
+
+@pytest.mark.parametrize("method", DELTA_METHODS)
+def test_every_method_tells_what_was_done(method: str, data: Path, tmp_path: Path) -> None:
+    run = fit(data, tmp_path / "run", recipe(method), 1, method=method, show=False)
+    assert Run.read(tmp_path / "run") == run
+    assert recipe_from_dict(read_json(tmp_path / "run" / "run.json")["recipe"]) == run.recipe
+    found = evaluate_actions(tmp_path / "run", data, tmp_path / "out", show=False)
+    (row,) = found.action_rows
+    assert set(row.accuracy) == set(SPLITS[2:])
+    assert min(row.accuracy.values()) > 0.9
+    assert row.pairs == dict.fromkeys(SPLITS[2:], 24)
+    if method.startswith("cde"):
+        assert row.cosines["antonyms"] < -0.9
+    with np.load(next((tmp_path / "out").rglob("deltas.npz"))) as stored:
+        assert stored["cosines"].shape == (2, 2)
+        assert stored["test-iid_images"].shape == (6, 2, SIDE, SIDE, 3)
+        assert stored["test-comp_patches"].shape[0] == 6
+
+
+def test_the_same_seed_gives_the_same_weights_and_a_second_call_does_nothing(data: Path, tmp_path: Path) -> None:
+    short = recipe("cde-patch", training=Optimisation(epochs=1, batch=16, learning_rate=1e-3))
+    for name in ("one", "two"):
+        fit(data, tmp_path / name, short, 3, method="cde-patch", show=False)
+    weights = [(tmp_path / name / "delta" / "weights.safetensors") for name in ("one", "two")]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+    before = weights[0].stat().st_mtime_ns
+    fit(data, tmp_path / "one", short, 3, method="cde-patch", show=False)
+    assert weights[0].stat().st_mtime_ns == before
+
+
+def test_pairs_are_held_out_where_there_is_no_validation(tmp_path: Path, cache_home: Path) -> None:
+    own = write_pairs(tmp_path / "data", {TRAIN: 40})
+    short = recipe("cde-global", held_out=0.25, training=Optimisation(epochs=1, batch=16, learning_rate=1e-3))
+    fit(own, tmp_path / "run", short, 0, method="cde-global", show=False)
+    assert read_json(tmp_path / "run" / "training.json")["planned_steps"] == round(30 / 16)
+
+
+def test_what_cannot_be_learnt_from_is_named(data: Path, tmp_path: Path, finger_data: Path) -> None:
+    def refused(of: Path, word: str, **changes: object) -> None:
+        with pytest.raises(UserError, match=word):
+            fit(of, tmp_path / "run", recipe("cde-global", **changes), 0, method="cde-global", show=False)
+        assert not (tmp_path / "run").exists()
+
+    refused(finger_data, "has no actions")
+    refused(write_pairs(tmp_path / "one-verb", {TRAIN: 8, VALIDATION: 4}, only=0), r"have 1 verb \(fill\)")
+    refused(write_pairs(tmp_path / "few", {TRAIN: 2, VALIDATION: 4}), "has 1 training pair; the contrastive loss")
+    refused(
+        write_pairs(tmp_path / "triples", {TRAIN: 8}, tasks=(0, 0, 0)), "episode 0 has 3 images instead of one before"
+    )
+
+
+def test_a_run_is_not_measured_on_other_images(data: Path, tmp_path: Path) -> None:
+    grey = tmp_path / "grey"
+    tiny.write_data(grey, anchors=4, tests=2)
+    short = recipe("sms", training=Optimisation(epochs=0.5, batch=16, learning_rate=1e-3))
+    fit(data, tmp_path / "run", short, 0, method="sms", show=False)
+    bare = write_pairs(tmp_path / "bare", {TRAIN: 8})
+    with pytest.raises(UserError, match="has no test split of actions"):
+        evaluate_actions(tmp_path / "run", bare, tmp_path / "out", show=False)
+    with pytest.raises(UserError, match="has other images; the run reads colour ones of front"):
+        evaluate_actions(tmp_path / "run", grey, tmp_path / "out", show=False)
+    assert not (tmp_path / "out").exists()
+    assert len(open_dataset(bare).actions) == 4
+
+
+def test_the_recipes_are_the_paper_s_where_it_states_them() -> None:
+    for method in ("cde-global", "cde-patch"):
+        for preset in ("compact", "paper"):
+            found = recipe_of(method, preset)
+            assert isinstance(found, DeltaRecipe)
+            assert (found.contrast, found.sparsity) == (2.0, 1.0)
+    plain = recipe_of("plain-vit", "compact")
+    assert isinstance(plain, DeltaRecipe)
+    assert plain.delta == DeltaConfig()
+    assert not any((plain.contrast, plain.sparsity, plain.independence, plain.blocks))
+
+
+@pytest.mark.parametrize(("method", "term"), [("cde-patch", "blocks"), ("sms", "independence")])
+def test_terms_that_a_method_has_nothing_for_are_refused(method: str, term: str, data: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=f"leave --{term} at 0"):
+        fit(data, tmp_path / "run", recipe(method, **{term: 0.5}), 0, method=method, show=False)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("change", "word"), [({"contrast": -1.0}, "contrast"), ({"temperature": 0.0}, "temperature")])
+def test_weights_out_of_range_are_refused(change: dict[str, float], word: str) -> None:
+    with pytest.raises(UserError, match=word):
+        recipe("cde-global", **change)

@@ -1,0 +1,139 @@
+"""The losses of causal delta embeddings and of the baselines, against values by hand; and the networks' signs."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from ropes.errors import UserError
+from ropes.methods.delta import blocks_of
+from ropes.methods.delta_stage import change_outside, contrastive_loss
+from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, Reversed, as_levels
+from ropes.models.shapes import DeltaConfig
+
+TINY = DeltaConfig(image_size=16, patch=4, width=8, depth=1, heads=2, widths=(4, 8), latents=6, patches=3)
+
+
+def images(count: int = 4, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return as_levels(torch.randint(0, 256, (count, 1, 16, 16, 3), dtype=torch.uint8, generator=generator))
+
+
+def test_contrast_by_hand() -> None:
+    deltas = torch.tensor([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0], [0.0, 0.1]])
+    # Of each: one positive at cosine 1, two negatives at 0: −log(e^2 / (e^2 + 2)), with temperature ½.
+    wanted = math.log((math.exp(2) + 2) / math.exp(2))
+    assert float(contrastive_loss(0.5)(deltas, torch.tensor([0, 0, 1, 1]))) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_lengths_of_deltas_do_not_enter_the_contrast() -> None:
+    deltas, verbs = torch.randn(8, 5), torch.tensor([0, 0, 1, 1, 2, 2, 3, 3])
+    stretched = deltas * torch.rand(8, 1).add(0.1)
+    loss = contrastive_loss(0.1)
+    assert float(loss(deltas, verbs)) == pytest.approx(float(loss(stretched, verbs)), rel=1e-4)
+
+
+def test_change_outside_of_an_action_s_block_counts() -> None:
+    before = torch.zeros(2, 4)
+    after = torch.tensor([[1.0, 1.0, 0.0, 2.0], [3.0, 0.0, 5.0, 5.0]])
+    nothing = torch.zeros(2, 1, 4), torch.zeros(2, 1)
+    found = Reading(torch.zeros(2, 1, 2), *nothing, before, after)
+    assert float(change_outside(found, torch.tensor([0, 1]), 2)) == pytest.approx((4 + 9) / 8)
+
+
+def test_antonyms_share_a_block() -> None:
+    opposites = {"close": "open", "open": "close"}
+    assert blocks_of(("close", "open", "slice"), opposites).tolist() == [0, 0, 1]
+
+
+def test_a_reversed_gradient_has_the_other_sign() -> None:
+    values = torch.tensor([2.0], requires_grad=True)
+    (3 * Reversed.apply(values, 0.5)).sum().backward()  # type: ignore[no-untyped-call]
+    assert values.grad is not None
+    assert values.grad.tolist() == [-1.5]
+
+
+@pytest.mark.parametrize("patchwise", [False, True])
+def test_deltas_change_their_sign_with_the_order_of_the_images(patchwise: bool) -> None:
+    torch.manual_seed(0)
+    network = DeltaNetwork(TINY, 3, 5, patchwise=patchwise).eval()
+    before, after = images(seed=1), images(seed=2)
+    one, other = network(before, after), network(after, before)
+    torch.testing.assert_close(one.deltas, -other.deltas)
+    assert torch.equal(one.patches, other.patches)
+    assert one.logits.shape == (4, 3 if patchwise else 1, 5)
+    torch.testing.assert_close(one.shares.sum(1), torch.ones(4))
+    assert not network(before, before).deltas.any()
+
+
+def test_the_patches_that_change_most_are_asked() -> None:
+    torch.manual_seed(0)
+    network = DeltaNetwork(replace(TINY, depth=1), 3, 5, patchwise=True).eval()
+    found = network(images(seed=1), images(seed=2))
+    every = DeltaNetwork(replace(TINY, patches=16), 3, 5, patchwise=True).eval()
+    every.load_state_dict(network.state_dict())
+    whole = every(images(seed=1), images(seed=2))
+    assert whole.patches.sort(1).values.tolist() == [list(range(16))] * 4
+    assert torch.equal(whole.patches[:, :3], found.patches)
+
+
+@pytest.mark.parametrize("backbone", ["vit", "resnet"])
+def test_pairs_are_classified_by_both_backbones(backbone: str) -> None:
+    network = PairNetwork(replace(TINY, backbone=backbone), 3, 5, nouns=4).eval()
+    found = network(images(seed=1), images(seed=2))
+    assert (found.logits.shape, found.before.shape) == ((4, 1, 5), (4, 6))
+    assert network.critic is not None
+    assert network.critic(found.deltas[:, 0]).shape == (4, 4)
+
+
+def test_a_backbone_is_read_from_a_checkpoint(tmp_path) -> None:
+    from transformers import ViTConfig, ViTModel
+
+    given = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    body = ViTModel(ViTConfig(image_size=8, patch_size=4, **given), add_pooling_layer=False)
+    body.save_pretrained(tmp_path / "vit")
+    network = DeltaNetwork(replace(TINY, checkpoint=str(tmp_path / "vit")), 3, 5, patchwise=False)
+    mine, theirs = network.backbone.body.state_dict(), body.state_dict()
+    assert all(torch.equal(mine[name], value) for name, value in theirs.items())
+    assert network.eval()(images(), images()).deltas.shape == (4, 1, 6)  # of another size than it was trained on
+    with pytest.raises(UserError, match="reads images of 3 channels, and these have 2"):
+        DeltaNetwork(replace(TINY, checkpoint=str(tmp_path / "vit")), 2, 5, patchwise=False)
+    with pytest.raises(UserError, match="no backbone can be read from"):
+        DeltaNetwork(replace(TINY, checkpoint=str(tmp_path)), 3, 5, patchwise=False)
+    with pytest.raises(UserError, match=r"has patches of 4 pixels; give --delta\.image-size 16"):
+        DeltaNetwork(replace(TINY, checkpoint=str(tmp_path / "vit"), image_size=18), 3, 5, patchwise=False)
+    again = DeltaNetwork(
+        replace(TINY, checkpoint="gone"), 3, 5, patchwise=False, stored=network.backbone.body.config.to_dict()
+    )
+    again.load_state_dict(network.state_dict())  # without the checkpoint
+
+
+def test_registers_are_no_patches(tmp_path) -> None:
+    from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
+
+    given = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "mlp_ratio": 2}
+    body = Dinov2WithRegistersModel(Dinov2WithRegistersConfig(image_size=16, patch_size=4, **given))
+    body.save_pretrained(tmp_path / "dino")
+    network = DeltaNetwork(replace(TINY, checkpoint=str(tmp_path / "dino"), patches=99), 3, 5, patchwise=True).eval()
+    assert network.backbone.grid == 4
+    assert network(images(), images(seed=1)).patches.shape == (4, 16)
+
+
+def test_a_resnet_has_no_patches() -> None:
+    with pytest.raises(UserError, match="a ResNet has no patches"):
+        DeltaNetwork(replace(TINY, backbone="resnet"), 3, 5, patchwise=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"patch": 5}, "patches of 5"),
+        ({"heads": 3}, "3 heads"),
+        ({"checkpoint": "x", "backbone": "resnet"}, "transformer"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(change: dict[str, object], word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        replace(TINY, **change)  # type: ignore[arg-type]

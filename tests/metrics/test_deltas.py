@@ -1,0 +1,64 @@
+"""How deltas lie, by hand."""
+
+import numpy as np
+import pytest
+
+from ropes.metrics.deltas import active_share, mean_cosines, moves, nearest_direction, principal_axes
+
+VERBS = np.array(["open", "open", "close", "slice"])
+DELTAS = np.array([[2.0, 1.0, 0.0], [2.0, -1.0, 0.0], [-3.0, 0.0, 0.0], [0.0, 0.0, 5.0]])
+
+
+def test_mean_deltas_of_antonyms_point_opposite_ways() -> None:
+    found, between = mean_cosines(DELTAS, VERBS, {"open": "close", "close": "open"})
+    assert found["verbs"].tolist() == ["close", "open", "slice"]
+    np.testing.assert_allclose(found["cosines"], [[1, -1, 0], [-1, 1, 0], [0, 0, 1]], atol=1e-12)
+    assert between == pytest.approx({"antonyms": -1.0, "unrelated": 0.0})
+
+
+def test_without_antonyms_only_unrelated_verbs_are_told() -> None:
+    assert mean_cosines(DELTAS, VERBS, {})[1] == pytest.approx({"unrelated": -1 / 3})
+
+
+def test_a_delta_that_is_nothing_has_no_direction() -> None:
+    found, _ = mean_cosines(np.zeros((2, 3)), ["a", "b"], {})
+    assert (found["cosines"] == 0).all()
+
+
+def test_active_dimensions_are_counted() -> None:
+    assert active_share([[10.0, 1.0, 0.9, 0.0]]) == 0.5
+    assert active_share(np.zeros((2, 4))) == 0
+
+
+def test_the_plane_keeps_lengths_of_what_lies_in_it() -> None:
+    plane = principal_axes(np.column_stack([DELTAS[:, [0, 2]], np.zeros((4, 3))]))
+    np.testing.assert_allclose(np.linalg.norm(plane, axis=1), np.linalg.norm(DELTAS[:, [0, 2]], axis=1))
+
+
+@pytest.mark.parametrize("given", [([[1.0]], []), ([1.0], ["a"]), ([[np.nan]], ["a"]), (np.zeros((0, 3)), [])])
+def test_what_cannot_be_compared_is_refused(given: tuple[object, object]) -> None:
+    with pytest.raises(ValueError, match="delta"):
+        mean_cosines(*given, {})  # type: ignore[arg-type]
+
+
+def test_no_deltas_have_no_active_share() -> None:
+    with pytest.raises(ValueError, match="deltas are"):
+        active_share([])
+
+
+def test_a_joint_that_is_a_direction_is_told_as_one() -> None:
+    steps = np.array([0.2, 0.5, -0.3, -0.4])
+    found = moves(np.outer(steps, [1.0, -2.0, 0.5]), steps)
+    assert found == pytest.approx({"direction": 1.0, "opposite": -1.0, "length": 1.0})
+    askew = moves([[1.0, 1.0], [1.0, -1.0], [-2.0, 0.0]], [1.0, 1.0, -1.0])
+    assert askew["direction"] == pytest.approx((2 * np.sqrt(0.5) + 1) / 3)
+    assert np.isnan(askew["length"])
+    with pytest.raises(ValueError, match="all of these went one way"):
+        moves([[1.0], [2.0]], [1.0, 2.0])
+    with pytest.raises(ValueError, match="steps"):
+        moves([[1.0], [2.0]], [1.0])
+
+
+def test_the_nearest_mean_direction_is_told() -> None:
+    learnt = [[1.0, 0.1], [5.0, -0.2], [-1.0, 0.0], [0.0, 3.0]]
+    assert nearest_direction(learnt, [0, 0, 1, 2], [[0.1, 0.0], [-9.0, 1.0], [0.5, 0.6]]).tolist() == [0, 1, 2]

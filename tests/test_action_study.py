@@ -1,0 +1,99 @@
+"""Causal Triplet as an experiment, made tiny: settings, ablations, the arm beside ROPES, recordings, the page."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes import experiments, results
+from ropes.actions import IID
+from ropes.errors import UserError
+from ropes.experiments import reproduce
+from ropes.plans import Experiment, experiment
+from ropes.recipes import DELTA_METHODS, DeltaRecipe, Optimisation, method_of
+from ropes.report.actions import framed
+from ropes.report.html import write_report
+from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS
+
+Plan = Callable[..., Experiment]
+
+
+@pytest.fixture
+def tiny_plan(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> None:
+    """The experiment with a few steps of small networks on few pairs."""
+    original = experiments.experiment
+
+    def planned(*given: object, **options: object) -> Experiment:
+        plan = original(*given, **options)  # type: ignore[arg-type]
+        training = Optimisation(epochs=1, batch=16, learning_rate=1e-3)
+        recipes = {}
+        for label, recipe in plan.recipes.items():
+            assert isinstance(recipe, DeltaRecipe)
+            shape = replace(recipe.delta, image_size=32, width=16, depth=1, heads=2, widths=(4, 8), latents=8)
+            recipes[label] = replace(recipe, delta=shape, training=training)
+        anchors = {setting: 480 if count else 0 for setting, count in plan.anchors.items()}
+        return replace(plan, recipes=recipes, anchors=anchors, test_anchors=60)
+
+    monkeypatch.setattr(experiments, "experiment", planned)
+
+
+def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    methods = ("cde-global", "cde-patch", "plain-vit")
+    found = reproduce("causal-triplet", preset="compact", out=out, methods=methods, seeds=(0,), show=False)
+    listed = [(row.setup, row.method) for row in found.action_rows]
+    assert listed.count((MANY_THINGS, "plain-vit")) == 0
+    assert {method for setup, method in listed if setup == ACTION_PAIRS} == {
+        *methods,
+        "cde-global@classification",
+        "cde-global@no-contrast",
+        "cde-global@no-sparsity",
+    }
+    arm = [row for row in found.action_rows if row.moves]
+    assert {row.method for row in arm} == {"cde-global", "cde-patch", "anchored (panda-2c)"}
+    assert len({row.setup for row in arm}) == 1
+    assert all(set(row.moves) == {f"panda_joint{k}" for k in range(1, 7)} for row in arm)
+    ours = next(row for row in arm if row.method.startswith("anchored"))
+    assert ours.moves["panda_joint1"]["opposite"] is not None
+    assert ours.accuracy[IID] > 0.4
+    assert results.read(out / "results.json") == found
+
+    stamps = {path: path.stat().st_mtime_ns for path in out.rglob("weights.safetensors")}
+    again = reproduce("causal-triplet", preset="compact", out=out, methods=methods, seeds=(0,), show=False)
+    assert again.action_rows == found.action_rows
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("weights.safetensors")} == stamps
+
+    write_report(out, out / "report.html")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    for words in ("Single things", "Several things in a scene", "Towards the arm", "without contrast", "plain ViT"):
+        assert words in page
+    assert page.count('<img src="data:') == 6 * 3 * 2 * 2
+
+
+def test_the_compact_experiment_holds_what_is_asked_for() -> None:
+    plan = experiment("causal-triplet", "compact")
+    assert {method_of(label) for label in plan.recipes} == set(DELTA_METHODS)
+    assert len(plan.seeds) >= 3
+    assert plan.fits(ACTION_PAIRS, "sms")
+    assert not plan.fits(ARM_ACTIONS, "sms")
+    assert plan.fits(MANY_THINGS, "cde-patch")
+
+
+def test_recordings_are_of_causal_triplet_alone(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="table1 is simulated; recordings go with causal-triplet"):
+        experiment("table1", "compact", recorded=tmp_path)
+    with pytest.raises(UserError, match="causal-triplet is not for method anchored"):
+        experiment("causal-triplet", "compact", ("anchored",))
+    plan = experiment("causal-triplet", "compact", recorded=tmp_path)
+    assert list(plan.anchors) == ["causal-triplet"]
+
+
+def test_chosen_patches_are_framed() -> None:
+    images = np.zeros((1, 2, 16, 16), np.uint8)
+    drawn = framed(images, np.array([[5]]), 4)
+    assert drawn.shape == (1, 2, 16, 16, 3)
+    marked = (drawn[0, 1] != 0).any(axis=-1)
+    assert marked[4:8, 4:8].sum() == 12
+    assert marked.sum() == 12
