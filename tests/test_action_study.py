@@ -34,7 +34,7 @@ def tiny_plan(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> None:
             shape = replace(recipe.delta, image_size=32, width=16, depth=1, heads=2, widths=(4, 8), latents=8)
             recipes[label] = replace(recipe, delta=shape, training=training)
         anchors = {setting: 480 if count else 0 for setting, count in plan.anchors.items()}
-        return replace(plan, recipes=recipes, anchors=anchors, test_anchors=60)
+        return replace(plan, recipes=recipes, own={}, anchors=anchors, test_anchors=60)
 
     monkeypatch.setattr(experiments, "experiment", planned)
 
@@ -79,6 +79,10 @@ def test_the_compact_experiment_holds_what_is_asked_for() -> None:
     assert plan.fits(ACTION_PAIRS, "sms")
     assert not plan.fits(ARM_ACTIONS, "sms")
     assert plan.fits(MANY_THINGS, "cde-patch")
+    arm = experiment("causal-triplet", "paper").recipe(ARM_ACTIONS, "cde-patch")
+    assert isinstance(arm, DeltaRecipe)
+    assert arm.delta.image_size <= 128  # as the arm is filmed
+    assert arm.delta.checkpoint is None  # which would read three channels
 
 
 def test_recordings_are_of_causal_triplet_alone(tmp_path: Path) -> None:
@@ -87,7 +91,7 @@ def test_recordings_are_of_causal_triplet_alone(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="causal-triplet is not for method anchored"):
         experiment("causal-triplet", "compact", ("anchored",))
     plan = experiment("causal-triplet", "compact", recorded=tmp_path)
-    assert list(plan.anchors) == ["causal-triplet"]
+    assert list(plan.anchors) == ["causal-triplet", "causal-triplet-scenes"]
 
 
 def test_chosen_patches_are_framed() -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from ropes.errors import UserError
 from ropes.methods.delta import blocks_of
 from ropes.methods.delta_stage import change_outside, contrastive_loss
-from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, Reversed, as_levels
+from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, as_levels, reversed_gradient
 from ropes.models.shapes import DeltaConfig
 
 TINY = DeltaConfig(image_size=16, patch=4, width=8, depth=1, heads=2, widths=(4, 8), latents=6, patches=3)
@@ -50,7 +50,9 @@ def test_antonyms_share_a_block() -> None:
 
 def test_a_reversed_gradient_has_the_other_sign() -> None:
     values = torch.tensor([2.0], requires_grad=True)
-    (3 * Reversed.apply(values, 0.5)).sum().backward()  # type: ignore[no-untyped-call]
+    found = reversed_gradient(values, 0.5)
+    (3 * found).sum().backward()
+    assert found.tolist() == [2.0]
     assert values.grad is not None
     assert values.grad.tolist() == [-1.5]
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ropes.methods.kept_weights import KeptWeightsStage
-from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, Reversed, as_levels
+from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, as_levels, reversed_gradient
 from ropes.recipes import DeltaRecipe
 
 _CHUNK = 128
@@ -67,7 +67,7 @@ class DeltaStage(KeptWeightsStage):
         if recipe.sparsity:
             terms["sparsity"] = recipe.sparsity, deltas.abs().sum(-1).mean()
         if recipe.independence and isinstance(self.network, PairNetwork) and self.network.critic is not None:
-            told = self.network.critic(Reversed.apply(deltas, recipe.independence))
+            told = self.network.critic(reversed_gradient(deltas, recipe.independence))
             terms["critic"] = 1.0, functional.cross_entropy(told.float(), nouns)
         if recipe.blocks:
             terms["outside"] = recipe.blocks, change_outside(found, *self._blocks(verbs))

@@ -170,19 +170,9 @@ class PairNetwork(nn.Module):
         return Reading(self.classify(related)[:, None], related[:, None], chosen, first, second)
 
 
-class Reversed(torch.autograd.Function):
-    """The identity, whose gradient is taken times −weight."""
-
-    @staticmethod
-    def forward(ctx: torch.autograd.function.FunctionCtx, values: Tensor, weight: float) -> Tensor:  # type: ignore[override]
-        """Values, unchanged."""
-        ctx.weight = weight  # type: ignore[attr-defined]
-        return values.view_as(values)
-
-    @staticmethod
-    def backward(ctx: torch.autograd.function.FunctionCtx, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
-        """The gradient, turned about."""
-        return -ctx.weight * gradient, None  # type: ignore[attr-defined]
+def reversed_gradient(values: Tensor, weight: float) -> Tensor:
+    """The same values, whose gradient is taken times −weight."""
+    return (1 + weight) * values.detach() - weight * values
 
 
 def as_levels(images: Tensor) -> Tensor:
