@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ropes import cli, evaluation, experiments, paper, results
+from ropes import cli, evaluation, experiments, filming, paper, results
 from ropes.errors import UserError
 from ropes.experiments import reproduce
 from ropes.files import read_json
@@ -45,11 +45,11 @@ def calls(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> list[str]:
 
         monkeypatch.setattr(experiments, name, call)
 
-    def planned(name: str, preset: str, methods: Sequence[str] = ()) -> Experiment:
+    def planned(name: str, preset: str, methods: Sequence[str] = (), **_: object) -> Experiment:
         return small(name=name, recipes={method: tiny.recipe_of(method) for method in methods or ("ropes",)})
 
     monkeypatch.setattr(experiments, "experiment", planned)
-    monkeypatch.setattr(experiments, "simulate", simulate)
+    monkeypatch.setattr(filming, "simulate", simulate)
     recorded("fit")
     recorded("evaluate")
     return done
@@ -163,7 +163,7 @@ def test_another_experiment_s_folder_is_left_alone(
         for seeds in ((0,), (5,)):  # other seeds are the same experiment
             with pytest.raises(KeyboardInterrupt):
                 reproduce("demo", preset="compact", out=tmp_path / "demo", seeds=seeds, show=False)
-    monkeypatch.setattr(experiments, "experiment", lambda name, preset, methods: small(**change))
+    monkeypatch.setattr(experiments, "experiment", lambda *_, **__: small(**change))
     before = tiny.tree(tmp_path)
     with pytest.raises(UserError, match=line):
         reproduce("demo", preset="compact", out=tmp_path / "demo", show=False)
@@ -221,7 +221,7 @@ def test_the_curves_differ_in_one_thing_at_a_time(preset: str) -> None:
 def test_a_variant_is_a_method_with_another_recipe(calls: list[str], tmp_path: Path, monkeypatch) -> None:
     few = replace(tiny.recipe_of("anchored"), anchors=6, erased=0.5)
     plan = small(recipes={"anchored@few": few, "anchored@more": tiny.recipe_of("anchored")}, seeds=(0,))
-    monkeypatch.setattr(experiments, "experiment", lambda *_: plan)
+    monkeypatch.setattr(experiments, "experiment", lambda *_, **__: plan)
     found = reproduce("demo", preset="compact", out=tmp_path / "demo", show=False)
     kinds = {(row.method, row.anchors, row.image_size, row.erased) for row in found.rows}
     assert kinds == {("anchored@few", 6, tiny.SIDE, 0.5), ("anchored@more", 8, tiny.SIDE, 0.0)}
@@ -251,7 +251,7 @@ def test_shares_of_labels_take_one_pretraining(calls: list[str], tmp_path: Path,
     short = tiny.jointnet_recipe(training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-3))
     few, many = (replace(short, labels=share) for share in (0.5, 1.0))
     plan = small(recipes={"jointnet@50-percent": few, "jointnet@100-percent": many}, seeds=(0,))
-    monkeypatch.setattr(experiments, "experiment", lambda *_: plan)
+    monkeypatch.setattr(experiments, "experiment", lambda *_, **__: plan)
     found = reproduce("table2", preset="compact", out=tmp_path / "t", show=False)
     assert {row.label_share for row in found.rows} == {0.5, 1.0}
     runs = [tmp_path / "t" / ONE / label / "seed-0" for label in plan.recipes]
@@ -262,7 +262,7 @@ def test_shares_of_labels_take_one_pretraining(calls: list[str], tmp_path: Path,
 
 def test_unknown_experiments_are_refused() -> None:
     with pytest.raises(
-        UserError, match="unknown experiment 'table3': choose one of curves, demo, disentanglement, panda-2c, superv"
+        UserError, match="unknown experiment 'table3': choose one of causal-triplet, curves, demo, disentanglement, pan"
     ):
         experiment("table3", "compact")
     with pytest.raises(UserError, match=r"unknown preset 'compct': did you mean compact\?"):
@@ -282,7 +282,7 @@ def test_from_simulation_to_report_by_one_command(
     monkeypatch.setattr(evaluation, "FITTED", 40)
     monkeypatch.setattr(evaluation, "TESTED", 20)
     monkeypatch.setattr(paper, "CALIBRATION_LABELS", 40)
-    monkeypatch.setattr(experiments, "experiment", lambda name, preset, methods: plan)
+    monkeypatch.setattr(experiments, "experiment", lambda *_, **__: plan)
     out = tmp_path / "demo"
     assert cli.main(["reproduce", "demo", "--out", str(out)]) == 0
     printed = capsys.readouterr().out

@@ -139,7 +139,7 @@ def test_the_page_shows_models_beside_one_another(measured: Path, tmp_path: Path
     assert page.count("No pictures were recorded") == 2  # of the others than the one that was measured
     assert page.count('<img src="data:') == 4 + 3
     assert "the model of the best ELBO: DCI 0.000 (best 0.350" in page
-    assert "OOD2-B (stand-in), boosted trees: median error" in page
+    assert "OOD2-B (stand-in), median error with input noise (without): boosted trees" in page
     assert not re.search(r"\bnan\b", re.sub(r"data:image[^\"]*", "", page))
 
 

@@ -24,7 +24,7 @@ from tests import tiny
 def out(tmp_path: Path, finger_data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for a tiny study, which `reproduce` runs meanwhile; its data are there already."""
 
-    def planned(name: str, preset: str, methods: Sequence[str] = ()) -> Experiment:
+    def planned(name: str, preset: str, methods: Sequence[str] = (), **_: object) -> Experiment:
         return Experiment(
             name=name,
             recipes={method: tiny.vae_recipe() for method in methods or VAE_METHODS},
@@ -39,14 +39,14 @@ def out(tmp_path: Path, finger_data: Path, monkeypatch: pytest.MonkeyPatch) -> P
     monkeypatch.setattr(experiments, "experiment", planned)
     monkeypatch.setattr(feasibility, "_DRAWN", 500)
     monkeypatch.setattr(feasibility, "_EACH", 1)
-    original = experiments._simulate
+    original = experiments.film
 
     def simulate(plan: Experiment, setting: str, out: Path, workers: int | None, *, show: bool) -> None:
         if not (out / setting).exists():  # as it would come out
             shutil.copytree(finger_data, out / setting / "data")
         original(plan, setting, out, workers, show=show)
 
-    monkeypatch.setattr(experiments, "_simulate", simulate)
+    monkeypatch.setattr(experiments, "film", simulate)
     return tmp_path / "study"
 
 
