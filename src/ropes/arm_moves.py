@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes import __version__
 from ropes.action_rows import ActionRow
 from ropes.actions import IID, TRAIN
 from ropes.data.dataset import Dataset
@@ -21,10 +20,9 @@ from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.evaluation import ABOUT_FILE, ARTEFACTS, RESULTS_FILE
 from ropes.files import atomic_path, claim_folder, claim_record, read_json
-from ropes.hardware import device_name
 from ropes.methods.run import TRAINING_FILE
 from ropes.metrics.deltas import active_share, mean_cosines, moves, nearest_direction
-from ropes.results import Results, write
+from ropes.results import Results, write_measured
 
 Floats = NDArray[np.float64]
 DELTAS_FILE = "deltas.npz"
@@ -103,21 +101,11 @@ def evaluate_estimator(
         seed=found.seed,
         seconds=float(sum(read_json(run / TRAINING_FILE)["provenance"]["seconds"].values())),
     )
-    results = Results(
-        name=name,
-        preset=found.recipe.preset,
-        device=device_name(),
-        version=__version__,
-        seconds=round(time.monotonic() - began, 1),
-        rows=(),
-        action_rows=(row,),
-    )
     path = out / ARTEFACTS / row.setup / row.method / f"seed-{row.seed}" / DELTAS_FILE
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         lengths: dict[str, Any] = lengths_of(deltas[IID], *asked)
         np.savez_compressed(stream, **lengths)
-    write(out / RESULTS_FILE, results)
-    return results
+    return write_measured(out / RESULTS_FILE, name, found.recipe.preset, began, action_rows=(row,))
 
 
 def lengths_of(deltas: Floats, joints: NDArray[np.str_], steps: Floats) -> dict[str, NDArray[Any]]:

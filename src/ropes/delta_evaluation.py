@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ropes import __version__
 from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
 from ropes.arm_moves import DELTAS_FILE, lengths_of, moves_of, steps_of
@@ -24,13 +23,13 @@ from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
 from ropes.evaluation import ABOUT_FILE, ARTEFACTS, RESULTS_FILE
 from ropes.files import atomic_path, claim_folder, claim_record, read_json
-from ropes.hardware import device_kind, device_name, training_precision
+from ropes.hardware import device_kind, training_precision
 from ropes.methods.delta import network_of
 from ropes.methods.run import TRAINING_FILE, Run
 from ropes.metrics.deltas import active_share, mean_cosines, principal_axes
 from ropes.models.delta import as_levels
 from ropes.recipes import DeltaRecipe
-from ropes.results import Results, write
+from ropes.results import Results, write_measured
 from ropes.seeds import generator
 
 TESTS = (IID, COMPOSITIONAL, SYSTEMATIC)
@@ -167,17 +166,7 @@ def evaluate_actions(
     path = out / ARTEFACTS / found.setting / row.method / f"seed-{row.seed}" / DELTAS_FILE
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         np.savez_compressed(stream, **shown)
-    results = Results(
-        name=name,
-        preset=found.recipe.preset,
-        device=device_name(),
-        version=__version__,
-        seconds=round(time.monotonic() - began, 1),
-        rows=(),
-        action_rows=(row,),
-    )
-    write(out / RESULTS_FILE, results)
-    return results
+    return write_measured(out / RESULTS_FILE, name, found.recipe.preset, began, action_rows=(row,))
 
 
 def _require_images(reader: DeltaReader, dataset: Dataset) -> None:

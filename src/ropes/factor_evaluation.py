@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ropes import __version__
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -22,14 +21,14 @@ from ropes.evaluation import ABOUT_FILE, ARTEFACTS, RESULTS_FILE
 from ropes.factor_scores import disentanglement
 from ropes.factor_tasks import PHOTOGRAPHS, FactorTask, Trial, factor_task, with_photographs
 from ropes.files import atomic_path, claim_folder, claim_record, read_json, sha256
-from ropes.hardware import device_kind, device_name
+from ropes.hardware import device_kind
 from ropes.methods.readers import Reader, VAEReader, finished_reader
 from ropes.methods.run import TRAINING_FILE, Run
 from ropes.metrics import assignment, correlation_matrix
 from ropes.metrics.transfer import Regressor, transfer_errors
 from ropes.model_rows import ModelRow
 from ropes.recipes import VAERecipe
-from ropes.results import Results, write
+from ropes.results import Results, write_measured
 
 PICTURES_FILE = "pictures.npz"
 Floats = NDArray[np.float64]
@@ -124,17 +123,7 @@ def evaluate_factors(
         if photographs is not None:
             examples[PHOTOGRAPHS] = images[:_SHOWN]
         _write_pictures(pictures, reader, examples, latents["test-id"])
-    results = Results(
-        name=name,
-        preset=found.recipe.preset,
-        device=device_name(),
-        version=__version__,
-        seconds=round(time.monotonic() - began, 1),
-        rows=(),
-        model_rows=(row,),
-    )
-    write(out / RESULTS_FILE, results)
-    return results
+    return write_measured(out / RESULTS_FILE, name, found.recipe.preset, began, model_rows=(row,))
 
 
 def _require_views(run: Run, dataset: Dataset) -> None:

@@ -1,15 +1,17 @@
 """results.json, schema 1: every measured number beside the paper's, checked when made and when read."""
 
 import math
+import time
 from collections import Counter
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from ropes import files
+from ropes import __version__, files
 from ropes.action_rows import ActionRow
 from ropes.errors import UserError
 from ropes.flag_rows import FlagRow
+from ropes.hardware import device_name
 from ropes.model_rows import ModelRow
 from ropes.paper import published, supervised_with
 from ropes.pose_rows import PoseRow
@@ -238,6 +240,24 @@ class Results:
                 raise ValueError(f"{name} must be a list")
             optional[name] = _rows(content.get(name, []), kind, name.removesuffix("s").replace("_", " "))
         return cls(**head, rows=_rows(content["rows"], Row, "row"), **optional)
+
+
+def write_measured(path: Path, name: str, preset: str, began: float, **rows: Any) -> Results:
+    """Write what one evaluation of a whole model measured on this machine.
+
+    Args:
+        path: of the results file.
+        name: of the results.
+        preset: of the model's recipe.
+        began: when, by `time.monotonic`.
+        rows: those of `FURTHER`, by their names.
+    """
+    seconds = round(time.monotonic() - began, 1)
+    found = Results(
+        name=name, preset=preset, device=device_name(), version=__version__, seconds=seconds, rows=(), **rows
+    )
+    write(path, found)
+    return found
 
 
 def write(path: Path, results: Results) -> None:
