@@ -13,7 +13,7 @@ from ropes.errors import UserError
 from ropes.experiments import reproduce
 from ropes.plans import Experiment, experiment
 from ropes.recipes import DELTA_METHODS, DeltaRecipe, Optimisation, method_of
-from ropes.report.actions import framed
+from ropes.report.action_plots import framed
 from ropes.report.html import write_report
 from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS
 

@@ -5,6 +5,7 @@ import os
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from ropes import hardware
 
@@ -28,3 +29,21 @@ def test_a_c_library_without_such_settings_will_do(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(ctypes, "CDLL", lambda name: looked.append(name) or SimpleNamespace())
     hardware.keep_memory()
     assert looked == [None]
+
+
+@pytest.mark.parametrize(
+    ("cuda", "amx", "avx512", "precision"),
+    [
+        (False, False, False, "32-true"),
+        (False, True, False, "bf16-mixed"),
+        (False, False, True, "bf16-mixed"),
+        (True, False, False, "bf16-mixed"),
+    ],
+)
+def test_bf16_is_for_what_multiplies_it(
+    cuda: bool, amx: bool, avx512: bool, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+    assert hardware.training_precision() == precision

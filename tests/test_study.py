@@ -14,7 +14,7 @@ from ropes.experiments import reproduce
 from ropes.files import read_json
 from ropes.finger import FingerSetting
 from ropes.plans import Experiment, experiment
-from ropes.recipes import VAE_METHODS, VAERecipe, method_of
+from ropes.recipes import VAE_METHODS, VAERecipe, method_of, recipe_of
 from ropes.report.html import write_report
 from ropes.simulate import feasibility
 from tests import tiny
@@ -110,6 +110,16 @@ def test_the_sweep_is_the_paper_s(preset: str, models: int) -> None:
     assert len({(method_of(label), str(recipe)) for label, recipe in plan.recipes.items()}) == len(recipes)
     if preset == "paper":
         assert {recipe.beta for recipe in recipes if isinstance(recipe, VAERecipe)} == {1, 2, 4}
+
+
+@pytest.mark.parametrize(("preset", "share"), [("compact", 0.5), ("paper", 1.0)])
+def test_vaes_beside_interventions_are_shown_as_many_images_whatever_their_number(preset: str, share: float) -> None:
+    plan, alone = experiment("supervision", preset, ("ada-gvae",)), recipe_of("ada-gvae", preset)
+    assert isinstance(alone, VAERecipe)
+    steps = [
+        recipe.training.steps(recipe.anchors or 0) for recipe in plan.recipes.values() if isinstance(recipe, VAERecipe)
+    ]
+    assert steps == [share * alone.training.steps(500)] * 3
 
 
 def test_other_methods_and_several_fits_of_arms_at_once_are_refused(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The papers' tables from simulation to results.json: settings × methods × seeds, unattended and resumable."""
 
 import itertools
+import math
 import re
 import shutil
 import time
@@ -27,7 +28,7 @@ from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.plans import Experiment, experiment
 from ropes.processes import run_all, usable_cores
 from ropes.progress import progress
-from ropes.recipes import METHODS, method_of
+from ropes.recipes import METHODS, VAE_METHODS, method_of
 from ropes.registry import find_run
 from ropes.results import FURTHER, Results, Row, read, write
 from ropes.settings import ARM_ACTIONS
@@ -111,7 +112,8 @@ def _fit_at_once(
     """Several fits at a time, each in a process of its own; results are written after each."""
     runs = {fit: _run(out, setting, *fit) for fit in fits}
     left = [fit for fit in fits if not _is_current(runs[fit] / EVALUATION, runs[fit])]
-    left.sort(key=lambda fit: fit[1])  # seed by seed: an unfinished study compares methods too
+    # Seed by seed, so that an unfinished study compares methods too; first what learns from most, and ends last.
+    left.sort(key=lambda fit: (fit[1], -(getattr(plan.recipe(setting, fit[0]), "anchors", None) or math.inf)))
     if not left:
         return
     jobs = [partial(_one_run, plan, out, setting, label, seed, show=False) for label, seed in left]
@@ -184,7 +186,7 @@ def _shown(
     """Whose pictures the report shows: of each method the first seed; of many VAEs the least, middle and most
     disentangled.
     """
-    if plan.measures == "factors" and plan.at_once:
+    if all(method_of(label) in VAE_METHODS for label in plan.recipes):
         yield from ((row.setup, row.method, row.seed) for row in by_disentanglement(models))
         return
     for setting in plan.anchors:

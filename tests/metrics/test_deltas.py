@@ -13,11 +13,18 @@ def test_mean_deltas_of_antonyms_point_opposite_ways() -> None:
     found, between = mean_cosines(DELTAS, VERBS, {"open": "close", "close": "open"})
     assert found["verbs"].tolist() == ["close", "open", "slice"]
     np.testing.assert_allclose(found["cosines"], [[1, -1, 0], [-1, 1, 0], [0, 0, 1]], atol=1e-12)
-    assert between == pytest.approx({"antonyms": -1.0, "unrelated": 0.0})
+    assert between == pytest.approx({"antonyms": -1.0, "unrelated": 0.0, "unrelated size": 0.0})
+
+
+def test_a_verb_stands_beside_its_antonym() -> None:
+    opposite = {"switch off": "light", "light": "switch off"}
+    found, between = mean_cosines([[1.0, 1.0], [1.0, 0.0], [-1.0, 0.0]], ["open", "switch off", "light"], opposite)
+    assert found["verbs"].tolist() == ["light", "switch off", "open"]
+    assert between == pytest.approx({"antonyms": -1.0, "unrelated": 0.0, "unrelated size": 0.5**0.5})
 
 
 def test_without_antonyms_only_unrelated_verbs_are_told() -> None:
-    assert mean_cosines(DELTAS, VERBS, {})[1] == pytest.approx({"unrelated": -1 / 3})
+    assert mean_cosines(DELTAS, VERBS, {})[1] == pytest.approx({"unrelated": -1 / 3, "unrelated size": 1 / 3})
 
 
 def test_a_delta_that_is_nothing_has_no_direction() -> None:

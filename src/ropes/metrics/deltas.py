@@ -22,8 +22,9 @@ def mean_cosines(
         antonyms: verb → verb.
 
     Returns:
-        "cosines", (v, v), with "verbs", (v,); and the mean over pairs of "antonyms", and of "unrelated" verbs, where
-        there are such.
+        "cosines", (v, v), with "verbs", (v,), a verb beside its antonym; and the mean over pairs of "antonyms", over
+        those of "unrelated" verbs, and "unrelated size", the mean of the latter's absolute values, where there are
+        such.  A verb that lies anyhow to two opposite ones has a mean of 0 with them, and a size that tells.
 
     Raises:
         ValueError: lengths differ, or a delta is not finite.
@@ -33,13 +34,15 @@ def mean_cosines(
         raise ValueError(f"deltas are (n, l) and verbs (n,), got {values.shape} and {texts.shape}")
     if not np.isfinite(values).all():
         raise ValueError("a delta is not finite")
-    known = np.unique(texts)
+    known = np.array(sorted(np.unique(texts), key=lambda verb: (min(verb, antonyms.get(str(verb), verb)), verb)))
     directions = _unit(np.stack([values[texts == verb].mean(axis=0) for verb in known]))
     cosines = directions @ directions.T
     opposite = np.array([[antonyms.get(str(one)) == str(other) for other in known] for one in known])
     apart = ~np.eye(len(known), dtype=bool)
     chosen = {"antonyms": opposite & apart, "unrelated": ~opposite & apart}
     between = {name: float(cosines[places].mean()) for name, places in chosen.items() if places.any()}
+    if chosen["unrelated"].any():
+        between["unrelated size"] = float(np.abs(cosines[chosen["unrelated"]]).mean())
     return {"cosines": cosines, "verbs": known}, between
 
 

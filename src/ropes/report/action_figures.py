@@ -25,7 +25,7 @@ def shift_accuracies(methods: Mapping[str, Sequence[ActionRow]], *, paper: bool 
         paper: show the paper's numbers, of other images, as rings.
     """
     splits = [split for split in SHIFTS if any(split in row.accuracy for own in methods.values() for row in own)]
-    figure, panels = make_panels(len(splits), height=0.7 + 0.32 * len(methods), columns=3)
+    figure, panels = make_panels(len(splits), height=0.9 + 0.32 * max(3, len(methods)), columns=3)
     names = list(methods)[::-1]
     for panel, split in zip(panels, splits, strict=True):
         for place, name in enumerate(names):
@@ -44,7 +44,7 @@ def shift_accuracies(methods: Mapping[str, Sequence[ActionRow]], *, paper: bool 
 
 
 @styled
-def cosine_map(cosines: Floats, verbs: Sequence[str]) -> Figure:
+def cosine_map(cosines: Floats, verbs: Sequence[str], *, title: str) -> Figure:
     """Cosines between the mean deltas of verbs."""
     figure, (panel,) = make_panels(1, height=0.9 + 0.36 * len(verbs), columns=1, width=1.6 + 0.55 * len(verbs))
     panel.imshow(cosines, cmap="RdBu", vmin=-1, vmax=1, aspect="auto", alpha=0.75)
@@ -52,13 +52,14 @@ def cosine_map(cosines: Floats, verbs: Sequence[str]) -> Figure:
         panel.text(place, row, f"{value:.1f}", ha="center", va="center", fontsize=8, color=INK)
     panel.set_xticks(range(len(verbs)), verbs, rotation=35, ha="right")
     panel.set_yticks(range(len(verbs)), verbs)
+    panel.set_title(title)
     panel.grid(visible=False)
     panel.spines[:].set_visible(False)
     return figure
 
 
 @styled
-def delta_plane(plane: Floats, verbs: Sequence[str]) -> Figure:
+def delta_plane(plane: Floats, verbs: Sequence[str], *, title: str) -> Figure:
     """Deltas along their two directions of greatest length, a colour for each verb; the cross is no change."""
     known = sorted(set(verbs))
     figure, (panel,) = make_panels(1, height=4.4, columns=1, width=6.4)
@@ -69,7 +70,7 @@ def delta_plane(plane: Floats, verbs: Sequence[str]) -> Figure:
         x, y = plane[chosen].T
         panel.scatter(x, y, s=14, alpha=0.7, linewidths=0, label=verb, rasterized=True, **style)
     panel.plot(0, 0, marker="+", color=INK, markersize=9)
-    panel.set(xlabel="first direction", ylabel="second direction")
+    panel.set(xlabel="first direction", ylabel="second direction", title=title)
     panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
@@ -115,4 +116,21 @@ def joint_moves(systems: Mapping[str, Sequence[ActionRow]]) -> Figure:
         panel.set_xticks(range(len(joints)), [joint_label(joint) for joint in joints], rotation=30, ha="right")
         panel.set_ylim(-1.05, 1.05)
     shared_legend(figure, panels)
+    return figure
+
+
+@styled
+def told_pairs(images: NDArray[np.uint8], captions: Sequence[str]) -> Figure:
+    """Pairs side by side, each under what was done in it.
+
+    Args:
+        images: (n, 2, S, S, 3).
+        captions: of the pairs, (n,).
+    """
+    figure, panels = make_panels(len(images), height=1.75, columns=3)
+    for panel, pair, caption in zip(panels, images, captions, strict=True):
+        gap = np.full((pair.shape[1], max(1, pair.shape[2] // 32), 3), 255, np.uint8)
+        panel.imshow(np.concatenate([pair[0], gap, pair[1]], axis=1), interpolation="nearest")
+        panel.set_title(caption, fontsize=8.5)
+        panel.axis("off")
     return figure

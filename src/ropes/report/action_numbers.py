@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t
 
 from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
@@ -30,6 +31,7 @@ METHODS = {
     "icm": "ResNet, independence (ICM)",
     "sms": "ResNet, sparse blocks (SMS)",
 }
+EMBEDDINGS = ("cde-global", "cde-patch")
 ABLATIONS = ("cde-global", "cde-global@no-contrast", "cde-global@no-sparsity", "cde-global@classification")
 BASELINES = ("plain-vit", "plain-resnet", "icm", "sms")
 #: Of ProcTHOR's single objects: in distribution, compositional, systematic; what the summary of the paper tells.
@@ -77,6 +79,27 @@ def spread(values: Floats, digits: int = 3) -> str:
     return f"{kept.mean():.{digits}f}" + (f" ± {kept.std(ddof=1):.{digits}f}" if len(kept) > 1 else "")
 
 
+def advantage(own: Sequence[ActionRow], other: Sequence[ActionRow], split: str) -> str:
+    """Accuracy less that of another method, seed by seed, with its 95% interval (Student's t) from two seeds on."""
+    theirs = {row.seed: row.accuracy[split] for row in other if split in row.accuracy}
+    shared = [row for row in own if row.seed in theirs and split in row.accuracy]
+    if not shared:
+        return ""
+    apart = np.array([row.accuracy[split] - theirs[row.seed] for row in shared])
+    if len(apart) == 1:
+        return f"{apart[0]:+.3f}"
+    half = t.ppf(0.975, len(apart) - 1) * apart.std(ddof=1) / np.sqrt(len(apart))
+    return f"{apart.mean():+.3f} ({apart.mean() - half:+.3f} to {apart.mean() + half:+.3f})"
+
+
+def moved(rows: Sequence[ActionRow], kind: str) -> Floats:
+    """What is said of each joint of an arm (see `ropes.metrics.deltas.moves`), its mean over the seeds, (joints,)."""
+    joints = sorted({joint for row in rows for joint in row.moves})
+    told = [[row.moves.get(joint, {}).get(kind) for row in rows] for joint in joints]
+    known = [[value for value in values if value is not None] for values in told]
+    return np.array([np.mean(values) if values else np.nan for values in known])
+
+
 def findings(rows: Sequence[ActionRow]) -> list[str]:
     """What the methods show, a sentence each."""
     every = in_order(rows)
@@ -118,10 +141,10 @@ def _against_baselines(methods: Mapping[str, Sequence[ActionRow]]) -> list[str]:
             parts.append(part)
         said.append(f"{METHODS[name].capitalize()}: {'; '.join(parts)}.")
         if np.isfinite(opposite := cosines(methods[name], "antonyms")).any():
-            unrelated = cosines(methods[name], "unrelated")
+            unrelated, size = cosines(methods[name], "unrelated"), cosines(methods[name], "unrelated size")
             said.append(
                 f"Cosine of mean deltas, {METHODS[name]}: {spread(opposite, 2)} of antonyms, {spread(unrelated, 2)} of "
-                "unrelated verbs."
+                f"unrelated verbs (absolute values: {spread(size, 2)})."
             )
     if "plain-vit" in methods and "cde-global" in methods:
         said.append(

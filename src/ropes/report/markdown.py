@@ -10,6 +10,7 @@ from typing import Any
 from ropes.paper import ALL_LABELS, CALIBRATION_LABELS, LABELLED_IMAGES, TABLE1, published, supervised_with
 from ropes.recipes import method_of
 from ropes.report.curves import described
+from ropes.report.markdown_tables import table
 from ropes.report.naming import joint_label
 from ropes.report.verdict import in_words
 from ropes.results import Results
@@ -37,28 +38,27 @@ def markdown(found: Results) -> str:
     if any(cell.label_share is not None for cell in every):
         shown = [cell for cell in every if cell.label_share is not None] + list(least_labelled(every))
         note = f"Labelled images in training; + {CALIBRATION_LABELS:,}: labelled poses for a line after it. "
-        table = _table(["tested on", "read by"], ["labelled images"], joints, _labelled(shown, joints))
-        return f"{table}\n\n{note}{_origin(found, shown, 'its counterpart of the paper')}\n"
+        written = _table(["tested on", "read by"], ["labelled images"], joints, _labelled(shown, joints))
+        return f"{written}\n\n{note}{_origin(found, shown, 'its counterpart of the paper')}\n"
     every = tuple(cell for cell in every if cell.occlusion == 0 or (cell.setup, cell.occlusion) in _ORDER)
     cells = calibrated_as_the_paper(every)
     if any(method_of(cell.method) != cell.method for cell in cells):
         unlabelled = [cell for cell in every if cell.calibration_labels == 0]
         note = f"After a line on {CALIBRATION_LABELS:,} labels where nothing else is said. "
-        table = _table(["tested on", "learnt from"], [], joints, _variants([*cells, *unlabelled], joints))
-        return f"{table}\n\n{note}{_origin(found, cells)}\n"
+        written = _table(["tested on", "learnt from"], [], joints, _variants([*cells, *unlabelled], joints))
+        return f"{written}\n\n{note}{_origin(found, cells)}\n"
     shown = [cell for cell in every if cell in cells or (cell.calibration_labels == 0 and cell.method != "ropes")]
-    table = _table(["tested on", "read by"], ["labels"], joints, _methods(shown, joints))
-    return f"{table}\n\n{_origin(found, cells)}\n"
+    written = _table(["tested on", "read by"], ["labels"], joints, _methods(shown, joints))
+    return f"{written}\n\n{_origin(found, cells)}\n"
 
 
 def _table(words: Sequence[str], counts: Sequence[str], joints: Sequence[str], blocks: Blocks) -> str:
     """Blocks below one another, each named in its first line; columns of words to the left, of numbers to the right."""
-    numbers = [*counts, *(joint_label(joint) for joint in joints)]
-    lines = [[*words, *numbers], ["---"] * len(words) + ["---:"] * len(numbers)]
+    lines: list[Line] = []
     for (setup, pixels, split), block in blocks.items():
         name = in_words(setup, pixels, split)
         lines += [[name if line is block[0] else "", *line] for line in block]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return table(words, [*counts, *(joint_label(joint) for joint in joints)], lines)
 
 
 def _methods(cells: Iterable[Cell], joints: Sequence[str]) -> Blocks:

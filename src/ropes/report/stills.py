@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from ropes import files, results
 from ropes.model_rows import by_disentanglement
 from ropes.recipes import method_of
 from ropes.report import artefacts, figures, pictures, study_figures
+from ropes.report.action_figures import told_pairs
+from ropes.report.action_numbers import SHIFTS, in_order
+from ropes.report.action_plots import Methods, of_an_arm, plots, recorded, told
 from ropes.report.artefacts import Evaluation, pictures_of, read_arrays
 from ropes.report.curves import AXES, error_curves, series
 from ropes.report.label_efficiency import efficiency_figure, label_curves
@@ -51,6 +55,9 @@ def write_figures(folder: Path, out: Path) -> tuple[Path, ...]:
             written.append(_write(path, content))
     for kind, content in _study(found, folder) if found.model_rows else ():
         written.append(_write(out / f"{found.name}-{found.preset}-{kind}.png", content))
+    for setup, methods in in_order(found.action_rows).items():
+        for kind, figure in _actions(setup, methods, folder):
+            written.append(_write(out / f"{found.name}-{found.preset}-{setup}-{kind}.png", figures.to_png(figure)))
     return tuple(written)
 
 
@@ -103,11 +110,13 @@ def _joined(committed: Results, found: Results) -> Results:
         flag_rows=rows("flag_rows"),
         pose_rows=rows("pose_rows"),
         model_rows=rows("model_rows"),
+        action_rows=rows("action_rows"),
     )
 
 
 def _methods(results: Results) -> set[str]:
-    return {row.method for row in results.rows} | {row.method for row in results.model_rows}
+    of_states = {row.method for row in results.rows} | {row.method for row in results.model_rows}
+    return of_states | {row.method for row in results.action_rows}
 
 
 def _study(found: Results, folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -122,6 +131,17 @@ def _study(found: Results, folder: Path) -> Iterator[tuple[str, bytes]]:
     for best in by_disentanglement([row for row in rows if "elbo" in row.scores])[-1:]:
         if (arrays := read_arrays(pictures_of(folder, best))) is not None:
             yield "sweeps", pictures.png(pictures.stack([pictures.strip(images) for images in arrays["sweeps"]]))
+
+
+def _actions(setup: str, methods: Methods, folder: Path) -> Iterator[tuple[str, Figure]]:
+    """Kind and figure of the plots of a setting of actions, and pairs with the patches that were chosen in them."""
+    for plot in plots(setup, methods, folder):
+        yield plot.kind, plot.figure
+    if of_an_arm(methods) or "cde-patch" not in methods:
+        return
+    arrays = recorded(folder, setup, methods["cde-patch"]) or {}
+    for split in (split for split in SHIFTS if f"{split}_images" in arrays):
+        yield f"patches-{split.removeprefix('test-')}", told_pairs(*told(arrays, split, patchwise=True))
 
 
 def _stills(evaluation: Evaluation) -> Iterator[tuple[str, bytes]]:

@@ -1,11 +1,12 @@
 """The disentanglement study's results in Markdown: groups of models against metrics, errors and factors."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropes.model_rows import ModelRow
+from ropes.report.markdown_tables import table
 from ropes.report.study_numbers import (
     METRICS,
     SCENARIOS,
@@ -48,9 +49,9 @@ def study_markdown(found: Results) -> str:
     ]
     said = [*findings(rows), *selected(rows)] if transfers(rows) else []
     parts = [
-        _table(heads, list(scores), first),
+        table(heads[:1], [*heads[1:], *scores], first),
         "How well all latents together tell each factor (R²; of the hue, a class, the share of right answers):",
-        _table(heads, list(told.values()), second),
+        table(heads[:1], [*heads[1:], *told.values()], second),
         "\n".join(f"- {sentence}" for sentence in said),
         "Median (least to greatest) of the models of a line; errors of boosted trees, in shares of the factors' "
         f"ranges. Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes.",
@@ -85,11 +86,6 @@ def _scores(rows: Sequence[ModelRow]) -> Mapping[str, Callable[[Sequence[ModelRo
         entries = list(found.items())
         found = dict([*entries[:place], ("OOD1, mean of A to C", mean_ood1), *entries[place:]])
     return found
-
-
-def _table(words: Sequence[str], numbers: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    every = [[*words, *numbers], ["---", *["---:"] * (len(words) - 1 + len(numbers))], *lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in every)
 
 
 def _spread(values: Floats) -> str:

@@ -1,0 +1,111 @@
+"""Results of methods that tell actions in Markdown: accuracy under shift, how much better, deltas of an arm."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from ropes.action_rows import ActionRow
+from ropes.actions import COMPOSITIONAL, SYSTEMATIC
+from ropes.report.action_numbers import (
+    ABLATIONS,
+    BASELINES,
+    EMBEDDINGS,
+    METHODS,
+    PAPER,
+    SCENES,
+    SHIFTS,
+    accuracies,
+    advantage,
+    cosines,
+    findings,
+    gaps,
+    in_order,
+    moved,
+    spread,
+)
+from ropes.report.action_plots import of_an_arm
+from ropes.report.markdown_tables import table
+from ropes.results import Results
+
+Methods = Mapping[str, Sequence[ActionRow]]
+_COSINES = {"antonyms": "cosine of antonyms", "unrelated": "of unrelated verbs", "unrelated size": "its absolute value"}
+_MOVES = {
+    "direction": "deltas of one way: cosine with their mean",
+    "opposite": "mean deltas up and down: cosine",
+    "length": "length and distance gone: correlation",
+}
+
+
+def action_markdown(found: Results) -> str:
+    """Tables of accuracies, of advantages over other methods, and of an arm's deltas; what they show; their origin.
+
+    Args:
+        found: with `action_rows`.
+    """
+    every = in_order(found.action_rows)
+    parts = [
+        table(
+            ["images", "method"], ["seeds", *SHIFTS.values(), "gap", *_COSINES.values(), "active"], _accuracies(every)
+        ),
+        *_advantages(every),
+        *_arms(every),
+        "\n".join(f"- {sentence}" for sentence in findings(found.action_rows)),
+        "Share of the pairs whose verb was told, mean ± deviation over training seeds. Gap: in distribution less "
+        "systematic shift. Active: share of a delta's dimensions that reach a tenth of its largest. The paper's are of "
+        f"ProcTHOR's single objects. Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _accuracies(every: Mapping[str, Methods]) -> Iterator[list[str]]:
+    for setup, methods in every.items():
+        for name, own in methods.items():
+            yield [
+                SCENES.get(setup, setup) if name == next(iter(methods)) else "",
+                METHODS.get(name, name),
+                str(len(own)),
+                *(spread(accuracies(own, split)) for split in SHIFTS),
+                spread(gaps(own)),
+                *(spread(cosines(own, kind)) for kind in _COSINES),
+                spread(np.array([row.active for row in own]), 2),
+            ]
+    for name, told in PAPER.items():
+        first = "the paper, ProcTHOR" if name == next(iter(PAPER)) else ""
+        gap = f"{told[0] - told[2]:.2f}"
+        yield [first, METHODS[name], "", *(f"{one:.2f}" for one in told), gap, *("" for _ in _COSINES), ""]
+
+
+def _advantages(every: Mapping[str, Methods]) -> Iterator[str]:
+    """How much better embeddings are than what they are held against, seed by seed."""
+    lines = []
+    for setup, methods in every.items():
+        if of_an_arm(methods):
+            continue
+        for ours in (name for name in EMBEDDINGS if name in methods):
+            others = [name for name in (*ABLATIONS, *BASELINES) if name in methods and name != ours]
+            for other in others:
+                better = [advantage(methods[ours], methods[other], split) for split in (COMPOSITIONAL, SYSTEMATIC)]
+                if any(better):
+                    lines.append([SCENES.get(setup, setup), METHODS[ours], METHODS[other], *better])
+    if lines:
+        yield "How much more often right, seed by seed: mean difference (95% interval by Student's t):"
+        yield table(["images", "method", "beside"], [SHIFTS[COMPOSITIONAL], SHIFTS[SYSTEMATIC]], lines)
+
+
+def _arms(every: Mapping[str, Methods]) -> Iterator[str]:
+    """How the deltas of an arm's joints lie."""
+    for methods in every.values():
+        if of_an_arm(methods):
+            lines = [
+                [METHODS.get(name, name), *(_range(own, kind) for kind in _MOVES)]
+                for name, own in methods.items()
+                if any(row.moves for row in own)
+            ]
+            yield "Deltas of the arm, median over its joints (least to greatest):"
+            yield table(["method"], list(_MOVES.values()), lines)
+
+
+def _range(rows: Sequence[ActionRow], kind: str) -> str:
+    values = moved(rows, kind)
+    kept = values[np.isfinite(values)]
+    return f"{np.median(kept):.2f} ({kept.min():.2f} to {kept.max():.2f})" if len(kept) else ""

@@ -1,0 +1,112 @@
+"""Every plot of methods that tell actions, in the order of the page; the same ones stand in docs/ as pictures."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ropes.action_rows import ActionRow
+from ropes.report import action_figures
+from ropes.report.action_numbers import ABLATIONS, METHODS
+from ropes.report.artefacts import read_arrays
+from ropes.settings import ACTION_PAIRS, RECORDED_PAIRS
+
+Arrays = Mapping[str, NDArray[Any]]
+_FRAME = np.array([213, 94, 0], np.uint8)
+Methods = Mapping[str, Sequence[ActionRow]]
+#: Settings beside whose accuracies the paper's stand, of ProcTHOR's single objects.
+_LIKE_THE_PAPER = (ACTION_PAIRS, RECORDED_PAIRS)
+
+
+class Plot(NamedTuple):
+    """A plot: what kind it is, as the names of files have it; what it shows, in words; and itself."""
+
+    kind: str
+    label: str
+    figure: Figure
+
+
+def of_an_arm(methods: Methods) -> bool:
+    """Whether actions are moves of joints."""
+    return any(row.moves for own in methods.values() for row in own)
+
+
+def plots(setup: str, methods: Methods, folder: Path) -> Iterator[Plot]:
+    """The plots of a setting.
+
+    Args:
+        setup: its name.
+        methods: method → its rows, in order.
+        folder: with artefacts/SETUP/METHOD/seed-K/deltas.npz, where recorded.
+
+    Raises:
+        UserError: an artefact is damaged.
+    """
+    arrays_of = {name: arrays for name, own in methods.items() if (arrays := recorded(folder, setup, own)) is not None}
+    if of_an_arm(methods):
+        yield Plot("moves", "deltas of an arm's joints", action_figures.joint_moves(methods))
+        if known := {name: arrays for name, arrays in arrays_of.items() if "moved_by" in arrays}:
+            figure = action_figures.lengths_against_steps(known)
+            yield Plot("lengths", "lengths of deltas against steps", figure)
+        return
+    plain = {name: own for name, own in methods.items() if "@" not in name}
+    figure = action_figures.shift_accuracies(plain, paper=setup in _LIKE_THE_PAPER)
+    yield Plot("accuracy", f"accuracy, {setup}", figure)
+    if ablated := {name: methods[name] for name in ABLATIONS if name in methods and len(methods) > len(plain)}:
+        yield Plot("ablations", f"ablations, {setup}", action_figures.shift_accuracies(ablated))
+    for name, arrays in arrays_of.items():
+        if not name.startswith("cde") or name not in plain:
+            continue
+        words = METHODS.get(name, name)
+        verbs = [str(verb) for verb in arrays["verbs"]]
+        figure = action_figures.cosine_map(arrays["cosines"], verbs, title=f"Cosines between mean {words}")
+        yield Plot(f"{name}-cosines", f"cosines, {words}, {setup}", figure)
+        of = [str(verb) for verb in arrays["plane_verbs"]]
+        figure = action_figures.delta_plane(arrays["plane"], of, title=words[0].upper() + words[1:])
+        yield Plot(f"{name}-plane", f"deltas, {words}, {setup}", figure)
+
+
+def recorded(folder: Path, setup: str, own: Sequence[ActionRow]) -> Arrays | None:
+    """What was recorded of a method's first seed."""
+    return read_arrays(folder / "artefacts" / setup / own[0].method / f"seed-{own[0].seed}" / "deltas.npz")
+
+
+def told(arrays: Arrays, split: str, *, patchwise: bool) -> tuple[NDArray[np.uint8], list[str]]:
+    """Recorded pairs of a split, chosen patches framed, (n, 2, S, S) or (n, 2, S, S, 3), and what was done and told."""
+    images = np.array(arrays[f"{split}_images"])
+    if patchwise:
+        images = framed(images, arrays[f"{split}_patches"], int(arrays["grid"]))
+    captions = [
+        f"{verb} {noun}".strip() + ("" if verb == answer else f" (told: {answer})")
+        for verb, noun, answer in zip(*(arrays[f"{split}_{k}"] for k in ("verbs", "nouns", "told")), strict=True)
+    ]
+    return images, captions
+
+
+def framed(images: NDArray[np.uint8], patches: NDArray[np.int64], cells: int) -> NDArray[np.uint8]:
+    """Frames around the chosen patches of pairs.
+
+    Args:
+        images: (n, 2, S, S) or in colour (n, 2, S, S, 3).
+        patches: numbers of patches row by row, (n, K).
+        cells: patches along a side.
+
+    Returns:
+        The same in colour.
+    """
+    drawn = np.array(images if images.ndim == 5 else np.repeat(images[..., None], 3, axis=-1))
+    size = drawn.shape[2] // cells
+    for pair, chosen in zip(drawn, patches, strict=True):
+        for number in chosen:
+            top, left = size * (int(number) // cells), size * (int(number) % cells)
+            for edge in (
+                np.s_[:, top, left : left + size],
+                np.s_[:, top + size - 1, left : left + size],
+                np.s_[:, top : top + size, left],
+                np.s_[:, top : top + size, left + size - 1],
+            ):
+                pair[edge] = _FRAME
+    return drawn

@@ -1,0 +1,135 @@
+"""Methods that tell actions in Markdown and in pictures: accuracies, advantages seed by seed, an arm's joints."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes import results
+from ropes.action_rows import ActionRow
+from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
+from ropes.report.action_markdown import action_markdown
+from ropes.report.action_numbers import advantage
+from ropes.report.readme_tables import update
+from ropes.report.stills import publish
+from ropes.results import Results
+from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS
+
+_SPLITS = (IID, COMPOSITIONAL, SYSTEMATIC)
+
+
+def row(method: str, seed: int, shifted: float, setup: str = ACTION_PAIRS, **changes: object) -> ActionRow:
+    given = {
+        "accuracy": dict(zip(_SPLITS, (0.9, shifted, shifted - 0.1), strict=True)),
+        "pairs": dict.fromkeys(_SPLITS, 60),
+        "recall": {split: {"open": 0.9} for split in _SPLITS},
+        "cosines": {"antonyms": -0.9, "unrelated": 0.1, "unrelated size": 0.4},
+    }
+    return ActionRow(setup=setup, method=method, seed=seed, seconds=10.0, active=0.25, **given | changes)  # type: ignore[arg-type]
+
+
+def of_an_arm(method: str, seed: int, *opposite: float | None) -> ActionRow:
+    moves = {
+        f"panda_joint{k + 1}": {"direction": 0.9, "opposite": one, "length": None} for k, one in enumerate(opposite)
+    }
+    single = {IID: 0.97}
+    given = {"accuracy": single, "pairs": {IID: 60}, "recall": {IID: {"joint 1 up": 1.0}}, "moves": moves}
+    return row(method, seed, 0.0, f"panda-2c-independent-{ARM_ACTIONS.partition('-')[2]}", cosines={}, **given)
+
+
+@pytest.fixture
+def told() -> Results:
+    pairs = [row("cde-global", seed, 0.8 + 0.01 * seed) for seed in (0, 1, 2)]
+    pairs += [row("plain-vit", seed, 0.5 + 0.01 * seed) for seed in (0, 1, 2)]
+    pairs += [row("cde-global@no-contrast", 0, 0.7), row("cde-patch", 0, 0.7, MANY_THINGS)]
+    pairs += [of_an_arm("cde-global", 0, -0.9, -0.7, None), of_an_arm("cde-global", 1, -0.7, -0.7, None)]
+    return Results(
+        name="causal-triplet",
+        preset="compact",
+        device="2 cores",
+        version="0.1.0",
+        seconds=600.0,
+        rows=(),
+        action_rows=tuple(pairs),
+    )
+
+
+def test_every_method_has_its_line_and_the_paper_s_stand_below(told: Results) -> None:
+    lines = action_markdown(told).splitlines()
+    assert lines[0] == (
+        "| images | method | seeds | in distribution | compositional shift | systematic shift | gap | "
+        "cosine of antonyms | of unrelated verbs | its absolute value | active |"
+    )
+    assert lines[2] == (
+        "| single things | deltas of whole images | 3 | 0.900 ± 0.000 | 0.810 ± 0.010 | 0.710 ± 0.010 | "
+        "0.190 ± 0.010 | -0.900 ± 0.000 | 0.100 ± 0.000 | 0.400 ± 0.000 | 0.25 ± 0.00 |"
+    )
+    assert lines[3].startswith("|  | without contrast | 1 | 0.900 | 0.700 | 0.600 | 0.300 |")
+    assert lines[5].startswith("| several things in a scene | deltas of patches | 1 |")
+    assert lines[7] == "| the paper, ProcTHOR | plain ResNet |  | 0.96 | 0.36 | 0.48 | 0.48 |  |  |  |  |"
+    assert lines[-1].endswith("Preset compact, 2 cores, 10 minutes.")
+
+
+def test_advantages_are_those_of_the_same_seeds(told: Results) -> None:
+    lines = action_markdown(told).splitlines()
+    assert (
+        "| single things | deltas of whole images | plain ViT | +0.300 (+0.300 to +0.300) | +0.300 (+0.300 to +0.300) |"
+        in lines
+    )
+    assert "| single things | deltas of whole images | without contrast | +0.100 | +0.100 |" in lines
+    ours, theirs = [row("a", seed, 0.5) for seed in (0, 1)], [row("b", seed, 0.5 - 0.1 * seed) for seed in (0, 1, 2)]
+    # Differences 0 and .1: their mean ± 12.706 · .0707 / √2.
+    assert advantage(ours, theirs, COMPOSITIONAL) == "+0.050 (-0.585 to +0.685)"
+    assert advantage(ours, [row("b", 7, 0.5)], COMPOSITIONAL) == ""
+
+
+def test_joints_of_an_arm_are_summed_up(told: Results) -> None:
+    lines = action_markdown(told).splitlines()
+    assert "| deltas of whole images | 0.90 (0.90 to 0.90) | -0.75 (-0.80 to -0.70) |  |" in lines
+    assert "- Joint and direction of an arm's move are told in poses never seen: cde-global 0.97 ± 0.00." in lines
+
+
+def test_they_are_published_with_their_pictures(told: Results, tmp_path: Path) -> None:
+    folder, out = tmp_path / "run", tmp_path / "results"
+    results.write(folder / "results.json", told)
+    recorded = folder / "artefacts" / MANY_THINGS / "cde-patch" / "seed-0"
+    recorded.mkdir(parents=True)
+    np.savez(
+        recorded / "deltas.npz",
+        grid=np.array(2),
+        verbs=np.array(["close", "open"]),
+        cosines=np.array([[1.0, -1.0], [-1.0, 1.0]]),
+        plane=np.zeros((3, 2)),
+        plane_verbs=np.array(["open", "close", "open"]),
+        **{
+            f"{IID}_images": np.zeros((2, 2, 8, 8, 3), np.uint8),
+            f"{IID}_patches": np.array([[0], [3]]),
+            f"{IID}_verbs": np.array(["open", "close"]),
+            f"{IID}_nouns": np.array(["drawer", "box"]),
+            f"{IID}_told": np.array(["open", "open"]),
+        },
+    )
+    written = publish(folder, out)
+    kinds = (
+        *(f"{ACTION_PAIRS}-{kind}" for kind in ("accuracy", "ablations")),
+        *(f"{MANY_THINGS}-{kind}" for kind in ("accuracy", "cde-patch-cosines", "cde-patch-plane", "patches-iid")),
+        "panda-2c-independent-actions-moves",
+    )
+    names = ["causal-triplet-compact.json", *(f"causal-triplet-compact-{kind}.png" for kind in kinds)]
+    assert [path.name for path in written] == names
+    assert all(path.stat().st_size for path in written)
+
+    page = tmp_path / "page.md"
+    page.write_text("<!-- table:causal-triplet-compact -->\n<!-- /table -->\n")
+    update(page, out)
+    assert page.read_text() == f"<!-- table:causal-triplet-compact -->\n{action_markdown(told)}<!-- /table -->\n"
+
+
+def test_rows_of_other_methods_are_kept(told: Results, tmp_path: Path) -> None:
+    for name, methods in (("before", ("plain-vit",)), ("after", ("cde-global",))):
+        rows = tuple(row for row in told.action_rows if row.method in methods)
+        results.write(tmp_path / name / "results.json", Results(**{**vars(told), "action_rows": rows}))
+        publish(tmp_path / name, tmp_path / "results", keep=True)
+    kept = results.read(tmp_path / "results" / "causal-triplet-compact.json")
+    assert {row.method for row in kept.action_rows} == {"plain-vit", "cde-global"}
+    assert kept.seconds == 1200
