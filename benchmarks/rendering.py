@@ -19,7 +19,8 @@ from ropes import png
 from ropes.processes import usable_cores
 from ropes.scm import CausalModel
 from ropes.settings import Setting, panda_setting
-from ropes.simulate.scene import Mesh, Scene, import_pybullet, quiet
+from ropes.simulate.bullet import import_pybullet, quiet
+from ropes.simulate.scene import Mesh, Scene
 from ropes.simulate.workers import UNIT, render_poses
 
 SIZE = 128

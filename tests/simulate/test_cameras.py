@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from ropes.settings import Camera, Robot
+from ropes.simulate.bullet import import_pybullet
 from ropes.simulate.cameras import (
     cropped,
     extrinsics,
@@ -13,7 +14,7 @@ from ropes.simulate.cameras import (
     view_matrix,
     windows_around,
 )
-from ropes.simulate.scene import Scene, import_pybullet
+from ropes.simulate.scene import Scene
 
 
 @pytest.mark.parametrize(("yaw", "pitch", "roll"), [(0, 0, 0), (45, -30, 0), (135, -30, 0), (200, 35, 25)])

@@ -6,8 +6,6 @@ A pair is drawn from its number alone, so that the same seed gives the same pair
 import colorsys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from ropes.actions import ACTIONS, EFFECTS, NOUNS, THINGS, VARIABLES, Action, PairsSetting
 from ropes.seeds import generator
 from ropes.settings import Camera
+from ropes.simulate.bullet import SUPERSAMPLING, BulletScene
 from ropes.simulate.cameras import projection_matrix, view_matrix
 from ropes.simulate.parts import Part, moved
 from ropes.simulate.pictures import averaged
-from ropes.simulate.scene import SUPERSAMPLING, import_pybullet, quiet
 from ropes.simulate.things import Look, parts_of
 
 Images = NDArray[np.uint8]
@@ -40,7 +38,7 @@ class _Placed:
     size: float
 
 
-class ActionScene:
+class ActionScene(BulletScene):
     """A context manager that draws pairs.
 
     Args:
@@ -51,24 +49,8 @@ class ActionScene:
     def __init__(self, setting: PairsSetting, seed: int) -> None:
         self.setting, self.seed = setting, seed
         self._side = setting.image_size * SUPERSAMPLING
-        self._bullet = import_pybullet()
-        with quiet():
-            self._client = self._bullet.connect(self._bullet.DIRECT)
+        super().__init__()
         self._bodies: list[int] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the simulator; more than once does no harm."""
-        if self._client >= 0:
-            self._bullet.disconnect(physicsClientId=self._client)
-            self._client = -1
 
     def render_all(self, states: ArrayLike) -> Iterator[Images]:
         """Draw frames (n, 3): number of the pair, 0 or 1 for before or after, number of the action: (1, S, S, 3)."""

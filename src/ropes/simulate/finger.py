@@ -9,8 +9,6 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,10 +18,10 @@ from ropes import files
 from ropes.errors import UserError
 from ropes.finger import HUE, NAMES, Domain, FingerSetting
 from ropes.seeds import generator
+from ropes.simulate.bullet import SUPERSAMPLING, BulletScene, quiet
 from ropes.simulate.cameras import projection_matrix, view_matrix
 from ropes.simulate.mesh import cache_folder
 from ropes.simulate.pictures import averaged
-from ropes.simulate.scene import SUPERSAMPLING, import_pybullet, quiet
 
 Images = NDArray[np.uint8]
 JOINTS = ("finger_base_to_upper_joint", "finger_upper_to_middle_joint", "finger_middle_to_lower_joint")
@@ -83,7 +81,7 @@ def finger_digest() -> str:
     return digest.hexdigest()
 
 
-class FingerScene:
+class FingerScene(BulletScene):
     """A context manager that draws states of finger and cube, and tells which are possible.
 
     Args:
@@ -93,10 +91,9 @@ class FingerScene:
     def __init__(self, setting: FingerSetting) -> None:
         self.setting = setting
         self._side = setting.image_size * SUPERSAMPLING
-        self._bullet = import_pybullet()
         path = finger_urdf()
+        super().__init__()
         with quiet():
-            self._client = self._bullet.connect(self._bullet.DIRECT)
             self._finger = self._bullet.loadURDF(str(path), useFixedBase=True, physicsClientId=self._client)
             self._cube = self._make_cube()
         count = self._bullet.getNumJoints(self._finger, physicsClientId=self._client)
@@ -106,20 +103,6 @@ class FingerScene:
         self._links = [links[name] for name in _MOVED]
         self._stage = links[_STAGE]
         self._domain: int | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the simulator; more than once does no harm."""
-        if self._client >= 0:
-            self._bullet.disconnect(physicsClientId=self._client)
-            self._client = -1
 
     def feasible(self, states: ArrayLike) -> NDArray[np.bool_]:
         """Whether no moving link stands in the cube or in the stage: states (n, 7) → (n,)."""

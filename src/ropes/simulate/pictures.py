@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.simulate.scene import SUPERSAMPLING
+from ropes.simulate.bullet import SUPERSAMPLING
 
 Images = NDArray[np.uint8]
 

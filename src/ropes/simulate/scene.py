@@ -3,20 +3,16 @@
 PyBullet's TinyRenderer draws on the CPU and needs no display, no GL and no system package.
 """
 
-import ctypes
-import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType, TracebackType
-from typing import Literal, Self, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes.errors import UserError
 from ropes.settings import Camera, Robot
+from ropes.simulate.bullet import SUPERSAMPLING, BulletScene, quiet
 from ropes.simulate.cameras import (
     cropped,
     extrinsics,
@@ -31,49 +27,8 @@ from ropes.simulate.urdf import Urdf, locate, read_urdf
 
 Mesh = Literal["simplified", "full"]
 _Window = tuple[slice, slice]
-SUPERSAMPLING = 2
 _SLACK = 1e-6
 _BACKGROUND = 255
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep what C code prints off the terminal.
-
-    PyBullet greets on import and comments on every URDF, straight to the file descriptors, where it would end
-    up among the program's own output.
-    """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    libc = ctypes.CDLL(None)
-    libc.fflush(None)
-    saved = os.dup(1), os.dup(2)
-    null = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(null, 1)
-        os.dup2(null, 2)
-        yield
-    finally:
-        # C's buffers are emptied while nobody listens; else they surface when the program ends.
-        libc.fflush(None)
-        for number, copy in enumerate(saved, start=1):
-            os.dup2(copy, number)
-            os.close(copy)
-        os.close(null)
-
-
-def import_pybullet() -> ModuleType:
-    """PyBullet, without its greeting.
-
-    Raises:
-        UserError: it is not installed.
-    """
-    try:
-        with quiet():
-            import pybullet
-    except ModuleNotFoundError as error:
-        raise UserError("simulation needs PyBullet (Python 3.11): pip install pybullet") from error
-    return pybullet
 
 
 def resolve_urdf(robot: Robot, mesh: Mesh) -> Path:
@@ -115,7 +70,7 @@ def check_poses(robot: Robot, urdf: Urdf, joints: Sequence[str], angles: ArrayLi
     return poses
 
 
-class Scene:
+class Scene(BulletScene):
     """A context manager that draws poses of one robot.
 
     White background, no floor, no shadows, PyBullet's default light.
@@ -149,9 +104,8 @@ class Scene:
         self.urdf = read_urdf(locate(robot.urdf))
         for name in (*robot.joints, *robot.neutral, *self.joints):
             self.urdf.joint(name)
-        self._bullet = import_pybullet()
+        super().__init__()
         with quiet():
-            self._client = self._bullet.connect(self._bullet.DIRECT)
             try:
                 self._body = self._bullet.loadURDF(str(path), useFixedBase=True, physicsClientId=self._client)
             except self._bullet.error as error:
@@ -166,20 +120,6 @@ class Scene:
         # meshes are drawn whole: their outlines take seconds to find.
         self._drawn_urdf = read_urdf(path)
         self._hulls = outline(self._drawn_urdf) if mesh == "simplified" else {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the simulator; more than once does no harm."""
-        if self._client >= 0:
-            self._bullet.disconnect(physicsClientId=self._client)
-            self._client = -1
 
     def render(self, pose: Mapping[str, float] | ArrayLike) -> NDArray[np.uint8]:
         """Draw one pose from every camera.
