@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ropes import cli
 from ropes.actions import SPLITS, TRAIN, VALIDATION, Action, both_ways
 from ropes.data import schema, writer
 from ropes.data.layout import open_dataset
@@ -119,7 +120,9 @@ def test_what_cannot_be_learnt_from_is_named(data: Path, tmp_path: Path, finger_
     )
 
 
-def test_a_run_is_not_measured_on_other_images(data: Path, tmp_path: Path) -> None:
+def test_a_run_is_not_measured_on_other_images_nor_by_what_it_has_no_use_for(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     grey = tmp_path / "grey"
     tiny.write_data(grey, anchors=4, tests=2)
     short = recipe("sms", training=Optimisation(epochs=0.5, batch=16, learning_rate=1e-3))
@@ -129,6 +132,10 @@ def test_a_run_is_not_measured_on_other_images(data: Path, tmp_path: Path) -> No
         evaluate_actions(tmp_path / "run", bare, tmp_path / "out", show=False)
     with pytest.raises(UserError, match="has other images; the run reads colour ones of front"):
         evaluate_actions(tmp_path / "run", grey, tmp_path / "out", show=False)
+    words = ["evaluate", str(tmp_path / "run"), "--data", str(data), "--out", str(tmp_path / "out")]
+    for further in (["--seed", "1"], ["--occlusions", "16"], ["--factors"]):
+        assert cli.main([*words, *further]) == 2
+        assert "tells actions, of which every pair is read; leave" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     assert len(open_dataset(bare).actions) == 4
 

@@ -153,8 +153,12 @@ class Evaluate:
         run = find_run(self.run)
         method = Run.read(run).method
         if method in DELTA_METHODS:
-            if self.unlike or self.factors or self.photographs is not None or self.occlusions != _OCCLUSIONS:
-                raise UserError(f"{run} tells actions; leave --unlike, --occlusions, --factors and --photographs out")
+            drawn = bool(self.seed or self.unlike or self.factors or self.occlusions != _OCCLUSIONS)
+            if drawn or self.photographs is not None:
+                raise UserError(
+                    f"{run} tells actions, of which every pair is read; leave --seed, --unlike, --occlusions, "
+                    "--factors and --photographs out"
+                )
             from ropes.delta_evaluation import evaluate_actions
 
             results = evaluate_actions(run, self.data, self.out)
