@@ -86,7 +86,7 @@ def test_the_compact_experiment_holds_what_is_asked_for() -> None:
 
 
 def test_recordings_are_of_causal_triplet_alone(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="table1 is simulated; recordings go with causal-triplet"):
+    with pytest.raises(UserError, match="table1 is simulated; recordings go with causal-triplet and"):
         experiment("table1", "compact", recorded=tmp_path)
     with pytest.raises(UserError, match="causal-triplet is not for method anchored"):
         experiment("causal-triplet", "compact", ("anchored",))

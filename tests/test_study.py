@@ -1,20 +1,22 @@
 """The disentanglement study, made tiny: several models at a time, gone on with, each written as it ends."""
 
 import multiprocessing
+import re
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ropes import experiments, results
+from ropes import cli, experiments, results
 from ropes.errors import UserError
 from ropes.experiments import reproduce
 from ropes.files import read_json
-from ropes.finger import FingerSetting
+from ropes.finger import FACTORS, FingerSetting
 from ropes.plans import Experiment, experiment
-from ropes.recipes import VAE_METHODS, VAERecipe, method_of, recipe_of
+from ropes.recipes import VAE_METHODS, Optimisation, VAERecipe, method_of, recipe_of
 from ropes.report.html import write_report
 from ropes.simulate import feasibility
 from tests import tiny
@@ -84,6 +86,43 @@ def test_every_model_is_fitted_in_a_process_of_its_own_and_nothing_twice(out: Pa
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Possible states" in page
     assert page.count('<img src="data:') == 3 * (4 + 3)
+
+
+def test_one_model_that_fails_leaves_the_others_and_their_page(
+    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planned = experiments.experiment
+
+    def with_one_that_diverges(*given: object, **options: object) -> Experiment:
+        plan = planned(*given, **options)  # type: ignore[arg-type]
+        steep = tiny.vae_recipe(training=Optimisation(epochs=3, batch=8, learning_rate=1e18))
+        return replace(plan, recipes={**plan.recipes, "beta-vae": steep}, seeds=(0,))
+
+    monkeypatch.setattr(experiments, "experiment", with_one_that_diverges)
+    assert cli.main(["reproduce", "disentanglement", "--out", str(out)]) == 2
+    assert re.search(r"training diverged by step \d+ .* \(1 of 2 failed\)", capsys.readouterr().err)
+    assert [row.method for row in results.read(out / "results.json").model_rows] == ["ada-gvae"]
+    assert '<img src="data:' in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_photographs_are_looked_at_first_and_tested_on(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = experiments.experiment
+    file = out.with_name("photographs.npz")
+    factors = np.array([[factor.low for factor in FACTORS]] * 3)
+    images = np.zeros((3, 32, 32, 3), np.uint8)
+
+    def with_photographs(*given: object, **options: object) -> Experiment:
+        return replace(planned(*given, **options), seeds=(0,), recorded=str(file))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(experiments, "experiment", with_photographs)
+    with pytest.raises(UserError, match="is missing"):
+        reproduce("disentanglement", preset="compact", out=out, methods=("ada-gvae",), show=False)
+    assert not out.exists()
+    np.savez(file, images=images, labels=factors)
+    found = reproduce("disentanglement", preset="compact", out=out, methods=("ada-gvae",), show=False)
+    assert "trees_ood2_b_real" in found.model_rows[0].scores
+    write_report(out, out / "report.html")
+    assert "errors of each factor, OOD2-B (photographs)" in (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_possible_states_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

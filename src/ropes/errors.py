@@ -3,3 +3,7 @@
 
 class UserError(Exception):
     """Input that the user can mend: the message says what is wrong, where, and what to do."""
+
+
+class UnfinishedError(UserError):
+    """Some of several jobs failed; the others have ended, and what they left can be used."""

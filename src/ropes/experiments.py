@@ -15,8 +15,9 @@ from typing import Any
 
 from ropes import __version__
 from ropes.arm_moves import evaluate_estimator
+from ropes.data.photographs import read_photographs
 from ropes.delta_evaluation import evaluate_actions
-from ropes.errors import UserError
+from ropes.errors import UnfinishedError, UserError
 from ropes.evaluation import ARTEFACTS, RESULTS_FILE, evaluate
 from ropes.factor_evaluation import evaluate_factors
 from ropes.files import as_json, claim_folder, claim_record, read_json, write_json
@@ -63,21 +64,26 @@ def reproduce(
         seeds: training seeds instead of the experiment's own.
         workers: processes that render.
         processes: fits at a time; None: one for each core in an experiment that is made for it, else one.
-        recorded: of causal-triplet: its own files, to learn from instead of what is simulated.
+        recorded: of causal-triplet: its own files, to learn from instead of what is simulated; of disentanglement:
+            photographs to test on as well.
         show: show progress.
 
     Raises:
         UserError: no such experiment or method, or the folder holds something else.
+        UnfinishedError: a fit failed of several that ran at once; all the others are done, and in the results.
     """
     plan = experiment(name, preset, methods or (), recorded=recorded)
     if seeds:
         plan = replace(plan, seeds=tuple(seeds))
     if processes is not None and processes > 1 and not plan.at_once:
         raise UserError(f"{name} fits one model after the other, each on all cores; leave --processes out")
+    if plan.measures == "factors" and plan.recorded is not None:  # what cannot be read is told before hours of fits
+        read_photographs(Path(plan.recorded), max(recipe.shape.image_size for recipe in plan.recipes.values()))
     _claim(out, plan, preset)
     asked = set(product(plan.recipes, plan.seeds))
     listed = sorted(asked | _finished(out, plan), key=_by_number)
     gather = partial(_gather, plan, preset, out, listed, {})
+    failed: UnfinishedError | None = None
     for setting in plan.anchors:
         if not any(plan.fits(setting, label) for label in plan.recipes):
             continue
@@ -85,7 +91,10 @@ def reproduce(
             film(plan, setting, out, workers, show=show)
         fits = [(label, seed) for label, seed in listed if (label, seed) in asked and plan.fits(setting, label)]
         if plan.at_once:
-            _fit_at_once(plan, out, setting, fits, processes or fits_at_once(), gather, show=show)
+            try:
+                _fit_at_once(plan, out, setting, fits, processes or fits_at_once(), gather, show=show)
+            except UnfinishedError as error:  # what is done is shown before
+                failed = failed or error
             if setting == ARM_ACTIONS:
                 _measure_packaged(plan, out)
             continue
@@ -96,6 +105,8 @@ def reproduce(
         source = _run(out, setting, label, seed) / EVALUATION / ARTEFACTS
         if source.exists():
             shutil.copytree(source, out / ARTEFACTS, dirs_exist_ok=True)
+    if failed:
+        raise failed
     return found
 
 
@@ -255,7 +266,8 @@ def _one_run(
         with clock(out, f"{setting} {label} evaluate {seed}"):
             match plan.measures:
                 case "factors":
-                    evaluate_factors(run, data, measured, name=plan.name, label=label)
+                    shown = None if plan.recorded is None else Path(plan.recorded)
+                    evaluate_factors(run, data, measured, name=plan.name, label=label, photographs=shown)
                 case "actions":
                     evaluate_actions(run, data, measured, name=plan.name, label=label, show=show)
                 case _:

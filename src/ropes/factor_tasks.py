@@ -64,7 +64,7 @@ def factor_task(dataset: Dataset) -> FactorTask:
     """The task that a data set allows: finger-cube's where it has finger and cube's factors, else an arm's.
 
     Raises:
-        UserError: no angles, no test split, or no sample of a hue.
+        UserError: no angles, no test split, no policy without intervention, or no sample of a hue.
     """
     named = (dataset.provenance or {}).get("setting", {}).get("name") == FINGER_CUBE
     return _finger_task(dataset) if named or dataset.state_names == NAMES else _arm_task(dataset)
@@ -137,6 +137,8 @@ def _arm_task(dataset: Dataset) -> FactorTask:
     splits = {name: split for name, split in _ARM_TESTS.items() if split in dataset.splits}
     if "id" not in splits:
         raise UserError(f"{dataset.path} has no split test-id; simulate it with --test-anchors 2000")
+    if Regime() not in dataset.regimes:
+        raise UserError(f"{dataset.path} has no policy without intervention, whose poses regressors learn from")
     free = dataset.frames("train").regime == dataset.regimes.index(Regime())
     frames = {"train": np.flatnonzero(free)[:LABELLED]}
     frames |= {split: np.arange(len(dataset.frames(split))) for split in splits.values()}

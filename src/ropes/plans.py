@@ -75,7 +75,7 @@ class Experiment:
             (`ropes.delta_evaluation`).
         only: setting → the only methods and variants that are fitted there; all where it is not named.
         own: setting → method or variant → recipe that is its own there.
-        recorded: folder of recordings to take over; None where all is simulated.
+        recorded: what is not simulated: recordings to learn from, or photographs to test on.
     """
 
     name: str
@@ -113,15 +113,15 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
             shares of them, so also Tables 10, 11, 13 and 14 but for their causal lines, which table1 has).
         preset: "compact" or "paper".
         methods: what to fit instead of `DEFAULT_METHODS`.
-        recorded: of causal-triplet: its own files.
+        recorded: of causal-triplet: its own files; of disentanglement: photographs to test on.
 
     Raises:
         UserError: no such experiment, preset or method.
     """
     if name not in DEFAULT_METHODS:
         raise UserError(f"unknown experiment {name!r}: choose one of {', '.join(DEFAULT_METHODS)}")
-    if recorded is not None and name != "causal-triplet":
-        raise UserError(f"{name} is simulated; recordings go with causal-triplet")
+    if recorded is not None and name not in ("causal-triplet", "disentanglement"):
+        raise UserError(f"{name} is simulated; recordings go with causal-triplet and disentanglement")
     of_states = [method for method in METHODS if method not in DELTA_METHODS]
     of_joints = [method for method in of_states if method not in VAE_METHODS]
     known = {"causal-triplet": DELTA_METHODS, "disentanglement": VAE_METHODS, "supervision": of_states}
@@ -158,6 +158,7 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
                 occlusions=(),
                 at_once=True,
                 measures="factors",
+                recorded=None if recorded is None else str(recorded.resolve()),
             )
         case "panda-2c":
             return Experiment(

@@ -13,7 +13,7 @@ from multiprocessing.context import SpawnProcess
 from types import ModuleType
 from typing import cast
 
-from ropes.errors import UserError
+from ropes.errors import UnfinishedError, UserError
 from ropes.hardware import keep_memory
 
 #: Where libraries look how many threads they may have.
@@ -40,7 +40,7 @@ def run_all(
         finished: called with a job's number when it is done.
 
     Raises:
-        UserError: when all have ended: a job's own, or a process died; tells how many failed.
+        UnfinishedError: when all have ended: a job's own, or a process died; tells how many failed.
     """
     spawn = multiprocessing.get_context("spawn")
     failed: list[str] = []
@@ -69,7 +69,7 @@ def run_all(
             process.join()
     if failed:
         more = f" ({len(failed)} of {len(jobs)} failed)" if len(jobs) > 1 else ""
-        raise UserError(failed[0] + more)
+        raise UnfinishedError(failed[0] + more)
 
 
 @contextmanager

@@ -41,6 +41,14 @@ def score(metric, latents: Floats, factors: Floats) -> float:
     return found.disentanglement if isinstance(found, DCI) else float(found)
 
 
+@pytest.mark.parametrize("samples", [20, 53, 400])
+def test_few_samples_are_enough_for_latents_that_are_the_factors(samples: int) -> None:
+    factors = np.random.default_rng(0).uniform(size=(samples, 2))
+    found = dci(factors, factors)
+    assert found.disentanglement > 0.5
+    assert found.informativeness > 0.3
+
+
 def test_importances_by_hand() -> None:
     """Rows of (3/4, 1/4): 1 − H(1/4) in bits."""
     held = 1 + 0.75 * math.log2(0.75) + 0.25 * math.log2(0.25)

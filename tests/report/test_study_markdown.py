@@ -11,7 +11,7 @@ from ropes.model_rows import ModelRow
 from ropes.report.readme_tables import update
 from ropes.report.stills import publish
 from ropes.report.study_markdown import study_markdown
-from ropes.report.study_numbers import OOD1, OOD2, REGRESSORS
+from ropes.report.study_numbers import OOD1, REGRESSORS
 from ropes.results import Results
 
 _FACTORS = ("upper_joint", "cube_hue")
@@ -38,7 +38,7 @@ def study_of(*rows: ModelRow) -> Results:
 
 
 def transferred(row: ModelRow, error: float) -> ModelRow:
-    keys = [f"{regressor}_{which}" for regressor in REGRESSORS for which in ("id", *OOD1, *OOD2)]
+    keys = [f"{regressor}_{which}" for regressor in REGRESSORS for which in ("id", *OOD1, "ood2_a", "ood2_b")]
     each = dict.fromkeys(_FACTORS, error)
     free = {"elbo": -error, "reconstruction": error}
     return replace(row, scores={**row.scores, **free, **dict.fromkeys(keys, error)}, errors=dict.fromkeys(keys, each))

@@ -69,9 +69,11 @@ class Reproduce:
     workers: int | None = None
     """Processes that render; one for each core where left out."""
     data: Path | None = None
-    """With causal-triplet: its own files (see ropes validate --format causal-triplet), instead of what is simulated."""
+    """With causal-triplet: its own files (see ropes validate --format causal-triplet), instead of what is simulated.
+    With disentanglement: photographs to test on as well (see ropes evaluate --photographs)."""
     processes: int | None = None
-    """With disentanglement and causal-triplet: models that are fitted at a time; one for each core where left out."""
+    """With disentanglement, supervision and causal-triplet: models that are fitted at a time; one for each core where
+    left out."""
 
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))
@@ -93,20 +95,25 @@ class Reproduce:
 
     def execute(self) -> None:
         """Run the experiment, write the report and print the table."""
+        from ropes.errors import UnfinishedError
         from ropes.experiments import reproduce
         from ropes.report.html import write_report
         from ropes.report.terminal import print_table
 
-        results = reproduce(
-            self.name,
-            preset=self.preset,
-            out=self.out,
-            methods=self.chosen or None,
-            seeds=self.seeds or None,
-            workers=self.workers,
-            processes=self.processes,
-            recorded=self.data,
-        )
+        try:
+            results = reproduce(
+                self.name,
+                preset=self.preset,
+                out=self.out,
+                methods=self.chosen or None,
+                seeds=self.seeds or None,
+                workers=self.workers,
+                processes=self.processes,
+                recorded=self.data,
+            )
+        except UnfinishedError:
+            write_report(self.out, self.out / "report.html")
+            raise
         write_report(self.out, self.out / "report.html")
         print_table(results)
         print(f"wrote {self.out / 'results.json'} and {self.out / 'report.html'}")

@@ -47,8 +47,9 @@ def read_photographs(path: Path, side: int) -> tuple[NDArray[np.uint8], NDArray[
         raise UserError(f"{path}: images must be uint8 (n, S, S, 3), got {images.dtype} {images.shape}")
     if images.shape[1] < side:
         raise UserError(f"{path}: images of {images.shape[1]} pixels cannot be had at {side}")
-    if labels.shape != (len(images), len(FACTORS)) or not len(images):
-        raise UserError(f"{path}: labels must be ({len(images)}, {len(FACTORS)}), got {labels.shape}")
+    if labels.dtype.kind not in "iuf" or labels.shape != (len(images), len(FACTORS)) or not len(images):
+        wanted = f"numbers ({len(images)}, {len(FACTORS)})"
+        raise UserError(f"{path}: labels must be {wanted}, got {labels.dtype} {labels.shape}")
     return _small(images, side)[:, None], _in_range(path, labels.astype(np.float64))
 
 

@@ -120,11 +120,17 @@ def faults(dataset: Dataset, *, progress: bool = True) -> Iterator[Fault]:
 
 
 def _pair_faults(dataset: Dataset) -> Iterator[Fault]:
-    """Training episodes of two images of finger and cube are pairs: they differ in exactly one factor."""
+    """Training episodes of finger and cube are single images, or pairs that differ in exactly one factor."""
     if dataset.state_names != NAMES or "train" not in dataset.splits:
         return
-    anchors = dataset.frames("train").anchor
-    if len(anchors) != 2 * len(dataset.splits["train"]) or (anchors[::2] != anchors[1::2]).any():
+    episodes, counts = np.unique(dataset.frames("train").anchor, return_counts=True)
+    odd = counts != counts[0]
+    if counts[0] > 2 or odd.any():
+        which = np.argmax(counts > 2) if (counts > 2).any() else np.argmax(odd)
+        said = f"training episode {episodes[which]} has {counts[which]} images, and all are to have one or all two"
+        yield Fault("data", None, said)
+        return
+    if counts[0] == 1:
         return
     factors = dataset.factors("train")
     try:

@@ -100,7 +100,8 @@ def pairs_of(images: TrainingImages) -> NDArray[np.int64]:
     Where no joint causes another they differ in what that intervention changed alone; in finger-cube, where no image
     has an intervention that is known, in one factor.
     """
-    free = np.flatnonzero(images.regime == list(images.regimes).index(Regime()))
+    known_free = [number for number, regime in enumerate(images.regimes) if regime == Regime()]
+    free = np.flatnonzero(np.isin(images.regime, known_free))
     anchors, first = np.unique(images.anchor[free], return_index=True)
     place = np.searchsorted(anchors, images.anchor).clip(max=max(0, len(anchors) - 1))
     known = np.isin(images.anchor, anchors)

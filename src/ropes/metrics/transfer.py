@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import spearmanr
 
+from ropes.metrics.disentanglement.samples import least_in_a_leaf
+
 Floats = NDArray[np.float64]
 #: Factors may have been stored in float32 before they were scaled.
 _SLACK = 1e-6
@@ -31,6 +33,8 @@ def transfer_errors(
     The transfer score is their mean over the factors but the one that shifts.
 
     Deviation: one network with an output for each factor stands for the paper's network a factor; trees are LightGBM's.
+    Codes are divided by their deviation over the samples to learn from, so where a code hardly varies among these (the
+    hue, learnt from red alone) others lie far out: trees do not mind, networks do.
 
     Args:
         learnt: codes (n, k) and factors (n, f), in [0, 1], to learn from.
@@ -68,7 +72,13 @@ def _regressor(name: str, codes: Floats, factors: Floats, seed: int, workers: in
             from lightgbm import LGBMRegressor
 
             trees = [
-                LGBMRegressor(deterministic=True, force_row_wise=True, n_jobs=workers, verbosity=-1).fit(codes, column)
+                LGBMRegressor(
+                    min_child_samples=least_in_a_leaf(len(codes)),
+                    deterministic=True,
+                    force_row_wise=True,
+                    n_jobs=workers,
+                    verbosity=-1,
+                ).fit(codes, column)
                 for column in factors.T
             ]
             return lambda new: np.stack([tree.predict(new) for tree in trees], axis=1)

@@ -18,13 +18,13 @@ from ropes.report.study_numbers import (
     LABEL_FREE,
     METRICS,
     OOD1,
-    OOD2,
     REGRESSORS,
     SCENARIOS,
     against_paper,
     factor_names,
     findings,
     images_differ,
+    ood2,
     selected,
     supervision_scores,
     transfers,
@@ -117,7 +117,7 @@ def _study(rows: Sequence[ModelRow]) -> list[Part]:
     transfer = {
         f"{regressor}_{scenario}": f"{SCENARIOS[scenario]}, {words}"
         for regressor, words in REGRESSORS.items()
-        for scenario in (*OOD1, *OOD2)
+        for scenario in (*OOD1, *ood2(rows))
     }
     return [
         (
@@ -135,11 +135,11 @@ def _study(rows: Sequence[ModelRow]) -> list[Part]:
             "Mean absolute error of regressors from latents to factors, in shares of each factor's range, over the "
             "factors but the one that shifts. OOD1: hues that the regressors did not learn from (A: red to all others, "
             "B: violet end to red end, C: every other hue); OOD2: hues that the encoder did not see (A), and another "
-            "domain (B), which here is a second simulated one in place of photographs (Figs. 4 and 5).",
+            "domain (B): a second simulated one as a stand-in, and photographs where they were given (Figs. 4 and 5).",
             [],
             [
                 ("OOD1 error against DCI", study_figures.transfer_scatter(rows, OOD1)),
-                ("OOD2 error against DCI", study_figures.transfer_scatter(rows, OOD2)),
+                ("OOD2 error against DCI", study_figures.transfer_scatter(rows, ood2(rows))),
                 ("rank correlations of errors with metrics", study_figures.correlation_maps(rows, transfer)),
             ],
         ),
@@ -153,7 +153,7 @@ def _study(rows: Sequence[ModelRow]) -> list[Part]:
                 ("errors by input noise", study_figures.noise_violins(rows)),
                 *(
                     (f"errors of each factor, {SCENARIOS[name]}", study_figures.factor_violins(rows, name))
-                    for name in OOD2
+                    for name in ood2(rows)
                 ),
             ],
         ),

@@ -34,7 +34,7 @@ SCENARIOS = {
     "ood2_b": "OOD2-B (stand-in)",
     "ood2_b_real": "OOD2-B (photographs)",
 }
-OOD1, OOD2 = ("ood1_a", "ood1_b", "ood1_c"), ("ood2_a", "ood2_b")
+OOD1 = ("ood1_a", "ood1_b", "ood1_c")
 SUPERVISION = {
     "beta-vae": "unsupervised",
     "ada-gvae": "weakly supervised",
@@ -73,6 +73,12 @@ def images_differ(rows: Sequence[ModelRow]) -> bool:
 def transfers(rows: Sequence[ModelRow]) -> bool:
     """Whether every model has the transfer errors of finger and cube."""
     return all("trees_ood1_a" in row.scores for row in rows)
+
+
+def ood2(rows: Sequence[ModelRow]) -> tuple[str, ...]:
+    """The scenarios in which the encoder is out of distribution; photographs where every model was shown them."""
+    photographs = all("trees_ood2_b_real" in row.scores for row in rows)
+    return ("ood2_a", "ood2_b", *(("ood2_b_real",) if photographs else ()))
 
 
 def supervision_scores(rows: Sequence[ModelRow]) -> dict[str, str]:
@@ -117,7 +123,7 @@ def findings(rows: Sequence[ModelRow]) -> list[str]:
             said.append(f"Rank correlation of DCI with the mean error of OOD1 over all models: {', '.join(told)}.")
     noise = column(rows, "noise") > 0
     if transfers(rows) and noise.any() and not noise.all():
-        for which in ("ood1_a", "ood2_a", "ood2_b"):
+        for which in ("ood1_a", *ood2(rows)):
             told = []
             for regressor, words in REGRESSORS.items():
                 errors = column(rows, f"{regressor}_{which}")

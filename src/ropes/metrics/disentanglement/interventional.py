@@ -61,7 +61,8 @@ def beta_vae_score(
         points: to learn from, and as many to test on.
         pairs: in a point.
         bins: of factors with more values.
-        complete: whether every combination of the factors' values exists; where not, there is no score.
+        complete: whether every combination of the factors' values exists; where not, there is no score.  Two factors
+            that depend on one another are noticed, three that do so only together are not.
         seed: of what is drawn.
 
     Returns:
@@ -112,7 +113,8 @@ def factor_vae_score(
         points: batches to vote by, and as many to test on.
         batch: samples in each.
         bins: of factors with more values.
-        complete: whether every combination of the factors' values exists; where not, there is no score.
+        complete: whether every combination of the factors' values exists; where not, there is no score.  Two factors
+            that depend on one another are noticed, three that do so only together are not.
         seed: of what is drawn.
 
     Returns:

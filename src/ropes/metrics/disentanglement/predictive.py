@@ -16,6 +16,7 @@ from ropes.metrics.disentanglement.samples import (
     Floats,
     as_classes,
     checked,
+    least_in_a_leaf,
     normalised,
     require_columns,
 )
@@ -34,7 +35,8 @@ class DCI:
         completeness: 1 where each factor needs one latent alone.
         informativeness: how well the factors are told on samples that were not learnt from; R², at least 0, or
             accuracy of classes.
-        importance: (k, f), of each latent for each factor; each column sums to 1, or to 0 where nothing is told.
+        importance: (k, f), of each latent for each factor; each column sums to 1, also that of a factor which latents
+            tell by chance alone (look at `informativeness_of`), or to 0 where the trees found no split.
         informativeness_of: of each factor, (f,).
     """
 
@@ -60,7 +62,8 @@ def dci(
     Source: Eastwood and Williams 2018, with importances of gradient-boosted trees as in disentanglement_lib.
 
     Deviation: trees regress; there they classify all factors, which forgets that a robot's have an order.  They are
-    LightGBM's, and an importance is the gain of a latent's splits.
+    LightGBM's, and an importance is the gain of a latent's splits.  A factor that cannot be told weighs as much as
+    another one, as it does there.
 
     Args:
         latents: (n, k).
@@ -87,6 +90,7 @@ def dci(
             n_estimators=trees,
             max_depth=depth,
             num_leaves=2**depth,
+            min_child_samples=least_in_a_leaf(len(learn)),
             importance_type="gain",
             deterministic=True,
             force_row_wise=True,

@@ -80,3 +80,8 @@ def normalised(values: Floats) -> Floats:
     constant = np.ptp(values, axis=0) == 0
     result: Floats = np.where(constant, 0.0, centred / np.where(constant, 1.0, spread))
     return result
+
+
+def least_in_a_leaf(samples: int) -> int:
+    """Samples that a leaf of boosted trees has at least: LightGBM's 20, a quarter where there are few to learn from."""
+    return max(1, min(20, samples // 4))
