@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ropes import cli, evaluation, experiments, filming, paper, results
+from ropes import cli, evaluation, experiments, filming, fits, paper, results
 from ropes.errors import UserError
 from ropes.experiments import reproduce
 from ropes.files import read_json
@@ -37,13 +37,13 @@ def calls(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> list[str]:
             tiny.write_data(out, anchors=anchors, tests=test_anchors)
 
     def recorded(name: str) -> None:
-        original: Callable[..., Any] = getattr(experiments, name)
+        original: Callable[..., Any] = getattr(fits, name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             done.append(name)
             return original(*args, **kwargs)
 
-        monkeypatch.setattr(experiments, name, call)
+        monkeypatch.setattr(fits, name, call)
 
     def planned(name: str, preset: str, methods: Sequence[str] = (), **_: object) -> Experiment:
         return small(name=name, recipes={method: tiny.recipe_of(method) for method in methods or ("ropes",)})
@@ -159,7 +159,7 @@ def test_another_experiment_s_folder_is_left_alone(
     change: dict[str, Any], line: str, calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(experiments, "fit", _interrupt)
+        patch.setattr(fits, "fit", _interrupt)
         for seeds in ((0,), (5,)):  # other seeds are the same experiment
             with pytest.raises(KeyboardInterrupt):
                 reproduce("demo", preset="compact", out=tmp_path / "demo", seeds=seeds, show=False)

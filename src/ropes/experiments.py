@@ -4,9 +4,7 @@ import itertools
 import math
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import product
@@ -16,15 +14,12 @@ from typing import Any
 from ropes import __version__
 from ropes.arm_moves import evaluate_estimator
 from ropes.data.photographs import read_photographs
-from ropes.delta_evaluation import evaluate_actions
 from ropes.errors import UnfinishedError, UserError
-from ropes.evaluation import ARTEFACTS, RESULTS_FILE, evaluate
-from ropes.factor_evaluation import evaluate_factors
+from ropes.evaluation import ARTEFACTS, RESULTS_FILE
 from ropes.files import as_json, claim_folder, claim_record, read_json, write_json
 from ropes.filming import film
+from ropes.fits import EVALUATION, EXPERIMENT_FILE, clocked, is_current, one_run, run_folder
 from ropes.hardware import device_kind, device_name
-from ropes.methods.fitting import fit
-from ropes.methods.run import TRAINING_FILE
 from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.plans import Experiment, experiment
 from ropes.processes import run_all, usable_cores
@@ -34,8 +29,7 @@ from ropes.registry import find_run
 from ropes.results import FURTHER, Results, Row, read, write
 from ropes.settings import ARM_ACTIONS
 
-EXPERIMENT_FILE, EVALUATION, _PACKAGED = "experiment.json", "evaluation", "packaged"
-Clock = Callable[[Path, str], AbstractContextManager[None]]
+_PACKAGED = "packaged"
 
 
 def reproduce(
@@ -87,7 +81,7 @@ def reproduce(
     for setting in plan.anchors:
         if not any(plan.fits(setting, label) for label in plan.recipes):
             continue
-        with _clocked(out, f"{setting} simulate"):
+        with clocked(out, f"{setting} simulate"):
             film(plan, setting, out, workers, show=show)
         fits = [(label, seed) for label, seed in listed if (label, seed) in asked and plan.fits(setting, label)]
         if plan.at_once:
@@ -99,10 +93,10 @@ def reproduce(
                 _measure_packaged(plan, out)
             continue
         for label, seed in fits:
-            _one_run(plan, out, setting, label, seed, clock=_clocked, show=show)
+            one_run(plan, out, setting, label, seed, clock=clocked, show=show)
     found = gather()
     for setting, label, seed in _shown(plan, listed, found.model_rows):
-        source = _run(out, setting, label, seed) / EVALUATION / ARTEFACTS
+        source = run_folder(out, setting, label, seed) / EVALUATION / ARTEFACTS
         if source.exists():
             shutil.copytree(source, out / ARTEFACTS, dirs_exist_ok=True)
     if failed:
@@ -121,15 +115,15 @@ def _fit_at_once(
     show: bool,
 ) -> None:
     """Several fits at a time, each in a process of its own; results are written after each."""
-    runs = {fit: _run(out, setting, *fit) for fit in fits}
-    left = [fit for fit in fits if not _is_current(runs[fit] / EVALUATION, runs[fit])]
+    runs = {fit: run_folder(out, setting, *fit) for fit in fits}
+    left = [fit for fit in fits if not is_current(runs[fit] / EVALUATION, runs[fit])]
     # Seed by seed, so that an unfinished study compares methods too; first what learns from most, and ends last.
     left.sort(key=lambda fit: (fit[1], -(getattr(plan.recipe(setting, fit[0]), "anchors", None) or math.inf)))
     if not left:
         return
-    jobs = [partial(_one_run, plan, out, setting, label, seed, show=False) for label, seed in left]
+    jobs = [partial(one_run, plan, out, setting, label, seed, show=False) for label, seed in left]
     count = min(processes, len(jobs))
-    with _clocked(out, f"{setting} fits"), progress("models", len(jobs), show=show) as update:
+    with clocked(out, f"{setting} fits"), progress("models", len(jobs), show=show) as update:
         done = itertools.count(1)
 
         def finished(number: int) -> None:
@@ -145,7 +139,7 @@ def _measure_packaged(plan: Experiment, out: Path) -> None:
     name = "panda-2c"
     measured = out / ARM_ACTIONS / _PACKAGED / name
     if not (measured / RESULTS_FILE).exists():
-        with _clocked(out, f"{ARM_ACTIONS} {name} evaluate"):
+        with clocked(out, f"{ARM_ACTIONS} {name} evaluate"):
             label = f"anchored ({name})"
             evaluate_estimator(find_run(Path(name)), out / ARM_ACTIONS / "data", measured, name=plan.name, label=label)
     shutil.copytree(measured / ARTEFACTS, out / ARTEFACTS, dirs_exist_ok=True)
@@ -169,8 +163,8 @@ def _gather(
     for setting, (label, seed) in product(plan.anchors, listed):
         if not plan.fits(setting, label):
             continue
-        run = _run(out, setting, label, seed)
-        if not _is_current(run / EVALUATION, run):
+        run = run_folder(out, setting, label, seed)
+        if not is_current(run / EVALUATION, run):
             continue
         if run not in known:
             known[run] = read(run / EVALUATION / RESULTS_FILE)
@@ -226,10 +220,6 @@ def _described(plan: Experiment) -> dict[str, Any]:
     return {name: value for name, value in content.items() if name not in follows}
 
 
-def _run(out: Path, setting: str, label: str, seed: int) -> Path:
-    return out / setting / label / f"seed-{seed}"
-
-
 def _by_number(labelled: tuple[str, int]) -> tuple[list[str], int]:
     """Order of variants: by the numbers in their names, cnn@5-percent before cnn@10-percent."""
     label, seed = labelled
@@ -247,53 +237,3 @@ def _finished(out: Path, plan: Experiment) -> set[tuple[str, int]]:
     ended = set().union(*found)
     asked = list(zip(plan.anchors, found, strict=True))
     return {fit for fit in ended if all(fit in own for setting, own in asked if plan.fits(setting, fit[0]))}
-
-
-@contextmanager
-def _unclocked(out: Path, stage: str) -> Iterator[None]:
-    yield
-
-
-def _one_run(
-    plan: Experiment, out: Path, setting: str, label: str, seed: int, *, clock: Clock = _unclocked, show: bool
-) -> None:
-    data, run, method = out / setting / "data", _run(out, setting, label, seed), method_of(label)
-    with clock(out, f"{setting} {label} fit {seed}"):
-        pretrained = _pretrained(plan, out, setting, seed) if method == "jointnet" else None
-        fit(data, run, plan.recipe(setting, label), seed, method=method, pretrained=pretrained, show=show)
-    measured = run / EVALUATION
-    if not _is_current(measured, run):
-        with clock(out, f"{setting} {label} evaluate {seed}"):
-            match plan.measures:
-                case "factors":
-                    shown = None if plan.recorded is None else Path(plan.recorded)
-                    evaluate_factors(run, data, measured, name=plan.name, label=label, photographs=shown)
-                case "actions":
-                    evaluate_actions(run, data, measured, name=plan.name, label=label, show=show)
-                case _:
-                    evaluate(run, data, measured, occlusions=plan.occlusions, name=plan.name, label=label, show=show)
-
-
-def _pretrained(plan: Experiment, out: Path, setting: str, seed: int) -> Path | None:
-    """A finished run of jointnet with this seed, maybe on another share of the labels: its pre-training is the same."""
-    runs = (_run(out, setting, label, seed) for label in plan.recipes if method_of(label) == "jointnet")
-    return next((run for run in runs if (run / TRAINING_FILE).exists()), None)
-
-
-def _is_current(measured: Path, run: Path) -> bool:
-    """Whether the evaluation was made after the run's last change."""
-    results, story = measured / RESULTS_FILE, run / TRAINING_FILE
-    return results.exists() and story.exists() and results.stat().st_mtime_ns >= story.stat().st_mtime_ns
-
-
-@contextmanager
-def _clocked(out: Path, stage: str) -> Iterator[None]:
-    """Add the seconds spent in the block to the stage's, also when it is interrupted."""
-    began = time.monotonic()
-    try:
-        yield
-    finally:
-        content = read_json(out / EXPERIMENT_FILE)
-        seconds = content.setdefault("seconds", {})
-        seconds[stage] = round(seconds.get(stage, 0.0) + time.monotonic() - began, 1)
-        write_json(out / EXPERIMENT_FILE, content)
