@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ropes import cli, results
+from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.factor_evaluation import _mean_error, evaluate_factors
@@ -19,6 +20,7 @@ from ropes.methods.fitting import fit
 from ropes.model_rows import ModelRow
 from ropes.report.html import write_report
 from ropes.report.study_numbers import METRICS
+from ropes.scm import Regime
 from tests import tiny
 
 
@@ -95,6 +97,13 @@ def test_an_arm_s_joints_are_told_from_poses_without_intervention(tiny_data: Pat
     assert set(task.trials) == {"id"}
     assert set(dataset.frames("train").regime[task.frames["train"]]) == {0}
     assert len(task.frames["train"]) == 16
+
+
+def test_an_arm_without_free_poses_is_refused(tiny_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = tuple(regime for regime in open_dataset(tiny_data).regimes if regime != Regime())
+    monkeypatch.setattr(Dataset, "regimes", property(lambda _: moved))
+    with pytest.raises(UserError, match="has no policy without intervention, whose poses regressors learn from"):
+        factor_task(open_dataset(tiny_data))
 
 
 def test_the_transfer_score_leaves_out_the_factor_that_shifts() -> None:

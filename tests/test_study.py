@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 from ropes import cli, experiments, results
-from ropes.errors import UserError
+from ropes.errors import UnfinishedError, UserError
 from ropes.experiments import reproduce
-from ropes.files import read_json
+from ropes.files import read_json, write_json
 from ropes.finger import FACTORS, FingerSetting
+from ropes.fits import run_folder
+from ropes.methods.run import TRAINING_FILE
 from ropes.plans import Experiment, experiment
-from ropes.recipes import VAE_METHODS, Optimisation, VAERecipe, method_of, recipe_of
+from ropes.recipes import VAE_METHODS, EncoderRecipe, Optimisation, VAERecipe, method_of
 from ropes.report.html import write_report
 from ropes.simulate import feasibility
 from tests import tiny
@@ -105,6 +107,32 @@ def test_one_model_that_fails_leaves_the_others_and_their_page(
     assert '<img src="data:' in (out / "report.html").read_text(encoding="utf-8")
 
 
+def test_where_every_model_fails_there_is_no_page(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = experiments.experiment
+    steep = tiny.vae_recipe(training=Optimisation(epochs=3, batch=8, learning_rate=1e18))
+
+    def with_none_that_ends(*given: object, **options: object) -> Experiment:
+        return replace(planned(*given, **options), recipes={"beta-vae": steep}, seeds=(0,))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(experiments, "experiment", with_none_that_ends)
+    with pytest.raises(UnfinishedError, match="training diverged"):
+        reproduce("disentanglement", preset="compact", out=out, show=False)
+    assert cli.main(["reproduce", "disentanglement", "--out", str(out)]) == 2
+    assert not (out / "report.html").exists()
+
+
+def test_pictures_are_of_the_first_seed_that_is_done(tmp_path: Path) -> None:
+    plan = experiment("supervision", "compact", ("ldr",))
+    (setting,) = plan.anchors
+    label = next(iter(plan.recipes))
+    for seed in (1, 2):
+        run = run_folder(tmp_path, setting, label, seed)
+        write_json(run / TRAINING_FILE, {})
+        write_json(run / "evaluation" / "results.json", {})
+    shown = experiments._shown(plan, tmp_path, [(label, seed) for seed in (0, 1, 2)], ())
+    assert list(shown) == [(setting, label, 1)]
+
+
 def test_photographs_are_looked_at_first_and_tested_on(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = experiments.experiment
     file = out.with_name("photographs.npz")
@@ -151,14 +179,18 @@ def test_the_sweep_is_the_paper_s(preset: str, models: int) -> None:
         assert {recipe.beta for recipe in recipes if isinstance(recipe, VAERecipe)} == {1, 2, 4}
 
 
-@pytest.mark.parametrize(("preset", "share"), [("compact", 0.5), ("paper", 1.0)])
-def test_vaes_beside_interventions_are_shown_as_many_images_whatever_their_number(preset: str, share: float) -> None:
-    plan, alone = experiment("supervision", preset, ("ada-gvae",)), recipe_of("ada-gvae", preset)
-    assert isinstance(alone, VAERecipe)
-    steps = [
-        recipe.training.steps(recipe.anchors or 0) for recipe in plan.recipes.values() if isinstance(recipe, VAERecipe)
-    ]
-    assert steps == [share * alone.training.steps(500)] * 3
+@pytest.mark.parametrize(
+    ("preset", "method", "steps"),
+    [("compact", "ada-gvae", 7_000), ("compact", "ldr", 1_442), ("paper", "ada-gvae", 400_000)],
+)
+def test_supervisions_take_as_many_steps_whatever_the_number_of_anchors(preset: str, method: str, steps: int) -> None:
+    plan = experiment("supervision", preset, (method,))
+    found = set()
+    for recipe in plan.recipes.values():
+        assert isinstance(recipe, VAERecipe | EncoderRecipe)
+        assert recipe.anchors is not None
+        found.add(recipe.training.steps(2 * 7 * recipe.anchors))  # images of pairs
+    assert found == {steps}
 
 
 def test_other_methods_and_several_fits_of_arms_at_once_are_refused(tmp_path: Path) -> None:

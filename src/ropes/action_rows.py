@@ -19,7 +19,8 @@ class ActionRow:
         accuracy: test split → share of its pairs whose verb was told, in [0, 1].
         pairs: test split → number of pairs.
         recall: test split → verb → share of its pairs that were told.
-        cosines: "antonyms" and "unrelated" → mean cosine of the mean deltas of such two verbs; others by name.
+        cosines: "antonyms" and "unrelated" → mean cosine of the mean deltas of such two verbs; "unrelated size" → mean
+            of its absolute value.
         moves: of an arm, joint → what `ropes.metrics.deltas.moves` says of its deltas; None where not defined.
         active: mean share of a delta's dimensions that reach a tenth of its largest, in [0, 1].
 

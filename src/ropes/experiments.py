@@ -24,10 +24,10 @@ from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.plans import Experiment, experiment
 from ropes.processes import run_all, usable_cores
 from ropes.progress import progress
-from ropes.recipes import METHODS, VAE_METHODS, method_of
+from ropes.recipes import METHODS, method_of
 from ropes.registry import find_run
 from ropes.results import FURTHER, Results, Row, read, write
-from ropes.settings import ARM_ACTIONS
+from ropes.settings import ARM_ACTIONS, FINGER_CUBE
 
 _PACKAGED = "packaged"
 
@@ -77,7 +77,7 @@ def reproduce(
     asked = set(product(plan.recipes, plan.seeds))
     listed = sorted(asked | _finished(out, plan), key=_by_number)
     gather = partial(_gather, plan, preset, out, listed, {})
-    failed: UnfinishedError | None = None
+    failed: list[str] = []
     for setting in plan.anchors:
         if not any(plan.fits(setting, label) for label in plan.recipes):
             continue
@@ -88,19 +88,19 @@ def reproduce(
             try:
                 _fit_at_once(plan, out, setting, fits, processes or fits_at_once(), gather, show=show)
             except UnfinishedError as error:  # what is done is shown before
-                failed = failed or error
+                failed.append(str(error))
             if setting == ARM_ACTIONS:
                 _measure_packaged(plan, out)
             continue
         for label, seed in fits:
             one_run(plan, out, setting, label, seed, clock=clocked, show=show)
     found = gather()
-    for setting, label, seed in _shown(plan, listed, found.model_rows):
+    for setting, label, seed in _shown(plan, out, listed, found.model_rows):
         source = run_folder(out, setting, label, seed) / EVALUATION / ARTEFACTS
         if source.exists():
             shutil.copytree(source, out / ARTEFACTS, dirs_exist_ok=True)
     if failed:
-        raise failed
+        raise UnfinishedError("; ".join(failed))
     return found
 
 
@@ -186,16 +186,18 @@ def _gather(
 
 
 def _shown(
-    plan: Experiment, listed: Sequence[tuple[str, int]], models: Sequence[ModelRow]
+    plan: Experiment, out: Path, listed: Sequence[tuple[str, int]], models: Sequence[ModelRow]
 ) -> Iterator[tuple[str, str, int]]:
-    """Whose pictures the report shows: of each method the first seed; of many VAEs the least, middle and most
-    disentangled.
+    """Whose pictures the report shows: of each method the first seed that is done; of the VAEs of finger and cube the
+    least, middle and most disentangled.
     """
-    if all(method_of(label) in VAE_METHODS for label in plan.recipes):
+    if FINGER_CUBE in plan.anchors:
         yield from ((row.setup, row.method, row.seed) for row in by_disentanglement(models))
         return
     for setting in plan.anchors:
-        first = {label: seed for label, seed in reversed(listed) if plan.fits(setting, label)}
+        done = [(label, seed) for label, seed in listed if plan.fits(setting, label)]
+        done = [fit for fit in done if is_current((run := run_folder(out, setting, *fit)) / EVALUATION, run)]
+        first = dict(reversed(done))
         yield from ((setting, label, seed) for label, seed in first.items())
 
 

@@ -58,7 +58,10 @@ def film(plan: Experiment, setting: str, out: Path, workers: int | None, *, show
             )
             _decode(taken, side, show)
         case _:
-            simulate(panda_setting(setting), out=data, anchors=count, test_anchors=plan.test_anchors, **given)
+            made = simulate(panda_setting(setting), out=data, anchors=count, test_anchors=plan.test_anchors, **given)
+            if plan.at_once:
+                for each in sorted({recipe.shape.image_size for recipe in plan.recipes.values()}):
+                    _decode(made, each, show)
 
 
 def _decode(dataset: Dataset, side: int, show: bool) -> None:

@@ -261,10 +261,10 @@ def _vaes(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
 
 
 def _fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
-    """The recipe with fewer and with all anchors; as many steps whatever their number.
+    """The recipe with fewer and with all anchors; under the compact preset as many steps whatever their number.
 
-    Deviation: under the compact preset VAEs take half the steps that they take in the study of finger and cube, and
-    encoders fewer than all anchors would be worth in Table 1.
+    Deviation: there VAEs take half the steps that they take in the study of finger and cube, and encoders fewer than
+    all anchors would be worth in Table 1.
     """
     if isinstance(recipe, CNNRecipe | JointNetRecipe | DeltaRecipe):
         raise UserError(f"method {method} learns from labels; compare ada-gvae, anchored, beta-vae, ldr and ropes")

@@ -2,6 +2,8 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +13,9 @@ from PIL import Image
 from ropes import files, png
 from ropes.data import parquet
 from ropes.data.layout import open_dataset, strip_states
-from ropes.data.validate import faults, validate
+from ropes.data.validate import _pair_faults, faults, validate
 from ropes.errors import UserError
+from ropes.finger import NAMES
 from ropes.scm import Regime
 
 FIRST, SECOND = "data/chunk-000/file-000.parquet", "data/chunk-000/file-001.parquet"
@@ -243,3 +246,24 @@ def test_a_changed_checksum_is_told_from_a_changed_shard(tiny) -> None:
     edit_json(tiny.path / "meta/ropes.json", change)
     with pytest.raises(UserError, match=f"meta/ropes.json: the checksum of the images of {FIRST}"):
         validate(tiny.path, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("anchors", "said"),
+    [
+        ([], []),
+        ([0, 1, 2], []),
+        ([0, 1, 1, 2, 2, 2], []),
+        ([0, 1, 1, 2, 2], ["training pair 1 differs in no factors, not in one"]),
+    ],
+)
+def test_episodes_of_two_images_are_looked_at_among_others(anchors: list[int], said: list[str]) -> None:
+    factors = np.zeros((len(anchors), 7))
+    factors[2:3, 4] = 0.1
+    data: Any = SimpleNamespace(
+        state_names=NAMES,
+        splits={"train": range(3)},
+        frames=lambda _: SimpleNamespace(anchor=np.array(anchors, dtype=np.int64)),
+        factors=lambda _: factors,
+    )
+    assert [fault.what for fault in _pair_faults(data)] == said

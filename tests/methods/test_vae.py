@@ -19,6 +19,7 @@ from ropes.methods.readers import VAEReader, finished_reader
 from ropes.methods.run import TRAINING_FILE
 from ropes.methods.vae import pairs_of
 from ropes.recipes import VAE_METHODS
+from ropes.scm import Regime
 from ropes.stage import Stage
 from tests import tiny
 
@@ -103,6 +104,8 @@ def test_pairs_are_of_an_anchor_and_begin_without_intervention(tiny_data: Path, 
         assert len({tuple(sorted(pair)) for pair in pairs.tolist()}) == len(pairs)
         alone = pairs_of(images.take(np.flatnonzero(images.regime > 0))) if each > 1 else np.empty((0, 2))
         assert len(alone) == 0
+        images.regimes = tuple(regime for regime in images.regimes if regime != Regime())
+        assert len(pairs_of(images)) == 0
 
 
 def test_an_arm_s_cameras_are_planes(tiny_data: Path, tmp_path: Path) -> None:

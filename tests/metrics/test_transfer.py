@@ -23,6 +23,11 @@ def test_what_codes_hold_is_told_and_what_they_lack_is_not(regressor: str) -> No
     assert unknown == pytest.approx(0.25, abs=0.04)  # the mean deviation of an even distribution from its middle
 
 
+def test_trees_learn_from_few_samples() -> None:
+    factors = np.random.default_rng(0).uniform(size=(30, 1))
+    assert transfer_errors((factors, factors), (factors, factors))[0, 0] < 0.15
+
+
 def test_several_sets_are_tested_with_what_was_learnt_once() -> None:
     learnt, first, second = ((CODES[rows], FACTORS[rows]) for rows in np.split(np.arange(1_500), 3))
     both = transfer_errors(learnt, first, second)

@@ -127,9 +127,11 @@ def test_they_are_published_with_their_pictures(told: Results, tmp_path: Path) -
 
 def test_rows_of_other_methods_are_kept(told: Results, tmp_path: Path) -> None:
     for name, methods in (("before", ("plain-vit",)), ("after", ("cde-global",))):
-        rows = tuple(row for row in told.action_rows if row.method in methods)
+        packaged = of_an_arm("anchored (panda-2c)", 0, -0.9)
+        rows = (*(row for row in told.action_rows if row.method in methods), packaged)
         results.write(tmp_path / name / "results.json", Results(**{**vars(told), "action_rows": rows}))
         publish(tmp_path / name, tmp_path / "results", keep=True)
     kept = results.read(tmp_path / "results" / "causal-triplet-compact.json")
-    assert {row.method for row in kept.action_rows} == {"plain-vit", "cde-global"}
+    assert [row.method for row in kept.action_rows].count("anchored (panda-2c)") == 1
+    assert {row.method for row in kept.action_rows} == {"plain-vit", "cde-global", "anchored (panda-2c)"}
     assert kept.seconds == 1200

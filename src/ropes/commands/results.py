@@ -70,7 +70,7 @@ class Reproduce:
     """Processes that render; one for each core where left out."""
     data: Path | None = None
     """With causal-triplet: its own files (see ropes validate --format causal-triplet), instead of what is simulated.
-    With disentanglement: photographs to test on as well (see ropes evaluate --photographs)."""
+    With disentanglement: photographs to test on as well (see ropes evaluate --photographs), given from the start."""
     processes: int | None = None
     """With disentanglement, supervision and causal-triplet: models that are fitted at a time; one for each core where
     left out."""
@@ -99,6 +99,7 @@ class Reproduce:
         from ropes.experiments import reproduce
         from ropes.report.html import write_report
         from ropes.report.terminal import print_table
+        from ropes.results import read
 
         try:
             results = reproduce(
@@ -112,7 +113,10 @@ class Reproduce:
                 recorded=self.data,
             )
         except UnfinishedError:
-            write_report(self.out, self.out / "report.html")
+            done = read(self.out / "results.json")
+            if done.rows or done.model_rows or done.action_rows:
+                write_report(self.out, self.out / "report.html")
+                print(f"wrote {self.out / 'results.json'} and {self.out / 'report.html'} of what is done")
             raise
         write_report(self.out, self.out / "report.html")
         print_table(results)

@@ -82,7 +82,9 @@ def _advantages(every: Mapping[str, Methods]) -> Iterator[str]:
         if of_an_arm(methods):
             continue
         for ours in (name for name in EMBEDDINGS if name in methods):
-            others = [name for name in (*ABLATIONS, *BASELINES) if name in methods and name != ours]
+            ablations = ABLATIONS if ours == ABLATIONS[0] else ()
+            others = [name for name in (*ablations, *EMBEDDINGS, *BASELINES) if name in methods and name != ours]
+            others = list(dict.fromkeys(others))
             for other in others:
                 better = [advantage(methods[ours], methods[other], split) for split in (COMPOSITIONAL, SYSTEMATIC)]
                 if any(better):

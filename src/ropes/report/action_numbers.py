@@ -67,7 +67,7 @@ def gaps(rows: Sequence[ActionRow]) -> Floats:
 
 
 def cosines(rows: Sequence[ActionRow], kind: str) -> Floats:
-    """Mean cosine of mean deltas of a kind of two verbs, of each seed."""
+    """Mean cosine of mean deltas of a kind of two verbs (see `ropes.action_rows.ActionRow`), of each seed."""
     return np.array([row.cosines.get(kind, np.nan) for row in rows])
 
 

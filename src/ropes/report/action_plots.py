@@ -1,4 +1,4 @@
-"""Every plot of methods that tell actions, in the order of the page; the same ones stand in docs/ as pictures."""
+"""Every plot of methods that tell actions, in the order of the page; `ropes tables` makes pictures of the same."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -53,8 +53,9 @@ def plots(setup: str, methods: Methods, folder: Path) -> Iterator[Plot]:
             yield Plot("lengths", "lengths of deltas against steps", figure)
         return
     plain = {name: own for name, own in methods.items() if "@" not in name}
-    figure = action_figures.shift_accuracies(plain, paper=setup in _LIKE_THE_PAPER)
-    yield Plot("accuracy", f"accuracy, {setup}", figure)
+    if plain:
+        figure = action_figures.shift_accuracies(plain, paper=setup in _LIKE_THE_PAPER)
+        yield Plot("accuracy", f"accuracy, {setup}", figure)
     if ablated := {name: methods[name] for name in ABLATIONS if name in methods and len(methods) > len(plain)}:
         yield Plot("ablations", f"ablations, {setup}", action_figures.shift_accuracies(ablated))
     for name, arrays in arrays_of.items():

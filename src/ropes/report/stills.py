@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from ropes import files, results
 from ropes.model_rows import by_disentanglement
-from ropes.recipes import method_of
+from ropes.recipes import METHODS, method_of
 from ropes.report import artefacts, figures, pictures, study_figures
 from ropes.report.action_figures import told_pairs
 from ropes.report.action_numbers import SHIFTS, in_order
@@ -23,20 +23,21 @@ from ropes.results import Results
 from ropes.summary import over_seeds
 
 
-def write_figures(folder: Path, out: Path) -> tuple[Path, ...]:
-    """Write the curves, and the scatter plots and reconstructions of every setup and method, as PNG files.
+def write_figures(folder: Path, out: Path, found: Results | None = None) -> tuple[Path, ...]:
+    """Write the plots of an experiment as PNG files, those of arrays (as scatter plots) where these are in the folder.
 
     Args:
         folder: as for `ropes.report.html.write_report`.
-        out: folder for NAME-PRESET-SETUP-METHOD-KIND.png, KIND being anchors, image-size, scatter or reconstructions.
+        out: folder for NAME-PRESET-SETUP-METHOD-KIND.png; without METHOD or SETUP where a plot is of several.
+        found: the results to draw instead of the folder's own.
 
     Returns:
-        The files written; without the arrays there are none.
+        The files written.
 
     Raises:
         UserError: results.json is missing or wrong, or an artefact is damaged.
     """
-    found = results.read(folder / "results.json")
+    found = found or results.read(folder / "results.json")
     written = []
     cells = over_seeds(found.rows)
     for axis in AXES:
@@ -83,7 +84,7 @@ def publish(folder: Path, out: Path, *, keep: bool = False) -> tuple[Path, ...]:
     if keep and table.exists():
         found = _joined(results.read(table), found)
     results.write(table, found)
-    return table, *write_figures(folder, out)
+    return table, *write_figures(folder, out, found)
 
 
 def _joined(committed: Results, found: Results) -> Results:
@@ -98,7 +99,7 @@ def _joined(committed: Results, found: Results) -> Results:
         return (*kept, *getattr(found, kind))
 
     before = _methods(committed)
-    again = bool(before & methods)
+    again = any(method_of(method) in METHODS for method in before & methods)  # others come with the package
     if before <= methods:
         return found
     return replace(

@@ -146,7 +146,7 @@ def _study(rows: Sequence[ModelRow]) -> list[Part]:
         (
             "Input noise",
             "The same errors of boosted trees by whether noise was added to the encoder's input in training (Fig. 6), "
-            "and factor by factor under OOD2-A and the stand-in for OOD2-B (Fig. 15).",
+            "and factor by factor under OOD2-A and OOD2-B (Fig. 15).",
             [],
             [
                 ("rank correlations of errors with input noise", study_figures.noise_correlations(rows)),
