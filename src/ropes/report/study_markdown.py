@@ -47,14 +47,16 @@ def study_markdown(found: Results) -> str:
         [*words, *(_spread(np.array([row.informativeness[factor] for row in group])) for factor in told)]
         for words, group in groups
     ]
+    classes = "; of the hue, a class, the share of right answers" if "cube_hue" in told else ""
+    several = "Median (least to greatest) of the models of a line. " if len(rows) > len(groups) else ""
     said = [*findings(rows), *selected(rows)] if transfers(rows) else []
     parts = [
         table(heads[:1], [*heads[1:], *scores], first),
-        "How well all latents together tell each factor (R²; of the hue, a class, the share of right answers):",
+        f"How well all latents together tell each factor (R²{classes}):",
         table(heads[:1], [*heads[1:], *told.values()], second),
         "\n".join(f"- {sentence}" for sentence in said),
-        "Median (least to greatest) of the models of a line; errors of boosted trees, in shares of the factors' "
-        f"ranges. Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes.",
+        f"{several}Errors of boosted trees, in shares of the factors' ranges. Preset {found.preset}, {found.device}, "
+        f"{found.seconds / 60:.0f} minutes.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

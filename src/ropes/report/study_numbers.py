@@ -111,7 +111,7 @@ def findings(rows: Sequence[ModelRow]) -> list[str]:
     """What the models show, a sentence each: disentanglement, transfer in and out of distribution, noise."""
     groups = by_supervision(rows)
     said = [
-        f"{words[0].upper()}{words[1:]}, {len(group)} models: DCI {_spread(column(group, 'dci'))}, MIG "
+        f"{words[0].upper()}{words[1:]}, {len(group)} model{'s' * (len(group) > 1)}: DCI {_spread(column(group, 'dci'))}, MIG "
         f"{_spread(column(group, 'mig'))}, informativeness {_spread(column(group, 'informativeness'))}."
         for words, group in groups.items()
     ]
@@ -168,4 +168,6 @@ def _spread(values: Floats) -> str:
     kept = values[np.isfinite(values)]
     if not len(kept):
         return "undefined"
+    if len(kept) == 1:
+        return f"{kept[0]:.2f}"
     return f"{kept.min():.2f} to {kept.max():.2f} (median {np.median(kept):.2f})"

@@ -57,9 +57,10 @@ def _actions(rows: Sequence[ActionRow]) -> Table:
 
 
 def _models(rows: Sequence[ModelRow]) -> Table:
-    """A line a model: what of its disentanglement and transfer is looked at first."""
+    """A line a model: what of its disentanglement and transfer is looked at first, where any model has it."""
     shown = {"dci": "DCI", "mig": "MIG", "informativeness": "inform.", "trees_id": "trees", "trees_ood1_a": "OOD1-A"}
     shown |= {"trees_ood2_a": "OOD2-A", "trees_ood2_b": "OOD2-B"}
+    shown = {score: heading for score, heading in shown.items() if any(score in row.scores for row in rows)}
     table = Table()
     table.add_column("method", overflow="fold")
     for heading in ("seed", *shown.values()):
