@@ -3,17 +3,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from rich.console import Console
 
 from ropes.calibration import Calibration, KnownErrors
+from ropes.model_rows import ModelRow
 from ropes.report.terminal import print_calibration, print_table
 from ropes.results import Results, Row
 from ropes.trust.intervals import Intervals
 from tests.report.conftest import SETUPS, made_up_rows
 
 
-def printed(rows: Sequence[Row]) -> list[str]:
-    results = Results(name="table1", preset="compact", device="d", version="0.1.0", seconds=1.0, rows=tuple(rows))
+def printed(rows: Sequence[Row], models: Sequence[ModelRow] = ()) -> list[str]:
+    results = Results(
+        name="table1",
+        preset="compact",
+        device="d",
+        version="0.1.0",
+        seconds=1.0,
+        rows=tuple(rows),
+        model_rows=tuple(models),
+    )
     stream = io.StringIO()
     print_table(results, Console(file=stream, width=80))
     return stream.getvalue().splitlines()
@@ -33,6 +43,16 @@ def test_eighty_columns_hold_every_value_on_one_line() -> None:
         assert cells[:3] == [row.split, occlusion, row.joint.replace("panda_joint", "joint ")]
         assert cells[3].startswith(f"{row.mcc_mean:.3f}")
         assert cells[4].startswith(f"{row.mse_mean:.3f}")
+
+
+@pytest.mark.parametrize(("scores", "heading"), [({}, "DCI"), ({"trees_ood2_b": 0.2}, "DCI OOD2-B")])
+def test_models_have_the_columns_that_were_measured(scores: dict[str, float], heading: str) -> None:
+    scores = {"dci": 0.5, **scores}
+    model = ModelRow(setup="arm", method="ldr", seed=0, seconds=1.0, settings={}, scores=scores)
+    lines = printed([], [model])
+    assert lines[0] == "table1, preset compact"
+    (found,) = [line for line in lines if line.startswith("┃")]
+    assert found.replace("┃", " ").split() == ["method", "seed", *heading.split()]
 
 
 def test_the_paper_stands_beside_ours() -> None:

@@ -24,7 +24,8 @@ def print_table(results: Results, console: Console | None = None) -> None:
         console: where; standard output when left out.
     """
     console = console or Console()
-    console.print(f"{results.name}, preset {results.preset}: ours (paper's)", highlight=False, markup=False)
+    beside = ": ours (paper's)" if results.rows else ""
+    console.print(f"{results.name}, preset {results.preset}{beside}", highlight=False, markup=False)
     parts: dict[str, list[Cell]] = {}
     for cell in calibrated_as_the_paper(over_seeds(results.rows)):
         parts.setdefault(f"{cell.setup}, {cell.method}", []).append(cell)
