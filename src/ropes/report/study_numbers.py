@@ -112,7 +112,8 @@ def findings(rows: Sequence[ModelRow]) -> list[str]:
     groups = by_supervision(rows)
     said = [
         f"{words[0].upper()}{words[1:]}, {len(group)} model{'s' * (len(group) > 1)}: DCI "
-        f"{_spread(column(group, 'dci'))}, MIG {_spread(column(group, 'mig'))}, informativeness {_spread(column(group, 'informativeness'))}."
+        f"{_spread(column(group, 'dci'))}, MIG {_spread(column(group, 'mig'))}, informativeness "
+        f"{_spread(column(group, 'informativeness'))}."
         for words, group in groups.items()
     ]
     if transfers(rows) and len(rows) >= 3:
