@@ -31,8 +31,8 @@ def device_kind() -> Literal["cuda", "cpu"]:
 def training_precision() -> Precision:
     """bf16 autocast on a CUDA device or a processor that multiplies bf16 itself, float32 elsewhere.
 
-    AMX tiles are several times as fast as float32, AVX-512's own bf16 products up to twice.  Other processors emulate
-    bf16 and run convolutions at a third of their float32 speed.
+    AMX tiles are several times as fast as float32, AVX-512's own bf16 products up to twice (`benchmarks/precision.py`).
+    Other processors emulate bf16 and run convolutions at a third of their float32 speed.
     """
     import torch
 
