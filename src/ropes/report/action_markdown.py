@@ -9,26 +9,23 @@ from ropes.actions import COMPOSITIONAL, SYSTEMATIC
 from ropes.report.action_numbers import (
     ABLATIONS,
     BASELINES,
+    COSINES,
     EMBEDDINGS,
     METHODS,
     PAPER,
     SCENES,
     SHIFTS,
-    accuracies,
     advantage,
-    cosines,
     findings,
-    gaps,
     in_order,
     moved,
-    spread,
+    scores,
 )
 from ropes.report.action_plots import of_an_arm
 from ropes.report.markdown_tables import table
 from ropes.results import Results
 
 Methods = Mapping[str, Sequence[ActionRow]]
-_COSINES = {"antonyms": "cosine of antonyms", "unrelated": "of unrelated verbs", "unrelated size": "its absolute value"}
 _MOVES = {
     "direction": "deltas of one way: cosine with their mean",
     "opposite": "mean deltas up and down: cosine",
@@ -45,7 +42,7 @@ def action_markdown(found: Results) -> str:
     every = in_order(found.action_rows)
     parts = [
         table(
-            ["images", "method"], ["seeds", *SHIFTS.values(), "gap", *_COSINES.values(), "active"], _accuracies(every)
+            ["images", "method"], ["seeds", *SHIFTS.values(), "gap", *COSINES.values(), "active"], _accuracies(every)
         ),
         *_advantages(every),
         *_arms(every),
@@ -64,15 +61,12 @@ def _accuracies(every: Mapping[str, Methods]) -> Iterator[list[str]]:
                 SCENES.get(setup, setup) if name == next(iter(methods)) else "",
                 METHODS.get(name, name),
                 str(len(own)),
-                *(spread(accuracies(own, split)) for split in SHIFTS),
-                spread(gaps(own)),
-                *(spread(cosines(own, kind)) for kind in _COSINES),
-                spread(np.array([row.active for row in own]), 2),
+                *scores(own),
             ]
     for name, told in PAPER.items():
         first = "the paper, ProcTHOR" if name == next(iter(PAPER)) else ""
         gap = f"{told[0] - told[2]:.2f}"
-        yield [first, METHODS[name], "", *(f"{one:.2f}" for one in told), gap, *("" for _ in _COSINES), ""]
+        yield [first, METHODS[name], "", *(f"{one:.2f}" for one in told), gap, *("" for _ in COSINES), ""]
 
 
 def _advantages(every: Mapping[str, Methods]) -> Iterator[str]:
@@ -82,9 +76,8 @@ def _advantages(every: Mapping[str, Methods]) -> Iterator[str]:
         if of_an_arm(methods):
             continue
         for ours in (name for name in EMBEDDINGS if name in methods):
-            ablations = ABLATIONS if ours == ABLATIONS[0] else ()
+            ablations = ABLATIONS[1:] if ours == ABLATIONS[0] else ()
             others = [name for name in (*ablations, *EMBEDDINGS, *BASELINES) if name in methods and name != ours]
-            others = list(dict.fromkeys(others))
             for other in others:
                 better = [advantage(methods[ours], methods[other], split) for split in (COMPOSITIONAL, SYSTEMATIC)]
                 if any(better):

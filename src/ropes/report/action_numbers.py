@@ -31,6 +31,7 @@ METHODS = {
     "icm": "ResNet, independence (ICM)",
     "sms": "ResNet, sparse blocks (SMS)",
 }
+COSINES = {"antonyms": "cosine of antonyms", "unrelated": "of unrelated verbs", "unrelated size": "its absolute value"}
 EMBEDDINGS = ("cde-global", "cde-patch")
 ABLATIONS = ("cde-global", "cde-global@no-contrast", "cde-global@no-sparsity", "cde-global@classification")
 BASELINES = ("plain-vit", "plain-resnet", "icm", "sms")
@@ -77,6 +78,16 @@ def spread(values: Floats, digits: int = 3) -> str:
     if not len(kept):
         return ""
     return f"{kept.mean():.{digits}f}" + (f" ± {kept.std(ddof=1):.{digits}f}" if len(kept) > 1 else "")
+
+
+def scores(rows: Sequence[ActionRow]) -> list[str]:
+    """A method's entries of a table: accuracy under each shift, the gap, each of `COSINES`, the active share."""
+    return [
+        *(spread(accuracies(rows, split)) for split in SHIFTS),
+        spread(gaps(rows)),
+        *(spread(cosines(rows, kind)) for kind in COSINES),
+        spread(np.array([row.active for row in rows]), 2),
+    ]
 
 
 def advantage(own: Sequence[ActionRow], other: Sequence[ActionRow], split: str) -> str:

@@ -34,18 +34,14 @@ def of_an_arm(methods: Methods) -> bool:
     return any(row.moves for own in methods.values() for row in own)
 
 
-def plots(setup: str, methods: Methods, folder: Path) -> Iterator[Plot]:
+def plots(setup: str, methods: Methods, arrays_of: Mapping[str, Arrays]) -> Iterator[Plot]:
     """The plots of a setting.
 
     Args:
         setup: its name.
         methods: method → its rows, in order.
-        folder: with artefacts/SETUP/METHOD/seed-K/deltas.npz, where recorded.
-
-    Raises:
-        UserError: an artefact is damaged.
+        arrays_of: method → what was recorded of it, see `recorded`.
     """
-    arrays_of = {name: arrays for name, own in methods.items() if (arrays := recorded(folder, setup, own)) is not None}
     if of_an_arm(methods):
         yield Plot("moves", "deltas of an arm's joints", action_figures.joint_moves(methods))
         if known := {name: arrays for name, arrays in arrays_of.items() if "moved_by" in arrays}:
@@ -70,9 +66,15 @@ def plots(setup: str, methods: Methods, folder: Path) -> Iterator[Plot]:
         yield Plot(f"{name}-plane", f"deltas, {words}, {setup}", figure)
 
 
-def recorded(folder: Path, setup: str, own: Sequence[ActionRow]) -> Arrays | None:
-    """What was recorded of a method's first seed."""
-    return read_arrays(folder / "artefacts" / setup / own[0].method / f"seed-{own[0].seed}" / "deltas.npz")
+def recorded(setup: str, methods: Methods, folder: Path) -> dict[str, Arrays]:
+    """Method → artefacts/SETUP/METHOD/seed-K/deltas.npz of its first seed, where there is such.
+
+    Raises:
+        UserError: an artefact is damaged.
+    """
+    runs = {name: Path(setup, name, f"seed-{own[0].seed}") for name, own in methods.items()}
+    found = {name: read_arrays(folder / "artefacts" / run / "deltas.npz") for name, run in runs.items()}
+    return {name: arrays for name, arrays in found.items() if arrays is not None}
 
 
 def told(arrays: Arrays, split: str, *, patchwise: bool) -> tuple[NDArray[np.uint8], list[str]]:

@@ -19,12 +19,9 @@ from ropes.report.action_numbers import (
     PAPER_GAPS,
     SCENES,
     SHIFTS,
-    accuracies,
-    cosines,
     findings,
-    gaps,
     in_order,
-    spread,
+    scores,
 )
 from ropes.report.action_plots import Arrays, of_an_arm, plots, recorded, told
 from ropes.report.sections import inline, provenance
@@ -77,14 +74,14 @@ def _parts(every: Mapping[str, Mapping[str, Sequence[ActionRow]]], folder: Path)
         arm = of_an_arm(methods)
         words = SCENES.get(setup, setup)
         shown: list[dict[str, Any]] = []
-        for name, own in methods.items():
-            arrays = recorded(folder, setup, own)
-            if arrays is not None and not arm and name in EMBEDDINGS:
+        arrays_of = recorded(setup, methods, folder)
+        for name, arrays in arrays_of.items():
+            if not arm and name in EMBEDDINGS:
                 shown += _pictures(METHODS[name], arrays, patchwise=name == "cde-patch")
         yield {
             "heading": "Towards the arm" if arm else words[0].upper() + words[1:],
             "text": _OF_THE_ARM if arm else _OF_THINGS,
-            "plots": [inline(plot.figure, plot.label) for plot in plots(setup, methods, folder)],
+            "plots": [inline(plot.figure, plot.label) for plot in plots(setup, methods, arrays_of)],
             "pictures": shown,
         }
 
@@ -104,10 +101,7 @@ def _line(setup: str, name: str, own: Sequence[ActionRow]) -> list[str]:
         SCENES.get(setup, setup),
         METHODS.get(name, name),
         str(len(own)),
-        *(spread(accuracies(own, split)) for split in SHIFTS),
-        spread(gaps(own)),
-        *(spread(cosines(own, kind)) for kind in ("antonyms", "unrelated", "unrelated size")),
-        spread(np.array([row.active for row in own]), 2),
+        *scores(own),
         f"{own[0].pairs.get(IID, 0):,}",
         f"{np.mean([row.seconds for row in own]):,.0f}",
     ]

@@ -136,11 +136,10 @@ def _study(found: Results, folder: Path) -> Iterator[tuple[str, bytes]]:
 
 def _actions(setup: str, methods: Methods, folder: Path) -> Iterator[tuple[str, Figure]]:
     """Kind and figure of the plots of a setting of actions, and pairs with the patches that were chosen in them."""
-    for plot in plots(setup, methods, folder):
+    arrays_of = recorded(setup, methods, folder)
+    for plot in plots(setup, methods, arrays_of):
         yield plot.kind, plot.figure
-    if of_an_arm(methods) or "cde-patch" not in methods:
-        return
-    arrays = recorded(folder, setup, methods["cde-patch"]) or {}
+    arrays = {} if of_an_arm(methods) else arrays_of.get("cde-patch", {})
     for split in (split for split in SHIFTS if f"{split}_images" in arrays):
         yield f"patches-{split.removeprefix('test-')}", told_pairs(*told(arrays, split, patchwise=True))
 
