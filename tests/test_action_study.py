@@ -13,6 +13,7 @@ from ropes.errors import UserError
 from ropes.experiments import reproduce
 from ropes.plans import Experiment, experiment
 from ropes.recipes import DELTA_METHODS, DeltaRecipe, Optimisation, method_of
+from ropes.recipes.delta_variants import FROM_POSES, OF_A_RESNET
 from ropes.report.action_plots import framed
 from ropes.report.html import write_report
 from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS
@@ -32,7 +33,7 @@ def tiny_plan(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> None:
         for label, recipe in plan.recipes.items():
             assert isinstance(recipe, DeltaRecipe)
             shape = replace(recipe.delta, image_size=32, width=16, depth=1, heads=2, widths=(4, 8), latents=8)
-            recipes[label] = replace(recipe, delta=shape, training=training)
+            recipes[label] = replace(recipe, delta=recipe.delta if label == FROM_POSES else shape, training=training)
         anchors = {setting: 480 if count else 0 for setting, count in plan.anchors.items()}
         return replace(plan, recipes=recipes, own={}, anchors=anchors, test_anchors=60)
 
@@ -50,9 +51,10 @@ def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) ->
         "cde-global@classification",
         "cde-global@no-contrast",
         "cde-global@no-sparsity",
+        OF_A_RESNET,
     }
     arm = [row for row in found.action_rows if row.moves]
-    assert {row.method for row in arm} == {"cde-global", "cde-patch", "anchored (panda-2c)"}
+    assert {row.method for row in arm} == {OF_A_RESNET, FROM_POSES, "anchored (panda-2c)"}
     assert len({row.setup for row in arm}) == 1
     assert all(set(row.moves) == {f"panda_joint{k}" for k in range(1, 7)} for row in arm)
     ours = next(row for row in arm if row.method.startswith("anchored"))
@@ -69,7 +71,7 @@ def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) ->
     page = (out / "report.html").read_text(encoding="utf-8")
     for words in ("Single things", "Several things in a scene", "Towards the arm", "without contrast", "plain ViT"):
         assert words in page
-    assert page.count('<img src="data:') == 6 * 3 * 2 * 2
+    assert page.count('<img src="data:') == 6 * 3 * 5
 
 
 def test_the_compact_experiment_holds_what_is_asked_for() -> None:
@@ -79,10 +81,11 @@ def test_the_compact_experiment_holds_what_is_asked_for() -> None:
     assert plan.fits(ACTION_PAIRS, "sms")
     assert not plan.fits(ARM_ACTIONS, "sms")
     assert plan.fits(MANY_THINGS, "cde-patch")
-    arm = experiment("causal-triplet", "paper").recipe(ARM_ACTIONS, "cde-patch")
+    assert plan.fits(ARM_ACTIONS, FROM_POSES)
+    assert not plan.fits(ACTION_PAIRS, FROM_POSES)  # which reads an arm
+    arm = experiment("causal-triplet", "paper").recipe(ARM_ACTIONS, OF_A_RESNET)
     assert isinstance(arm, DeltaRecipe)
     assert arm.delta.image_size <= 128  # as the arm is filmed
-    assert arm.delta.checkpoint is None  # which would read three channels
 
 
 def test_recordings_are_of_causal_triplet_alone(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from ropes.recipes import (
     delta_recipe,
     recipe_of,
 )
+from ropes.recipes.delta_variants import FROM_POSES, OF_A_RESNET, delta_variants, of_a_resnet
 from ropes.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
@@ -205,34 +206,29 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
 
 
 def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) -> Experiment:
-    """Every method on single things; its ablations; deltas of wholes and of patches in scenes; deltas of an arm."""
-    listed: dict[str, Recipe] = {}
-    for method, recipe in recipes.items():
-        listed[method] = recipe
-        if method == "cde-global" and isinstance(recipe, DeltaRecipe):
-            listed |= {
-                f"{method}@no-contrast": replace(recipe, contrast=0.0),
-                f"{method}@no-sparsity": replace(recipe, sparsity=0.0),
-                f"{method}@classification": replace(recipe, contrast=0.0, sparsity=0.0),
-            }
-    deltas = ("cde-global", "cde-patch")
+    """Every method on single things, with variants; deltas of wholes and of patches in scenes; deltas of an arm."""
+    ours = recipes.get("cde-global")
+    variants = delta_variants(ours) if isinstance(ours, DeltaRecipe) else {}
+    of_things, scenes = (*recipes, *(label for label in variants if label != FROM_POSES)), ("cde-global", "cde-patch")
     anchors = {ACTION_PAIRS: 200_000, MANY_THINGS: 200_000, ARM_ACTIONS: 100_000}
     if not paper:
-        anchors = {ACTION_PAIRS: 16_000, MANY_THINGS: 16_000, ARM_ACTIONS: 8_000}
+        anchors = {ACTION_PAIRS: 16_000, MANY_THINGS: 16_000, ARM_ACTIONS: 24_000}
     if recorded is not None:
         anchors = {RECORDED_PAIRS: 0, RECORDED_SCENES: 0}
+    only = dict.fromkeys((ACTION_PAIRS, RECORDED_PAIRS), of_things)
+    only |= dict.fromkeys((MANY_THINGS, RECORDED_SCENES), scenes)
     return Experiment(
         name="causal-triplet",
-        recipes=listed,
+        recipes={**recipes, **variants},
         anchors=anchors,
         test_anchors=10_000 if paper else 2_000,
         seeds=tuple(range(5 if paper else 3)),
         occlusions=(),
         at_once=True,
         measures="actions",
-        only=dict.fromkeys((MANY_THINGS, ARM_ACTIONS, RECORDED_SCENES), deltas),
+        only={**only, ARM_ACTIONS: (OF_A_RESNET, FROM_POSES)},
         # An arm's images are grey, one for each camera, and of 128 pixels, as the packaged estimator reads them.
-        own={ARM_ACTIONS: {method: delta_recipe(method, "compact") for method in deltas}},
+        own={ARM_ACTIONS: {OF_A_RESNET: of_a_resnet(delta_recipe("cde-global", "compact"))}},
         recorded=None if recorded is None else str(recorded.resolve()),
     )
 

@@ -1,5 +1,6 @@
 """The losses of causal delta embeddings and of the baselines, against values by hand; and the networks' signs."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -10,8 +11,10 @@ from torch import Tensor
 from ropes.errors import UserError
 from ropes.methods.delta import blocks_of
 from ropes.methods.delta_stage import change_outside, contrastive_loss
+from ropes.models.backbones import Poses
 from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, as_levels, reversed_gradient
-from ropes.models.shapes import DeltaConfig
+from ropes.models.encoder import PoseEncoder
+from ropes.models.shapes import DeltaConfig, EncoderConfig
 
 TINY = DeltaConfig(image_size=16, patch=4, width=8, depth=1, heads=2, widths=(4, 8), latents=6, patches=3)
 
@@ -106,9 +109,7 @@ def test_a_backbone_is_read_from_a_checkpoint(tmp_path) -> None:
         DeltaNetwork(replace(TINY, checkpoint=str(tmp_path)), 3, 5, patchwise=False)
     with pytest.raises(UserError, match=r"has patches of 4 pixels; give --delta\.image-size 16"):
         DeltaNetwork(replace(TINY, checkpoint=str(tmp_path / "vit"), image_size=18), 3, 5, patchwise=False)
-    again = DeltaNetwork(
-        replace(TINY, checkpoint="gone"), 3, 5, patchwise=False, stored=network.backbone.body.config.to_dict()
-    )
+    again = DeltaNetwork(replace(TINY, checkpoint="gone"), 3, 5, patchwise=False, stored=network.backbone.description)
     again.load_state_dict(network.state_dict())  # without the checkpoint
 
 
@@ -123,8 +124,24 @@ def test_registers_are_no_patches(tmp_path) -> None:
     assert network(images(), images(seed=1)).patches.shape == (4, 16)
 
 
+def test_an_encoder_of_poses_goes_on_where_it_stands() -> None:
+    shape = EncoderConfig(image_size=16, stem=2, widths=(4, 6), blocks=(1, 1), hidden=10, window=0)
+    begun = Poses(PoseEncoder(shape, views=2, joints=3))
+    stored = json.loads(json.dumps(begun.description))
+    config = replace(TINY, backbone="pose", checkpoint="run")
+    network = DeltaNetwork(config, 2, 5, patchwise=False, stored=stored)
+    network.backbone.load_state_dict(begun.state_dict())
+    pixels = torch.randint(0, 256, (4, 2, 16, 16), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    whole, patches = network.backbone(as_levels(pixels))
+    coordinates, features = begun.body.read(pixels)
+    assert torch.equal(whole, torch.cat([coordinates, features], dim=1))
+    assert patches.shape == (4, 0, 13)
+    network(as_levels(pixels), as_levels(pixels.flip(0))).logits.sum().backward()
+    assert all(p.grad is not None for p in network.backbone.parameters())
+
+
 def test_a_resnet_has_no_patches() -> None:
-    with pytest.raises(UserError, match="a ResNet has no patches"):
+    with pytest.raises(UserError, match="backbone resnet has no patches"):
         DeltaNetwork(replace(TINY, backbone="resnet"), 3, 5, patchwise=True)
 
 
@@ -133,7 +150,8 @@ def test_a_resnet_has_no_patches() -> None:
     [
         ({"patch": 5}, "patches of 5"),
         ({"heads": 3}, "3 heads"),
-        ({"checkpoint": "x", "backbone": "resnet"}, "transformer"),
+        ({"checkpoint": "x", "backbone": "resnet"}, "a ResNet has none"),
+        ({"backbone": "pose"}, "give it as checkpoint"),
     ],
 )
 def test_shapes_that_do_not_fit_are_refused(change: dict[str, object], word: str) -> None:

@@ -11,18 +11,22 @@ import torch
 from torch import Tensor
 
 from ropes.actions import TRAIN, VALIDATION
+from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
 from ropes.methods.context import Context
 from ropes.methods.delta_stage import Batch, DeltaStage
+from ropes.methods.readers import pose_encoder
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.story import write_story
+from ropes.models.backbones import Poses
 from ropes.models.delta import DeltaNetwork, PairNetwork
 from ropes.models.shapes import DeltaConfig
-from ropes.recipes import DeltaRecipe
+from ropes.recipes import DeltaRecipe, EncoderRecipe
+from ropes.registry import find_run
 from ropes.seeds import generator
 
 #: Held-out pairs that a record asks.
@@ -77,9 +81,12 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
     held = held[asked_verbs[held] >= 0]
     if not len(held):
         raise UserError(f"{data} has no validation pair with a verb of the training; add some")
-    network = seeded(
-        context.seed("weights"), lambda: network_of(method, recipe.delta, channels, len(verbs), len(nouns))
-    )
+    begun = encoder_of(recipe.delta, dataset)
+    stored = None if begun is None else begun.description
+    shape = recipe.delta, channels, len(verbs), len(nouns)
+    network = seeded(context.seed("weights"), lambda: network_of(method, *shape, stored=stored))
+    if begun is not None:
+        network.backbone.load_state_dict(begun.state_dict())
     torch.nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
     stage = DeltaStage(
         network,
@@ -101,7 +108,7 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         verbs=list(verbs),
         nouns=list(nouns),
         channels=channels,
-        backbone=network.backbone.body.config.to_dict() if recipe.delta.checkpoint is not None else None,
+        backbone=network.backbone.description,
         best_step=int(summary["history"]["steps"][stage.kept_record(summary["history"])]),
         planned_steps=stage.steps,
     )
@@ -116,10 +123,28 @@ def network_of(
     nouns: int,
     stored: Mapping[str, Any] | None = None,
 ) -> DeltaNetwork | PairNetwork:
-    """The network of a method, of `verbs` verbs and `nouns` nouns; `stored` as in `ropes.models.delta.Backbone`."""
+    """The network of a method, of that many verbs and nouns; `stored` as in `ropes.models.backbones.backbone_of`."""
     if method in ("cde-global", "cde-patch"):
         return DeltaNetwork(config, channels, verbs, patchwise=method == "cde-patch", stored=stored)
     return PairNetwork(config, channels, verbs, nouns=nouns if method == "icm" else 0, stored=stored)
+
+
+def encoder_of(config: DeltaConfig, dataset: Dataset) -> Poses | None:
+    """The encoder of poses that a network begins from, of backbone pose.
+
+    Raises:
+        UserError: the checkpoint is no run of `anchored` or `ldr`, or reads other images.
+    """
+    if config.backbone != "pose":
+        return None
+    folder = find_run(Path(str(config.checkpoint)))
+    run = Run.read(folder)
+    if not isinstance(run.recipe, EncoderRecipe):
+        raise UserError(f"{folder} is a run of {run.method}, which has no encoder of poses; give one of anchored")
+    if dataset.cameras != run.cameras or config.image_size != run.image_size:
+        told = f"{run.image_size} px of {', '.join(run.cameras)}"
+        raise UserError(f"{folder} reads {told}; the pairs are {config.image_size} px of {', '.join(dataset.cameras)}")
+    return Poses(pose_encoder(run, run.recipe, folder))
 
 
 def weights_digest(network: torch.nn.Module) -> str:

@@ -123,8 +123,12 @@ class VAEReader:
         return as_images(self._vae.decode(latents).sigmoid(), colour=colour)
 
 
-def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder:
-    """The encoder of the methods `ldr` and `anchored`."""
+def pose_encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder:
+    """The encoder of a run of `ldr` or `anchored`.
+
+    Raises:
+        UserError: weights are missing, damaged or of another shape.
+    """
     network = ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints))
     load_weights(network, folder / "encoder" / WEIGHTS)
     torch.nn.utils.convert_conv2d_weight_memory_format(network.encoder, torch.channels_last)
@@ -167,7 +171,7 @@ def load_reader(run: Run, folder: Path, device: torch.device) -> Reader:
         case RopesRecipe() as recipe:
             return RopesReader(run, recipe, folder, device)
         case EncoderRecipe() as recipe:
-            return NetworkReader(_encoder(run, recipe, folder), recipe.shape.image_size, device)
+            return NetworkReader(pose_encoder(run, recipe, folder), recipe.shape.image_size, device)
         case VAERecipe() as recipe:
             return VAEReader(recipe, folder, device)
         case DeltaRecipe():

@@ -10,12 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from ropes.errors import UserError
+from ropes.models.backbones import backbone_of
 from ropes.models.shapes import DeltaConfig
 
-#: Transformers of the library whose first token stands for the whole image.
-_WITH_A_WHOLE = ("vit", "dinov2", "dinov2_with_registers")
-#: Levels of ImageNet, on which DINO was trained.
-_MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+#: Length of a delta that its classifier reads as 1: the L1 term keeps deltas far shorter than that.
+_LENGTH = 0.01
 
 
 class Reading(NamedTuple):
@@ -40,47 +39,6 @@ class Reading(NamedTuple):
         return self.logits.float().softmax(-1).mean(1)
 
 
-class Backbone(nn.Module):
-    """A vision transformer or ResNet of `transformers`: images → a vector for the whole, and one for each patch.
-
-    Args:
-        config: its shape, or the checkpoint that has it.
-        channels: of the images.
-        stored: the library's own description of a checkpoint's body, of a network that is about to be given weights.
-
-    Raises:
-        UserError: the checkpoint cannot be read, has no token for the whole, or reads other images.
-    """
-
-    mean: Tensor
-    deviation: Tensor
-
-    def __init__(self, config: DeltaConfig, channels: int, stored: Mapping[str, Any] | None = None) -> None:
-        super().__init__()
-        self.kind = config.backbone
-        if config.checkpoint is None:
-            self.body, mean, deviation = _from_scratch(config, channels), [0.5] * channels, [0.5] * channels
-        else:
-            self.body, mean, deviation = _pretrained(config, channels, stored)
-        self.register_buffer("mean", torch.tensor(mean)[:, None, None])
-        self.register_buffer("deviation", torch.tensor(deviation)[:, None, None])
-        found: Any = self.body.config
-        self.width = int(found.hidden_sizes[-1] if self.kind == "resnet" else found.hidden_size)
-        #: Patches along a side of an image, and tokens before theirs.
-        self.grid = 0 if self.kind == "resnet" else config.image_size // found.patch_size
-        self._before = 1 + int(getattr(found, "num_register_tokens", 0) or 0)
-        self._options = {"interpolate_pos_encoding": True} if found.model_type == "vit" else {}
-
-    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Levels in [0, 1], (B, C, S, S) → (B, width) and (B, patches, width)."""
-        levels = (images - self.mean) / self.deviation
-        if self.kind == "resnet":
-            found = self.body(levels)
-            return found.pooler_output.flatten(1), found.last_hidden_state.flatten(2).transpose(1, 2)
-        tokens = self.body(levels, **self._options).last_hidden_state
-        return tokens[:, 0], tokens[:, self._before :]
-
-
 class DeltaNetwork(nn.Module):
     """δ = φ(x̃) − φ(x), and a linear classifier of it: of the whole, or of the K patches that change most.
 
@@ -91,10 +49,10 @@ class DeltaNetwork(nn.Module):
         channels: of the images.
         verbs: number of them.
         patchwise: of patches.
-        stored: see `Backbone`.
+        stored: see `backbone_of`.
 
     Raises:
-        UserError: see `Backbone`, or patches are asked of a ResNet.
+        UserError: see `backbone_of`, or patches are asked of a ResNet.
     """
 
     def __init__(
@@ -107,9 +65,11 @@ class DeltaNetwork(nn.Module):
         stored: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        if patchwise and config.backbone == "resnet":
-            raise UserError("a ResNet has no patches; leave --delta.backbone at vit, or take --method cde-global")
-        self.backbone = Backbone(config, channels, stored)
+        if patchwise and config.backbone != "vit":
+            raise UserError(
+                f"backbone {config.backbone} has no patches; leave --delta.backbone at vit, or take --method cde-global"
+            )
+        self.backbone = backbone_of(config, channels, stored)
         width = self.backbone.width
         self.project = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, config.latents))
         self.classify = nn.Linear(config.latents, verbs)
@@ -119,7 +79,9 @@ class DeltaNetwork(nn.Module):
         """Levels in [0, 1], (B, C, S, S) each."""
         place = 0 if self.patches is None else 1
         features = self.backbone(torch.cat([before, after]))[place]
-        first, second = self.project(features).float().chunk(2)
+        # In full precision: of two numbers that nearly agree, bf16 rounds away what they differ in.
+        with torch.autocast(features.device.type, enabled=False):
+            first, second = self.project(features.float()).chunk(2)
         deltas = second - first
         if self.patches is None:
             deltas, chosen = deltas[:, None], torch.zeros(len(deltas), 1, dtype=torch.long, device=deltas.device)
@@ -127,7 +89,7 @@ class DeltaNetwork(nn.Module):
             chosen = deltas.norm(dim=-1).topk(min(self.patches, deltas.shape[1]), dim=1).indices
             deltas = deltas.take_along_dim(chosen[..., None], dim=1)
         nothing = deltas.new_empty(len(deltas), 0)
-        return Reading(self.classify(deltas), deltas, chosen, nothing, nothing)
+        return Reading(self.classify(deltas / _LENGTH), deltas, chosen, nothing, nothing)
 
 
 class PairNetwork(nn.Module):
@@ -138,10 +100,10 @@ class PairNetwork(nn.Module):
         channels: of the images.
         verbs: number of them.
         nouns: number of nouns that the critic tells; 0 for no critic.
-        stored: see `Backbone`.
+        stored: see `backbone_of`.
 
     Raises:
-        UserError: see `Backbone`.
+        UserError: see `backbone_of`.
     """
 
     def __init__(
@@ -154,7 +116,7 @@ class PairNetwork(nn.Module):
         stored: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        self.backbone = Backbone(config, channels, stored)
+        self.backbone = backbone_of(config, channels, stored)
         size = config.latents
         self.project = nn.Sequential(nn.Linear(self.backbone.width, size), nn.ReLU())
         self.relate = nn.Sequential(nn.Linear(2 * size, size), nn.ReLU(), nn.Linear(size, size), nn.ReLU())
@@ -179,64 +141,3 @@ def as_levels(images: Tensor) -> Tensor:
     """uint8 (B, 1, S, S, 3), or in grey (B, cameras, S, S) → float (B, C, S, S) in [0, 1]."""
     planes = images[:, 0].permute(0, 3, 1, 2) if images.ndim == 5 else images
     return planes.float().div(255).contiguous(memory_format=torch.channels_last)
-
-
-def _from_scratch(config: DeltaConfig, channels: int) -> nn.Module:
-    from transformers import ResNetConfig, ResNetModel, ViTConfig, ViTModel
-
-    if config.backbone == "resnet":
-        shape = ResNetConfig(
-            num_channels=channels,
-            embedding_size=config.widths[0],
-            hidden_sizes=list(config.widths),
-            depths=[config.blocks] * len(config.widths),
-            layer_type="basic",
-        )
-        return ResNetModel(shape)
-    library = ViTConfig(
-        image_size=config.image_size,
-        patch_size=config.patch,
-        num_channels=channels,
-        hidden_size=config.width,
-        num_hidden_layers=config.depth,
-        num_attention_heads=config.heads,
-        intermediate_size=4 * config.width,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )
-    # Of so few tokens; the fused kernel's backward takes three times as long on a CPU.
-    library._attn_implementation = "eager"
-    return ViTModel(library, add_pooling_layer=False)
-
-
-def _pretrained(
-    config: DeltaConfig, channels: int, stored: Mapping[str, Any] | None
-) -> tuple[nn.Module, list[float], list[float]]:
-    """A checkpoint's body, and the mean and deviation of the levels that it was trained on."""
-    from safetensors import SafetensorError
-    from transformers import AutoConfig, AutoModel
-    from transformers.image_processing_base import ImageProcessingMixin
-
-    name = str(config.checkpoint)
-    if stored is not None:
-        told_of = dict(stored)
-        body: nn.Module = AutoModel.from_config(AutoConfig.for_model(told_of.pop("model_type"), **told_of))
-    else:
-        try:
-            body = AutoModel.from_pretrained(name)
-        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-            reason = str(error).strip().partition("\n")[0]
-            raise UserError(f"no backbone can be read from {name} ({reason})") from error
-    found: Any = body.config
-    if found.model_type not in _WITH_A_WHOLE:
-        raise UserError(f"{name} is of type {found.model_type}; give a ViT or DINO ({', '.join(_WITH_A_WHOLE)})")
-    if found.num_channels != channels:
-        raise UserError(f"{name} reads images of {found.num_channels} channels, and these have {channels}")
-    if config.image_size % found.patch_size:
-        side = config.image_size // found.patch_size * found.patch_size
-        raise UserError(f"{name} has patches of {found.patch_size} pixels; give --delta.image-size {side}")
-    try:
-        told: Mapping[str, Any] = {} if stored is not None else ImageProcessingMixin.get_image_processor_dict(name)[0]
-    except (OSError, ValueError):  # a folder of weights alone
-        told = {}
-    return body.train(), list(told.get("image_mean", _MEAN)), list(told.get("image_std", _DEVIATION))

@@ -26,7 +26,7 @@ class PoseEncoder(nn.Module):
 
     def __init__(self, config: EncoderConfig, *, views: int, joints: int) -> None:
         super().__init__()
-        self.config = config
+        self.config, self.joints = config, joints
         self.register_buffer("background", torch.ones(views, config.image_size, config.image_size))
         self.register_buffer("spread", torch.tensor(0.125))
         self.whole = _stages(views, config.stem, config.widths, config.blocks)

@@ -251,25 +251,26 @@ class DeltaConfig:
 
     Attributes:
         image_size: side of the images in pixels.
-        backbone: a vision transformer (also DINO, DINOv2), or a ResNet.
-        checkpoint: folder, or name on the hub, of a pretrained transformer of `transformers`; None to begin from
-            scratch in the shape that follows.
+        backbone: a vision transformer (also DINO, DINOv2), a ResNet, or an encoder of poses that goes on learning.
+        checkpoint: folder, or name on the hub, of a pretrained transformer of `transformers`; of an encoder of poses
+            the run of `anchored` or `ldr`, or packaged estimator, that it is of; None to begin from scratch in the
+            shape that follows.
         patch, width, depth, heads: of a transformer: side of a patch in pixels, width of the tokens, blocks, heads.
         widths, blocks: of a ResNet: channels of the stages, and blocks in each of them.
         latents: dimensions of φ.
         patches: patches of greatest change that are asked, of method cde-patch.
 
     Raises:
-        ValueError: patches or heads do not share out the sides.
+        ValueError: patches or heads do not share out the sides, or a checkpoint is missing or one too many.
     """
 
     image_size: int = 64
-    backbone: Literal["vit", "resnet"] = "vit"
+    backbone: Literal["vit", "resnet", "pose"] = "vit"
     checkpoint: str | None = None
     patch: int = 8
-    width: int = 128
-    depth: int = 4
-    heads: int = 4
+    width: int = 96
+    depth: int = 3
+    heads: int = 3
     widths: tuple[int, ...] = (32, 64, 128, 256)
     blocks: int = 1
     latents: int = 64
@@ -278,8 +279,10 @@ class DeltaConfig:
     def __post_init__(self) -> None:
         sizes = self.image_size, self.patch, self.width, self.depth, self.heads, self.blocks, self.latents, self.patches
         _positive("the network of actions", *sizes, *self.widths)
-        if self.checkpoint is not None and self.backbone != "vit":
-            raise ValueError("a checkpoint is that of a transformer; leave the backbone at vit")
+        if self.checkpoint is not None and self.backbone == "resnet":
+            raise ValueError("a checkpoint is that of a transformer or an encoder of poses; a ResNet has none")
+        if self.checkpoint is None and self.backbone == "pose":
+            raise ValueError("an encoder of poses is that of a run; give it as checkpoint, or panda-2c")
         if self.checkpoint is None and self.image_size % self.patch:
             raise ValueError(f"patches of {self.patch} pixels do not share out images of {self.image_size}")
         if self.width % self.heads:

@@ -23,6 +23,8 @@ SCENES = {
 METHODS = {
     "cde-global": "deltas of whole images",
     "cde-patch": "deltas of patches",
+    "cde-global@resnet": "deltas of a ResNet's whole images",
+    "cde-global@panda-2c": "deltas from the packaged encoder",
     "cde-global@no-contrast": "without contrast",
     "cde-global@no-sparsity": "without sparsity",
     "cde-global@classification": "classification alone",
@@ -32,7 +34,7 @@ METHODS = {
     "sms": "ResNet, sparse blocks (SMS)",
 }
 COSINES = {"antonyms": "cosine of antonyms", "unrelated": "of unrelated verbs", "unrelated size": "its absolute value"}
-EMBEDDINGS = ("cde-global", "cde-patch")
+EMBEDDINGS = ("cde-global", "cde-patch", "cde-global@resnet")
 ABLATIONS = ("cde-global", "cde-global@no-contrast", "cde-global@no-sparsity", "cde-global@classification")
 BASELINES = ("plain-vit", "plain-resnet", "icm", "sms")
 #: Of ProcTHOR's single objects: in distribution, compositional, systematic; what the summary of the paper tells.
@@ -129,7 +131,7 @@ def findings(rows: Sequence[ActionRow]) -> list[str]:
         said.append(f"Several things in a scene: {'; '.join(told)}.")
     for methods in every.values():
         if any(row.moves for own in methods.values() for row in own):
-            told = [f"{name} {spread(accuracies(own, IID), 2)}" for name, own in methods.items()]
+            told = [f"{METHODS.get(name, name)} {spread(accuracies(own, IID), 2)}" for name, own in methods.items()]
             said.append(f"Joint and direction of an arm's move are told in poses never seen: {', '.join(told)}.")
             break
     return said
@@ -138,7 +140,7 @@ def findings(rows: Sequence[ActionRow]) -> list[str]:
 def _against_baselines(methods: Mapping[str, Sequence[ActionRow]]) -> list[str]:
     said = []
     others = {name: own for name, own in methods.items() if name in BASELINES}
-    for name in ("cde-global", "cde-patch"):
+    for name in EMBEDDINGS:
         if name not in methods:
             continue
         parts = []

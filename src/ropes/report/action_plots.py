@@ -48,7 +48,7 @@ def plots(setup: str, methods: Methods, arrays_of: Mapping[str, Arrays]) -> Iter
             figure = action_figures.lengths_against_steps(known)
             yield Plot("lengths", "lengths of deltas against steps", figure)
         return
-    plain = {name: own for name, own in methods.items() if "@" not in name}
+    plain = {name: own for name, own in methods.items() if name not in ABLATIONS[1:]}
     if plain:
         figure = action_figures.shift_accuracies(plain, paper=setup in _LIKE_THE_PAPER)
         yield Plot("accuracy", f"accuracy, {setup}", figure)

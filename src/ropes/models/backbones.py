@@ -1,0 +1,195 @@
+"""What a network of actions reads images with: a transformer, a ResNet, or an encoder of poses; each with one face."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ropes.errors import UserError
+from ropes.models.encoder import PoseEncoder
+from ropes.models.shapes import DeltaConfig, EncoderConfig
+
+#: Transformers of the library whose first token stands for the whole image.
+_WITH_A_WHOLE = ("vit", "dinov2", "dinov2_with_registers")
+#: Levels of ImageNet, on which DINO was trained; and of a network that begins from scratch.
+_MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+_HALF = 0.5
+
+
+class Transformer(nn.Module):
+    """A vision transformer of `transformers`: images → the token of the whole, and one for each patch.
+
+    Args:
+        body: the library's.
+        mean, deviation: of the levels that it reads, one a channel.
+        side: of the images.
+        begun: whether it is a checkpoint's.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, body: nn.Module, mean: list[float], deviation: list[float], *, side: int, begun: bool) -> None:
+        super().__init__()
+        self.body, self._begun = body, begun
+        self.register_buffer("mean", torch.tensor(mean)[:, None, None])
+        self.register_buffer("deviation", torch.tensor(deviation)[:, None, None])
+        config: Any = body.config
+        self.width = int(config.hidden_size)
+        #: Patches along a side of an image, and tokens before theirs.
+        self.grid = side // config.patch_size
+        self._before = 1 + int(getattr(config, "num_register_tokens", 0) or 0)
+        self._options = {"interpolate_pos_encoding": True} if config.model_type == "vit" else {}
+
+    @property
+    def description(self) -> dict[str, Any] | None:
+        """What rebuilds it without its checkpoint; None where it had none."""
+        config: Any = self.body.config
+        return config.to_dict() if self._begun else None
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Levels in [0, 1], (B, C, S, S) → (B, width) and (B, patches, width)."""
+        tokens = self.body((images - self.mean) / self.deviation, **self._options).last_hidden_state
+        return tokens[:, 0], tokens[:, self._before :]
+
+
+class ResNet(nn.Module):
+    """A ResNet of `transformers` from scratch: images → the mean over the last stage's places, and nothing of patches.
+
+    Args:
+        config: its shape.
+        channels: of the images.
+    """
+
+    grid = 0
+    description = None
+
+    def __init__(self, config: DeltaConfig, channels: int) -> None:
+        from transformers import ResNetConfig, ResNetModel
+
+        super().__init__()
+        shape = ResNetConfig(
+            num_channels=channels,
+            embedding_size=config.widths[0],
+            hidden_sizes=list(config.widths),
+            depths=[config.blocks] * len(config.widths),
+            layer_type="basic",
+        )
+        self.body, self.width = ResNetModel(shape), config.widths[-1]
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Levels in [0, 1], (B, C, S, S) → (B, width) and (B, 0, width)."""
+        found = self.body((images - _HALF) / _HALF).pooler_output.flatten(1)
+        return found, found[:, None][:, :0]
+
+
+class Poses(nn.Module):
+    """An encoder of poses: its coordinates and the features that they are read from, and nothing of patches.
+
+    Args:
+        body: the encoder.
+    """
+
+    grid = 0
+
+    def __init__(self, body: PoseEncoder) -> None:
+        super().__init__()
+        self.body, self.width = body, body.config.hidden + body.joints
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What rebuilds it without the run that it is of."""
+        return {"encoder": asdict(self.body.config), "joints": self.body.joints}
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Levels in [0, 1], (B, cameras, S, S) → (B, width) and (B, 0, width)."""
+        found = torch.cat(self.body.read(images.mul(255).round().to(torch.uint8)), dim=1)
+        return found, found[:, None][:, :0]
+
+
+Backbone = Transformer | ResNet | Poses
+
+
+def backbone_of(config: DeltaConfig, channels: int, stored: Mapping[str, Any] | None = None) -> Backbone:
+    """The backbone that `config` describes.
+
+    Args:
+        config: its shape, or the checkpoint that has it.
+        channels: of the images.
+        stored: the `description` of a checkpoint's, of one that is about to be given weights; always of an encoder of
+            poses.
+
+    Raises:
+        UserError: the checkpoint cannot be read, has no token for the whole, or reads other images.
+    """
+    match config.backbone:
+        case "resnet":
+            return ResNet(config, channels)
+        case "pose":
+            assert stored is not None
+            return _poses(channels, stored)
+        case _ if config.checkpoint is None:
+            return _transformer(config, channels)
+        case _:
+            return _pretrained(config, channels, stored)
+
+
+def _poses(channels: int, stored: Mapping[str, Any]) -> Poses:
+    shape: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in stored["encoder"].items()
+    }
+    return Poses(PoseEncoder(EncoderConfig(**shape), views=channels, joints=int(stored["joints"])))
+
+
+def _transformer(config: DeltaConfig, channels: int) -> Transformer:
+    from transformers import ViTConfig, ViTModel
+
+    shape = ViTConfig(
+        image_size=config.image_size,
+        patch_size=config.patch,
+        num_channels=channels,
+        hidden_size=config.width,
+        num_hidden_layers=config.depth,
+        num_attention_heads=config.heads,
+        intermediate_size=4 * config.width,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    # Of so few tokens; the fused kernel's backward takes three times as long on a CPU.
+    shape._attn_implementation = "eager"
+    body, levels = ViTModel(shape, add_pooling_layer=False), [_HALF] * channels
+    return Transformer(body, levels, levels, side=config.image_size, begun=False)
+
+
+def _pretrained(config: DeltaConfig, channels: int, stored: Mapping[str, Any] | None) -> Transformer:
+    """A checkpoint's transformer, with the mean and deviation of the levels that it was trained on."""
+    from safetensors import SafetensorError
+    from transformers import AutoConfig, AutoModel
+    from transformers.image_processing_base import ImageProcessingMixin
+
+    name = str(config.checkpoint)
+    if stored is not None:
+        told_of = dict(stored)
+        body: nn.Module = AutoModel.from_config(AutoConfig.for_model(told_of.pop("model_type"), **told_of))
+    else:
+        try:
+            body = AutoModel.from_pretrained(name)
+        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise UserError(f"no backbone can be read from {name} ({reason})") from error
+    found: Any = body.config
+    if found.model_type not in _WITH_A_WHOLE:
+        raise UserError(f"{name} is of type {found.model_type}; give a ViT or DINO ({', '.join(_WITH_A_WHOLE)})")
+    if found.num_channels != channels:
+        raise UserError(f"{name} reads images of {found.num_channels} channels, and these have {channels}")
+    if config.image_size % found.patch_size:
+        side = config.image_size // found.patch_size * found.patch_size
+        raise UserError(f"{name} has patches of {found.patch_size} pixels; give --delta.image-size {side}")
+    try:
+        told: Mapping[str, Any] = {} if stored is not None else ImageProcessingMixin.get_image_processor_dict(name)[0]
+    except (OSError, ValueError):  # a folder of weights alone
+        told = {}
+    mean, deviation = list(told.get("image_mean", _MEAN)), list(told.get("image_std", _DEVIATION))
+    return Transformer(body.train(), mean, deviation, side=config.image_size, begun=True)
