@@ -274,7 +274,7 @@ class DeltaConfig:
     widths: tuple[int, ...] = (32, 64, 128, 256)
     blocks: int = 1
     latents: int = 64
-    patches: int = 4
+    patches: int = 16
 
     def __post_init__(self) -> None:
         sizes = self.image_size, self.patch, self.width, self.depth, self.heads, self.blocks, self.latents, self.patches
