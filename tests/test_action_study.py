@@ -13,7 +13,7 @@ from ropes.errors import UserError
 from ropes.experiments import reproduce
 from ropes.plans import Experiment, experiment
 from ropes.recipes import DELTA_METHODS, DeltaRecipe, Optimisation, method_of
-from ropes.recipes.delta_variants import FROM_POSES, OF_A_RESNET
+from ropes.recipes.delta_variants import ABLATED, FROM_POSES, OF_A_RESNET
 from ropes.report.action_plots import framed
 from ropes.report.html import write_report
 from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS
@@ -81,6 +81,8 @@ def test_the_compact_experiment_holds_what_is_asked_for() -> None:
     assert plan.fits(ACTION_PAIRS, "sms")
     assert not plan.fits(ARM_ACTIONS, "sms")
     assert plan.fits(MANY_THINGS, "cde-patch")
+    later = experiment("causal-triplet", "compact", ("plain-vit",))  # in the same folder, which keeps what it has
+    assert all(later.fits(ACTION_PAIRS, label) for label in ("cde-global", *ABLATED, OF_A_RESNET))
     assert plan.fits(ARM_ACTIONS, FROM_POSES)
     assert not plan.fits(ACTION_PAIRS, FROM_POSES)  # which reads an arm
     arm = experiment("causal-triplet", "paper").recipe(ARM_ACTIONS, OF_A_RESNET)

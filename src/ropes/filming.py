@@ -32,7 +32,10 @@ def film(plan: Experiment, setting: str, out: Path, workers: int | None, *, show
         UserError: the folder holds something else, or recordings are wrong.
     """
     data, count = out / setting / "data", plan.anchors[setting]
-    side = max(plan.recipe(setting, label).shape.image_size for label in plan.recipes if plan.fits(setting, label))
+    sides = sorted(
+        {plan.recipe(setting, label).shape.image_size for label in plan.recipes if plan.fits(setting, label)}
+    )
+    side = sides[-1]
     given: dict[str, Any] = {"seed": plan.data_seed, "workers": workers, "progress": show}
     sizes: dict[str, Any] = {"samples": count, "test_samples": plan.test_anchors}
     match setting:
@@ -44,8 +47,9 @@ def film(plan: Experiment, setting: str, out: Path, workers: int | None, *, show
             scene = PairsSetting(name=setting, image_size=side, things=4 if name == MANY_THINGS else 1)
             _decode(simulate_pairs(scene, out=data, **sizes, **given), side, show)
         case name if name == ARM_ACTIONS:
-            arm = panda_setting("panda-2c-independent")
-            _decode(simulate_arm_actions(arm, out=data, **sizes, **given), side, show)
+            made = simulate_arm_actions(panda_setting("panda-2c-independent"), out=data, **sizes, **given)
+            for each in sides:
+                _decode(made, each, show)
         case name if name in (RECORDED_PAIRS, RECORDED_SCENES):
             assert plan.recorded is not None
             taken = import_pairs(

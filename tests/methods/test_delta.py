@@ -1,7 +1,9 @@
 """Fits that tell actions: of drawn pairs, gone on with, refused; measured on every split."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,11 +16,13 @@ from ropes.data.writer import SplitPlan
 from ropes.delta_evaluation import evaluate_actions
 from ropes.errors import UserError
 from ropes.files import read_json
+from ropes.methods.delta import encoder_of
 from ropes.methods.fitting import fit
 from ropes.methods.run import Run
 from ropes.models.shapes import DeltaConfig
 from ropes.png import encode
 from ropes.recipes import DELTA_METHODS, DeltaRecipe, Optimisation, recipe_from_dict, recipe_of
+from ropes.registry import find_run
 from tests import tiny
 
 SIDE = 16
@@ -118,6 +122,27 @@ def test_what_cannot_be_learnt_from_is_named(data: Path, tmp_path: Path, finger_
     refused(
         write_pairs(tmp_path / "triples", {TRAIN: 8}, tasks=(0, 0, 0)), "episode 0 has 3 images instead of one before"
     )
+
+
+def test_encoders_of_poses_that_read_other_images_are_named(data: Path, tmp_path: Path) -> None:
+    def refused(word: str, checkpoint: str | Path = "panda-2c", side: int = 128, of: object = None) -> None:
+        config = DeltaConfig(backbone="pose", checkpoint=str(checkpoint), image_size=side)
+        with pytest.raises(UserError, match=word):
+            encoder_of(config, of or arm)  # type: ignore[arg-type]
+
+    packaged = find_run(Path("panda-2c"))
+    cameras = Run.read(packaged).cameras
+    arm = SimpleNamespace(cameras=cameras, image_shape=(128, 128), path="arm")
+    refused("reads images of 128 pixels; give --delta.image-size 128", side=64)
+    refused("images in colour of front", of=open_dataset(data))
+    refused("images of front", of=SimpleNamespace(cameras=("front",), image_shape=(128, 128), path="arm"))
+    refused("did you mean panda-2c", "panda-3c")
+    copy = shutil.copytree(packaged, tmp_path / "copy")
+    (copy / "training.json").unlink()
+    refused("unfinished", copy)
+    short = recipe("sms", training=Optimisation(epochs=0.5, batch=16, learning_rate=1e-3))
+    fit(data, tmp_path / "run", short, 0, method="sms", show=False)
+    refused("run of sms, which has no encoder of poses", tmp_path / "run")
 
 
 def test_a_run_is_not_measured_on_other_images_nor_by_what_it_has_no_use_for(

@@ -11,7 +11,7 @@ from torch import Tensor
 from ropes.errors import UserError
 from ropes.methods.delta import blocks_of
 from ropes.methods.delta_stage import change_outside, contrastive_loss
-from ropes.models.backbones import Poses
+from ropes.models.backbones import PoseBackbone
 from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, as_levels, reversed_gradient
 from ropes.models.encoder import PoseEncoder
 from ropes.models.shapes import DeltaConfig, EncoderConfig
@@ -125,8 +125,9 @@ def test_registers_are_no_patches(tmp_path) -> None:
 
 
 def test_an_encoder_of_poses_goes_on_where_it_stands() -> None:
-    shape = EncoderConfig(image_size=16, stem=2, widths=(4, 6), blocks=(1, 1), hidden=10, window=0)
-    begun = Poses(PoseEncoder(shape, views=2, joints=3))
+    window = {"window": 8, "window_stem": 2, "window_widths": (4,), "window_blocks": (1,)}
+    shape = EncoderConfig(image_size=16, stem=2, widths=(4, 6), blocks=(1, 1), hidden=10, **window)
+    begun = PoseBackbone(PoseEncoder(shape, views=2, joints=3))
     stored = json.loads(json.dumps(begun.description))
     config = replace(TINY, backbone="pose", checkpoint="run")
     network = DeltaNetwork(config, 2, 5, patchwise=False, stored=stored)
@@ -137,7 +138,27 @@ def test_an_encoder_of_poses_goes_on_where_it_stands() -> None:
     assert torch.equal(whole, torch.cat([coordinates, features], dim=1))
     assert patches.shape == (4, 0, 13)
     network(as_levels(pixels), as_levels(pixels.flip(0))).logits.sum().backward()
-    assert all(p.grad is not None for p in network.backbone.parameters())
+    kept = {name for name, p in network.backbone.body.named_parameters() if p.grad is None}
+    assert {name.split(".")[0] for name in kept} == {"gaze", "whole"}  # where it looks, and nothing else
+    assert not any(name.startswith("whole") for name, p in network.backbone.body.named_parameters() if p.requires_grad)
+
+
+@pytest.mark.parametrize("patchwise", [False, True])
+def test_deltas_keep_what_bf16_would_round_away_and_are_classified_in_hundredths(patchwise: bool) -> None:
+    network = DeltaNetwork(TINY, 3, 5, patchwise=patchwise).eval()
+    first = torch.ones(4, 16, 8)
+    features = torch.cat([first, first + 1e-4 * torch.arange(8)])
+
+    class Nearly(torch.nn.Module):
+        def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+            return features[:, 0], features
+
+    network.backbone = Nearly()  # type: ignore[assignment]
+    with torch.autocast("cpu", torch.bfloat16):
+        found = network(images(), images())
+    wanted = network.project(features[4:, 0]) - network.project(features[:4, 0])
+    assert torch.allclose(found.deltas[:, 0], wanted, rtol=1e-3)
+    assert torch.allclose(found.logits[:, 0].float(), network.classify(100 * wanted), rtol=0.02, atol=2e-3)
 
 
 def test_a_resnet_has_no_patches() -> None:
@@ -150,8 +171,8 @@ def test_a_resnet_has_no_patches() -> None:
     [
         ({"patch": 5}, "patches of 5"),
         ({"heads": 3}, "3 heads"),
-        ({"checkpoint": "x", "backbone": "resnet"}, "a ResNet has none"),
-        ({"backbone": "pose"}, "give it as checkpoint"),
+        ({"checkpoint": "x", "backbone": "resnet"}, "a ResNet has no checkpoint"),
+        ({"backbone": "pose"}, "give --delta.checkpoint RUN"),
     ],
 )
 def test_shapes_that_do_not_fit_are_refused(change: dict[str, object], word: str) -> None:

@@ -17,15 +17,15 @@ from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
 from ropes.methods.context import Context
 from ropes.methods.delta_stage import Batch, DeltaStage
-from ropes.methods.readers import pose_encoder
+from ropes.methods.readers import finished_encoder
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.story import write_story
-from ropes.models.backbones import Poses
+from ropes.models.backbones import PoseBackbone
 from ropes.models.delta import DeltaNetwork, PairNetwork
 from ropes.models.shapes import DeltaConfig
-from ropes.recipes import DeltaRecipe, EncoderRecipe
+from ropes.recipes import DeltaRecipe
 from ropes.registry import find_run
 from ropes.seeds import generator
 
@@ -53,7 +53,7 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         KeyboardInterrupt: interrupted; everything so far is stored.
     """
     dataset = open_dataset(data)
-    run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
+    run, begun = Run.of(dataset, method=method, recipe=recipe, seed=seed), encoder_of(recipe.delta, dataset)
     size, channels = recipe.delta.image_size, 3 if len(dataset.image_shape) > 2 else len(dataset.cameras)
     pairs = ActionPairs(dataset, TRAIN, size, progress=show)
     order = generator(seed, "held-out pairs").permutation(len(pairs))
@@ -81,7 +81,6 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
     held = held[asked_verbs[held] >= 0]
     if not len(held):
         raise UserError(f"{data} has no validation pair with a verb of the training; add some")
-    begun = encoder_of(recipe.delta, dataset)
     stored = None if begun is None else begun.description
     shape = recipe.delta, channels, len(verbs), len(nouns)
     network = seeded(context.seed("weights"), lambda: network_of(method, *shape, stored=stored))
@@ -97,7 +96,7 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         block_of=blocks_of(verbs, dataset.antonyms),
     )
     began_as = None if recipe.delta.checkpoint is None else weights_digest(network.backbone)
-    fingerprint = context.digest("delta", method, asdict(recipe), began_as)
+    fingerprint = context.digest("delta in hundredths", method, asdict(recipe), began_as)
     summary = context.train(stage, batch_at, "delta", fingerprint, full=False)
     write_story(
         context,
@@ -129,22 +128,24 @@ def network_of(
     return PairNetwork(config, channels, verbs, nouns=nouns if method == "icm" else 0, stored=stored)
 
 
-def encoder_of(config: DeltaConfig, dataset: Dataset) -> Poses | None:
+def encoder_of(config: DeltaConfig, dataset: Dataset) -> PoseBackbone | None:
     """The encoder of poses that a network begins from, of backbone pose.
 
     Raises:
-        UserError: the checkpoint is no run of `anchored` or `ldr`, or reads other images.
+        UserError: the checkpoint is no finished run of `anchored` or `ldr`, or reads other images.
     """
     if config.backbone != "pose":
         return None
-    folder = find_run(Path(str(config.checkpoint)))
-    run = Run.read(folder)
-    if not isinstance(run.recipe, EncoderRecipe):
-        raise UserError(f"{folder} is a run of {run.method}, which has no encoder of poses; give one of anchored")
-    if dataset.cameras != run.cameras or config.image_size != run.image_size:
-        told = f"{run.image_size} px of {', '.join(run.cameras)}"
-        raise UserError(f"{folder} reads {told}; the pairs are {config.image_size} px of {', '.join(dataset.cameras)}")
-    return Poses(pose_encoder(run, run.recipe, folder))
+    run, encoder = finished_encoder(find_run(Path(str(config.checkpoint))))
+    if dataset.cameras != run.cameras or len(dataset.image_shape) > 2:
+        colour = " in colour" if len(dataset.image_shape) > 2 else ""
+        raise UserError(
+            f"{config.checkpoint} reads grey images of {', '.join(run.cameras)}; "
+            f"{dataset.path} has images{colour} of {', '.join(dataset.cameras)}"
+        )
+    if config.image_size != (wanted := encoder.config.image_size):
+        raise UserError(f"{config.checkpoint} reads images of {wanted} pixels; give --delta.image-size {wanted}")
+    return PoseBackbone(encoder)
 
 
 def weights_digest(network: torch.nn.Module) -> str:

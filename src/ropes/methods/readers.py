@@ -123,12 +123,8 @@ class VAEReader:
         return as_images(self._vae.decode(latents).sigmoid(), colour=colour)
 
 
-def pose_encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder:
-    """The encoder of a run of `ldr` or `anchored`.
-
-    Raises:
-        UserError: weights are missing, damaged or of another shape.
-    """
+def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder:
+    """The encoder of the methods `ldr` and `anchored`."""
     network = ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints))
     load_weights(network, folder / "encoder" / WEIGHTS)
     torch.nn.utils.convert_conv2d_weight_memory_format(network.encoder, torch.channels_last)
@@ -171,7 +167,7 @@ def load_reader(run: Run, folder: Path, device: torch.device) -> Reader:
         case RopesRecipe() as recipe:
             return RopesReader(run, recipe, folder, device)
         case EncoderRecipe() as recipe:
-            return NetworkReader(pose_encoder(run, recipe, folder), recipe.shape.image_size, device)
+            return NetworkReader(_encoder(run, recipe, folder), recipe.shape.image_size, device)
         case VAERecipe() as recipe:
             return VAEReader(recipe, folder, device)
         case DeltaRecipe():
@@ -188,6 +184,24 @@ def finished_reader(folder: Path, device: torch.device) -> tuple[Run, Reader]:
     """
     run = Run.read(folder)
     reader = load_reader(run, folder, device)
+    _require_finished(folder)
+    return run, reader
+
+
+def finished_encoder(folder: Path) -> tuple[Run, PoseEncoder]:
+    """The run in `folder`, of `anchored` or `ldr`, with its encoder.
+
+    Raises:
+        UserError: no such run there, or as `finished_reader`.
+    """
+    run = Run.read(folder)
+    if not isinstance(run.recipe, EncoderRecipe):
+        raise UserError(f"{folder} is a run of {run.method}, which has no encoder of poses; give one of anchored")
+    encoder = _encoder(run, run.recipe, folder)
+    _require_finished(folder)
+    return run, encoder
+
+
+def _require_finished(folder: Path) -> None:
     if not (folder / TRAINING_FILE).exists():
         raise UserError(f"{folder} is an unfinished run; run the same ropes fit command again to go on")
-    return run, reader

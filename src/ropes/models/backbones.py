@@ -85,8 +85,10 @@ class ResNet(nn.Module):
         return found, found[:, None][:, :0]
 
 
-class Poses(nn.Module):
+class PoseBackbone(nn.Module):
     """An encoder of poses: its coordinates and the features that they are read from, and nothing of patches.
+
+    Where it looks closely stays as it was learnt: the stages that tell it are kept.
 
     Args:
         body: the encoder.
@@ -97,6 +99,7 @@ class Poses(nn.Module):
     def __init__(self, body: PoseEncoder) -> None:
         super().__init__()
         self.body, self.width = body, body.config.hidden + body.joints
+        body.keep_looking()
 
     @property
     def description(self) -> dict[str, Any]:
@@ -109,7 +112,7 @@ class Poses(nn.Module):
         return found, found[:, None][:, :0]
 
 
-Backbone = Transformer | ResNet | Poses
+Backbone = Transformer | ResNet | PoseBackbone
 
 
 def backbone_of(config: DeltaConfig, channels: int, stored: Mapping[str, Any] | None = None) -> Backbone:
@@ -136,11 +139,11 @@ def backbone_of(config: DeltaConfig, channels: int, stored: Mapping[str, Any] | 
             return _pretrained(config, channels, stored)
 
 
-def _poses(channels: int, stored: Mapping[str, Any]) -> Poses:
+def _poses(channels: int, stored: Mapping[str, Any]) -> PoseBackbone:
     shape: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in stored["encoder"].items()
     }
-    return Poses(PoseEncoder(EncoderConfig(**shape), views=channels, joints=int(stored["joints"])))
+    return PoseBackbone(PoseEncoder(EncoderConfig(**shape), views=channels, joints=int(stored["joints"])))
 
 
 def _transformer(config: DeltaConfig, channels: int) -> Transformer:

@@ -14,7 +14,7 @@ from ropes.models.backbones import backbone_of
 from ropes.models.shapes import DeltaConfig
 
 #: Length of a delta that its classifier reads as 1: the L1 term keeps deltas far shorter than that.
-_LENGTH = 0.01
+_UNIT = 0.01
 
 
 class Reading(NamedTuple):
@@ -52,7 +52,7 @@ class DeltaNetwork(nn.Module):
         stored: see `backbone_of`.
 
     Raises:
-        UserError: see `backbone_of`, or patches are asked of a ResNet.
+        UserError: see `backbone_of`, or patches are asked of another backbone than a transformer.
     """
 
     def __init__(
@@ -79,9 +79,7 @@ class DeltaNetwork(nn.Module):
         """Levels in [0, 1], (B, C, S, S) each."""
         place = 0 if self.patches is None else 1
         features = self.backbone(torch.cat([before, after]))[place]
-        # In full precision: of two numbers that nearly agree, bf16 rounds away what they differ in.
-        with torch.autocast(features.device.type, enabled=False):
-            first, second = self.project(features.float()).chunk(2)
+        first, second = _in_full(self.project, features).chunk(2)
         deltas = second - first
         if self.patches is None:
             deltas, chosen = deltas[:, None], torch.zeros(len(deltas), 1, dtype=torch.long, device=deltas.device)
@@ -89,7 +87,7 @@ class DeltaNetwork(nn.Module):
             chosen = deltas.norm(dim=-1).topk(min(self.patches, deltas.shape[1]), dim=1).indices
             deltas = deltas.take_along_dim(chosen[..., None], dim=1)
         nothing = deltas.new_empty(len(deltas), 0)
-        return Reading(self.classify(deltas / _LENGTH), deltas, chosen, nothing, nothing)
+        return Reading(self.classify(deltas / _UNIT), deltas, chosen, nothing, nothing)
 
 
 class PairNetwork(nn.Module):
@@ -126,10 +124,17 @@ class PairNetwork(nn.Module):
     def forward(self, before: Tensor, after: Tensor) -> Reading:
         """Levels in [0, 1], (B, C, S, S) each."""
         features = self.backbone(torch.cat([before, after]))[0]
-        first, second = self.project(features).float().chunk(2)
+        first, second = _in_full(self.project, features).chunk(2)
         related = self.relate(torch.cat([first, second - first], dim=1)).float()
         chosen = torch.zeros(len(first), 1, dtype=torch.long, device=first.device)
         return Reading(self.classify(related)[:, None], related[:, None], chosen, first, second)
+
+
+def _in_full(project: nn.Module, features: Tensor) -> Tensor:
+    """φ in float32: of two numbers that nearly agree, bf16 would round away what they differ in."""
+    with torch.autocast(features.device.type, enabled=False):
+        projected: Tensor = project(features.float())
+    return projected
 
 
 def reversed_gradient(values: Tensor, weight: float) -> Tensor:

@@ -47,6 +47,12 @@ class PoseEncoder(nn.Module):
         self.background.copy_(levels.median(dim=0).values)
         self.spread.copy_((levels - self.background).std().clamp_min(1e-3))
 
+    def keep_looking(self) -> None:
+        """Train no longer what tells where to look, which its own loss alone teaches; nothing without a window."""
+        if self.config.window:
+            for part in (*self.whole[: _LOOKED_FROM + 1], self.gaze):
+                part.requires_grad_(False)
+
     def forward(self, images: Tensor) -> Tensor:
         """Grey levels, uint8 (B, V, S, S) → (B, d)."""
         return self.look(images)[0]

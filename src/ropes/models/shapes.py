@@ -280,9 +280,9 @@ class DeltaConfig:
         sizes = self.image_size, self.patch, self.width, self.depth, self.heads, self.blocks, self.latents, self.patches
         _positive("the network of actions", *sizes, *self.widths)
         if self.checkpoint is not None and self.backbone == "resnet":
-            raise ValueError("a checkpoint is that of a transformer or an encoder of poses; a ResNet has none")
+            raise ValueError("a ResNet has no checkpoint; leave --delta.checkpoint out (None with --preset paper)")
         if self.checkpoint is None and self.backbone == "pose":
-            raise ValueError("an encoder of poses is that of a run; give it as checkpoint, or panda-2c")
+            raise ValueError("backbone pose is that of a run; give --delta.checkpoint RUN, or panda-2c")
         if self.checkpoint is None and self.image_size % self.patch:
             raise ValueError(f"patches of {self.patch} pixels do not share out images of {self.image_size}")
         if self.width % self.heads:

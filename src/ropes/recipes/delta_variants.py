@@ -7,7 +7,8 @@ from ropes.models.shapes import DeltaConfig
 from ropes.recipes.delta import DeltaRecipe, delta_recipe
 from ropes.recipes.optimisation import Optimisation
 
-#: Deltas of the ResNet that baselines have, and of an encoder that begins as the packaged estimator's.
+#: Without one term or both; of the ResNet that baselines have; and of an encoder that begins as the packaged one.
+ABLATED = ("cde-global@no-contrast", "cde-global@no-sparsity", "cde-global@classification")
 OF_A_RESNET, FROM_POSES = "cde-global@resnet", "cde-global@panda-2c"
 
 
@@ -17,14 +18,16 @@ def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
     Args:
         recipe: of the method.
     """
+    terms = (0.0, recipe.sparsity), (recipe.contrast, 0.0), (0.0, 0.0)
     return {
-        "cde-global@no-contrast": replace(recipe, contrast=0.0),
-        "cde-global@no-sparsity": replace(recipe, sparsity=0.0),
-        "cde-global@classification": replace(recipe, contrast=0.0, sparsity=0.0),
+        **{
+            label: replace(recipe, contrast=contrast, sparsity=sparsity)
+            for label, (contrast, sparsity) in zip(ABLATED, terms, strict=True)
+        },
         OF_A_RESNET: of_a_resnet(recipe),
         FROM_POSES: replace(
             recipe,
-            delta=DeltaConfig(backbone="pose", checkpoint="panda-2c", image_size=128),
+            delta=DeltaConfig(backbone="pose", checkpoint="panda-2c", image_size=128, latents=recipe.delta.latents),
             training=Optimisation(
                 epochs=1, at_least=2_000 * 32, batch=32, learning_rate=5e-4, weight_decay=0.05, clip=1.0
             ),
@@ -33,5 +36,6 @@ def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
 
 
 def of_a_resnet(recipe: DeltaRecipe) -> DeltaRecipe:
-    """The same losses on the ResNet of the preset's baselines, which is trained as they are."""
-    return replace(delta_recipe("plain-resnet", recipe.preset), contrast=recipe.contrast, sparsity=recipe.sparsity)
+    """The same losses of the ResNet of the preset's baselines, which is trained as they are."""
+    plain = delta_recipe("plain-resnet", recipe.preset)
+    return replace(recipe, delta=plain.delta, training=plain.training)

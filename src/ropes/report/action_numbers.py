@@ -8,6 +8,7 @@ from scipy.stats import t
 
 from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
+from ropes.recipes.delta_variants import ABLATED, FROM_POSES, OF_A_RESNET
 from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS, RECORDED_PAIRS, RECORDED_SCENES
 
 Floats = NDArray[np.float64]
@@ -23,19 +24,17 @@ SCENES = {
 METHODS = {
     "cde-global": "deltas of whole images",
     "cde-patch": "deltas of patches",
-    "cde-global@resnet": "deltas of a ResNet's whole images",
-    "cde-global@panda-2c": "deltas from the packaged encoder",
-    "cde-global@no-contrast": "without contrast",
-    "cde-global@no-sparsity": "without sparsity",
-    "cde-global@classification": "classification alone",
+    OF_A_RESNET: "deltas of a ResNet's whole images",
+    FROM_POSES: "deltas from the packaged encoder",
+    **dict(zip(ABLATED, ("without contrast", "without sparsity", "classification alone"), strict=True)),
     "plain-vit": "plain ViT",
     "plain-resnet": "plain ResNet",
     "icm": "ResNet, independence (ICM)",
     "sms": "ResNet, sparse blocks (SMS)",
 }
 COSINES = {"antonyms": "cosine of antonyms", "unrelated": "of unrelated verbs", "unrelated size": "its absolute value"}
-EMBEDDINGS = ("cde-global", "cde-patch", "cde-global@resnet")
-ABLATIONS = ("cde-global", "cde-global@no-contrast", "cde-global@no-sparsity", "cde-global@classification")
+EMBEDDINGS = ("cde-global", "cde-patch", OF_A_RESNET)
+ABLATIONS = ("cde-global", *ABLATED)
 BASELINES = ("plain-vit", "plain-resnet", "icm", "sms")
 #: Of ProcTHOR's single objects: in distribution, compositional, systematic; what the summary of the paper tells.
 PAPER: Mapping[str, tuple[float, float, float]] = {
@@ -152,7 +151,7 @@ def _against_baselines(methods: Mapping[str, Sequence[ActionRow]]) -> list[str]:
                 best = max(others, key=lambda other: np.nanmean(accuracies(others[other], split)))
                 part += f" (best baseline: {METHODS[best]} {spread(accuracies(others[best], split), 2)})"
             parts.append(part)
-        said.append(f"{METHODS[name].capitalize()}: {'; '.join(parts)}.")
+        said.append(f"{METHODS[name][0].upper() + METHODS[name][1:]}: {'; '.join(parts)}.")
         if np.isfinite(opposite := cosines(methods[name], "antonyms")).any():
             unrelated, size = cosines(methods[name], "unrelated"), cosines(methods[name], "unrelated size")
             said.append(
