@@ -1,5 +1,7 @@
 """The data of an experiment: each of its settings simulated, or taken over from recordings."""
 
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +43,14 @@ def film(plan: Experiment, setting: str, out: Path, workers: int | None, *, show
     match setting:
         case name if name == FINGER_CUBE:
             finger = FingerSetting(image_size=side)
-            _decode(simulate_finger(finger, out=data, **sizes, **given), side, show)
+            _decode(simulate_finger(finger, out=data, **sizes, **given), sides, show)
             write_feasibility(out / ARTEFACTS / setting / FEASIBILITY_FILE, finger)
         case name if name in (ACTION_PAIRS, MANY_THINGS):
             scene = PairsSetting(name=setting, image_size=side, things=4 if name == MANY_THINGS else 1)
-            _decode(simulate_pairs(scene, out=data, **sizes, **given), side, show)
+            _decode(simulate_pairs(scene, out=data, **sizes, **given), sides, show)
         case name if name == ARM_ACTIONS:
-            made = simulate_arm_actions(panda_setting("panda-2c-independent"), out=data, **sizes, **given)
-            for each in sides:
-                _decode(made, each, show)
+            arm = panda_setting("panda-2c-independent")
+            _decode(simulate_arm_actions(arm, out=data, **sizes, **given), sides, show)
         case name if name in (RECORDED_PAIRS, RECORDED_SCENES):
             assert plan.recorded is not None
             taken = import_pairs(
@@ -60,15 +61,14 @@ def film(plan: Experiment, setting: str, out: Path, workers: int | None, *, show
                 seed=plan.data_seed,
                 progress=show,
             )
-            _decode(taken, side, show)
+            _decode(taken, sides, show)
         case _:
             made = simulate(panda_setting(setting), out=data, anchors=count, test_anchors=plan.test_anchors, **given)
             if plan.at_once:
-                for each in sorted({recipe.shape.image_size for recipe in plan.recipes.values()}):
-                    _decode(made, each, show)
+                _decode(made, sides, show)
 
 
-def _decode(dataset: Dataset, side: int, show: bool) -> None:
-    """Once, and not by every fit for itself."""
-    for split in dataset.splits:
+def _decode(dataset: Dataset, sides: Sequence[int], show: bool) -> None:
+    """At every size that is fitted; once, and not by every fit for itself."""
+    for side, split in product(sides, dataset.splits):
         ImageCache(dataset, split, side, progress=show)

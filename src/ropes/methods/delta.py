@@ -53,7 +53,8 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         KeyboardInterrupt: interrupted; everything so far is stored.
     """
     dataset = open_dataset(data)
-    run, begun = Run.of(dataset, method=method, recipe=recipe, seed=seed), encoder_of(recipe.delta, dataset)
+    run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
+    begun = encoder_of(recipe.delta, dataset)
     size, channels = recipe.delta.image_size, 3 if len(dataset.image_shape) > 2 else len(dataset.cameras)
     pairs = ActionPairs(dataset, TRAIN, size, progress=show)
     order = generator(seed, "held-out pairs").permutation(len(pairs))
@@ -137,11 +138,11 @@ def encoder_of(config: DeltaConfig, dataset: Dataset) -> PoseBackbone | None:
     if config.backbone != "pose":
         return None
     run, encoder = finished_encoder(find_run(Path(str(config.checkpoint))))
-    if dataset.cameras != run.cameras or len(dataset.image_shape) > 2:
-        colour = " in colour" if len(dataset.image_shape) > 2 else ""
+    colour = len(dataset.image_shape) > 2
+    if dataset.cameras != run.cameras or colour:
         raise UserError(
             f"{config.checkpoint} reads grey images of {', '.join(run.cameras)}; "
-            f"{dataset.path} has images{colour} of {', '.join(dataset.cameras)}"
+            f"{dataset.path} has images{' in colour' if colour else ''} of {', '.join(dataset.cameras)}"
         )
     if config.image_size != (wanted := encoder.config.image_size):
         raise UserError(f"{config.checkpoint} reads images of {wanted} pixels; give --delta.image-size {wanted}")

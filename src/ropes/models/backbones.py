@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ropes.errors import UserError
 from ropes.models.encoder import PoseEncoder
-from ropes.models.shapes import DeltaConfig, EncoderConfig
+from ropes.models.shapes import DeltaConfig, EncoderConfig, with_tuples
 
 #: Transformers of the library whose first token stands for the whole image.
 _WITH_A_WHOLE = ("vit", "dinov2", "dinov2_with_registers")
@@ -140,10 +140,8 @@ def backbone_of(config: DeltaConfig, channels: int, stored: Mapping[str, Any] | 
 
 
 def _poses(channels: int, stored: Mapping[str, Any]) -> PoseBackbone:
-    shape: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in stored["encoder"].items()
-    }
-    return PoseBackbone(PoseEncoder(EncoderConfig(**shape), views=channels, joints=int(stored["joints"])))
+    shape = EncoderConfig(**with_tuples(stored["encoder"]))
+    return PoseBackbone(PoseEncoder(shape, views=channels, joints=int(stored["joints"])))
 
 
 def _transformer(config: DeltaConfig, channels: int) -> Transformer:

@@ -1,9 +1,14 @@
 """Shapes of the ROPES networks as plain data, importable without torch; the defaults are Tables 3 to 5."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 CODE_SIDE = 8
+
+
+def with_tuples(content: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a shape as read back from JSON, which knows lists alone."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
 
 
 def _positive(network: str, *widths: int) -> None:

@@ -3,7 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
-from ropes.models.shapes import AE1Config, AE2Config, DeltaConfig, EncoderConfig, LDRConfig, VAEConfig, ViTConfig
+from ropes.models.shapes import (
+    AE1Config,
+    AE2Config,
+    DeltaConfig,
+    EncoderConfig,
+    LDRConfig,
+    VAEConfig,
+    ViTConfig,
+    with_tuples,
+)
 from ropes.recipes.delta import DELTA_METHODS, DeltaRecipe, delta_recipe
 from ropes.recipes.encoder import EncoderRecipe, encoder_recipe
 from ropes.recipes.optimisation import PRESETS, Optimisation, Preset, require_name
@@ -74,7 +83,7 @@ def recipe_from_dict(content: dict[str, Any]) -> Recipe:
     Raises:
         TypeError, ValueError: an unknown field, a missing one, or a value out of range.
     """
-    fields = {name: _PARTS[name](**_tuples(value)) if name in _PARTS else value for name, value in content.items()}
+    fields = {name: _PARTS[name](**with_tuples(value)) if name in _PARTS else value for name, value in content.items()}
     kind: type[Recipe]
     if "encoder" in content:
         kind = CNNRecipe if "labels" in content else EncoderRecipe
@@ -84,11 +93,7 @@ def recipe_from_dict(content: dict[str, Any]) -> Recipe:
         kind = DeltaRecipe
     else:
         kind = JointNetRecipe if "vit" in content else RopesRecipe
-    return kind(**_tuples(fields))
-
-
-def _tuples(content: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
+    return kind(**with_tuples(fields))
 
 
 def recipe_of(method: str, preset: str, *, labels: float = 1.0) -> Recipe:

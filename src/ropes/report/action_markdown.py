@@ -6,8 +6,8 @@ import numpy as np
 
 from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, SYSTEMATIC
+from ropes.recipes.delta_variants import ABLATED
 from ropes.report.action_numbers import (
-    ABLATIONS,
     BASELINES,
     COSINES,
     EMBEDDINGS,
@@ -76,7 +76,7 @@ def _advantages(every: Mapping[str, Methods]) -> Iterator[str]:
         if of_an_arm(methods):
             continue
         for ours in (name for name in EMBEDDINGS if name in methods):
-            ablations = ABLATIONS[1:] if ours == ABLATIONS[0] else ()
+            ablations = ABLATED if ours == "cde-global" else ()
             others = [name for name in (*ablations, *EMBEDDINGS, *BASELINES) if name in methods and name != ours]
             for other in others:
                 better = [advantage(methods[ours], methods[other], split) for split in (COMPOSITIONAL, SYSTEMATIC)]

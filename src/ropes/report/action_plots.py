@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ropes.action_rows import ActionRow
+from ropes.recipes.delta_variants import ABLATED
 from ropes.report import action_figures
 from ropes.report.action_numbers import ABLATIONS, METHODS
 from ropes.report.artefacts import read_arrays
@@ -48,7 +49,7 @@ def plots(setup: str, methods: Methods, arrays_of: Mapping[str, Arrays]) -> Iter
             figure = action_figures.lengths_against_steps(known)
             yield Plot("lengths", "lengths of deltas against steps", figure)
         return
-    plain = {name: own for name, own in methods.items() if name not in ABLATIONS[1:]}
+    plain = {name: own for name, own in methods.items() if name not in ABLATED}
     if plain:
         figure = action_figures.shift_accuracies(plain, paper=setup in _LIKE_THE_PAPER)
         yield Plot("accuracy", f"accuracy, {setup}", figure)
