@@ -114,8 +114,10 @@ def test_they_are_published_with_their_pictures(told: Results, tmp_path: Path) -
     )
     written = publish(folder, out)
     kinds = (
-        *(f"{ACTION_PAIRS}-{kind}" for kind in ("accuracy", "ablations")),
-        *(f"{MANY_THINGS}-{kind}" for kind in ("accuracy", "cde-patch-cosines", "cde-patch-plane", "patches-iid")),
+        *(f"{ACTION_PAIRS}-{kind}" for kind in ("accuracy", "ablations", "verbs")),
+        *(f"{MANY_THINGS}-{kind}" for kind in ("accuracy", "verbs")),
+        *(f"{MANY_THINGS}-cde-patch-{kind}" for kind in ("cosines", "plane")),
+        f"{MANY_THINGS}-patches-iid",
         "panda-2c-independent-actions-moves",
     )
     names = ["causal-triplet-compact.json", *(f"causal-triplet-compact-{kind}.png" for kind in kinds)]

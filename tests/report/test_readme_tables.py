@@ -137,6 +137,8 @@ def test_bad_markers_and_missing_results_are_named(readme, tmp_path) -> None:
         update(tmp_path / "absent.md", tmp_path / "results")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/curves.md", "docs/disentanglement.md", "docs/supervised.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/curves.md", "docs/deltas.md", "docs/disentanglement.md", "docs/supervised.md"]
+)
 def test_the_pages_of_this_repository_say_what_its_results_say(page: str) -> None:
     update(REPOSITORY / page, REPOSITORY / "results", check=True)

@@ -139,6 +139,7 @@ class Tables:
     pages: tuple[Path, ...] = (
         Path("README.md"),
         Path("docs/curves.md"),
+        Path("docs/deltas.md"),
         Path("docs/disentanglement.md"),
         Path("docs/supervised.md"),
     )

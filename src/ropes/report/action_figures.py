@@ -46,12 +46,38 @@ def shift_accuracies(methods: Mapping[str, Sequence[ActionRow]], *, paper: bool 
 @styled
 def cosine_map(cosines: Floats, verbs: Sequence[str], *, title: str) -> Figure:
     """Cosines between the mean deltas of verbs."""
-    figure, (panel,) = make_panels(1, height=0.9 + 0.36 * len(verbs), columns=1, width=1.6 + 0.55 * len(verbs))
-    panel.imshow(cosines, cmap="RdBu", vmin=-1, vmax=1, aspect="auto", alpha=0.75)
-    for (row, place), value in np.ndenumerate(cosines):
-        panel.text(place, row, f"{value:.1f}", ha="center", va="center", fontsize=8, color=INK)
-    panel.set_xticks(range(len(verbs)), verbs, rotation=35, ha="right")
-    panel.set_yticks(range(len(verbs)), verbs)
+    return _map(cosines, verbs, verbs, title=title, digits=1, cmap="RdBu", vmin=-1, vmax=1)
+
+
+@styled
+def recall_map(methods: Mapping[str, Sequence[ActionRow]], split: str) -> Figure:
+    """Share of each verb's pairs that each method tells in a split, mean over seeds; blank where none was asked."""
+    verbs = sorted({verb for own in methods.values() for row in own for verb in row.recall.get(split, {})})
+    shares = [
+        [_mean([row.recall.get(split, {}).get(verb) for row in own]) for verb in verbs] for own in methods.values()
+    ]
+    title = f"Share that was told of each verb, {SHIFTS[split]}"
+    names = [METHODS.get(name, name) for name in methods]
+    return _map(np.array(shares), names, verbs, title=title, digits=2, cmap="Blues", vmin=0, vmax=1)
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else np.nan
+
+
+def _map(
+    values: Floats, rows: Sequence[str], columns: Sequence[str], *, title: str, digits: int, **colours: Any
+) -> Figure:
+    """Numbers on their colours, (rows, columns)."""
+    height, width = 0.9 + 0.36 * len(rows), 1.6 + 0.055 * max(map(len, rows)) + 0.55 * len(columns)
+    figure, (panel,) = make_panels(1, height=height, columns=1, width=width)
+    panel.imshow(values, aspect="auto", alpha=0.75, **colours)
+    for (row, place), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            panel.text(place, row, f"{value:.{digits}f}", ha="center", va="center", fontsize=8, color=INK)
+    panel.set_xticks(range(len(columns)), columns, rotation=35, ha="right")
+    panel.set_yticks(range(len(rows)), rows)
     panel.set_title(title)
     panel.grid(visible=False)
     panel.spines[:].set_visible(False)

@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ropes.action_rows import ActionRow
+from ropes.actions import SYSTEMATIC
 from ropes.recipes.delta_variants import ABLATED
 from ropes.report import action_figures
-from ropes.report.action_numbers import ABLATIONS, METHODS
+from ropes.report.action_numbers import ABLATIONS, METHODS, SHIFTS
 from ropes.report.artefacts import read_arrays
 from ropes.settings import ACTION_PAIRS, RECORDED_PAIRS
 
@@ -55,6 +56,9 @@ def plots(setup: str, methods: Methods, arrays_of: Mapping[str, Arrays]) -> Iter
         yield Plot("accuracy", f"accuracy, {setup}", figure)
     if ablated := {name: methods[name] for name in ABLATIONS if name in methods and len(methods) > len(plain)}:
         yield Plot("ablations", f"ablations, {setup}", action_figures.shift_accuracies(ablated))
+    if any(SYSTEMATIC in row.recall for own in plain.values() for row in own):
+        figure = action_figures.recall_map(plain, SYSTEMATIC)
+        yield Plot("verbs", f"share told of each verb, {SHIFTS[SYSTEMATIC]}, {setup}", figure)
     for name, arrays in arrays_of.items():
         if not name.startswith("cde") or name not in plain:
             continue
