@@ -73,9 +73,10 @@ def _map(
     height, width = 0.9 + 0.36 * len(rows), 1.6 + 0.055 * max(map(len, rows)) + 0.55 * len(columns)
     figure, (panel,) = make_panels(1, height=height, columns=1, width=width)
     panel.imshow(values, aspect="auto", alpha=0.75, **colours)
-    for (row, place), value in np.ndenumerate(values):
+    for (row, place), value in np.ndenumerate(np.round(values, digits) + 0.0):  # + 0: no minus before zero
         if np.isfinite(value):
-            panel.text(place, row, f"{value:.{digits}f}", ha="center", va="center", fontsize=8, color=INK)
+            ink = "white" if abs(value) > 0.8 * colours["vmax"] else INK
+            panel.text(place, row, f"{value:.{digits}f}", ha="center", va="center", fontsize=8, color=ink)
     panel.set_xticks(range(len(columns)), columns, rotation=35, ha="right")
     panel.set_yticks(range(len(rows)), rows)
     panel.set_title(title)

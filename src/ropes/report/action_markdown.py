@@ -19,6 +19,7 @@ from ropes.report.action_numbers import (
     findings,
     in_order,
     moved,
+    paper_scores,
     scores,
 )
 from ropes.report.action_plots import of_an_arm
@@ -63,10 +64,9 @@ def _accuracies(every: Mapping[str, Methods]) -> Iterator[list[str]]:
                 str(len(own)),
                 *scores(own),
             ]
-    for name, told in PAPER.items():
+    for name in PAPER:
         first = "the paper, ProcTHOR" if name == next(iter(PAPER)) else ""
-        gap = f"{told[0] - told[2]:.2f}"
-        yield [first, METHODS[name], "", *(f"{one:.2f}" for one in told), gap, *("" for _ in COSINES), ""]
+        yield [first, METHODS[name], "", *paper_scores(name)]
 
 
 def _advantages(every: Mapping[str, Methods]) -> Iterator[str]:

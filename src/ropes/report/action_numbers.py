@@ -91,6 +91,12 @@ def scores(rows: Sequence[ActionRow]) -> list[str]:
     ]
 
 
+def paper_scores(name: str) -> list[str]:
+    """The paper's entries of the same table, as far as its summary tells."""
+    told = PAPER[name]
+    return [*(f"{one:.2f}" for one in told), f"{told[0] - told[2]:.2f}", *("" for _ in COSINES), ""]
+
+
 def advantage(own: Sequence[ActionRow], other: Sequence[ActionRow], split: str) -> str:
     """Accuracy less that of another method, seed by seed, with its 95% interval (Student's t) from two seeds on."""
     theirs = {row.seed: row.accuracy[split] for row in other if split in row.accuracy}

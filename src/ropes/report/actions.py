@@ -21,6 +21,7 @@ from ropes.report.action_numbers import (
     SHIFTS,
     findings,
     in_order,
+    paper_scores,
     scores,
 )
 from ropes.report.action_plots import Arrays, of_an_arm, plots, recorded, told
@@ -34,8 +35,9 @@ _OF_THE_ARM = (
     "direction of training pairs."
 )
 _OF_THINGS = (
-    "Accuracy of each method, a dot for each training seed; then cosines between the mean deltas of verbs, and deltas "
-    "along their two directions of greatest length, where a cross is no change."
+    "Accuracy of each method, a dot for each training seed, and which verbs are told on things never seen; then "
+    "cosines between the mean deltas of verbs, and deltas along their two directions of greatest length, where a cross "
+    "is no change."
 )
 
 
@@ -61,7 +63,7 @@ def action_page(found: Results, folder: Path) -> str:
         parts=list(_parts(every, folder)),
         splits=list(SHIFTS.values()),
         table=[_line(setup, name, own) for setup, methods in every.items() for name, own in methods.items()]
-        + [["the paper, ProcTHOR", METHODS[name], "", *(f"{one:.2f}" for one in told)] for name, told in PAPER.items()],
+        + [["the paper, ProcTHOR", METHODS[name], "", *paper_scores(name), "", ""] for name in PAPER],
         paper_gaps=", ".join(f"{METHODS[name]} {gap:.2f}" for name, gap in PAPER_GAPS.items()),
         provenance=provenance(found, found.action_rows),
     )
