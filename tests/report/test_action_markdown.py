@@ -8,6 +8,7 @@ import pytest
 from ropes import results
 from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
+from ropes.report.action_figures import recall_map
 from ropes.report.action_markdown import action_markdown
 from ropes.report.action_numbers import advantage
 from ropes.report.readme_tables import update
@@ -140,3 +141,13 @@ def test_rows_of_other_methods_are_kept(told: Results, tmp_path: Path) -> None:
     assert [row.method for row in kept.action_rows].count("anchored (panda-2c)") == 1
     assert {row.method for row in kept.action_rows} == {"plain-vit", "cde-global", "anchored (panda-2c)"}
     assert kept.seconds == 1200
+
+
+def test_a_map_of_verbs_shows_means_over_seeds_and_leaves_blank_what_was_not_asked() -> None:
+    def told(seed: int, **shares: float) -> ActionRow:
+        return row("cde-global", seed, 0.5, recall={**{split: {} for split in _SPLITS}, SYSTEMATIC: shares})
+
+    figure = recall_map({"cde-global": [told(0, open=0.5), told(1, open=0.7)], "icm": [told(0, push=1.0)]}, SYSTEMATIC)
+    (panel,) = figure.axes
+    assert [label.get_text() for label in panel.get_xticklabels()] == ["open", "push"]
+    assert {text.get_position(): text.get_text() for text in panel.texts} == {(0, 0): "0.60", (1, 1): "1.00"}

@@ -70,7 +70,7 @@ def _map(
     values: Floats, rows: Sequence[str], columns: Sequence[str], *, title: str, digits: int, **colours: Any
 ) -> Figure:
     """Numbers on their colours, (rows, columns)."""
-    height, width = 0.9 + 0.36 * len(rows), 1.6 + 0.055 * max(map(len, rows)) + 0.55 * len(columns)
+    height, width = 0.9 + 0.36 * len(rows), 1.6 + 0.055 * max(map(len, rows)) + min(0.55 * len(columns), 14)
     figure, (panel,) = make_panels(1, height=height, columns=1, width=width)
     panel.imshow(values, aspect="auto", alpha=0.75, **colours)
     for (row, place), value in np.ndenumerate(np.round(values, digits) + 0.0):  # + 0: no minus before zero
@@ -123,7 +123,7 @@ def lengths_against_steps(systems: Mapping[str, Mapping[str, NDArray[Any]]]) -> 
 
 @styled
 def joint_moves(systems: Mapping[str, Sequence[ActionRow]]) -> Figure:
-    """Deltas of an arm, both systems side by side: one direction a joint, up against down, length against distance."""
+    """Deltas of an arm, systems side by side: one direction a joint, up against down, length against distance."""
     panels_of = {
         "direction": "deltas of one way: cosine with their mean",
         "opposite": "mean deltas up and down: cosine",
