@@ -8,9 +8,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ropes.action_rows import ActionRow
-from ropes.report.action_numbers import METHODS, PAPER, SHIFTS, accuracies
+from ropes.report.action_numbers import METHODS, PAPER, SHIFTS, accuracies, mean_of_known
 from ropes.report.figures import INK, OURS, PALETTE, make_panels, shared_legend, styled
 from ropes.report.figures import PAPER as PAPERS
+from ropes.report.heat import heat
 from ropes.report.naming import joint_label
 
 Floats = NDArray[np.float64]
@@ -46,7 +47,7 @@ def shift_accuracies(methods: Mapping[str, Sequence[ActionRow]], *, paper: bool 
 @styled
 def cosine_map(cosines: Floats, verbs: Sequence[str], *, title: str) -> Figure:
     """Cosines between the mean deltas of verbs."""
-    return _map(cosines, verbs, verbs, title=title, digits=1, cmap="RdBu", vmin=-1, vmax=1)
+    return _map(cosines, verbs, verbs, title=title, digits=1)
 
 
 @styled
@@ -54,34 +55,20 @@ def recall_map(methods: Mapping[str, Sequence[ActionRow]], split: str) -> Figure
     """Share of each verb's pairs that each method tells in a split, mean over seeds; blank where none was asked."""
     verbs = sorted({verb for own in methods.values() for row in own for verb in row.recall.get(split, {})})
     shares = [
-        [_mean([row.recall.get(split, {}).get(verb) for row in own]) for verb in verbs] for own in methods.values()
+        [mean_of_known([row.recall.get(split, {}).get(verb) for row in own]) for verb in verbs]
+        for own in methods.values()
     ]
     title = f"Share that was told of each verb, {SHIFTS[split]}"
     names = [METHODS.get(name, name) for name in methods]
-    return _map(np.array(shares), names, verbs, title=title, digits=2, cmap="Blues", vmin=0, vmax=1)
+    return _map(np.array(shares), names, verbs, title=title, low=0.0, colours="Blues")
 
 
-def _mean(values: Sequence[float | None]) -> float:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else np.nan
-
-
-def _map(
-    values: Floats, rows: Sequence[str], columns: Sequence[str], *, title: str, digits: int, **colours: Any
-) -> Figure:
-    """Numbers on their colours, (rows, columns)."""
+def _map(values: Floats, rows: Sequence[str], columns: Sequence[str], *, title: str, **given: Any) -> Figure:
+    """A panel of its own for `heat`."""
     height, width = 0.9 + 0.36 * len(rows), 1.6 + 0.055 * max(map(len, rows)) + min(0.55 * len(columns), 14)
     figure, (panel,) = make_panels(1, height=height, columns=1, width=width)
-    panel.imshow(values, aspect="auto", alpha=0.75, **colours)
-    for (row, place), value in np.ndenumerate(np.round(values, digits) + 0.0):  # + 0: no minus before zero
-        if np.isfinite(value):
-            ink = "white" if abs(value) > 0.8 * colours["vmax"] else INK
-            panel.text(place, row, f"{value:.{digits}f}", ha="center", va="center", fontsize=8, color=ink)
-    panel.set_xticks(range(len(columns)), columns, rotation=35, ha="right")
-    panel.set_yticks(range(len(rows)), rows)
+    heat(panel, values, rows, columns, **given)
     panel.set_title(title)
-    panel.grid(visible=False)
-    panel.spines[:].set_visible(False)
     return figure
 
 

@@ -9,6 +9,7 @@ from scipy.stats import t
 from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
 from ropes.recipes.delta_variants import ABLATED, FROM_POSES, OF_A_RESNET
+from ropes.report.naming import capitalised
 from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS, RECORDED_PAIRS, RECORDED_SCENES
 
 Floats = NDArray[np.float64]
@@ -113,9 +114,13 @@ def advantage(own: Sequence[ActionRow], other: Sequence[ActionRow], split: str) 
 def moved(rows: Sequence[ActionRow], kind: str) -> Floats:
     """What is said of each joint of an arm (see `ropes.metrics.deltas.moves`), its mean over the seeds, (joints,)."""
     joints = sorted({joint for row in rows for joint in row.moves})
-    told = [[row.moves.get(joint, {}).get(kind) for row in rows] for joint in joints]
-    known = [[value for value in values if value is not None] for values in told]
-    return np.array([np.mean(values) if values else np.nan for values in known])
+    return np.array([mean_of_known([row.moves.get(joint, {}).get(kind) for row in rows]) for joint in joints])
+
+
+def mean_of_known(values: Sequence[float | None]) -> float:
+    """Over the seeds that have a figure; NaN where none has."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else np.nan
 
 
 def findings(rows: Sequence[ActionRow]) -> list[str]:
@@ -157,7 +162,7 @@ def _against_baselines(methods: Mapping[str, Sequence[ActionRow]]) -> list[str]:
                 best = max(others, key=lambda other: np.nanmean(accuracies(others[other], split)))
                 part += f" (best baseline: {METHODS[best]} {spread(accuracies(others[best], split), 2)})"
             parts.append(part)
-        said.append(f"{METHODS[name][0].upper() + METHODS[name][1:]}: {'; '.join(parts)}.")
+        said.append(f"{capitalised(METHODS[name])}: {'; '.join(parts)}.")
         if np.isfinite(opposite := cosines(methods[name], "antonyms")).any():
             unrelated, size = cosines(methods[name], "unrelated"), cosines(methods[name], "unrelated size")
             said.append(

@@ -14,6 +14,7 @@ from ropes.recipes.delta_variants import ABLATED
 from ropes.report import action_figures
 from ropes.report.action_numbers import ABLATIONS, METHODS, SHIFTS
 from ropes.report.artefacts import read_arrays
+from ropes.report.naming import capitalised
 from ropes.settings import ACTION_PAIRS, RECORDED_PAIRS
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -67,7 +68,7 @@ def plots(setup: str, methods: Methods, arrays_of: Mapping[str, Arrays]) -> Iter
         figure = action_figures.cosine_map(arrays["cosines"], verbs, title=f"Cosines between mean {words}")
         yield Plot(f"{name}-cosines", f"cosines, {words}, {setup}", figure)
         of = [str(verb) for verb in arrays["plane_verbs"]]
-        figure = action_figures.delta_plane(arrays["plane"], of, title=words[0].upper() + words[1:])
+        figure = action_figures.delta_plane(arrays["plane"], of, title=capitalised(words))
         yield Plot(f"{name}-plane", f"deltas, {words}, {setup}", figure)
 
 

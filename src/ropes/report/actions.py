@@ -25,6 +25,7 @@ from ropes.report.action_numbers import (
     scores,
 )
 from ropes.report.action_plots import Arrays, of_an_arm, plots, recorded, told
+from ropes.report.naming import capitalised
 from ropes.report.sections import inline, provenance
 from ropes.results import Results
 
@@ -81,7 +82,7 @@ def _parts(every: Mapping[str, Mapping[str, Sequence[ActionRow]]], folder: Path)
             if not arm and name in EMBEDDINGS:
                 shown += _pictures(METHODS[name], arrays, patchwise=name == "cde-patch")
         yield {
-            "heading": "Towards the arm" if arm else words[0].upper() + words[1:],
+            "heading": "Towards the arm" if arm else capitalised(words),
             "text": _OF_THE_ARM if arm else _OF_THINGS,
             "plots": [inline(plot.figure, plot.label) for plot in plots(setup, methods, arrays_of)],
             "pictures": shown,

@@ -1,4 +1,4 @@
-"""How joints are called on the page and in the README."""
+"""How joints are called on the page and in the README, and how sentences begin."""
 
 import re
 
@@ -7,3 +7,8 @@ def joint_label(joint: str) -> str:
     """The Panda's joints as the paper's tables head them ("joint 4"); any other arm's by their own names."""
     panda = re.fullmatch(r"panda_joint(\d)", joint)
     return f"joint {panda[1]}" if panda else joint
+
+
+def capitalised(words: str) -> str:
+    """With a capital first; names within stay as they are."""
+    return words[0].upper() + words[1:]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ropes.finger import FACTORS as GRID
 from ropes.model_rows import ModelRow
-from ropes.report.figures import FLOOR, INK, OURS, PAPER, make_panels, shared_legend, styled
+from ropes.report.figures import FLOOR, OURS, PAPER, make_panels, shared_legend, styled
+from ropes.report.heat import heat
 from ropes.report.study_numbers import (
     FACTORS,
     LABEL_FREE,
@@ -51,7 +52,7 @@ def correlation_maps(rows: Sequence[ModelRow], scores: Mapping[str, str]) -> Fig
     groups = by_supervision(rows)
     figure, panels = make_panels(len(groups), height=0.9 + 0.3 * len(scores), columns=1, width=7.2)
     for panel, (words, group) in zip(panels, groups.items(), strict=True):
-        _heat(panel, correlations(group, list(scores), list(known)), list(scores.values()), list(known.values()))
+        heat(panel, correlations(group, list(scores), list(known)), list(scores.values()), list(known.values()))
         panel.set_title(f"{words}, {len(group)} models")
     return figure
 
@@ -101,7 +102,7 @@ def noise_correlations(rows: Sequence[ModelRow]) -> Figure:
     known = _known_scenarios(rows)
     values = np.concatenate([correlations(rows, ["noise"], [f"{r}_{key}" for key in known]) for r in REGRESSORS])
     figure, (panel,) = make_panels(1, height=1.6, columns=1, width=7.2)
-    _heat(panel, values, list(REGRESSORS.values()), list(known.values()))
+    heat(panel, values, list(REGRESSORS.values()), list(known.values()))
     panel.set_title("rank correlation of the error with input noise")
     return figure
 
@@ -206,15 +207,3 @@ def _scatter(panel: Axes, rows: Sequence[ModelRow], across: str, up: str) -> Non
                 panel.scatter(
                     x[chosen], y[chosen], s=22, facecolor=face, edgecolor=_COLOURS[words], label=words + suffix
                 )
-
-
-def _heat(panel: Axes, values: Floats, rows: Sequence[str], columns: Sequence[str]) -> None:
-    """A table of correlations, coloured and written out; an empty field where one is not defined."""
-    panel.imshow(values, cmap="RdBu", vmin=-1, vmax=1, aspect="auto", alpha=0.75)
-    for (row, place), value in np.ndenumerate(values):
-        if np.isfinite(value):
-            panel.text(place, row, f"{value:.2f}", ha="center", va="center", fontsize=8, color=INK)
-    panel.set_xticks(range(len(columns)), columns, rotation=25, ha="right")
-    panel.set_yticks(range(len(rows)), rows)
-    panel.grid(visible=False)
-    panel.spines[:].set_visible(False)

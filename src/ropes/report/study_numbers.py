@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ropes.metrics.transfer import rank_correlations
 from ropes.model_rows import ModelRow
 from ropes.recipes import method_of
-from ropes.report.naming import joint_label
+from ropes.report.naming import capitalised, joint_label
 
 Floats = NDArray[np.float64]
 METRICS = {
@@ -111,7 +111,7 @@ def findings(rows: Sequence[ModelRow]) -> list[str]:
     """What the models show, a sentence each: disentanglement, transfer in and out of distribution, noise."""
     groups = by_supervision(rows)
     said = [
-        f"{words[0].upper()}{words[1:]}, {len(group)} model{'s' * (len(group) > 1)}: DCI "
+        f"{capitalised(words)}, {len(group)} model{'s' * (len(group) > 1)}: DCI "
         f"{_spread(column(group, 'dci'))}, MIG {_spread(column(group, 'mig'))}, informativeness "
         f"{_spread(column(group, 'informativeness'))}."
         for words, group in groups.items()
@@ -146,7 +146,7 @@ def selected(rows: Sequence[ModelRow]) -> list[str]:
         ):
             chosen = int((sign * column(group, score)).argmax())
             said.append(
-                f"{words[0].upper()}{words[1:]}, the model of {name}: DCI {quality[chosen]:.3f} (best "
+                f"{capitalised(words)}, the model of {name}: DCI {quality[chosen]:.3f} (best "
                 f"{quality.max():.3f}, median {np.median(quality):.3f}), OOD1 error of boosted trees "
                 f"{errors[chosen]:.3f} (best {errors.min():.3f}, median {np.median(errors):.3f})."
             )

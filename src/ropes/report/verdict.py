@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ropes.paper import TABLE1
-from ropes.report.naming import joint_label
+from ropes.report.naming import capitalised, joint_label
 from ropes.summary import Cell
 
 _WORDS = {(setup, occlusion): words for setup, occlusion, words in TABLE1}
@@ -13,7 +13,7 @@ def in_words(setup: str, occlusion: int, split: str = "id") -> str:
     """A line of Table 1 in words, capitalised, or one like it; another arm's setup by its own name."""
     words = _WORDS.get((setup, 0), setup) + (f", {occlusion} px occluded" if occlusion else "")
     words += ", shifted poses" if split == "ood" else ""
-    return words[0].upper() + words[1:]
+    return capitalised(words)
 
 
 def sentence(cells: Sequence[Cell]) -> str:
