@@ -1,5 +1,7 @@
 """What is held out of training, by the rules of Causal Triplet, and that action-pairs leave room for it."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,7 +20,6 @@ from ropes.actions import (
     HeldOut,
     PairsSetting,
     both_ways,
-    held_out_of,
     hold_out,
     shift_fault,
 )
@@ -63,9 +64,10 @@ def test_too_few_verbs_are_refused() -> None:
 
 
 def test_every_verb_of_the_things_is_trained_and_tested_under_both_shifts() -> None:
-    found = held_out_of(seed=0)
-    trained = {action.verb for action in ACTIONS if found.split_of(action) is None}
-    assert trained == set(EFFECTS)
+    found = PairsSetting().held_out
+    learnt_from = Counter(action.verb for action in ACTIONS if found.split_of(action) is None)
+    assert learnt_from.keys() == EFFECTS.keys()
+    assert min(learnt_from.values()) >= 3
     assert {action.verb for action in ACTIONS if action.noun in found.nouns} == set(EFFECTS)
     assert len(found.nouns) == 0.4 * len(NOUNS)
     assert len(found.combinations) >= 3

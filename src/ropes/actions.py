@@ -18,6 +18,8 @@ TRAIN, VALIDATION, IID, COMPOSITIONAL, SYSTEMATIC = "train", "validation", "test
 SPLITS = (TRAIN, VALIDATION, IID, COMPOSITIONAL, SYSTEMATIC)
 #: Shares of the combinations that may be held out, and of the nouns that are.
 _COMBINATIONS, _NOUNS = 0.3, 0.4
+#: What `action-pairs` hold out: the first seed that leaves every verb at least three nouns to be learnt from.
+_SEED = 2
 
 
 @dataclass(frozen=True, order=True)
@@ -155,29 +157,49 @@ class Thing:
     weight: int
 
 
-#: Every noun.  By their frequency the middle ones are those that systematic shift holds out; each verb of theirs is
-#: trained with other nouns.
+#: Every noun.  By their frequency the middle ones are those that systematic shift holds out; each verb is trained
+#: with at least three other nouns.
 THINGS = {
     "drawer": Thing(variables=("opened",), weight=6),
     "cabinet": Thing(variables=("opened", "dirt"), weight=6),
     "laptop": Thing(variables=("opened", "lit"), weight=6),
+    "oven": Thing(variables=("opened", "lit"), weight=6),
+    "door": Thing(variables=("opened",), weight=6),
     "burner": Thing(variables=("lit", "dirt"), weight=6),
+    "television": Thing(variables=("lit", "dirt"), weight=6),
+    "torch": Thing(variables=("lit",), weight=6),
     "lever": Thing(variables=("far",), weight=6),
+    "cart": Thing(variables=("far",), weight=6),
     "plate": Thing(variables=("dirt", "broken"), weight=6),
+    "bowl": Thing(variables=("dirt", "broken"), weight=6),
     "window": Thing(variables=("opened", "dirt"), weight=4),
     "chest": Thing(variables=("opened",), weight=4),
+    "bin": Thing(variables=("opened",), weight=4),
+    "book": Thing(variables=("opened",), weight=4),
     "lamp": Thing(variables=("lit",), weight=4),
+    "lantern": Thing(variables=("lit",), weight=4),
     "monitor": Thing(variables=("lit", "dirt"), weight=4),
+    "phone": Thing(variables=("lit", "dirt"), weight=4),
     "slider": Thing(variables=("far",), weight=4),
+    "car": Thing(variables=("far",), weight=4),
     "bell": Thing(variables=("pressed",), weight=4),
+    "switch": Thing(variables=("pressed",), weight=4),
     "bread": Thing(variables=("sliced",), weight=4),
+    "cheese": Thing(variables=("sliced",), weight=4),
     "mug": Thing(variables=("dirt", "broken"), weight=4),
+    "glass": Thing(variables=("broken",), weight=4),
+    "suitcase": Thing(variables=("opened",), weight=3),
     "block": Thing(variables=("far",), weight=3),
+    "chair": Thing(variables=("far",), weight=3),
     "button": Thing(variables=("pressed",), weight=3),
     "pedal": Thing(variables=("pressed",), weight=3),
+    "pump": Thing(variables=("pressed",), weight=3),
+    "stamp": Thing(variables=("pressed",), weight=3),
     "melon": Thing(variables=("sliced",), weight=3),
     "cucumber": Thing(variables=("sliced",), weight=3),
+    "carrot": Thing(variables=("sliced",), weight=3),
     "vase": Thing(variables=("broken",), weight=3),
+    "bottle": Thing(variables=("broken",), weight=3),
 }
 NOUNS = tuple(THINGS)
 
@@ -206,7 +228,7 @@ class PairsSetting:
     image_size: int = 64
     things: int = 1
     jitter: float = 1.0
-    held_out: HeldOut = field(default_factory=lambda: held_out_of(seed=0))
+    held_out: HeldOut = field(default_factory=lambda: held_out_of(seed=_SEED))
 
     def __post_init__(self) -> None:
         """Refuse what cannot be filmed.

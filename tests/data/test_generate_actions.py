@@ -37,7 +37,7 @@ def test_splits_hold_what_the_setting_says(pairs: Dataset) -> None:
     assert pairs.actions == ACTIONS
     assert pairs.antonyms["open"] == "close"
     assert pairs.joints == ()
-    assert "45 actions" in str(validate(pairs.path, progress=False))
+    assert "85 actions" in str(validate(pairs.path, progress=False))
 
 
 def test_policies_are_not_asked_of_actions(pairs: Dataset) -> None:

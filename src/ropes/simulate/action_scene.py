@@ -15,9 +15,10 @@ from ropes.seeds import generator
 from ropes.settings import Camera
 from ropes.simulate.bullet import SUPERSAMPLING, BulletScene
 from ropes.simulate.cameras import projection_matrix, view_matrix
+from ropes.simulate.looks import Look
 from ropes.simulate.parts import Part, moved
 from ropes.simulate.pictures import averaged
-from ropes.simulate.things import Look, parts_of
+from ropes.simulate.things import parts_of
 
 Images = NDArray[np.uint8]
 CAMERA = Camera(name="front", target=(0.0, 0.0, 0.35), distance=3.3, yaw=0.0, pitch=-28.0, roll=0.0, fov=30.0)
