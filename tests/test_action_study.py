@@ -99,6 +99,12 @@ def test_recordings_are_of_causal_triplet_alone(tmp_path: Path) -> None:
     assert list(plan.anchors) == ["causal-triplet", "causal-triplet-scenes"]
 
 
+def test_recordings_that_cannot_be_read_leave_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is no folder"):
+        reproduce("causal-triplet", preset="compact", out=tmp_path / "R", recorded=tmp_path / "missing", show=False)
+    assert not (tmp_path / "R").exists()
+
+
 def test_chosen_patches_are_framed() -> None:
     images = np.zeros((1, 2, 16, 16), np.uint8)
     drawn = framed(images, np.array([[5]]), 4)

@@ -14,6 +14,7 @@ from typing import Any
 from ropes import __version__
 from ropes.arm_moves import evaluate_estimator
 from ropes.data.photographs import read_photographs
+from ropes.data.recorded_pairs import read_pairs
 from ropes.errors import UnfinishedError, UserError
 from ropes.evaluation import ARTEFACTS, RESULTS_FILE
 from ropes.files import as_json, claim_folder, claim_record, read_json, write_json
@@ -71,8 +72,11 @@ def reproduce(
         plan = replace(plan, seeds=tuple(seeds))
     if processes is not None and processes > 1 and not plan.at_once:
         raise UserError(f"{name} fits one model after the other, each on all cores; leave --processes out")
-    if plan.measures == "factors" and plan.recorded is not None:  # what cannot be read is told before hours of fits
-        read_photographs(Path(plan.recorded), max(recipe.shape.image_size for recipe in plan.recipes.values()))
+    if plan.recorded is not None:  # what cannot be read is told before hours of fits, and leaves no folder
+        if plan.measures == "factors":
+            read_photographs(Path(plan.recorded), max(recipe.shape.image_size for recipe in plan.recipes.values()))
+        else:
+            read_pairs(Path(plan.recorded))
     _claim(out, plan, preset)
     asked = set(product(plan.recipes, plan.seeds))
     listed = sorted(asked | _finished(out, plan), key=_by_number)

@@ -263,7 +263,7 @@ class DeltaConfig:
         patch, width, depth, heads: of a transformer: side of a patch in pixels, width of the tokens, blocks, heads.
         widths, blocks: of a ResNet: channels of the stages, and blocks in each of them.
         latents: dimensions of φ.
-        patches: patches of greatest change that are asked, of method cde-patch.
+        patches: of greatest change that are asked, of method cde-patch; all where an image has fewer.
 
     Raises:
         ValueError: patches or heads do not share out the sides, or a checkpoint is missing or one too many.

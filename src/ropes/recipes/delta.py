@@ -76,7 +76,7 @@ def delta_recipe(method: str, preset: str) -> DeltaRecipe:
         )
     else:
         training = Optimisation(
-            epochs=1, at_least=2_500 * 32, batch=32, learning_rate=1e-3, weight_decay=0.05, clip=1.0
+            epochs=1, at_least=2_300 * 32, batch=32, learning_rate=1e-3, weight_decay=0.05, clip=1.0
         )
         recipe = DeltaRecipe(preset="compact", training=training)
         resnet = replace(recipe, delta=DeltaConfig(backbone="resnet"))
