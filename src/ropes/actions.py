@@ -19,7 +19,7 @@ SPLITS = (TRAIN, VALIDATION, IID, COMPOSITIONAL, SYSTEMATIC)
 #: Shares of the combinations that may be held out, and of the nouns that are.
 _COMBINATIONS, _NOUNS = 0.3, 0.4
 #: What `action-pairs` hold out: the first seed that leaves every verb at least three nouns to be learnt from.
-_SEED = 2
+_HELD_OUT_SEED = 2
 
 
 @dataclass(frozen=True, order=True)
@@ -183,7 +183,7 @@ THINGS = {
     "slider": Thing(variables=("far",), weight=4),
     "car": Thing(variables=("far",), weight=4),
     "bell": Thing(variables=("pressed",), weight=4),
-    "switch": Thing(variables=("pressed",), weight=4),
+    "toaster": Thing(variables=("pressed",), weight=4),
     "bread": Thing(variables=("sliced",), weight=4),
     "cheese": Thing(variables=("sliced",), weight=4),
     "mug": Thing(variables=("dirt", "broken"), weight=4),
@@ -228,7 +228,7 @@ class PairsSetting:
     image_size: int = 64
     things: int = 1
     jitter: float = 1.0
-    held_out: HeldOut = field(default_factory=lambda: held_out_of(seed=_SEED))
+    held_out: HeldOut = field(default_factory=lambda: held_out_of(seed=_HELD_OUT_SEED))
 
     def __post_init__(self) -> None:
         """Refuse what cannot be filmed.

@@ -212,7 +212,7 @@ def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) 
     of_things, scenes = (*DELTA_METHODS, *ABLATED, OF_A_RESNET), ("cde-global", "cde-patch")
     anchors = {ACTION_PAIRS: 200_000, MANY_THINGS: 200_000, ARM_ACTIONS: 100_000}
     if not paper:
-        anchors = {ACTION_PAIRS: 16_000, MANY_THINGS: 16_000, ARM_ACTIONS: 24_000}
+        anchors = {ACTION_PAIRS: 16_000, MANY_THINGS: 16_000, ARM_ACTIONS: 48_000}
     if recorded is not None:
         anchors = {RECORDED_PAIRS: 0, RECORDED_SCENES: 0}
     only: dict[str, tuple[str, ...]] = dict.fromkeys((ACTION_PAIRS, RECORDED_PAIRS), of_things)

@@ -143,7 +143,7 @@ def _scene(rng: np.random.Generator, action: Action, count: int, known: list[str
     changed, raised = EFFECTS[action.verb]
     placed[0].state[changed] = 0.0 if raised else float(rng.uniform(0.75, 1.0))
     if changed == "lit" and "opened" in THINGS[action.noun].variables:
-        placed[0].state["opened"] = float(rng.uniform(0.75, 1.0))  # a screen is seen only where it is open
+        placed[0].state["opened"] = float(rng.uniform(0.75, 1.0))  # a laptop's screen, an oven's light
     return placed
 
 

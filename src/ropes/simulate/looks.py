@@ -1,4 +1,4 @@
-"""What all things share: their looks and states, dirt, shards, and how they are cut."""
+"""What all things share: their looks and states, dirt, and shards."""
 
 import colorsys
 from collections.abc import Callable, Iterator, Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ropes.simulate.parts import Colour, Part, Point, Y, Z, about, box, cylinder, point, sphere
+from ropes.simulate.parts import Colour, Part, Point, Z, about, box, point, sphere
 
 #: What an open thing shows inside, an unlit lamp or screen, dirt, and metal.
 INSIDE, UNLIT, DIRT, STEEL = (0.06, 0.05, 0.05), (0.16, 0.17, 0.19), (0.3, 0.2, 0.1), (0.62, 0.64, 0.67)
@@ -60,14 +60,3 @@ def shards(look: Look, count: int) -> Iterator[Part]:
         x, y = rng.uniform(-0.55, 0.55, 2)
         size = point(rng.uniform(0.05, 0.16, 3) * np.array([1, 1, 0.35]))
         yield box(size, (x, y, 0.05), look.body, about(Z, rng.uniform(0, np.pi)))
-
-
-def cut_in_two(look: Look, state: State, half: float, radius: float, inside: Colour) -> Iterator[Part]:
-    """A loaf along x in two pieces, that are one where it is not sliced."""
-    along = about(Y, np.pi / 2)
-    apart = 0.28 * state["sliced"]
-    for side in (-1, 1):
-        piece = (side * (half / 2 + apart), 0, radius)
-        yield cylinder(radius, half / 2, piece, look.accent, along)
-        face = (side * (apart + 0.002), 0, radius)
-        yield cylinder(0.88 * radius, 0.004, face, inside, along)

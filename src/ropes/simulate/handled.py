@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ropes.simulate.looks import INSIDE, STEEL, Build, Look, State, cut_in_two, shards, spots
-from ropes.simulate.parts import Part, X, Y, about, box, cylinder, hinged, moved, point, sphere
+from ropes.simulate.looks import INSIDE, STEEL, Build, Look, State, shards, spots
+from ropes.simulate.parts import Colour, Part, X, Y, about, box, cylinder, hinged, moved, point, sphere
 
 
 def _lever(look: Look, state: State) -> Iterator[Part]:
@@ -43,17 +43,28 @@ def _pedal(look: Look, state: State) -> Iterator[Part]:
     yield hinged((0.3, 0.4, 0.04), (0, 0.4, 0.16), (0, -0.4, 0), look.accent, turn)
 
 
+def _cut_in_two(look: Look, state: State, half: float, radius: float, inside: Colour) -> Iterator[Part]:
+    """A loaf along x in two pieces, that are one where it is not sliced."""
+    along = about(Y, np.pi / 2)
+    apart = 0.28 * state["sliced"]
+    for side in (-1, 1):
+        piece = (side * (half / 2 + apart), 0, radius)
+        yield cylinder(radius, half / 2, piece, look.accent, along)
+        face = (side * (apart + 0.002), 0, radius)
+        yield cylinder(0.88 * radius, 0.004, face, inside, along)
+
+
 def _bread(look: Look, state: State) -> Iterator[Part]:
     yield box((0.7, 0.4, 0.02), (0, 0, 0.02), look.body)
-    yield from (moved(part, (0, 0, 0.04), 0, 1) for part in cut_in_two(look, state, 0.45, 0.26, (0.97, 0.9, 0.7)))
+    yield from (moved(part, (0, 0, 0.04), 0, 1) for part in _cut_in_two(look, state, 0.45, 0.26, (0.97, 0.9, 0.7)))
 
 
 def _cucumber(look: Look, state: State) -> Iterator[Part]:
-    yield from cut_in_two(look, state, 0.55, 0.16, (0.85, 0.95, 0.7))
+    yield from _cut_in_two(look, state, 0.55, 0.16, (0.85, 0.95, 0.7))
 
 
 def _melon(look: Look, state: State) -> Iterator[Part]:
-    yield from cut_in_two(look, state, 0.5, 0.36, (0.95, 0.25, 0.3))
+    yield from _cut_in_two(look, state, 0.5, 0.36, (0.95, 0.25, 0.3))
 
 
 def _vase(look: Look, state: State) -> Iterator[Part]:
@@ -112,9 +123,12 @@ def _chair(look: Look, state: State) -> Iterator[Part]:
     yield box((0.3, 0.035, 0.3), (0, along + 0.25, 0.8), look.body)
 
 
-def _switch(look: Look, state: State) -> Iterator[Part]:
-    yield box((0.45, 0.04, 0.5), (0, 0.1, 0.52), look.body)
-    yield box((0.25, 0.02 + 0.12 * (1 - state["pressed"]), 0.3), (0, 0.0, 0.52), look.accent)
+def _toaster(look: Look, state: State) -> Iterator[Part]:
+    yield box((0.48, 0.28, 0.34), (0, 0, 0.34), look.body)
+    for y in (-0.12, 0.12):
+        yield box((0.36, 0.05, 0.01), (0, y, 0.68), INSIDE)
+    yield box((0.03, 0.01, 0.24), (0, -0.285, 0.36), INSIDE)
+    yield box((0.14, 0.07, 0.05), (0, -0.35, 0.55 - 0.36 * state["pressed"]), look.accent)
 
 
 def _pump(look: Look, state: State) -> Iterator[Part]:
@@ -134,8 +148,8 @@ def _stamp(look: Look, state: State) -> Iterator[Part]:
 
 
 def _carrot(look: Look, state: State) -> Iterator[Part]:
-    yield from cut_in_two(look, state, 0.6, 0.11, (1.0, 0.6, 0.2))
-    yield sphere(0.09, (-0.68 - 0.28 * state["sliced"], 0, 0.11), (0.3, 0.6, 0.25))
+    yield from _cut_in_two(look, state, 0.5, 0.11, (1.0, 0.6, 0.2))
+    yield sphere(0.09, (-0.56 - 0.28 * state["sliced"], 0, 0.11), (0.3, 0.6, 0.25))
 
 
 def _cheese(look: Look, state: State) -> Iterator[Part]:
@@ -150,10 +164,10 @@ def _bowl(look: Look, state: State) -> Iterator[Part]:
     if state["broken"] > 0.5:
         yield from shards(look, 11)
         return
-    yield cylinder(0.2, 0.05, (0, 0, 0.05), look.body)
-    yield cylinder(0.4, 0.14, (0, 0, 0.24), look.body)
-    yield cylinder(0.35, 0.01, (0, 0, 0.38), look.accent)
-    yield from spots(look, state["dirt"], (0, 0, 0.38), (0.24, 0, 0), (0, 0.24, 0))
+    yield cylinder(0.25, 0.05, (0, 0, 0.05), look.body)
+    yield cylinder(0.5, 0.14, (0, 0, 0.24), look.body)
+    yield cylinder(0.44, 0.01, (0, 0, 0.38), look.accent)
+    yield from spots(look, state["dirt"], (0, 0, 0.38), (0.31, 0, 0), (0, 0.31, 0))
 
 
 def _glass(look: Look, state: State) -> Iterator[Part]:
@@ -176,7 +190,7 @@ def _bottle(look: Look, state: State) -> Iterator[Part]:
     yield cylinder(0.1, 0.04, (0, 0, 1.16), look.accent)
 
 
-UTENSILS: Mapping[str, Build] = {
+HANDLED: Mapping[str, Build] = {
     "bell": _bell,
     "block": _block,
     "bottle": _bottle,
@@ -198,6 +212,6 @@ UTENSILS: Mapping[str, Build] = {
     "pump": _pump,
     "slider": _slider,
     "stamp": _stamp,
-    "switch": _switch,
+    "toaster": _toaster,
     "vase": _vase,
 }

@@ -91,7 +91,7 @@ def _door(look: Look, state: State) -> Iterator[Part]:
         yield box((0.05, 0.06, 0.54), (place, 0, 0.54), look.body)
     yield box((0.47, 0.06, 0.05), (0, 0, 1.1), look.body)
     yield box((0.37, 0.01, 0.51), (0, 0.05, 0.53), INSIDE)
-    turn = about(Z, side * 1.6 * state["opened"])
+    turn = about(Z, side * 1.9 * state["opened"])
     yield hinged((0.37, 0.025, 0.51), (0.37 * side, -0.04, 0.53), (-0.37 * side, 0, 0), look.accent, turn)
     knob = np.array([0.37 * side, -0.04, 0.53]) + turn @ np.array([-0.65 * side, -0.05, 0])
     yield sphere(0.04, point(knob), STEEL)
@@ -173,7 +173,7 @@ def _phone(look: Look, state: State) -> Iterator[Part]:
     )
 
 
-FURNITURE: Mapping[str, Build] = {
+OPENED_OR_LIT: Mapping[str, Build] = {
     "bin": _bin,
     "book": _book,
     "burner": _burner,
