@@ -167,7 +167,7 @@ def _bowl(look: Look, state: State) -> Iterator[Part]:
     yield cylinder(0.25, 0.05, (0, 0, 0.05), look.body)
     yield cylinder(0.5, 0.14, (0, 0, 0.24), look.body)
     yield cylinder(0.44, 0.01, (0, 0, 0.38), look.accent)
-    yield from spots(look, state["dirt"], (0, 0, 0.38), (0.31, 0, 0), (0, 0.31, 0))
+    yield from spots(look, state["dirt"], (0, 0, 0.4), (0.31, 0, 0), (0, 0.31, 0))
 
 
 def _glass(look: Look, state: State) -> Iterator[Part]:
