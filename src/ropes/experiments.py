@@ -13,8 +13,8 @@ from typing import Any
 
 from ropes import __version__
 from ropes.arm_moves import evaluate_estimator
+from ropes.data.pair_checks import validate_pairs
 from ropes.data.photographs import read_photographs
-from ropes.data.recorded_pairs import read_pairs
 from ropes.errors import UnfinishedError, UserError
 from ropes.evaluation import ARTEFACTS, RESULTS_FILE
 from ropes.files import as_json, claim_folder, claim_record, read_json, write_json
@@ -76,7 +76,7 @@ def reproduce(
         if plan.measures == "factors":
             read_photographs(Path(plan.recorded), max(recipe.shape.image_size for recipe in plan.recipes.values()))
         else:
-            read_pairs(Path(plan.recorded))
+            validate_pairs(Path(plan.recorded))
     _claim(out, plan, preset)
     asked = set(product(plan.recipes, plan.seeds))
     listed = sorted(asked | _finished(out, plan), key=_by_number)

@@ -30,6 +30,7 @@ from ropes.settings import Setting
 from ropes.simulate import cameras
 from ropes.simulate.action_scene import CAMERA, ActionScene
 from ropes.simulate.mesh import arm_digest
+from ropes.simulate.things import things_digest
 from ropes.simulate.urdf import locate
 from ropes.simulate.workers import render, render_poses, require_workers
 
@@ -74,7 +75,9 @@ def simulate_pairs(
         "samples": samples,
         "test_samples": test_samples,
         "setting": setting.to_dict(),
+        "actions": [action.name for action in ACTIONS],
         "antonyms": ANTONYMS,
+        "things_sha256": things_digest(),
         "cameras": [{"name": CAMERA.name, **cameras.record(CAMERA, setting.image_size)}],
     }
 

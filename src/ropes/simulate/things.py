@@ -3,8 +3,14 @@
 A thing stands on the floor at the origin, about a unit wide, its front towards −y.
 """
 
+import json
 from collections.abc import Mapping
+from hashlib import sha256
+from itertools import product
 
+import numpy as np
+
+from ropes.actions import VARIABLES
 from ropes.simulate.handled import HANDLED
 from ropes.simulate.looks import Build, Look, State
 from ropes.simulate.opened_or_lit import OPENED_OR_LIT
@@ -16,3 +22,21 @@ _BUILDERS: Mapping[str, Build] = {**OPENED_OR_LIT, **HANDLED}
 def parts_of(noun: str, look: Look, state: State) -> tuple[Part, ...]:
     """What a thing consists of."""
     return tuple(_BUILDERS[noun](look, state))
+
+
+def things_digest() -> str:
+    """SHA-256 of what every thing consists of, at rest and changed in every way: of all that decides how it looks."""
+    colours = {"body": (0.8, 0.6, 0.4), "accent": (0.2, 0.5, 0.7)}
+    looks = [Look(**colours, mirrored=mirrored, seed=0) for mirrored in (False, True)]
+    rest = dict.fromkeys(VARIABLES, 0.0)
+    states = [rest, *({**rest, name: 1.0} for name in VARIABLES)]
+    every = product(sorted(_BUILDERS), looks, states)
+    seen = [[noun, *map(_described, parts_of(noun, look, state))] for noun, look, state in every]
+    return sha256(json.dumps(seen).encode()).hexdigest()
+
+
+def _described(part: Part) -> list[str | list[float]]:
+    """A part in figures, rounded so that processors agree on them."""
+    turn = np.eye(3) if part.turn is None else part.turn
+    figures = np.concatenate([part.size, part.place, part.colour, turn.ravel()])
+    return [part.shape, (np.round(figures, 6) + 0.0).tolist()]
