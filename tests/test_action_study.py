@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from ropes import experiments, results
 from ropes.actions import IID
@@ -100,8 +102,17 @@ def test_recordings_are_of_causal_triplet_alone(tmp_path: Path) -> None:
 
 
 def test_recordings_that_cannot_be_read_leave_no_folder(tmp_path: Path) -> None:
+    recorded = tmp_path / "recorded"
+    again = partial(reproduce, "causal-triplet", preset="compact", out=tmp_path / "R", recorded=recorded, show=False)
     with pytest.raises(UserError, match="is no folder"):
-        reproduce("causal-triplet", preset="compact", out=tmp_path / "R", recorded=tmp_path / "missing", show=False)
+        again()
+    images = recorded / "kitchen" / "color"
+    images.mkdir(parents=True)
+    Image.new("RGB", (20, 20)).save(images / "00001_first.png")
+    row = "kitchen,1,00001_second_drawer_open,drawer,open,2,3,12,18\n"
+    (recorded / "kitchen" / "annotations.csv").write_text(row)
+    with pytest.raises(UserError, match=r"second_drawer_open\.png is missing"):
+        again()
     assert not (tmp_path / "R").exists()
 
 

@@ -14,6 +14,7 @@ from ropes.data.validate import validate
 from ropes.errors import UserError
 from ropes.files import sha256
 from ropes.settings import panda_setting
+from ropes.simulate import things
 
 SMALL = PairsSetting(image_size=24)
 
@@ -63,6 +64,15 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path: Pat
     )
     digests = [sha256(dataset.data_files[0]) for dataset in (first, again, other)]
     assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_data_set_is_not_gone_on_with_where_things_look_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path / "data", samples=12, tests=0)
+    monkeypatch.setitem(things._BUILDERS, "melon", things._BUILDERS["bread"])
+    with pytest.raises(UserError, match="holds something else, a data set with things_sha256"):
+        made(tmp_path / "data", samples=12, tests=0)
 
 
 def test_several_things_stand_in_a_scene(tmp_path: Path) -> None:
