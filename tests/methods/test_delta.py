@@ -16,7 +16,7 @@ from ropes.data.writer import SplitPlan
 from ropes.delta_evaluation import evaluate_actions
 from ropes.errors import UserError
 from ropes.files import read_json
-from ropes.methods.delta import encoder_of
+from ropes.methods.delta import crop_of, encoder_of
 from ropes.methods.fitting import fit
 from ropes.methods.run import Run
 from ropes.models.shapes import DeltaConfig
@@ -166,6 +166,13 @@ def test_a_run_is_not_measured_on_other_images_nor_by_what_it_has_no_use_for(
     assert len(open_dataset(bare).actions) == 4
 
 
+def test_things_are_seen_in_part_and_arms_as_they_were_filmed() -> None:
+    things, arm = (SimpleNamespace(actions=(action,)) for action in (Action("open", "door"), Action("elbow up")))
+    for of, wanted in ((things, 0.5), (arm, 1.0)):
+        assert crop_of(recipe("cde-global"), of) == wanted  # type: ignore[arg-type]
+        assert crop_of(recipe("cde-global", crop=0.7), of) == 0.7  # type: ignore[arg-type]
+
+
 def test_the_recipes_are_the_paper_s_where_it_states_them() -> None:
     for method in ("cde-global", "cde-patch"):
         for preset in ("compact", "paper"):
@@ -185,7 +192,10 @@ def test_terms_that_a_method_has_nothing_for_are_refused(method: str, term: str,
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(("change", "word"), [({"contrast": -1.0}, "contrast"), ({"temperature": 0.0}, "temperature")])
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [({"contrast": -1.0}, "contrast"), ({"temperature": 0.0}, "temperature"), ({"crop": 0.0}, "crop")],
+)
 def test_weights_out_of_range_are_refused(change: dict[str, float], word: str) -> None:
     with pytest.raises(UserError, match=word):
         recipe("cde-global", **change)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ropes.errors import UserError
 from ropes.methods.delta import blocks_of
-from ropes.methods.delta_stage import change_outside, contrastive_loss
+from ropes.methods.delta_stage import change_outside, contrastive_loss, random_views
 from ropes.models.backbones import PoseBackbone
 from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, as_levels, reversed_gradient
 from ropes.models.encoder import PoseEncoder
@@ -49,6 +49,17 @@ def test_change_outside_of_an_action_s_block_counts() -> None:
 def test_antonyms_share_a_block() -> None:
     opposites = {"close": "open", "open": "close"}
     assert blocks_of(("close", "open", "slice"), opposites).tolist() == [0, 0, 1]
+
+
+def test_both_images_of_a_pair_show_the_same_part_mirrored_or_not() -> None:
+    torch.manual_seed(0)
+    ramp = torch.arange(16.0).expand(40, 1, 16, 16)
+    before, after = random_views(ramp, ramp + 100, 0.25)
+    torch.testing.assert_close(after - before, torch.full_like(ramp, 100.0))
+    slopes = before[:, 0, 8, 9] - before[:, 0, 8, 7]
+    assert 10 < int((slopes < 0).sum()) < 30
+    assert float(slopes.abs().min()) < 1.5  # of pixels, where the whole is shown 2
+    assert random_views(ramp, ramp, 1.0) == (ramp, ramp)
 
 
 def test_a_reversed_gradient_has_the_other_sign() -> None:
@@ -161,6 +172,15 @@ def test_deltas_keep_what_bf16_would_round_away_and_are_classified_in_hundredths
     assert torch.allclose(found.logits[:, 0].float(), network.classify(100 * wanted), rtol=0.02, atol=2e-3)
 
 
+@pytest.mark.parametrize(("stem", "patch"), [(True, 4), (True, 8), (False, 4), (False, 16)])
+def test_a_transformer_has_as_many_patches_with_convolutions_before_it(stem: bool, patch: int) -> None:
+    network = DeltaNetwork(replace(TINY, patch=patch, stem=stem, patches=99), 3, 5, patchwise=True).eval()
+    found = network(images(seed=1), images(seed=2))
+    assert network.backbone.grid == 16 // patch
+    assert found.patches.shape == (4, network.backbone.grid**2)
+    assert stem == any(isinstance(module, torch.nn.BatchNorm2d) for module in network.modules())
+
+
 def test_a_resnet_has_no_patches() -> None:
     with pytest.raises(UserError, match="backbone resnet has no patches"):
         DeltaNetwork(replace(TINY, backbone="resnet"), 3, 5, patchwise=True)
@@ -170,6 +190,7 @@ def test_a_resnet_has_no_patches() -> None:
     ("change", "word"),
     [
         ({"patch": 5}, "patches of 5"),
+        ({"patch": 6, "image_size": 18}, "6 is no power of 2; see --delta.patch, --delta.no-stem"),
         ({"heads": 3}, "3 heads"),
         ({"checkpoint": "x", "backbone": "resnet"}, "a ResNet has no checkpoint"),
         ({"backbone": "pose"}, "give --delta.checkpoint RUN"),

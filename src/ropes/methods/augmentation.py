@@ -1,4 +1,4 @@
-"""Changes of training images: parts hidden, so that a network learns to do without (random erasing), and crops."""
+"""Changes of training images: parts hidden, so that a network learns to do without (random erasing), crops, mirrors."""
 
 import torch
 from torch import Tensor
@@ -57,6 +57,12 @@ def random_crops(images: Tensor, least: float) -> Tensor:
     place = torch.stack([torch.stack([width, zero, right], 1), torch.stack([zero, height, down], 1)], dim=1)
     grid = functional.affine_grid(place, list(images.shape), align_corners=False)
     return functional.grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
+
+
+def random_mirrors(images: Tensor) -> Tensor:
+    """Each image (B, C, H, W) as it is, or its mirror image: half of them."""
+    mirrored = torch.rand(len(images), device=images.device) < 0.5
+    return torch.where(mirrored[:, None, None, None], images.flip(-1), images)
 
 
 def _span(sides: Tensor, side: int) -> Tensor:

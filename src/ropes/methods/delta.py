@@ -29,6 +29,8 @@ from ropes.recipes import DeltaRecipe
 from ropes.registry import find_run
 from ropes.seeds import generator
 
+#: Least share of the images that a pair of things shows, unless the recipe says.
+_CROP = 0.5
 #: Held-out pairs that a record asks.
 _ASKED = 1_024
 
@@ -91,6 +93,7 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
     stage = DeltaStage(
         network,
         recipe,
+        crop=crop_of(recipe, dataset),
         steps=recipe.training.steps(len(rows)),
         seed=context.seed("delta"),
         held_out=batch_of(asked, held, asked_verbs, numbers_of(asked.nouns, nouns)),
@@ -147,6 +150,13 @@ def encoder_of(config: DeltaConfig, dataset: Dataset) -> PoseBackbone | None:
     if config.image_size != (wanted := encoder.config.image_size):
         raise UserError(f"{config.checkpoint} reads images of {wanted} pixels; give --delta.image-size {wanted}")
     return PoseBackbone(encoder)
+
+
+def crop_of(recipe: DeltaRecipe, dataset: Dataset) -> float:
+    """Least share of the images that a pair shows: the recipe's, or what suits the data set."""
+    if recipe.crop is not None:
+        return recipe.crop
+    return _CROP if any(action.noun for action in dataset.actions) else 1.0
 
 
 def weights_digest(network: torch.nn.Module) -> str:

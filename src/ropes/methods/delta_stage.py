@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ropes.methods.augmentation import random_crops, random_mirrors
 from ropes.methods.kept_weights import KeptWeightsStage
 from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, as_levels, reversed_gradient
 from ropes.recipes import DeltaRecipe
@@ -24,6 +25,7 @@ class DeltaStage(KeptWeightsStage):
     Args:
         network: to train.
         recipe: how.
+        crop: least share of the images that a pair shows, mirrored or not; 1 shows them as they are.
         steps: of the training.
         seed: of its noise.
         held_out: pairs that a record asks.
@@ -39,19 +41,20 @@ class DeltaStage(KeptWeightsStage):
         network: DeltaNetwork | PairNetwork,
         recipe: DeltaRecipe,
         *,
+        crop: float,
         steps: int,
         seed: int,
         held_out: Batch,
         block_of: Tensor,
     ) -> None:
         super().__init__(network, recipe.training, steps=steps, seed=seed)
-        self.recipe, self.held_out, self.block_of = recipe, held_out, block_of
+        self.recipe, self.crop, self.held_out, self.block_of = recipe, crop, held_out, block_of
         self.contrast = contrastive_loss(recipe.temperature)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Pairs with their verbs and nouns → loss."""
         images, verbs, nouns = batch
-        found = self.network(as_levels(images[:, 0]), as_levels(images[:, 1]))
+        found = self.network(*random_views(as_levels(images[:, 0]), as_levels(images[:, 1]), self.crop))
         terms = self._terms(found, verbs, nouns)
         self.note(**{name: value for name, (_, value) in terms.items()})
         return torch.stack([weight * value for weight, value in terms.values()]).sum()
@@ -91,6 +94,15 @@ class DeltaStage(KeptWeightsStage):
         error, loss = wrong / len(verbs), loss / len(verbs)
         self.remember(error)
         return {"held_out_error": error, "held_out_loss": loss}
+
+
+def random_views(before: Tensor, after: Tensor, least: float) -> tuple[Tensor, Tensor]:
+    """The same part of both images of each pair (B, C, S, S), mirrored or not; at 1 they stay as they are."""
+    if least >= 1:
+        return before, after
+    first, second = random_mirrors(random_crops(torch.cat([before, after], dim=1), least)).chunk(2, dim=1)
+    channels_last = torch.channels_last
+    return first.contiguous(memory_format=channels_last), second.contiguous(memory_format=channels_last)
 
 
 def contrastive_loss(temperature: float) -> Callable[[Tensor, Tensor], Tensor]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -24,22 +25,32 @@ class Transformer(nn.Module):
     Args:
         body: the library's.
         mean, deviation: of the levels that it reads, one a channel.
-        side: of the images.
+        grid: patches along a side of an image.
         begun: whether it is a checkpoint's.
+        stem: what leads to the places that the library's reads; None where it reads images.
     """
 
     mean: Tensor
     deviation: Tensor
 
-    def __init__(self, body: nn.Module, mean: list[float], deviation: list[float], *, side: int, begun: bool) -> None:
+    def __init__(
+        self,
+        body: nn.Module,
+        mean: list[float],
+        deviation: list[float],
+        *,
+        grid: int,
+        begun: bool,
+        stem: nn.Module | None = None,
+    ) -> None:
         super().__init__()
-        self.body, self._begun = body, begun
+        self.body, self.grid, self._begun = body, grid, begun
+        self.stem = nn.Identity() if stem is None else stem
         self.register_buffer("mean", torch.tensor(mean)[:, None, None])
         self.register_buffer("deviation", torch.tensor(deviation)[:, None, None])
         config: Any = body.config
         self.width = int(config.hidden_size)
-        #: Patches along a side of an image, and tokens before theirs.
-        self.grid = side // config.patch_size
+        #: Tokens before those of patches.
         self._before = 1 + int(getattr(config, "num_register_tokens", 0) or 0)
         self._options = {"interpolate_pos_encoding": True} if config.model_type == "vit" else {}
 
@@ -51,7 +62,8 @@ class Transformer(nn.Module):
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Levels in [0, 1], (B, C, S, S) → (B, width) and (B, patches, width)."""
-        tokens = self.body((images - self.mean) / self.deviation, **self._options).last_hidden_state
+        places = self.stem((images - self.mean) / self.deviation)
+        tokens = self.body(places, **self._options).last_hidden_state
         return tokens[:, 0], tokens[:, self._before :]
 
 
@@ -147,10 +159,12 @@ def _poses(channels: int, stored: Mapping[str, Any]) -> PoseBackbone:
 def _transformer(config: DeltaConfig, channels: int) -> Transformer:
     from transformers import ViTConfig, ViTModel
 
+    grid = config.image_size // config.patch
+    stem = _stem(config, channels) if config.stem else None
     shape = ViTConfig(
-        image_size=config.image_size,
-        patch_size=config.patch,
-        num_channels=channels,
+        image_size=config.image_size if stem is None else grid,
+        patch_size=config.patch if stem is None else 1,
+        num_channels=channels if stem is None else config.width,
         hidden_size=config.width,
         num_hidden_layers=config.depth,
         num_attention_heads=config.heads,
@@ -161,7 +175,20 @@ def _transformer(config: DeltaConfig, channels: int) -> Transformer:
     # Of so few tokens; the fused kernel's backward takes three times as long on a CPU.
     shape._attn_implementation = "eager"
     body, levels = ViTModel(shape, add_pooling_layer=False), [_HALF] * channels
-    return Transformer(body, levels, levels, side=config.image_size, begun=False)
+    return Transformer(body, levels, levels, grid=grid, begun=False, stem=stem)
+
+
+def _stem(config: DeltaConfig, channels: int) -> nn.Sequential:
+    """Convolutions that halve the side until a place is a patch: (B, channels, S, S) → (B, width, grid, grid).
+
+    Source: Xiao et al. 2021, "Early Convolutions Help Transformers See Better".
+    """
+    halvings = config.patch.bit_length() - 1
+    widths = [max(config.width >> after, 1) for after in reversed(range(halvings))]
+    stages: list[nn.Module] = []
+    for read, made in pairwise([channels, *widths]):
+        stages += [nn.Conv2d(read, made, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(made), nn.ReLU()]
+    return nn.Sequential(*stages)
 
 
 def _pretrained(config: DeltaConfig, channels: int, stored: Mapping[str, Any] | None) -> Transformer:
@@ -193,4 +220,5 @@ def _pretrained(config: DeltaConfig, channels: int, stored: Mapping[str, Any] | 
     except (OSError, ValueError):  # a folder of weights alone
         told = {}
     mean, deviation = list(told.get("image_mean", _MEAN)), list(told.get("image_std", _DEVIATION))
-    return Transformer(body.train(), mean, deviation, side=config.image_size, begun=True)
+    grid = config.image_size // found.patch_size
+    return Transformer(body.train(), mean, deviation, grid=grid, begun=True)

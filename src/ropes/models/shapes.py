@@ -261,6 +261,7 @@ class DeltaConfig:
             the run of `anchored` or `ldr`, or packaged estimator, that it is of; None to begin from scratch in the
             shape that follows.
         patch, width, depth, heads: of a transformer: side of a patch in pixels, width of the tokens, blocks, heads.
+        stem: whether convolutions that halve the side lead to its patches (Xiao et al. 2021), or one product each.
         widths, blocks: of a ResNet: channels of the stages, and blocks in each of them.
         latents: dimensions of φ.
         patches: of greatest change that are asked, of method cde-patch; all where an image has fewer.
@@ -276,6 +277,7 @@ class DeltaConfig:
     width: int = 96
     depth: int = 3
     heads: int = 3
+    stem: bool = True
     widths: tuple[int, ...] = (32, 64, 128, 256)
     blocks: int = 1
     latents: int = 64
@@ -290,5 +292,9 @@ class DeltaConfig:
             raise ValueError("backbone pose is that of a run; give --delta.checkpoint RUN, or panda-2c")
         if self.checkpoint is None and self.image_size % self.patch:
             raise ValueError(f"patches of {self.patch} pixels do not share out images of {self.image_size}")
+        if self.checkpoint is None and self.stem and (self.patch < 2 or self.patch.bit_count() > 1):
+            raise ValueError(
+                f"a stem halves sides, and {self.patch} is no power of 2; see --delta.patch, --delta.no-stem"
+            )
         if self.width % self.heads:
             raise ValueError(f"{self.heads} heads do not share out the width {self.width}")
