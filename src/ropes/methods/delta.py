@@ -32,7 +32,7 @@ from ropes.seeds import generator
 #: Least share of the images that a pair of things shows, unless the recipe says.
 _CROP = 0.5
 #: Held-out pairs that a record asks.
-_ASKED = 1_024
+_ASKED = 512
 
 
 def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: str, show: bool = True) -> Run:
