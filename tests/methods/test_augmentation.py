@@ -1,8 +1,8 @@
-"""White squares in training images: where, how large, how many."""
+"""White squares in training images: where, how large, how many; and crops under mixed precision."""
 
 import torch
 
-from ropes.methods.augmentation import SIDES, erase
+from ropes.methods.augmentation import SIDES, erase, random_crops
 
 
 def squares(share: float, poses: int = 400, side: int = 40) -> torch.Tensor:
@@ -44,3 +44,14 @@ def test_without_squares_no_random_number_is_taken() -> None:
     taken = torch.rand(1)
     torch.manual_seed(0)
     assert torch.equal(taken, torch.rand(1))
+
+
+def test_crops_lie_where_they_were_drawn_in_bf16_too() -> None:
+    """Places would be rounded by half a pixel of 224; see `torch.autocast` of `affine_grid`."""
+    images = torch.arange(64.0).expand(8, 3, 64, 64)
+    found = []
+    for mixed in (False, True):
+        torch.manual_seed(0)
+        with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+            found.append(random_crops(images, 0.25))
+    assert torch.equal(*found)

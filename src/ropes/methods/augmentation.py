@@ -55,12 +55,13 @@ def random_crops(images: Tensor, least: float) -> Tensor:
     down, right = ((2 * torch.rand(count, device=device) - 1) * (1 - length) for length in (height, width))
     zero = torch.zeros_like(area)
     place = torch.stack([torch.stack([width, zero, right], 1), torch.stack([zero, height, down], 1)], dim=1)
-    grid = functional.affine_grid(place, list(images.shape), align_corners=False)
-    return functional.grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
+    with torch.autocast(device.type, enabled=False):  # bf16 would round places by a part of a pixel
+        grid = functional.affine_grid(place, list(images.shape), align_corners=False)
+        return functional.grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
 
 
 def random_mirrors(images: Tensor) -> Tensor:
-    """Each image (B, C, H, W) as it is, or its mirror image: half of them."""
+    """Each image (B, C, H, W) as it is or its mirror image, either with probability one half."""
     mirrored = torch.rand(len(images), device=images.device) < 0.5
     return torch.where(mirrored[:, None, None, None], images.flip(-1), images)
 

@@ -30,8 +30,8 @@ class KeptWeightsStage(Stage):
         self.best_loss, self.best_step = math.inf, 0
 
     def remember(self, loss: float) -> None:
-        """Keep the weights as they are now where no record had a lower loss."""
-        if loss < self.best_loss:
+        """Keep the weights as they are now where no record had a lower loss; of equal ones the last."""
+        if loss <= self.best_loss:
             self.best_loss, self.best_step = loss, self.global_step
             self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.network.state_dict().items()}
 
@@ -42,7 +42,7 @@ class KeptWeightsStage(Stage):
     def kept_record(self, curves: Mapping[str, Sequence[float]]) -> int:
         """Which record's weights a training with these curves ended with."""
         among = [k for k, step in enumerate(curves["steps"]) if self.compared(int(step))]
-        return min(among, key=lambda k: curves[self.criterion][k])
+        return min(reversed(among), key=lambda k: curves[self.criterion][k])
 
     def finish(self) -> None:
         """Go back to the best weights (early stopping on held-out anchors)."""

@@ -261,13 +261,14 @@ class DeltaConfig:
             the run of `anchored` or `ldr`, or packaged estimator, that it is of; None to begin from scratch in the
             shape that follows.
         patch, width, depth, heads: of a transformer: side of a patch in pixels, width of the tokens, blocks, heads.
-        stem: whether convolutions that halve the side lead to its patches (Xiao et al. 2021), or one product each.
+        stem: whether, from scratch, convolutions that halve the side lead to its patches (Xiao et al. 2021).
         widths, blocks: of a ResNet: channels of the stages, and blocks in each of them.
         latents: dimensions of φ.
         patches: of greatest change that are asked, of method cde-patch; all where an image has fewer.
 
     Raises:
-        ValueError: patches or heads do not share out the sides, or a checkpoint is missing or one too many.
+        ValueError: patches or heads do not share out the sides, a stem's patch is no power of 2, or a
+            checkpoint is missing or one too many.
     """
 
     image_size: int = 64
@@ -292,9 +293,8 @@ class DeltaConfig:
             raise ValueError("backbone pose is that of a run; give --delta.checkpoint RUN, or panda-2c")
         if self.checkpoint is None and self.image_size % self.patch:
             raise ValueError(f"patches of {self.patch} pixels do not share out images of {self.image_size}")
-        if self.checkpoint is None and self.stem and (self.patch < 2 or self.patch.bit_count() > 1):
-            raise ValueError(
-                f"a stem halves sides, and {self.patch} is no power of 2; see --delta.patch, --delta.no-stem"
-            )
+        scratch = self.backbone == "vit" and self.checkpoint is None
+        if scratch and self.stem and (self.patch < 2 or self.patch.bit_count() > 1):
+            raise ValueError(f"a stem leads to patches of 2, 4, 8, … pixels, not {self.patch}; or take --delta.no-stem")
         if self.width % self.heads:
             raise ValueError(f"{self.heads} heads do not share out the width {self.width}")

@@ -24,8 +24,8 @@ class DeltaRecipe:
         sparsity: weight of the mean L1 norm of deltas.
         independence: weight of the critic of nouns (icm).
         blocks: weight of what changes outside of an action's block (sms).
-        crop: least share of a pair's images that training shows, mirrored half the time, so that a thing is learnt at
-            other places and sizes; 1: as they were filmed. None: half of them, but 1 of an arm, whose pose both change.
+        crop: least share of the images' area that training shows of a pair; below 1 pairs are mirrored half the time as
+            well, so give 1 where left and right matter. None: .5 where actions have nouns, 1 for an arm's joints.
         held_out: share of the training pairs held out; the validation split, where there is one, is that instead.
     """
 
@@ -62,9 +62,9 @@ def delta_recipe(method: str, preset: str) -> DeltaRecipe:
 
     The weights of the losses are the paper's; what it does not state is ours: projector, temperature, patches, rates.
 
-    Deviation: pairs are cropped and mirrored in training, of every method alike, and transformers from scratch begin
-    with convolutions: with so few things that is what tells new ones.  ResNets begin from scratch under both presets,
-    so under the paper's they train three times as long.
+    Deviation: under the compact preset pairs are cropped and mirrored in training, of every method alike, and
+    transformers, which begin from scratch there, begin with convolutions: with so few things that is what tells new
+    ones.  ResNets begin from scratch under both presets, so under the paper's they train three times as long.
 
     Raises:
         UserError: no preset of that name.
@@ -74,7 +74,7 @@ def delta_recipe(method: str, preset: str) -> DeltaRecipe:
         tuned = Optimisation(epochs=30, batch=64, learning_rate=3e-5, weight_decay=0.01, clip=1.0)
         begun = Optimisation(epochs=90, batch=64, learning_rate=5e-4, weight_decay=0.05, clip=1.0)
         shape = DeltaConfig(image_size=224, checkpoint="facebook/dino-vits16", latents=128, patches=8)
-        recipe = DeltaRecipe(preset="paper", delta=shape, training=tuned)
+        recipe = DeltaRecipe(preset="paper", delta=shape, training=tuned, crop=1.0)
         widths = (64, 128, 256, 512)
         resnet = replace(
             recipe,
