@@ -113,6 +113,9 @@ def test_recordings_that_cannot_be_read_leave_no_folder(tmp_path: Path) -> None:
     (recorded / "kitchen" / "annotations.csv").write_text(row)
     with pytest.raises(UserError, match=r"second_drawer_open\.png is missing"):
         again()
+    Image.new("RGB", (20, 20)).save(images / "00001_second_drawer_open.png")
+    with pytest.raises(UserError, match=r"fewer than two verbs are left"):
+        again()
     assert not (tmp_path / "R").exists()
 
 

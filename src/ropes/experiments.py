@@ -13,7 +13,7 @@ from typing import Any
 
 from ropes import __version__
 from ropes.arm_moves import evaluate_estimator
-from ropes.data.pair_checks import validate_pairs
+from ropes.data.import_pairs import read_and_split
 from ropes.data.photographs import read_photographs
 from ropes.errors import UnfinishedError, UserError
 from ropes.evaluation import ARTEFACTS, RESULTS_FILE
@@ -76,7 +76,7 @@ def reproduce(
         if plan.measures == "factors":
             read_photographs(Path(plan.recorded), max(recipe.shape.image_size for recipe in plan.recipes.values()))
         else:
-            validate_pairs(Path(plan.recorded))
+            read_and_split(Path(plan.recorded), seed=plan.data_seed)
     _claim(out, plan, preset)
     asked = set(product(plan.recipes, plan.seeds))
     listed = sorted(asked | _finished(out, plan), key=_by_number)

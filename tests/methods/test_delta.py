@@ -2,11 +2,14 @@
 
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
+from torch import Tensor
 
 from ropes import cli
 from ropes.actions import SPLITS, TRAIN, VALIDATION, Action, both_ways
@@ -17,13 +20,16 @@ from ropes.delta_evaluation import evaluate_actions
 from ropes.errors import UserError
 from ropes.files import read_json
 from ropes.methods.delta import crop_of, encoder_of
+from ropes.methods.delta_stage import DeltaStage
 from ropes.methods.fitting import fit
 from ropes.methods.run import Run
+from ropes.models.delta import DeltaNetwork, Reading
 from ropes.models.shapes import DeltaConfig
 from ropes.png import encode
 from ropes.recipes import DELTA_METHODS, DeltaRecipe, Optimisation, recipe_from_dict, recipe_of
 from ropes.registry import find_run
 from tests import tiny
+from tests.killing import killed, patched_steps
 
 SIDE = 16
 ACTIONS = tuple(Action(verb, noun) for noun in ("left", "right") for verb in ("fill", "empty"))
@@ -101,6 +107,42 @@ def test_the_same_seed_gives_the_same_weights_and_a_second_call_does_nothing(dat
     before = weights[0].stat().st_mtime_ns
     fit(data, tmp_path / "one", short, 3, method="cde-patch", show=False)
     assert weights[0].stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(("method", "step"), [("cde-global", 1), ("cde-patch", 5), ("icm", 4)])
+def test_killed_and_resumed_it_ends_with_the_same_weights(method: str, step: int, data: Path, tmp_path: Path) -> None:
+    short = recipe(method, training=Optimisation(epochs=2, batch=16, learning_rate=1e-3))
+    refit = partial(fit, data, recipe=short, seed=3, method=method, show=False)
+    refit(tmp_path / "whole")
+    with killed(DeltaStage, step):
+        refit(tmp_path / "run")
+    seen: list[int] = []
+    with patched_steps(lambda stage: seen.append(stage.global_step)):
+        refit(tmp_path / "run")
+    assert seen[0] == step  # it went on where it stopped
+    assert tiny.weights(tmp_path / "run") == tiny.weights(tmp_path / "whole")
+
+
+def test_training_sees_parts_of_the_images_and_records_the_whole(data: Path, tmp_path: Path) -> None:
+    seen: dict[bool, list[Tensor]] = {True: [], False: []}
+    forward = DeltaNetwork.forward
+
+    def noted(self: DeltaNetwork, before: Tensor, after: Tensor) -> Reading:
+        seen[self.training].append(before)
+        return forward(self, before, after)
+
+    def levels(crop: float) -> list[bool]:
+        for kind in seen.values():
+            kind.clear()
+        short = recipe("cde-global", crop=crop, training=Optimisation(epochs=1, batch=16, learning_rate=1e-3))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(DeltaNetwork, "forward", noted)
+            fit(data, tmp_path / f"{crop}", short, 0, method="cde-global", show=False)
+        # Of whole images every level is one of 256.
+        return [all(torch.equal(image, image.mul(255).round() / 255) for image in seen[kind]) for kind in (True, False)]
+
+    assert levels(1.0) == [True, True]
+    assert levels(0.5) == [False, True]
 
 
 def test_pairs_are_held_out_where_there_is_no_validation(tmp_path: Path, cache_home: Path) -> None:

@@ -1,12 +1,17 @@
 """Things that are acted upon: each action shows."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ropes.actions import ACTIONS, NOUNS, THINGS, VARIABLES, HeldOut, PairsSetting
+from ropes.simulate import things
 from ropes.simulate.action_scene import ActionScene
-from ropes.simulate.looks import Look
-from ropes.simulate.things import parts_of
+from ropes.simulate.looks import Look, State
+from ropes.simulate.parts import Part
+from ropes.simulate.things import parts_of, things_digest
 
 LOOK = Look(body=(0.8, 0.6, 0.4), accent=(0.2, 0.5, 0.7), mirrored=False, seed=3)
 REST = dict.fromkeys(VARIABLES, 0.0)
@@ -18,6 +23,23 @@ def test_its_own_variables_change_it_and_no_others(noun: str) -> None:
     for name in VARIABLES:
         changed = repr(parts_of(noun, LOOK, {**REST, name: 1.0})) != at_rest
         assert changed == (name in THINGS[noun].variables), name
+
+
+@pytest.mark.parametrize("changed", ["a value between", "both at once", "the other side"])
+def test_the_digest_tells_how_a_thing_looks(changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    build, before = things._BUILDERS["cabinet"], things_digest()
+    assert things_digest() == before
+
+    def otherwise(look: Look, state: State) -> Iterator[Part]:
+        opened, dirt = state["opened"], state["dirt"]
+        if changed == "a value between":
+            return build(look, {**state, "opened": opened**3})
+        if changed == "both at once":
+            return build(look, {**state, "dirt": 0.0 if opened > 0.5 else dirt})
+        return build(replace(look, mirrored=False), state)
+
+    monkeypatch.setitem(things._BUILDERS, "cabinet", otherwise)
+    assert things_digest() != before
 
 
 def test_each_action_shows_in_the_image() -> None:

@@ -10,13 +10,28 @@ from ropes import png
 from ropes.data import building, schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.pair_checks import MANIFEST, read_manifest, require_sound, write_manifest
-from ropes.data.recorded_pairs import RECORDED_ANTONYMS, picture, read_pairs, split_pairs
+from ropes.data.recorded_pairs import RECORDED_ANTONYMS, RecordedPair, picture, read_pairs, split_pairs
 from ropes.data.writer import SplitPlan
 from ropes.files import sha256
 from ropes.settings import RECORDED_PAIRS, RECORDED_SCENES
 
 Floats = NDArray[np.float64]
 _CAMERA = "front"
+
+
+def read_and_split(
+    folder: Path, manifest: Path | None = None, seed: int = 0
+) -> tuple[tuple[RecordedPair, ...], dict[str, list[int]]]:
+    """Every pair of a folder, whose images are checked, and split → places of its pairs; as of `import_pairs`.
+
+    Raises:
+        UserError: a table, an image or the manifest is wrong, or there are too few scenes or verbs.
+    """
+    pairs = read_pairs(folder)
+    require_sound(folder, pairs)
+    if manifest is None and (folder / MANIFEST).exists():
+        manifest = folder / MANIFEST
+    return pairs, split_pairs(pairs, seed)[0] if manifest is None else read_manifest(manifest, pairs)
 
 
 def import_pairs(
@@ -44,11 +59,7 @@ def import_pairs(
     Raises:
         UserError: a table, an image or the manifest is wrong, or `out` holds something else.
     """
-    pairs = read_pairs(folder)
-    require_sound(folder, pairs)
-    if manifest is None and (folder / MANIFEST).exists():
-        manifest = folder / MANIFEST
-    splits = split_pairs(pairs, seed)[0] if manifest is None else read_manifest(manifest, pairs)
+    pairs, splits = read_and_split(folder, manifest, seed)
     actions = tuple(sorted({pair.action for pair in pairs}))
     kept = {split: places for split, places in splits.items() if places}
     request = {
