@@ -161,10 +161,11 @@ def _transformer(config: DeltaConfig, channels: int) -> Transformer:
 
     grid = config.image_size // config.patch
     stem = _stem(config, channels) if config.stem else None
+    side, patch, read = (config.image_size, config.patch, channels) if stem is None else (grid, 1, config.width)
     shape = ViTConfig(
-        image_size=config.image_size if stem is None else grid,
-        patch_size=config.patch if stem is None else 1,
-        num_channels=channels if stem is None else config.width,
+        image_size=side,
+        patch_size=patch,
+        num_channels=read,
         hidden_size=config.width,
         num_hidden_layers=config.depth,
         num_attention_heads=config.heads,

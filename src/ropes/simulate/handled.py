@@ -67,10 +67,16 @@ def _melon(look: Look, state: State) -> Iterator[Part]:
     yield from _cut_in_two(look, state, 0.5, 0.36, (0.95, 0.25, 0.3))
 
 
+def _breakable(whole: Build, pieces: int) -> Build:
+    """A thing that is whole, or lies in so many pieces."""
+
+    def build(look: Look, state: State) -> Iterator[Part]:
+        return shards(look, pieces) if state["broken"] > 0.5 else whole(look, state)
+
+    return build
+
+
 def _vase(look: Look, state: State) -> Iterator[Part]:
-    if state["broken"] > 0.5:
-        yield from shards(look, 12)
-        return
     yield cylinder(0.16, 0.06, (0, 0, 0.06), look.body)
     yield sphere(0.3, (0, 0, 0.38), look.body)
     yield cylinder(0.13, 0.2, (0, 0, 0.8), look.body)
@@ -78,18 +84,12 @@ def _vase(look: Look, state: State) -> Iterator[Part]:
 
 
 def _plate(look: Look, state: State) -> Iterator[Part]:
-    if state["broken"] > 0.5:
-        yield from shards(look, 10)
-        return
     yield cylinder(0.5, 0.03, (0, 0, 0.03), look.body)
     yield cylinder(0.36, 0.01, (0, 0, 0.065), look.accent)
     yield from spots(look, state["dirt"], (0, 0, 0.05), (0.27, 0, 0), (0, 0.27, 0))
 
 
 def _mug(look: Look, state: State) -> Iterator[Part]:
-    if state["broken"] > 0.5:
-        yield from shards(look, 10)
-        return
     yield cylinder(0.3, 0.35, (0, 0, 0.35), look.body)
     yield cylinder(0.25, 0.01, (0, 0, 0.7), INSIDE)
     side = -1 if look.mirrored else 1
@@ -161,9 +161,6 @@ def _cheese(look: Look, state: State) -> Iterator[Part]:
 
 
 def _bowl(look: Look, state: State) -> Iterator[Part]:
-    if state["broken"] > 0.5:
-        yield from shards(look, 11)
-        return
     yield cylinder(0.25, 0.05, (0, 0, 0.05), look.body)
     yield cylinder(0.5, 0.14, (0, 0, 0.24), look.body)
     yield cylinder(0.44, 0.01, (0, 0, 0.38), look.accent)
@@ -171,9 +168,6 @@ def _bowl(look: Look, state: State) -> Iterator[Part]:
 
 
 def _glass(look: Look, state: State) -> Iterator[Part]:
-    if state["broken"] > 0.5:
-        yield from shards(look, 9)
-        return
     yield cylinder(0.26, 0.02, (0, 0, 0.02), look.body)
     yield cylinder(0.035, 0.22, (0, 0, 0.26), look.body)
     yield cylinder(0.24, 0.22, (0, 0, 0.68), look.body)
@@ -181,9 +175,6 @@ def _glass(look: Look, state: State) -> Iterator[Part]:
 
 
 def _bottle(look: Look, state: State) -> Iterator[Part]:
-    if state["broken"] > 0.5:
-        yield from shards(look, 13)
-        return
     yield cylinder(0.24, 0.36, (0, 0, 0.36), look.body)
     yield sphere(0.24, (0, 0, 0.72), look.body)
     yield cylinder(0.08, 0.16, (0, 0, 1.0), look.body)
@@ -193,8 +184,8 @@ def _bottle(look: Look, state: State) -> Iterator[Part]:
 HANDLED: Mapping[str, Build] = {
     "bell": _bell,
     "block": _block,
-    "bottle": _bottle,
-    "bowl": _bowl,
+    "bottle": _breakable(_bottle, 13),
+    "bowl": _breakable(_bowl, 11),
     "bread": _bread,
     "button": _button,
     "car": _car,
@@ -203,15 +194,15 @@ HANDLED: Mapping[str, Build] = {
     "chair": _chair,
     "cheese": _cheese,
     "cucumber": _cucumber,
-    "glass": _glass,
+    "glass": _breakable(_glass, 9),
     "lever": _lever,
     "melon": _melon,
-    "mug": _mug,
+    "mug": _breakable(_mug, 10),
     "pedal": _pedal,
-    "plate": _plate,
+    "plate": _breakable(_plate, 10),
     "pump": _pump,
     "slider": _slider,
     "stamp": _stamp,
     "toaster": _toaster,
-    "vase": _vase,
+    "vase": _breakable(_vase, 12),
 }
