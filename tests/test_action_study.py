@@ -15,7 +15,7 @@ from ropes.errors import UserError
 from ropes.experiments import reproduce
 from ropes.plans import Experiment, experiment
 from ropes.recipes import DELTA_METHODS, DeltaRecipe, Optimisation, method_of
-from ropes.recipes.delta_variants import ABLATED, FROM_POSES, OF_A_RESNET
+from ropes.recipes.delta_variants import ABLATED, AS_FILMED, FROM_POSES, OF_A_RESNET
 from ropes.report.action_plots import framed
 from ropes.report.html import write_report
 from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS
@@ -54,6 +54,7 @@ def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) ->
         "cde-global@no-contrast",
         "cde-global@no-sparsity",
         OF_A_RESNET,
+        *AS_FILMED,
     }
     arm = [row for row in found.action_rows if row.moves]
     assert {row.method for row in arm} == {OF_A_RESNET, FROM_POSES, "anchored (panda-2c)"}
@@ -71,7 +72,7 @@ def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) ->
 
     write_report(out, out / "report.html")
     page = (out / "report.html").read_text(encoding="utf-8")
-    for words in ("Single things", "Several things in a scene", "Towards the arm", "without contrast", "plain ViT"):
+    for words in ("Single things", "Several things in a scene", "Towards the arm", "without contrast", "as filmed"):
         assert words in page
     assert page.count('<img src="data:') == 6 * 3 * 5
 
@@ -85,6 +86,10 @@ def test_the_compact_experiment_holds_what_is_asked_for() -> None:
     assert plan.fits(MANY_THINGS, "cde-patch")
     later = experiment("causal-triplet", "compact", ("plain-vit",))  # in the same folder, which keeps what it has
     assert all(later.fits(ACTION_PAIRS, label) for label in ("cde-global", *ABLATED, OF_A_RESNET))
+    filmed = [plan.recipes[label] for label in AS_FILMED]
+    assert filmed == [replace(plan.recipes[method_of(label)], crop=1.0) for label in AS_FILMED]  # type: ignore[call-arg]
+    assert not set(AS_FILMED) & (later.recipes.keys() | experiment("causal-triplet", "paper").recipes.keys())
+    assert plan.fits(ACTION_PAIRS, AS_FILMED[0])
     assert plan.fits(ARM_ACTIONS, FROM_POSES)
     assert not plan.fits(ACTION_PAIRS, FROM_POSES)  # which reads an arm
     arm = experiment("causal-triplet", "paper").recipe(ARM_ACTIONS, OF_A_RESNET)

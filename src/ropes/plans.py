@@ -23,7 +23,15 @@ from ropes.recipes import (
     delta_recipe,
     recipe_of,
 )
-from ropes.recipes.delta_variants import ABLATED, FROM_POSES, OF_A_RESNET, delta_variants, of_a_resnet
+from ropes.recipes.delta_variants import (
+    ABLATED,
+    AS_FILMED,
+    FROM_POSES,
+    OF_A_RESNET,
+    as_filmed,
+    delta_variants,
+    of_a_resnet,
+)
 from ropes.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
@@ -209,7 +217,7 @@ def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) 
     """Every method on single things, with variants; deltas of wholes and of patches in scenes; deltas of an arm."""
     ours = recipes.get("cde-global")
     variants = delta_variants(ours) if isinstance(ours, DeltaRecipe) else {}
-    of_things, scenes = (*DELTA_METHODS, *ABLATED, OF_A_RESNET), ("cde-global", "cde-patch")
+    of_things, scenes = (*DELTA_METHODS, *ABLATED, *AS_FILMED, OF_A_RESNET), ("cde-global", "cde-patch")
     anchors = {ACTION_PAIRS: 200_000, MANY_THINGS: 200_000, ARM_ACTIONS: 100_000}
     if not paper:
         anchors = {ACTION_PAIRS: 16_000, MANY_THINGS: 16_000, ARM_ACTIONS: 48_000}
@@ -219,7 +227,7 @@ def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) 
     only |= dict.fromkeys((MANY_THINGS, RECORDED_SCENES), scenes)
     return Experiment(
         name="causal-triplet",
-        recipes={**recipes, **variants},
+        recipes={**recipes, **variants, **as_filmed(recipes)},
         anchors=anchors,
         test_anchors=10_000 if paper else 2_000,
         seeds=tuple(range(5 if paper else 3)),

@@ -159,6 +159,9 @@ def test_what_cannot_be_learnt_from_is_named(data: Path, tmp_path: Path, finger_
         assert not (tmp_path / "run").exists()
 
     refused(finger_data, "has no actions")
+    gone = replace(recipe("cde-global").delta, checkpoint=str(tmp_path / "gone"))
+    refused(data, "no backbone can be read from", delta=gone)
+    refused(data, "method cde-global has no blocks", blocks=1.0)
     refused(write_pairs(tmp_path / "one-verb", {TRAIN: 8, VALIDATION: 4}, only=0), r"have 1 verb \(fill\)")
     refused(write_pairs(tmp_path / "few", {TRAIN: 2, VALIDATION: 4}), "has 1 training pair; the contrastive loss")
     refused(

@@ -27,7 +27,7 @@ from ropes.models.delta import DeltaNetwork, PairNetwork
 from ropes.models.shapes import DeltaConfig
 from ropes.recipes import DeltaRecipe
 from ropes.registry import find_run
-from ropes.seeds import generator
+from ropes.seeds import generator, integer
 
 #: Least share of the images that a pair of things shows, unless the recipe says.
 _CROP = 0.5
@@ -55,6 +55,7 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         KeyboardInterrupt: interrupted; everything so far is stored.
     """
     dataset = open_dataset(data)
+    _require_terms(method, recipe)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     begun = encoder_of(recipe.delta, dataset)
     size, channels = recipe.delta.image_size, 3 if len(dataset.image_shape) > 2 else len(dataset.cameras)
@@ -68,17 +69,10 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         rows, asked, held = np.sort(order[count:]), pairs, order[:count][:_ASKED]
     verbs, nouns = (tuple(sorted(set(texts[rows].tolist()))) for texts in (pairs.verbs, pairs.nouns))
     _require_enough(pairs.verbs[rows], verbs)
-    _require_terms(method, recipe)
-    context = Context.begin(run, out, show=show)
     numbers = numbers_of(pairs.verbs, verbs), numbers_of(pairs.nouns, nouns)
 
     def batch_of(of: ActionPairs, chosen: np.ndarray, verb: np.ndarray, noun: np.ndarray) -> Batch:
         return torch.from_numpy(of.pixels(chosen)), torch.from_numpy(verb[chosen]), torch.from_numpy(noun[chosen])
-
-    shuffle = EpochShuffle(len(rows), recipe.training.batch, context.seed("order"))
-
-    def batch_at(step: int) -> Batch:
-        return batch_of(pairs, rows[shuffle(step)], *numbers)
 
     asked_verbs = numbers_of(asked.verbs, verbs)
     held = held[asked_verbs[held] >= 0]
@@ -86,9 +80,15 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         raise UserError(f"{data} has no validation pair with a verb of the training; add some")
     stored = None if begun is None else begun.description
     shape = recipe.delta, channels, len(verbs), len(nouns)
-    network = seeded(context.seed("weights"), lambda: network_of(method, *shape, stored=stored))
+    network = seeded(integer(seed, "weights"), lambda: network_of(method, *shape, stored=stored))
     if begun is not None:
         network.backbone.load_state_dict(begun.state_dict())
+    context = Context.begin(run, out, show=show)  # only now: what is refused must not leave a run behind
+    shuffle = EpochShuffle(len(rows), recipe.training.batch, context.seed("order"))
+
+    def batch_at(step: int) -> Batch:
+        return batch_of(pairs, rows[shuffle(step)], *numbers)
+
     torch.nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
     crop = crop_of(recipe, dataset)
     stage = DeltaStage(

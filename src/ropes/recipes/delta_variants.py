@@ -1,15 +1,18 @@
-"""What deltas are held against beside the baselines: their ablations, another backbone, and a beginning in poses."""
+"""What deltas are held against beside the baselines: ablations, another backbone, a beginning in poses, no crops."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from ropes.models.shapes import DeltaConfig
+from ropes.recipes import Recipe, method_of
 from ropes.recipes.delta import DeltaRecipe, delta_recipe
 from ropes.recipes.optimisation import Optimisation
 
 #: Without one term or both; of the ResNet that baselines have; and of an encoder that begins as the packaged one.
 ABLATED = ("cde-global@no-contrast", "cde-global@no-sparsity", "cde-global@classification")
 OF_A_RESNET, FROM_POSES = "cde-global@resnet", "cde-global@panda-2c"
+#: Of pairs as they were filmed: deltas, and the baseline that differs from them least.
+AS_FILMED = ("cde-global@as-filmed", "plain-vit@as-filmed")
 
 
 def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
@@ -33,6 +36,22 @@ def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
             ),
         ),
     }
+
+
+def as_filmed(recipes: Mapping[str, Recipe]) -> Mapping[str, Recipe]:
+    """The variants `AS_FILMED`, which see no crops in training; none unless both methods are there, with crops.
+
+    Args:
+        recipes: method → its recipe.
+    """
+    cropped = [
+        recipe
+        for label in AS_FILMED
+        if isinstance(recipe := recipes.get(method_of(label)), DeltaRecipe) and recipe.crop != 1
+    ]
+    if len(cropped) < len(AS_FILMED):
+        return {}
+    return {label: replace(recipe, crop=1.0) for label, recipe in zip(AS_FILMED, cropped, strict=True)}
 
 
 def of_a_resnet(recipe: DeltaRecipe) -> DeltaRecipe:

@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
-from ropes.recipes.delta_variants import ABLATED, FROM_POSES, OF_A_RESNET
+from ropes.recipes.delta_variants import ABLATED, AS_FILMED, FROM_POSES, OF_A_RESNET
 from ropes.report.naming import capitalised
 from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS, RECORDED_PAIRS, RECORDED_SCENES
 
@@ -32,10 +32,13 @@ METHODS = {
     "plain-resnet": "plain ResNet",
     "icm": "ResNet, independence (ICM)",
     "sms": "ResNet, sparse blocks (SMS)",
+    **dict(zip(AS_FILMED, ("deltas, learnt from pairs as filmed", "plain ViT, likewise"), strict=True)),
 }
 COSINES = {"antonyms": "cosine of antonyms", "unrelated": "of unrelated verbs", "unrelated size": "its absolute value"}
 EMBEDDINGS = ("cde-global", "cde-patch", OF_A_RESNET)
 ABLATIONS = ("cde-global", *ABLATED)
+#: What else stands beside a method, seed by seed.
+BESIDE = {"cde-global": (*ABLATED, AS_FILMED[0]), AS_FILMED[0]: (AS_FILMED[1],), "plain-vit": (AS_FILMED[1],)}
 BASELINES = ("plain-vit", "plain-resnet", "icm", "sms")
 #: Of ProcTHOR's single objects: in distribution, compositional, systematic; what the summary of the paper tells.
 PAPER: Mapping[str, tuple[float, float, float]] = {
@@ -174,6 +177,14 @@ def _against_baselines(methods: Mapping[str, Sequence[ActionRow]]) -> list[str]:
             f"Gap between in distribution and systematic shift: {spread(gaps(methods['cde-global']), 2)} of deltas, "
             f"{spread(gaps(methods['plain-vit']), 2)} of the plain ViT."
         )
+    if methods.keys() >= set(AS_FILMED):
+        ours, theirs = (methods[name] for name in AS_FILMED)
+        told = [
+            f"{words} {spread(accuracies(ours, split), 2)} by deltas, {spread(accuracies(theirs, split), 2)} by the "
+            f"plain ViT"
+            for split, words in SHIFTS.items()
+        ]
+        said.append(f"Learnt from pairs as they were filmed, without crops: {'; '.join(told)}.")
     return said
 
 
