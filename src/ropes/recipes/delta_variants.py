@@ -11,8 +11,8 @@ from ropes.recipes.optimisation import Optimisation
 #: Without one term or both; of the ResNet that baselines have; and of an encoder that begins as the packaged one.
 ABLATED = ("cde-global@no-contrast", "cde-global@no-sparsity", "cde-global@classification")
 OF_A_RESNET, FROM_POSES = "cde-global@resnet", "cde-global@panda-2c"
-#: Of pairs as they were filmed: deltas, and the baseline that differs from them least.
-AS_FILMED = ("cde-global@as-filmed", "plain-vit@as-filmed")
+#: Of pairs as they were filmed: deltas, and the baselines.
+AS_FILMED = tuple(f"{name}@as-filmed" for name in ("cde-global", "plain-vit", "plain-resnet", "icm", "sms"))
 
 
 def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
@@ -39,19 +39,18 @@ def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
 
 
 def as_filmed(recipes: Mapping[str, Recipe]) -> Mapping[str, Recipe]:
-    """The variants `AS_FILMED`, which see no crops in training; none unless both methods are there, with crops.
+    """The variants `AS_FILMED`, which see no crops in training, of methods that do; none without `cde-global`.
 
     Args:
         recipes: method → its recipe.
     """
-    cropped = [
-        recipe
+    if "cde-global" not in recipes:
+        return {}
+    return {
+        label: replace(recipe, crop=1.0)
         for label in AS_FILMED
         if isinstance(recipe := recipes.get(method_of(label)), DeltaRecipe) and recipe.crop != 1
-    ]
-    if len(cropped) < len(AS_FILMED):
-        return {}
-    return {label: replace(recipe, crop=1.0) for label, recipe in zip(AS_FILMED, cropped, strict=True)}
+    }
 
 
 def of_a_resnet(recipe: DeltaRecipe) -> DeltaRecipe:

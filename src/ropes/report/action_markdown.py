@@ -7,10 +7,8 @@ import numpy as np
 from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, SYSTEMATIC
 from ropes.report.action_numbers import (
-    BASELINES,
     BESIDE,
     COSINES,
-    EMBEDDINGS,
     METHODS,
     PAPER,
     SCENES,
@@ -75,9 +73,8 @@ def _advantages(every: Mapping[str, Methods]) -> Iterator[str]:
     for setup, methods in every.items():
         if of_an_arm(methods):
             continue
-        for ours in (name for name in dict.fromkeys((*EMBEDDINGS, *BESIDE)) if name in methods):
-            others = (*BESIDE.get(ours, ()), *(EMBEDDINGS + BASELINES if ours in EMBEDDINGS else ()))
-            for other in (name for name in others if name in methods and name != ours):
+        for ours in (name for name in BESIDE if name in methods):
+            for other in (name for name in BESIDE[ours] if name in methods):
                 better = [advantage(methods[ours], methods[other], split) for split in (COMPOSITIONAL, SYSTEMATIC)]
                 if any(better):
                     lines.append([SCENES.get(setup, setup), METHODS[ours], METHODS[other], *better])
