@@ -217,7 +217,7 @@ def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) 
     """Every method on single things, with variants; deltas of wholes and of patches in scenes; deltas of an arm."""
     ours = recipes.get("cde-global")
     variants = delta_variants(ours) if isinstance(ours, DeltaRecipe) else {}
-    of_things, scenes = (*DELTA_METHODS, *ABLATED, *AS_FILMED, OF_A_RESNET), ("cde-global", "cde-patch")
+    of_things, scenes = (*DELTA_METHODS, *ABLATED, *AS_FILMED.values(), OF_A_RESNET), ("cde-global", "cde-patch")
     anchors = {ACTION_PAIRS: 200_000, MANY_THINGS: 200_000, ARM_ACTIONS: 100_000}
     if not paper:
         anchors = {ACTION_PAIRS: 16_000, MANY_THINGS: 16_000, ARM_ACTIONS: 48_000}

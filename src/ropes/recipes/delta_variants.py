@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ropes.models.shapes import DeltaConfig
-from ropes.recipes import Recipe, method_of
+from ropes.recipes import Recipe
 from ropes.recipes.delta import DeltaRecipe, delta_recipe
 from ropes.recipes.optimisation import Optimisation
 
 #: Without one term or both; of the ResNet that baselines have; and of an encoder that begins as the packaged one.
 ABLATED = ("cde-global@no-contrast", "cde-global@no-sparsity", "cde-global@classification")
 OF_A_RESNET, FROM_POSES = "cde-global@resnet", "cde-global@panda-2c"
-#: Of pairs as they were filmed: deltas, and the baselines.
-AS_FILMED = tuple(f"{name}@as-filmed" for name in ("cde-global", "plain-vit", "plain-resnet", "icm", "sms"))
+BASELINES = ("plain-vit", "plain-resnet", "icm", "sms")
+#: Of pairs as they were filmed.
+AS_FILMED = {name: f"{name}@as-filmed" for name in ("cde-global", *BASELINES)}
 
 
 def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
@@ -48,8 +49,8 @@ def as_filmed(recipes: Mapping[str, Recipe]) -> Mapping[str, Recipe]:
         return {}
     return {
         label: replace(recipe, crop=1.0)
-        for label in AS_FILMED
-        if isinstance(recipe := recipes.get(method_of(label)), DeltaRecipe) and recipe.crop != 1
+        for name, label in AS_FILMED.items()
+        if isinstance(recipe := recipes.get(name), DeltaRecipe) and recipe.crop != 1
     }
 
 

@@ -68,7 +68,7 @@ def _accuracies(every: Mapping[str, Methods]) -> Iterator[list[str]]:
 
 
 def _advantages(every: Mapping[str, Methods]) -> Iterator[str]:
-    """How much better embeddings are than what they are held against, seed by seed."""
+    """How much more often methods are right than what stands beside them, seed by seed."""
     lines = []
     for setup, methods in every.items():
         if of_an_arm(methods):

@@ -8,8 +8,7 @@ from scipy.stats import t
 
 from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
-from ropes.recipes import method_of
-from ropes.recipes.delta_variants import ABLATED, AS_FILMED, FROM_POSES, OF_A_RESNET
+from ropes.recipes.delta_variants import ABLATED, AS_FILMED, BASELINES, FROM_POSES, OF_A_RESNET
 from ropes.report.naming import capitalised
 from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS, RECORDED_PAIRS, RECORDED_SCENES
 
@@ -34,18 +33,24 @@ METHODS = {
     "icm": "ResNet, independence (ICM)",
     "sms": "ResNet, sparse blocks (SMS)",
 }
-METHODS |= {label: f"{METHODS[method_of(label)]}, as filmed" for label in AS_FILMED}
+METHODS |= {label: f"{METHODS[name]}, as filmed" for name, label in AS_FILMED.items()}
 COSINES = {"antonyms": "cosine of antonyms", "unrelated": "of unrelated verbs", "unrelated size": "its absolute value"}
 EMBEDDINGS = ("cde-global", "cde-patch", OF_A_RESNET)
 ABLATIONS = ("cde-global", *ABLATED)
-BASELINES = ("plain-vit", "plain-resnet", "icm", "sms")
+FILMED = AS_FILMED["cde-global"]
+#: Embedding of actions → the baselines that learn from the same images.
+HELD_AGAINST = {
+    **dict.fromkeys(EMBEDDINGS, BASELINES),
+    FILMED: tuple(AS_FILMED[name] for name in BASELINES),
+}
 #: Whose accuracies stand beside a method's, seed by seed.
 BESIDE = {
-    **{name: tuple(other for other in (*EMBEDDINGS, *BASELINES) if other != name) for name in EMBEDDINGS},
-    AS_FILMED[0]: AS_FILMED[1:],
-    **{name: (f"{name}@as-filmed",) for name in BASELINES},
+    "cde-global": (*ABLATED, FILMED, OF_A_RESNET, *BASELINES),
+    "cde-patch": ("cde-global", OF_A_RESNET, *BASELINES),
+    OF_A_RESNET: BASELINES,
+    FILMED: HELD_AGAINST[FILMED],
+    **{name: (AS_FILMED[name],) for name in BASELINES},
 }
-BESIDE["cde-global"] = (*ABLATED, AS_FILMED[0], *BESIDE["cde-global"])
 #: Of ProcTHOR's single objects: in distribution, compositional, systematic; what the summary of the paper tells.
 PAPER: Mapping[str, tuple[float, float, float]] = {
     "plain-resnet": (0.96, 0.36, 0.48),
@@ -157,12 +162,9 @@ def findings(rows: Sequence[ActionRow]) -> list[str]:
 
 
 def _against_baselines(methods: Mapping[str, Sequence[ActionRow]]) -> list[str]:
-    said = []
-    for name in (*EMBEDDINGS, AS_FILMED[0]):
-        if name not in methods:
-            continue
-        held_against = AS_FILMED[1:] if name in AS_FILMED else BASELINES
-        others = {other: methods[other] for other in held_against if other in methods}
+    said, directions = [], []
+    for name in (name for name in HELD_AGAINST if name in methods):
+        others = {other: methods[other] for other in HELD_AGAINST[name] if other in methods}
         parts = []
         for split, words in SHIFTS.items():
             if not np.isfinite(accuracies(methods[name], split)).any():
@@ -175,16 +177,18 @@ def _against_baselines(methods: Mapping[str, Sequence[ActionRow]]) -> list[str]:
         said.append(f"{capitalised(METHODS[name])}: {'; '.join(parts)}.")
         if np.isfinite(opposite := cosines(methods[name], "antonyms")).any():
             unrelated, size = cosines(methods[name], "unrelated"), cosines(methods[name], "unrelated size")
-            said.append(
-                f"Cosine of mean deltas, {METHODS[name]}: {spread(opposite, 2)} of antonyms, {spread(unrelated, 2)} of "
-                f"unrelated verbs (absolute values: {spread(size, 2)})."
-            )
-    for ours, theirs in (("cde-global", "plain-vit"), AS_FILMED[:2]):
-        if {ours, theirs} <= methods.keys():
-            said.append(
-                f"Gap between in distribution and systematic shift: {spread(gaps(methods[ours]), 2)} of "
-                f"{METHODS[ours]}, {spread(gaps(methods[theirs]), 2)} of {METHODS[theirs]}."
-            )
+            directions.append(f"{METHODS[name]} {spread(opposite, 2)}, {spread(unrelated, 2)} ({spread(size, 2)})")
+    if directions:
+        said.append(
+            f"Cosine of mean deltas of antonyms, of unrelated verbs (its absolute value): {'; '.join(directions)}."
+        )
+    apart = [
+        f"{METHODS[name]} {spread(gaps(methods[name]), 2)}"
+        for name in ("cde-global", "plain-vit", FILMED, AS_FILMED["plain-vit"])
+        if name in methods
+    ]
+    if apart:
+        said.append(f"Gap between in distribution and systematic shift: {', '.join(apart)}.")
     return said
 
 
