@@ -168,7 +168,8 @@ def test_deltas_keep_what_bf16_would_round_away_and_are_classified_in_hundredths
     with torch.autocast("cpu", torch.bfloat16):
         found = network(images(), images())
     wanted = network.project(features[4:, 0]) - network.project(features[:4, 0])
-    assert torch.allclose(found.deltas[:, 0], wanted, rtol=1e-3)
+    assert wanted.abs().max() > 1e-5  # and float32's own rounding, which depends on the processor, is far below that
+    assert torch.allclose(found.deltas[:, 0], wanted, rtol=1e-3, atol=5e-7)
     assert torch.allclose(found.logits[:, 0].float(), network.classify(100 * wanted), rtol=0.02, atol=2e-3)
 
 
