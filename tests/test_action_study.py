@@ -72,8 +72,9 @@ def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) ->
 
     write_report(out, out / "report.html")
     page = (out / "report.html").read_text(encoding="utf-8")
-    for words in ("Single things", "Several things in a scene", "Towards the arm", "without contrast", "as filmed"):
+    for words in ("Single things", "Several things in a scene", "Towards the arm", "without contrast", "plain ViT"):
         assert words in page
+    assert "plain ViT, as filmed" in page
     assert page.count('<img src="data:') == 6 * 3 * 5
 
 
@@ -86,16 +87,17 @@ def test_the_compact_experiment_holds_what_is_asked_for() -> None:
     assert plan.fits(MANY_THINGS, "cde-patch")
     later = experiment("causal-triplet", "compact", ("plain-vit",))  # in the same folder, which keeps what it has
     assert all(later.fits(ACTION_PAIRS, label) for label in ("cde-global", *ABLATED, OF_A_RESNET))
+    paper = experiment("causal-triplet", "paper")  # which crops nothing
     for name, label in AS_FILMED.items():
         assert plan.recipes[label] == replace(plan.recipes[name], crop=1.0)  # type: ignore[call-arg]
         assert plan.fits(ACTION_PAIRS, label)
         assert label not in later.recipes
-        assert label not in experiment("causal-triplet", "paper").recipes  # which crops nothing
+        assert label not in paper.recipes
     alone = experiment("causal-triplet", "compact", ("cde-global",)).recipes
     assert alone.keys() & set(AS_FILMED.values()) == {"cde-global@as-filmed"}
     assert plan.fits(ARM_ACTIONS, FROM_POSES)
     assert not plan.fits(ACTION_PAIRS, FROM_POSES)  # which reads an arm
-    arm = experiment("causal-triplet", "paper").recipe(ARM_ACTIONS, OF_A_RESNET)
+    arm = paper.recipe(ARM_ACTIONS, OF_A_RESNET)
     assert isinstance(arm, DeltaRecipe)
     assert arm.delta.image_size <= 128  # as the arm is filmed
 

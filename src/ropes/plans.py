@@ -216,7 +216,7 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
 def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) -> Experiment:
     """Every method on single things, with variants; deltas of wholes and of patches in scenes; deltas of an arm."""
     ours = recipes.get("cde-global")
-    variants = delta_variants(ours) if isinstance(ours, DeltaRecipe) else {}
+    variants = {**delta_variants(ours), **as_filmed(recipes)} if isinstance(ours, DeltaRecipe) else {}
     of_things, scenes = (*DELTA_METHODS, *ABLATED, *AS_FILMED.values(), OF_A_RESNET), ("cde-global", "cde-patch")
     anchors = {ACTION_PAIRS: 200_000, MANY_THINGS: 200_000, ARM_ACTIONS: 100_000}
     if not paper:
@@ -227,7 +227,7 @@ def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) 
     only |= dict.fromkeys((MANY_THINGS, RECORDED_SCENES), scenes)
     return Experiment(
         name="causal-triplet",
-        recipes={**recipes, **variants, **as_filmed(recipes)},
+        recipes={**recipes, **variants},
         anchors=anchors,
         test_anchors=10_000 if paper else 2_000,
         seeds=tuple(range(5 if paper else 3)),

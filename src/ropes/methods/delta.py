@@ -27,7 +27,7 @@ from ropes.models.delta import DeltaNetwork, PairNetwork
 from ropes.models.shapes import DeltaConfig
 from ropes.recipes import DeltaRecipe
 from ropes.registry import find_run
-from ropes.seeds import generator, integer
+from ropes.seeds import generator
 
 #: Least share of the images that a pair of things shows, unless the recipe says.
 _CROP = 0.5
@@ -80,7 +80,7 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         raise UserError(f"{data} has no validation pair with a verb of the training; add some")
     stored = None if begun is None else begun.description
     shape = recipe.delta, channels, len(verbs), len(nouns)
-    network = seeded(integer(seed, "weights"), lambda: network_of(method, *shape, stored=stored))
+    network = seeded(Context(run, out, show).seed("weights"), lambda: network_of(method, *shape, stored=stored))
     if begun is not None:
         network.backbone.load_state_dict(begun.state_dict())
     context = Context.begin(run, out, show=show)  # only now: what is refused must not leave a run behind

@@ -40,13 +40,11 @@ def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
 
 
 def as_filmed(recipes: Mapping[str, Recipe]) -> Mapping[str, Recipe]:
-    """The variants `AS_FILMED`, which see no crops in training, of methods that do; none without `cde-global`.
+    """The variants `AS_FILMED`, which see no crops in training, of methods that do.
 
     Args:
         recipes: method → its recipe.
     """
-    if "cde-global" not in recipes:
-        return {}
     return {
         label: replace(recipe, crop=1.0)
         for name, label in AS_FILMED.items()

@@ -12,7 +12,7 @@ from ropes.action_rows import ActionRow
 from ropes.actions import SYSTEMATIC
 from ropes.recipes.delta_variants import ABLATED
 from ropes.report import action_figures
-from ropes.report.action_numbers import ABLATIONS, EMBEDDINGS, FILMED, METHODS, SHIFTS
+from ropes.report.action_numbers import ABLATIONS, HELD_AGAINST, METHODS, SHIFTS
 from ropes.report.artefacts import read_arrays
 from ropes.report.naming import capitalised
 from ropes.settings import ACTION_PAIRS, RECORDED_PAIRS
@@ -61,7 +61,7 @@ def plots(setup: str, methods: Methods, arrays_of: Mapping[str, Arrays]) -> Iter
         figure = action_figures.recall_map(plain, SYSTEMATIC)
         yield Plot("verbs", f"share told of each verb, {SHIFTS[SYSTEMATIC]}, {setup}", figure)
     for name, arrays in arrays_of.items():
-        if name not in (*EMBEDDINGS, FILMED):
+        if name not in HELD_AGAINST:
             continue
         words = METHODS.get(name, name)
         verbs = [str(verb) for verb in arrays["verbs"]]
