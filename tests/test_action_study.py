@@ -15,7 +15,7 @@ from ropes.errors import UserError
 from ropes.experiments import reproduce
 from ropes.plans import Experiment, experiment
 from ropes.recipes import DELTA_METHODS, DeltaRecipe, Optimisation, method_of
-from ropes.recipes.delta_variants import ABLATED, AS_FILMED, FROM_POSES, OF_A_RESNET
+from ropes.recipes.delta_variants import ABLATED, CROPPED, FROM_POSES, OF_A_RESNET
 from ropes.report.action_plots import framed
 from ropes.report.html import write_report
 from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS
@@ -54,7 +54,7 @@ def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) ->
         "cde-global@no-contrast",
         "cde-global@no-sparsity",
         OF_A_RESNET,
-        *(AS_FILMED[name] for name in ("cde-global", "plain-vit")),
+        *(CROPPED[name] for name in ("cde-global", "plain-vit")),
     }
     arm = [row for row in found.action_rows if row.moves]
     assert {row.method for row in arm} == {OF_A_RESNET, FROM_POSES, "anchored (panda-2c)"}
@@ -74,7 +74,7 @@ def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) ->
     page = (out / "report.html").read_text(encoding="utf-8")
     for words in ("Single things", "Several things in a scene", "Towards the arm", "without contrast", "plain ViT"):
         assert words in page
-    assert "plain ViT, as filmed" in page
+    assert "plain ViT, with crops" in page
     assert page.count('<img src="data:') == 6 * 3 * 5
 
 
@@ -88,13 +88,16 @@ def test_the_compact_experiment_holds_what_is_asked_for() -> None:
     later = experiment("causal-triplet", "compact", ("plain-vit",))  # in the same folder, which keeps what it has
     assert all(later.fits(ACTION_PAIRS, label) for label in ("cde-global", *ABLATED, OF_A_RESNET))
     paper = experiment("causal-triplet", "paper")  # which crops nothing
-    for name, label in AS_FILMED.items():
-        assert plan.recipes[label] == replace(plan.recipes[name], crop=1.0)  # type: ignore[call-arg]
+    for name, label in CROPPED.items():
+        own = plan.recipes[name]
+        assert isinstance(own, DeltaRecipe)
+        assert own.crop == 1
+        assert plan.recipes[label] == replace(own, crop=0.5)
         assert plan.fits(ACTION_PAIRS, label)
         assert label not in later.recipes
         assert label not in paper.recipes
     alone = experiment("causal-triplet", "compact", ("cde-global",)).recipes
-    assert alone.keys() & set(AS_FILMED.values()) == {"cde-global@as-filmed"}
+    assert alone.keys() & set(CROPPED.values()) == {"cde-global@crops"}
     assert plan.fits(ARM_ACTIONS, FROM_POSES)
     assert not plan.fits(ACTION_PAIRS, FROM_POSES)  # which reads an arm
     arm = paper.recipe(ARM_ACTIONS, OF_A_RESNET)

@@ -25,10 +25,10 @@ from ropes.recipes import (
 )
 from ropes.recipes.delta_variants import (
     ABLATED,
-    AS_FILMED,
+    CROPPED,
     FROM_POSES,
     OF_A_RESNET,
-    as_filmed,
+    cropped,
     delta_variants,
     of_a_resnet,
 )
@@ -216,8 +216,8 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
 def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) -> Experiment:
     """Every method on single things, with variants; deltas of wholes and of patches in scenes; deltas of an arm."""
     ours = recipes.get("cde-global")
-    variants = {**delta_variants(ours), **as_filmed(recipes)} if isinstance(ours, DeltaRecipe) else {}
-    of_things, scenes = (*DELTA_METHODS, *ABLATED, *AS_FILMED.values(), OF_A_RESNET), ("cde-global", "cde-patch")
+    variants = {**delta_variants(ours), **cropped(recipes)} if isinstance(ours, DeltaRecipe) else {}
+    of_things, scenes = (*DELTA_METHODS, *ABLATED, *CROPPED.values(), OF_A_RESNET), ("cde-global", "cde-patch")
     anchors = {ACTION_PAIRS: 200_000, MANY_THINGS: 200_000, ARM_ACTIONS: 100_000}
     if not paper:
         anchors = {ACTION_PAIRS: 16_000, MANY_THINGS: 16_000, ARM_ACTIONS: 48_000}

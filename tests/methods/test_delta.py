@@ -19,7 +19,7 @@ from ropes.data.writer import SplitPlan
 from ropes.delta_evaluation import evaluate_actions
 from ropes.errors import UserError
 from ropes.files import read_json
-from ropes.methods.delta import crop_of, encoder_of
+from ropes.methods.delta import encoder_of
 from ropes.methods.delta_stage import DeltaStage
 from ropes.methods.fitting import fit
 from ropes.methods.run import Run
@@ -209,13 +209,6 @@ def test_a_run_is_not_measured_on_other_images_nor_by_what_it_has_no_use_for(
         assert "tells actions, of which every pair is read; leave" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     assert len(open_dataset(bare).actions) == 4
-
-
-def test_things_are_seen_in_part_and_arms_as_they_were_filmed() -> None:
-    things, arm = (SimpleNamespace(actions=(action,)) for action in (Action("open", "door"), Action("elbow up")))
-    for of, wanted in ((things, 0.5), (arm, 1.0)):
-        assert crop_of(recipe("cde-global"), of) == wanted  # type: ignore[arg-type]
-        assert crop_of(recipe("cde-global", crop=0.7), of) == 0.7  # type: ignore[arg-type]
 
 
 def test_the_recipes_are_the_paper_s_where_it_states_them() -> None:

@@ -11,6 +11,7 @@ from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
 from ropes.report.action_figures import recall_map
 from ropes.report.action_markdown import action_markdown
 from ropes.report.action_numbers import advantage
+from ropes.report.action_plots import plots
 from ropes.report.readme_tables import update
 from ropes.report.stills import publish
 from ropes.results import Results
@@ -42,7 +43,7 @@ def of_an_arm(method: str, seed: int, *opposite: float | None) -> ActionRow:
 def told() -> Results:
     pairs = [row("cde-global", seed, 0.8 + 0.01 * seed) for seed in (0, 1, 2)]
     pairs += [row("plain-vit", seed, 0.5 + 0.01 * seed) for seed in (0, 1, 2)]
-    pairs += [row("cde-global@as-filmed", 0, 0.65), row("plain-vit@as-filmed", 0, 0.55)]
+    pairs += [row("cde-global@crops", 0, 0.65), row("plain-vit@crops", 0, 0.55)]
     pairs += [row("cde-global@no-contrast", 0, 0.7), row("cde-patch", 0, 0.7, MANY_THINGS)]
     pairs += [of_an_arm("cde-global", 0, -0.9, -0.7, None), of_an_arm("cde-global", 1, -0.7, -0.7, None)]
     return Results(
@@ -67,8 +68,8 @@ def test_every_method_has_its_line_and_the_paper_s_stand_below(told: Results) ->
         "0.190 ± 0.010 | -0.900 ± 0.000 | 0.100 ± 0.000 | 0.400 ± 0.000 | 0.25 ± 0.00 |"
     )
     assert lines[3].startswith("|  | without contrast | 1 | 0.900 | 0.700 | 0.600 | 0.300 |")
-    assert lines[5].startswith("|  | deltas of whole images, as filmed | 1 | 0.900 | 0.650 | 0.550 |")
-    assert lines[6].startswith("|  | plain ViT, as filmed | 1 |")
+    assert lines[5].startswith("|  | deltas of whole images, with crops | 1 | 0.900 | 0.650 | 0.550 |")
+    assert lines[6].startswith("|  | plain ViT, with crops | 1 |")
     assert lines[7].startswith("| several things in a scene | deltas of patches | 1 |")
     assert lines[9] == "| the paper, ProcTHOR | plain ResNet |  | 0.96 | 0.36 | 0.48 | 0.48 |  |  |  |  |"
     assert lines[-1].endswith("Preset compact, 2 cores, 10 minutes.")
@@ -81,8 +82,8 @@ def test_advantages_are_those_of_the_same_seeds(told: Results) -> None:
         in lines
     )
     assert "| single things | deltas of whole images | without contrast | +0.100 | +0.100 |" in lines
-    assert "| single things | deltas of whole images | deltas of whole images, as filmed | +0.150 | +0.150 |" in lines
-    assert "| single things | deltas of whole images, as filmed | plain ViT, as filmed | +0.100 | +0.100 |" in lines
+    assert "| single things | deltas of whole images | deltas of whole images, with crops | +0.150 | +0.150 |" in lines
+    assert "| single things | deltas of whole images, with crops | plain ViT, with crops | +0.100 | +0.100 |" in lines
     ours, theirs = [row("a", seed, 0.5) for seed in (0, 1)], [row("b", seed, 0.5 - 0.1 * seed) for seed in (0, 1, 2)]
     # Differences 0 and .1: their mean ± 12.706 · .0707 / √2.
     assert advantage(ours, theirs, COMPOSITIONAL) == "+0.050 (-0.585 to +0.685)"
@@ -92,19 +93,36 @@ def test_advantages_are_those_of_the_same_seeds(told: Results) -> None:
 def test_what_crops_change_is_said(told: Results) -> None:
     lines = action_markdown(told).splitlines()
     assert (
-        "- Deltas of whole images, as filmed: in distribution 0.90 (best baseline: plain ViT, as filmed 0.90); "
-        "compositional shift 0.65 (best baseline: plain ViT, as filmed 0.55); "
-        "systematic shift 0.55 (best baseline: plain ViT, as filmed 0.45)."
+        "- Deltas of whole images, with crops: in distribution 0.90 (best baseline: plain ViT, with crops 0.90); "
+        "compositional shift 0.65 (best baseline: plain ViT, with crops 0.55); "
+        "systematic shift 0.55 (best baseline: plain ViT, with crops 0.45)."
     ) in lines
-    assert "| single things | plain ViT | plain ViT, as filmed | -0.050 | -0.050 |" in lines
+    assert "| single things | plain ViT | plain ViT, with crops | -0.050 | -0.050 |" in lines
     assert (
         "- Gap between in distribution and systematic shift: deltas of whole images 0.19 ± 0.01, "
-        "plain ViT 0.49 ± 0.01, deltas of whole images, as filmed 0.35, plain ViT, as filmed 0.45."
+        "plain ViT 0.49 ± 0.01, deltas of whole images, with crops 0.35, plain ViT, with crops 0.45."
     ) in lines
     assert (
         "- Cosine of mean deltas of antonyms, of unrelated verbs (its absolute value): deltas of whole images "
-        "-0.90 ± 0.00, 0.10 ± 0.00 (0.40 ± 0.00); deltas of whole images, as filmed -0.90, 0.10 (0.40)."
+        "-0.90 ± 0.00, 0.10 ± 0.00 (0.40 ± 0.00); deltas of whole images, with crops -0.90, 0.10 (0.40)."
     ) in lines
+
+
+def test_maps_are_drawn_of_what_is_held_against_baselines() -> None:
+    names = ("cde-global", "cde-global@crops", "cde-global@no-contrast", "plain-vit", "plain-vit@crops")
+    arrays = {
+        "verbs": np.array(["open", "close"]),
+        "cosines": np.array([[1.0, -0.9], [-0.9, 1.0]]),
+        "plane": np.array([[0.0, 1.0], [0.0, -1.0]]),
+        "plane_verbs": np.array(["open", "close"]),
+    }
+    drawn = plots(ACTION_PAIRS, {name: [row(name, 0, 0.8)] for name in names}, dict.fromkeys(names, arrays))
+    assert [plot.kind for plot in drawn] == [
+        "accuracy",
+        "ablations",
+        "verbs",
+        *(f"{name}-{kind}" for name in names[:2] for kind in ("cosines", "plane")),
+    ]
 
 
 def test_joints_of_an_arm_are_summed_up(told: Results) -> None:

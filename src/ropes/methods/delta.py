@@ -29,8 +29,6 @@ from ropes.recipes import DeltaRecipe
 from ropes.registry import find_run
 from ropes.seeds import generator
 
-#: Least share of the images that a pair of things shows, unless the recipe says.
-_CROP = 0.5
 #: Held-out pairs that a record asks.
 _ASKED = 512
 
@@ -90,18 +88,16 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         return batch_of(pairs, rows[shuffle(step)], *numbers)
 
     torch.nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
-    crop = crop_of(recipe, dataset)
     stage = DeltaStage(
         network,
         recipe,
-        crop=crop,
         steps=recipe.training.steps(len(rows)),
         seed=context.seed("delta"),
         held_out=batch_of(asked, held, asked_verbs, numbers_of(asked.nouns, nouns)),
         block_of=blocks_of(verbs, dataset.antonyms),
     )
     began_as = None if recipe.delta.checkpoint is None else weights_digest(network.backbone)
-    fingerprint = context.digest("delta in hundredths", method, asdict(recipe), crop, began_as)
+    fingerprint = context.digest("delta in hundredths", method, asdict(recipe), began_as)
     summary = context.train(stage, batch_at, "delta", fingerprint, full=False)
     write_story(
         context,
@@ -112,7 +108,6 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         verbs=list(verbs),
         nouns=list(nouns),
         channels=channels,
-        crop=crop,
         backbone=network.backbone.description,
         best_step=int(summary["history"]["steps"][stage.kept_record(summary["history"])]),
         planned_steps=stage.steps,
@@ -152,13 +147,6 @@ def encoder_of(config: DeltaConfig, dataset: Dataset) -> PoseBackbone | None:
     if config.image_size != (wanted := encoder.config.image_size):
         raise UserError(f"{config.checkpoint} reads images of {wanted} pixels; give --delta.image-size {wanted}")
     return PoseBackbone(encoder)
-
-
-def crop_of(recipe: DeltaRecipe, dataset: Dataset) -> float:
-    """Least share of the images that a pair shows: the recipe's, or .5 where actions have nouns, else 1."""
-    if recipe.crop is not None:
-        return recipe.crop
-    return _CROP if any(action.noun for action in dataset.actions) else 1.0
 
 
 def weights_digest(network: torch.nn.Module) -> str:

@@ -25,7 +25,6 @@ class DeltaStage(KeptWeightsStage):
     Args:
         network: to train.
         recipe: how.
-        crop: least share of the images that a pair shows, mirrored or not; 1 shows them as they are.
         steps: of the training.
         seed: of its noise.
         held_out: pairs that a record asks.
@@ -41,20 +40,19 @@ class DeltaStage(KeptWeightsStage):
         network: DeltaNetwork | PairNetwork,
         recipe: DeltaRecipe,
         *,
-        crop: float,
         steps: int,
         seed: int,
         held_out: Batch,
         block_of: Tensor,
     ) -> None:
         super().__init__(network, recipe.training, steps=steps, seed=seed)
-        self.recipe, self.crop, self.held_out, self.block_of = recipe, crop, held_out, block_of
+        self.recipe, self.held_out, self.block_of = recipe, held_out, block_of
         self.contrast = contrastive_loss(recipe.temperature)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Pairs with their verbs and nouns → loss."""
         images, verbs, nouns = batch
-        found = self.network(*random_views(as_levels(images[:, 0]), as_levels(images[:, 1]), self.crop))
+        found = self.network(*random_views(as_levels(images[:, 0]), as_levels(images[:, 1]), self.recipe.crop))
         terms = self._terms(found, verbs, nouns)
         self.note(**{name: value for name, (_, value) in terms.items()})
         return torch.stack([weight * value for weight, value in terms.values()]).sum()

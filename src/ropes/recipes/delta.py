@@ -25,7 +25,7 @@ class DeltaRecipe:
         independence: weight of the critic of nouns (icm).
         blocks: weight of what changes outside of an action's block (sms).
         crop: least share of the images' area that training shows of a pair; below 1 pairs are mirrored half the time as
-            well, so give 1 where left and right matter. None: .5 where actions have nouns, 1 for an arm's joints.
+            well, so leave it at 1 where left and right matter.
         held_out: share of the training pairs held out; the validation split, where there is one, is that instead.
     """
 
@@ -37,7 +37,7 @@ class DeltaRecipe:
     sparsity: float = 0.0
     independence: float = 0.0
     blocks: float = 0.0
-    crop: float | None = None
+    crop: float = 1.0
     held_out: float = 0.05
 
     def __post_init__(self) -> None:
@@ -46,7 +46,7 @@ class DeltaRecipe:
                 raise UserError(f"{name} must be at least 0, got {getattr(self, name)}")
         if not 0 < self.temperature < math.inf:
             raise UserError(f"temperature must be positive, got {self.temperature}")
-        if self.crop is not None and not 0 < self.crop <= 1:
+        if not 0 < self.crop <= 1:
             raise UserError(f"crop must be a share above 0 and at most 1, got {self.crop:g}; 1 crops nothing")
         if not 0 < self.held_out < 1:
             raise UserError(f"held_out must be a share between 0 and 1, got {self.held_out}")
@@ -62,9 +62,9 @@ def delta_recipe(method: str, preset: str) -> DeltaRecipe:
 
     The weights of the losses are the paper's; what it does not state is ours: projector, temperature, patches, rates.
 
-    Deviation: under the compact preset pairs are cropped and mirrored in training, of every method alike, and
-    transformers, which begin from scratch there, begin with convolutions: with so few things that is what tells new
-    ones.  ResNets begin from scratch under both presets, so under the paper's they train three times as long.
+    Deviation: under the compact preset transformers, which begin from scratch there, begin with convolutions: with so
+    few things that is what tells new ones.  ResNets begin from scratch under both presets, so under the paper's they
+    train three times as long.
 
     Raises:
         UserError: no preset of that name.
@@ -74,7 +74,7 @@ def delta_recipe(method: str, preset: str) -> DeltaRecipe:
         tuned = Optimisation(epochs=30, batch=64, learning_rate=3e-5, weight_decay=0.01, clip=1.0)
         begun = Optimisation(epochs=90, batch=64, learning_rate=5e-4, weight_decay=0.05, clip=1.0)
         shape = DeltaConfig(image_size=224, checkpoint="facebook/dino-vits16", latents=128, patches=8)
-        recipe = DeltaRecipe(preset="paper", delta=shape, training=tuned, crop=1.0)
+        recipe = DeltaRecipe(preset="paper", delta=shape, training=tuned)
         widths = (64, 128, 256, 512)
         resnet = replace(
             recipe,

@@ -1,4 +1,4 @@
-"""What deltas are held against beside the baselines: ablations, another backbone, a beginning in poses, no crops."""
+"""What deltas are held against beside the baselines: ablations, another backbone, a beginning in poses, crops."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,8 +12,8 @@ from ropes.recipes.optimisation import Optimisation
 ABLATED = ("cde-global@no-contrast", "cde-global@no-sparsity", "cde-global@classification")
 OF_A_RESNET, FROM_POSES = "cde-global@resnet", "cde-global@panda-2c"
 BASELINES = ("plain-vit", "plain-resnet", "icm", "sms")
-#: Of pairs as they were filmed.
-AS_FILMED = {name: f"{name}@as-filmed" for name in ("cde-global", *BASELINES)}
+#: Of parts of pairs, mirrored or not.
+CROPPED = {name: f"{name}@crops" for name in ("cde-global", *BASELINES)}
 
 
 def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
@@ -39,16 +39,16 @@ def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
     }
 
 
-def as_filmed(recipes: Mapping[str, Recipe]) -> Mapping[str, Recipe]:
-    """The variants `AS_FILMED`, which see no crops in training, of methods that do.
+def cropped(recipes: Mapping[str, Recipe]) -> Mapping[str, Recipe]:
+    """The variants `CROPPED`, which see at least half of the images' area in training, of compact recipes.
 
     Args:
         recipes: method → its recipe.
     """
     return {
-        label: replace(recipe, crop=1.0)
-        for name, label in AS_FILMED.items()
-        if isinstance(recipe := recipes.get(name), DeltaRecipe) and recipe.crop != 1
+        label: replace(recipe, crop=0.5)
+        for name, label in CROPPED.items()
+        if isinstance(recipe := recipes.get(name), DeltaRecipe) and recipe.preset == "compact"
     }
 
 

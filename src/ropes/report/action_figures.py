@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ropes.action_rows import ActionRow
-from ropes.recipes.delta_variants import AS_FILMED
 from ropes.report.action_numbers import METHODS, PAPER, SHIFTS, accuracies, mean_of_known
 from ropes.report.figures import INK, OURS, PALETTE, make_panels, shared_legend, styled
 from ropes.report.figures import PAPER as PAPERS
@@ -24,9 +23,8 @@ def shift_accuracies(methods: Mapping[str, Sequence[ActionRow]], *, paper: bool 
 
     Args:
         methods: name → its rows.
-        paper: show the paper's numbers, of other images, as rings; beside what learns as it does where that is there.
+        paper: show the paper's numbers, of other images, as rings.
     """
-    rings = {AS_FILMED[name] if AS_FILMED[name] in methods else name: PAPER[name] for name in PAPER if paper}
     splits = [split for split in SHIFTS if any(split in row.accuracy for own in methods.values() for row in own)]
     figure, panels = make_panels(len(splits), height=0.9 + 0.32 * max(3, len(methods)), columns=3)
     names = list(methods)[::-1]
@@ -36,12 +34,12 @@ def shift_accuracies(methods: Mapping[str, Sequence[ActionRow]], *, paper: bool 
             colour = OURS if name.startswith("cde") else PALETTE[5]
             panel.scatter(values, np.full(len(values), place), s=22, color=colour, linewidths=0, zorder=3)
             panel.vlines(values.mean(), place - 0.3, place + 0.3, color=colour, linewidth=2)
-            if name in rings:
-                theirs = rings[name][list(SHIFTS).index(split)]
+            if paper and name in PAPER:
+                theirs = PAPER[name][list(SHIFTS).index(split)]
                 panel.scatter(theirs, place, s=34, facecolor="none", edgecolor=PAPERS, label="the paper, ProcTHOR")
         panel.set(title=SHIFTS[split], xlim=(0, 1.02), xlabel="accuracy", ylim=(-0.6, len(names) - 0.4))
         panel.set_yticks(range(len(names)), [METHODS.get(name, name) for name in names] if split == splits[0] else [])
-    if rings.keys() & set(names):
+    if paper and PAPER.keys() & set(names):
         shared_legend(figure, panels)
     return figure
 

@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
-from ropes.recipes.delta_variants import ABLATED, AS_FILMED, BASELINES, FROM_POSES, OF_A_RESNET
+from ropes.recipes.delta_variants import ABLATED, BASELINES, CROPPED, FROM_POSES, OF_A_RESNET
 from ropes.report.naming import capitalised
 from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS, RECORDED_PAIRS, RECORDED_SCENES
 
@@ -33,23 +33,23 @@ METHODS = {
     "icm": "ResNet, independence (ICM)",
     "sms": "ResNet, sparse blocks (SMS)",
 }
-METHODS |= {label: f"{METHODS[name]}, as filmed" for name, label in AS_FILMED.items()}
+METHODS |= {label: f"{METHODS[name]}, with crops" for name, label in CROPPED.items()}
 COSINES = {"antonyms": "cosine of antonyms", "unrelated": "of unrelated verbs", "unrelated size": "its absolute value"}
 EMBEDDINGS = ("cde-global", "cde-patch", OF_A_RESNET)
 ABLATIONS = ("cde-global", *ABLATED)
-FILMED = AS_FILMED["cde-global"]
+WITH_CROPS = CROPPED["cde-global"]
 #: Embedding of actions → the baselines that learn from the same images.
 HELD_AGAINST = {
     **dict.fromkeys(EMBEDDINGS, BASELINES),
-    FILMED: tuple(AS_FILMED[name] for name in BASELINES),
+    WITH_CROPS: tuple(CROPPED[name] for name in BASELINES),
 }
 #: Whose accuracies stand beside a method's, seed by seed.
 BESIDE = {
-    "cde-global": (*ABLATED, FILMED, OF_A_RESNET, *BASELINES),
+    "cde-global": (*ABLATED, WITH_CROPS, OF_A_RESNET, *BASELINES),
     "cde-patch": ("cde-global", OF_A_RESNET, *BASELINES),
     OF_A_RESNET: BASELINES,
-    FILMED: HELD_AGAINST[FILMED],
-    **{name: (AS_FILMED[name],) for name in BASELINES},
+    WITH_CROPS: HELD_AGAINST[WITH_CROPS],
+    **{name: (CROPPED[name],) for name in BASELINES},
 }
 #: Of ProcTHOR's single objects: in distribution, compositional, systematic; what the summary of the paper tells.
 PAPER: Mapping[str, tuple[float, float, float]] = {
@@ -184,7 +184,7 @@ def _against_baselines(methods: Mapping[str, Sequence[ActionRow]]) -> list[str]:
         )
     apart = [
         f"{METHODS[name]} {spread(gaps(methods[name]), 2)}"
-        for name in ("cde-global", "plain-vit", FILMED, AS_FILMED["plain-vit"])
+        for name in ("cde-global", "plain-vit", WITH_CROPS, CROPPED["plain-vit"])
         if name in methods
     ]
     if apart:
