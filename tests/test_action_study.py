@@ -87,7 +87,7 @@ def test_the_compact_experiment_holds_what_is_asked_for() -> None:
     assert plan.fits(MANY_THINGS, "cde-patch")
     later = experiment("causal-triplet", "compact", ("plain-vit",))  # in the same folder, which keeps what it has
     assert all(later.fits(ACTION_PAIRS, label) for label in ("cde-global", *ABLATED, OF_A_RESNET))
-    paper = experiment("causal-triplet", "paper")  # which crops nothing
+    paper = experiment("causal-triplet", "paper")  # which has no crops beside
     for name, label in CROPPED.items():
         own = plan.recipes[name]
         assert isinstance(own, DeltaRecipe)

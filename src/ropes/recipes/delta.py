@@ -62,9 +62,9 @@ def delta_recipe(method: str, preset: str) -> DeltaRecipe:
 
     The weights of the losses are the paper's; what it does not state is ours: projector, temperature, patches, rates.
 
-    Deviation: under the compact preset transformers, which begin from scratch there, begin with convolutions: with so
-    few things that is what tells new ones.  ResNets begin from scratch under both presets, so under the paper's they
-    train three times as long.
+    Deviation: under the compact preset transformers, which begin from scratch there, begin with convolutions, which
+    help with new things where training has so few.  ResNets begin from scratch under both presets, so under the paper's
+    they train three times as long.
 
     Raises:
         UserError: no preset of that name.
