@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ropes.actions import SYSTEMATIC, TRAIN, VALIDATION
 from ropes.data.layout import open_dataset
 from ropes.data.validate import validate
+from ropes.delta_evaluation import evaluate_actions
+from ropes.methods import fitting
 from ropes.methods.ropes import fit
 from ropes.scm import Regime
 from tests import tiny
+from tests.methods.test_delta import ACTIONS, recipe, write_pairs
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -73,6 +77,23 @@ def test_read_angles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: py
     exchanged = exchange_cameras(data, tmp_path / "exchanged")
     assert open_dataset(exchanged).cameras == tiny.CAMERAS[::-1]
     assert angles_read(monkeypatch, tmp_path / "run", exchanged, capsys) == lines
+
+
+def test_told_of_things(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = write_pairs(tmp_path / "data", {TRAIN: 64, VALIDATION: 24, SYSTEMATIC: 40})
+    fitting.fit(data, tmp_path / "run", recipe("cde-global"), 0, method="cde-global", show=False)
+    found = evaluate_actions(tmp_path / "run", data, tmp_path / "out", show=False).action_rows[0]
+    capsys.readouterr()
+    for by, names in (("thing", {"left", "right"}), ("action", {action.name for action in ACTIONS})):
+        run(monkeypatch, "told_of_things.py", data, tmp_path / "run", "--by", by)
+        first, *lines = capsys.readouterr().out.splitlines()
+        assert first == f"of 40 pairs {found.accuracy[SYSTEMATIC]:.3f} are told"
+        assert {line.partition(":")[0] for line in lines} == names
+        errors = [float(line.partition("; ")[2].split()[0]) for line in lines]
+        assert errors == sorted(errors, reverse=True)
+        assert sum(errors) == pytest.approx(1 - found.accuracy[SYSTEMATIC], abs=0.002)
 
 
 def angles_read(

@@ -1,0 +1,39 @@
+"""Which things, or actions, are told and which are missed, over the seeds of a method that tells actions.
+
+python examples/told_of_things.py runs/actions/action-pairs/data runs/actions/action-pairs/cde-global/seed-*
+python examples/told_of_things.py DATA RUN... --split test-comp --by action
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from ropes.actions import SYSTEMATIC
+from ropes.data.layout import open_dataset
+from ropes.data.pairs import ActionPairs, numbers_of
+from ropes.delta_evaluation import DeltaReader
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("runs", type=Path, nargs="+")
+    parser.add_argument("--split", default=SYSTEMATIC)
+    parser.add_argument("--by", choices=("thing", "action"), default="thing")
+    options = parser.parse_args()
+
+    dataset, readers = open_dataset(options.data), [DeltaReader(folder) for folder in options.runs]
+    pairs = ActionPairs(dataset, options.split, readers[0].size)
+    missed = np.array([reader.read(pairs).told != numbers_of(pairs.verbs, reader.verbs) for reader in readers])
+    actions = [f"{verb} {noun}" for verb, noun in zip(pairs.verbs, pairs.nouns, strict=True)]
+    kinds = np.array(actions) if options.by == "action" else pairs.nouns
+    print(f"of {len(pairs):,} pairs {1 - missed.mean():.3f} are told")
+    for kind in sorted(set(kinds.tolist()), key=lambda one: -missed[:, kinds == one].sum()):
+        own = missed[:, kinds == kind]
+        told, share = 1 - own.mean(), own.sum() / missed.size
+        print(f"{kind}: {told:.3f} of {own.shape[1]} are told; {share:.3f} of all pairs are missed here")
+
+
+if __name__ == "__main__":
+    main()
