@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ropes.actions import SYSTEMATIC
+from ropes.actions import SYSTEMATIC, Action
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.delta_evaluation import DeltaReader
@@ -26,7 +26,7 @@ def main() -> None:
     dataset, readers = open_dataset(options.data), [DeltaReader(folder) for folder in options.runs]
     pairs = ActionPairs(dataset, options.split, readers[0].size)
     missed = np.array([reader.read(pairs).told != numbers_of(pairs.verbs, reader.verbs) for reader in readers])
-    actions = [f"{verb} {noun}" for verb, noun in zip(pairs.verbs, pairs.nouns, strict=True)]
+    actions = [Action(verb, noun).name for verb, noun in zip(pairs.verbs, pairs.nouns, strict=True)]
     kinds = np.array(actions) if options.by == "action" else pairs.nouns
     print(f"of {len(pairs):,} pairs {1 - missed.mean():.3f} are told")
     for kind in sorted(set(kinds.tolist()), key=lambda one: -missed[:, kinds == one].sum()):

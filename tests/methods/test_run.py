@@ -1,6 +1,8 @@
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,10 +88,10 @@ def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
         lambda content: content.update(cameras=None),
     ],
 )
-def test_a_damaged_run_is_named(tmp_path: Path, damage: object) -> None:
+def test_a_damaged_run_is_named(tmp_path: Path, damage: Callable[[dict[str, Any]], object]) -> None:
     run().write(tmp_path)
     content = read_json(tmp_path / RUN_FILE)
-    damage(content)  # type: ignore[operator]
+    damage(content)
     write_json(tmp_path / RUN_FILE, content)
     with pytest.raises(UserError, match=r"run.json is damaged .*; fit the run again"):
         Run.read(tmp_path)
