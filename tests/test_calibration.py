@@ -1,7 +1,10 @@
 """What a run keeps of a calibration: the map, how it was made, and what is known of its errors."""
 
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,11 +19,14 @@ from ropes.calibration import (
     read_calibration,
     write_calibration,
 )
+from ropes.checkpoints import WEIGHTS
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.files import read_json, write_json
 from ropes.methods.run import CALIBRATION_FILE, Run
+from ropes.methods.weights import weights_digest
+from ropes.prediction import calibrate, predict_lines
 from ropes.trust.intervals import Intervals
 from tests import tiny
 
@@ -112,12 +118,39 @@ def test_how_it_was_made_and_how_far_off_it_may_be_are_kept(own_run: Path) -> No
     assert (again.origin, again.errors) == (made.origin, made.errors)
 
 
-def test_a_calibration_of_an_older_version_loads(own_run: Path) -> None:
+def test_a_calibration_may_say_nothing_of_its_origin_but_not_of_its_weights(own_run: Path) -> None:
     lines = {joint: {"slope": 2.0, "intercept": 1.0} for joint in tiny.JOINTS}
-    write_json(own_run / CALIBRATION_FILE, {"samples": 0, "joints": lines})
+    bound = {"samples": 0, "joints": lines, "weights_sha256": weights_digest(own_run)}
+    write_json(own_run / CALIBRATION_FILE, bound)
     again = read_calibration(own_run, Run.read(own_run))
     assert again is not None
     assert (again.samples, again.origin, again.errors) == (0, None, None)
+    write_json(own_run / CALIBRATION_FILE, {"samples": 0, "joints": lines})
+    with pytest.raises(UserError, match=r"of other weights .*run `ropes calibrate` again"):
+        read_calibration(own_run, Run.read(own_run))
+
+
+def test_a_calibration_of_other_weights_is_refused_until_it_is_made_anew(
+    own_run: Path, tiny_data: Path, tmp_path: Path, refit: Callable[..., Any]
+) -> None:
+    calibrate(own_run, data=tiny_data, samples=20)
+    Estimator.load(own_run)
+    refit(tmp_path / "other", seed=1)
+    for weights in (tmp_path / "other").rglob(WEIGHTS):  # the same recipe trained anew, on another machine say
+        shutil.copyfile(weights, own_run / weights.relative_to(tmp_path / "other"))
+    with pytest.raises(UserError, match="of other weights") as caught:
+        list(predict_lines(own_run, tiny_data))
+    assert "\n" not in str(caught.value)
+    calibrate(own_run, data=tiny_data, samples=20)
+    assert Estimator.load(own_run).calibration is not None
+
+
+def test_a_run_and_its_calibration_may_be_moved(own_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+    made = calibrate(own_run, data=tiny_data, samples=20)
+    own_run.rename(tmp_path / "elsewhere")
+    again = Estimator.load(tmp_path / "elsewhere").calibration
+    assert again is not None
+    np.testing.assert_array_equal(again.slope, made.slope)
 
 
 def test_left_out_errors_are_those_of_lines_fitted_without_each_sample() -> None:

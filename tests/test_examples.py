@@ -70,7 +70,7 @@ def test_the_page_on_data_writes_a_folder_that_is_valid(monkeypatch: pytest.Monk
 
 def test_read_angles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = tiny.write_data(tmp_path / "data", anchors=16, tests=20)
-    fit(data, tmp_path / "run", tiny.recipe(), show=False)
+    fit(tiny.write_data(tmp_path / "learnt", anchors=12, tests=0), tmp_path / "run", tiny.recipe(), show=False)
     lines = angles_read(monkeypatch, tmp_path / "run", data, capsys)
     assert [line.partition(":")[0] for line in lines] == list(tiny.JOINTS)
     assert all("degrees off" in line for line in lines)

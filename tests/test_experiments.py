@@ -262,7 +262,7 @@ def test_shares_of_labels_take_one_pretraining(calls: list[str], tmp_path: Path,
 
 def test_unknown_experiments_are_refused() -> None:
     with pytest.raises(
-        UserError, match="unknown experiment 'table3': choose one of causal-triplet, curves, demo, disentanglement, pan"
+        UserError, match="unknown experiment 'table3': choose one of causal-triplet, coverage, curves, demo, disent"
     ):
         experiment("table3", "compact")
     with pytest.raises(UserError, match=r"unknown preset 'compct': did you mean compact\?"):

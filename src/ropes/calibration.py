@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ropes.errors import UserError
 from ropes.files import read_json, write_json
 from ropes.methods.run import CALIBRATION_FILE, Run
+from ropes.methods.weights import weights_digest
 from ropes.metrics.bend import bend
 from ropes.metrics.calibration import linear_calibration
 from ropes.metrics.intervals import left_out_residuals
@@ -148,7 +149,7 @@ def half_widths(
 
 
 def write_calibration(folder: Path, run: Run, calibration: Calibration) -> None:
-    """Store a calibration with its run."""
+    """Store a calibration with its run, bound to the weights that it is of."""
     lines: dict[str, dict[str, Any]] = {
         joint: {"slope": float(calibration.slope[k]), "intercept": float(calibration.intercept[k])}
         for k, joint in enumerate(run.joints)
@@ -156,7 +157,11 @@ def write_calibration(folder: Path, run: Run, calibration: Calibration) -> None:
     if calibration.knots is not None:
         for joint, knots in zip(run.joints, calibration.knots.tolist(), strict=True):
             lines[joint]["bend"] = dict(zip(("from", "to"), knots, strict=True))
-    content: dict[str, Any] = {"samples": calibration.samples, "joints": lines}
+    content: dict[str, Any] = {
+        "samples": calibration.samples,
+        "joints": lines,
+        "weights_sha256": weights_digest(folder),
+    }
     if calibration.intervals is not None:
         content["intervals"] = calibration.intervals.to_dict(run.joints)
     if calibration.origin is not None:
@@ -170,17 +175,18 @@ def read_calibration(folder: Path, run: Run) -> Calibration | None:
     """The calibration stored with a run; None before `ropes calibrate`.
 
     Raises:
-        UserError: the file is damaged.
+        UserError: the file is damaged, or the calibration is of other weights than the run has now.
     """
     path = folder / CALIBRATION_FILE
     if not path.exists():
         return None
     content: dict[str, Any] = read_json(path)
     try:
+        weights = content.get("weights_sha256")
         lines = [content["joints"][joint] for joint in run.joints]
         slope, intercept = (np.array([float(line[key]) for line in lines]) for key in ("slope", "intercept"))
         told, origin, errors = (content.get(key) for key in ("intervals", "origin", "errors"))
-        return Calibration(
+        found = Calibration(
             slope,
             intercept,
             int(content["samples"]),
@@ -191,6 +197,9 @@ def read_calibration(folder: Path, run: Run) -> Calibration | None:
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path} is damaged ({error}); run `ropes calibrate` again") from error
+    if weights != weights_digest(folder):
+        raise UserError(f"{path} is of other weights than {folder} has now; run `ropes calibrate` again")
+    return found
 
 
 def _read_errors(content: Mapping[str, Any], joints: Sequence[str]) -> KnownErrors:

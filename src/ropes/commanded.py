@@ -69,7 +69,7 @@ def calibrate_commanded(
     Raises:
         UserError: see `read_policies` and `fit_commanded`, or the file is malformed.
     """
-    estimator, dataset = Estimator.load(run), open_dataset(data)
+    estimator, dataset = Estimator.load(run, calibrated=False), open_dataset(data)
     joints = estimator.run.joints
     told = described_by(dataset, joints) if file is None else read_commanded(file, joints)
     readings = read_policies(estimator, dataset, told, seed=seed)
@@ -139,7 +139,7 @@ def _errors(estimator: Estimator, readings: PolicyReadings, line: Calibration) -
     """Root mean squared error of each joint after a line, radians, as anchors know it; None where they do not."""
     if readings.deviation is None or estimator.trust is None or estimator.trust.scores is None:
         return None
-    units = np.sqrt((readings.deviation**2).mean(axis=0) * (estimator.trust.scores**2).mean(axis=0))
+    units = np.sqrt((readings.deviation**2).mean(axis=0) * np.nanmean(estimator.trust.scores**2, axis=0))
     return np.asarray(np.abs(line.slope) * units)
 
 

@@ -46,16 +46,21 @@ class Estimator:
         self._reader = reader
 
     @classmethod
-    def load(cls, folder: Path) -> "Estimator":
+    def load(cls, folder: Path, *, calibrated: bool = True) -> "Estimator":
         """Load the run in `folder`.
 
+        Args:
+            folder: of the run.
+            calibrated: load its calibration as well, where it has one; without it the run can be calibrated anew.
+
         Raises:
-            UserError: no run there, one of another version, one without weights, an unfinished or a damaged one.
+            UserError: no run there, one of another version, one without weights, an unfinished or a damaged one, or a
+                calibration of other weights.
         """
         run, reader = finished_reader(folder, torch.device(device_kind()))
         if run.method in VAE_METHODS:
             raise UserError(f"{folder} is of method {run.method}, which reads no joints; use ropes evaluate")
-        calibration, labelled = read_calibration(folder, run), 0
+        calibration, labelled = read_calibration(folder, run) if calibrated else None, 0
         if run.method in LABELLED_METHODS:
             calibration = calibration or radians_already(len(run.joints))
             labelled = int(read_json(folder / TRAINING_FILE)["labelled_images"])

@@ -1,9 +1,7 @@
 """Table 1's protocol: correlation and calibrated error on test splits, with and without occlusion (ROPES Section 4)."""
 
-import shutil
 import time
 from collections.abc import Sequence
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +15,11 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
-from ropes.files import atomic_path, claim_folder, claim_record
+from ropes.files import atomic_path, claim_folder, claim_record, write_text
 from ropes.flag_evaluation import flag_rows, unlike_images
 from ropes.flag_rows import FlagRow
 from ropes.hardware import device_name
-from ropes.label_evaluation import FEWER, few_label_rows, map_without_labels
+from ropes.label_evaluation import FEWER, few_label_rows, labelled_poses, map_without_labels
 from ropes.methods.run import TRAINING_FILE
 from ropes.metrics import Evaluation, protocol
 from ropes.paper import CALIBRATION_LABELS
@@ -34,13 +32,15 @@ from ropes.results import Results, Row, write
 from ropes.scm import Regime
 from ropes.seeds import generator
 from ropes.simulate.corruption import check_square, occlude
-from ropes.trust.measure import ToAngles, measure_trust
+from ropes.trust.measure import USUAL, Condition, ToAngles, measure_trust
 from ropes.trust.trust import Reading
 from ropes.trust_rows import TrustRow
 
 RESULTS_FILE, ABOUT_FILE, ARTEFACTS = "results.json", "evaluation.json", "artefacts"
 FITTED, TESTED, REPEATS = CALIBRATION_LABELS, 500, 15
 OCCLUSIONS = (0, 16, 32, 64)
+#: Labelled poses that intervals rest on, where their coverage is measured.
+COVERAGE_LABELS = (100, 1000)
 _SPLITS = {"id": "test-id", "ood": "test-ood"}
 _SHOWN_OCCLUSION = 32
 _SHOWN = 4
@@ -93,17 +93,19 @@ def evaluate(
     angles_of = {split: states_of(estimator.run, dataset, _SPLITS[split]) for split in splits}
     for occlusion in occlusions:
         check_square(occlusion, dataset.image_size)
+    if unlike and "id" not in splits:
+        raise UserError(f"--unlike compares images with those of {_SPLITS['id']}, which {data} does not have")
     foreign = unlike_images(estimator, unlike)
     claim_folder(out, ABOUT_FILE)
     about = _about(estimator, dataset)
     claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
     own: ToAngles | None = np.asarray if estimator.learnt_from_labels else None  # what is read are radians
-    known, done = None if own else map_without_labels(estimator, dataset, seed), count(1)
+    known = None if own else map_without_labels(estimator, dataset, seed)
     arm = arm_or_none(estimator.run, dataset)
     rows: list[Row] = []
-    readings: dict[tuple[str, int], Reading] = {}
+    readings: dict[Condition, Reading] = {}
     pose_rows: list[PoseRow] = []
-    best: Evaluation | None = None
+    shown: tuple[Condition, Evaluation] | None = None  # in distribution without squares, where that is measured
     flags: tuple[FlagRow, ...] = ()
     with progress("evaluate", len(splits) * len(occlusions), show=show) as update:
         for split in splits:
@@ -111,7 +113,7 @@ def evaluate(
             images = images_of(estimator.run, dataset, frames.index)
             for occlusion in sorted({0, *occlusions}):  # what to trust is learnt from images without squares
                 reading = readings[split, occlusion] = estimator.read(_occluded(images, occlusion, seed, split))
-                if len(readings) == 1:  # in distribution, nothing hidden
+                if (split, occlusion) == USUAL:
                     flags = flag_rows(estimator, called, reading, images, foreign)
                 if occlusion not in occlusions:
                     continue
@@ -126,13 +128,13 @@ def evaluate(
                 if arm is not None:
                     about_pose = _conditions(estimator, called, split, occlusion)
                     pose_rows.append(pose_row(arm, *draws, others[1], REPEATS, FITTED, TESTED, own, **about_pose))
-                update(next(done))
-                if best is None:
-                    best = measured
-    assert best is not None
+                update(len({(row.split, row.occlusion) for row in rows}))
+                if shown is None or (split, occlusion) == USUAL:
+                    shown = (split, occlusion), measured
+    assert shown is not None
     artefacts = out / ARTEFACTS / estimator.run.setting / called
-    _write_artefacts(artefacts / "evaluation.npz", estimator, dataset, best, seed)
-    shutil.copyfile(run / TRAINING_FILE, artefacts / TRAINING_FILE)
+    _write_artefacts(artefacts / "evaluation.npz", estimator, dataset, *shown, seed)
+    write_text(artefacts / TRAINING_FILE, (run / TRAINING_FILE).read_text(encoding="utf-8"))
     if "train" in dataset.splits:
         write_graph(artefacts / GRAPH_FILE, estimator, dataset, seed=seed)
     results = Results(
@@ -142,7 +144,7 @@ def evaluate(
         version=__version__,
         seconds=round(time.monotonic() - began, 1),
         rows=tuple(rows),
-        trust_rows=_trust_rows(estimator, called, readings, angles_of, known, own, occlusions, seed),
+        trust_rows=_trust_rows(estimator, dataset, called, readings, angles_of, known, own, occlusions),
         flag_rows=flags,
         pose_rows=tuple(pose_rows),
     )
@@ -193,13 +195,13 @@ def _rows(estimator: Estimator, called: str, measured: Evaluation, split: str, o
 
 def _trust_rows(
     estimator: Estimator,
+    dataset: Dataset,
     called: str,
-    readings: dict[tuple[str, int], Reading],
+    readings: dict[Condition, Reading],
     angles: dict[str, NDArray[np.float64]],
     known: Calibration | None,
     own: ToAngles | None,
     occlusions: Sequence[int],
-    seed: int,
 ) -> tuple[TrustRow, ...]:
     """Intervals and flags against the truth; nothing for a run that knows nothing of its errors."""
     if estimator.trust is None:
@@ -208,10 +210,7 @@ def _trust_rows(
         estimator.trust,
         readings,
         angles,
-        generator(seed, "trust"),
-        repeats=REPEATS,
-        fitted=FITTED,
-        tested=TESTED,
+        labelled={} if own else labelled_poses(estimator, dataset, COVERAGE_LABELS, REPEATS),
         commanded=known.angles if known else None,
         own=own,
     )
@@ -246,7 +245,9 @@ def _conditions(estimator: Estimator, called: str, split: str, occlusion: int) -
     }
 
 
-def _write_artefacts(path: Path, estimator: Estimator, dataset: Dataset, best: Evaluation, seed: int) -> None:
+def _write_artefacts(
+    path: Path, estimator: Estimator, dataset: Dataset, condition: Condition, best: Evaluation, seed: int
+) -> None:
     run = estimator.run
     test = dataset.frames(next(name for name in _SPLITS.values() if name in dataset.splits)).index[:_SHOWN]
     original = images_of(run, dataset, test)
@@ -260,6 +261,8 @@ def _write_artefacts(path: Path, estimator: Estimator, dataset: Dataset, best: E
             scatter_angle=best.best_angle,
             scatter_mcc=best.best_mcc,
             scatter_mse=best.best_mse,
+            scatter_split=np.array(condition[0]),
+            scatter_occlusion=np.array(condition[1]),
             **_reconstructions(estimator, "", original),
             **_reconstructions(estimator, "occluded_", covered),
             **_interventions(estimator, dataset),

@@ -12,9 +12,12 @@ from ropes.commanded import commanded_map
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
+from ropes.methods.held_out import not_learnt_from, rows_to_label
 from ropes.methods.policies import described_model
 from ropes.metrics import few_labels
+from ropes.prediction import images_of, states_of
 from ropes.results import Row
+from ropes.trust.measure import LabelledPoses
 
 #: Labelled poses of the lines beside the protocol's own number; 0 comes from commanded distributions.
 FEWER = (10, 100)
@@ -44,6 +47,47 @@ def map_without_labels(estimator: Estimator, dataset: Dataset, seed: int) -> Cal
     except UserError as error:
         print(f"ropes: warning: no figures for calibration without labels: {error}", file=sys.stderr)
         return None
+
+
+def labelled_poses(
+    estimator: Estimator, dataset: Dataset, counts: Sequence[int], repeats: int
+) -> dict[int, list[LabelledPoses]]:
+    """What `ropes calibrate --samples COUNT --seed REPEAT` would draw from the data set, read and labelled.
+
+    Numbers of labels for which the training split is too small or not labelled are left out, and standard error says
+    so.
+
+    Args:
+        estimator: of the run.
+        dataset: with labels.
+        counts: numbers of labels.
+        repeats: seeds of the draw, from 0 on.
+
+    Returns:
+        Number of labels → the poses of each draw.
+    """
+    if "train" not in dataset.splits:
+        print(
+            f"ropes: no coverage with labels: {dataset.path} has no training split to label poses of", file=sys.stderr
+        )
+        return {}
+    try:
+        index, angles = dataset.frames("train").index, states_of(estimator.run, dataset, "train")
+    except UserError as error:
+        print(f"ropes: no coverage with labels: {error}", file=sys.stderr)
+        return {}
+    fresh = int(not_learnt_from(estimator.run, dataset).sum())
+    if beyond := [f"{count:,}" for count in counts if count > fresh]:
+        few = f"{dataset.path} has {fresh:,} training poses that the run has not learnt from"
+        print(f"ropes: no coverage with {' or '.join(beyond)} labels: {few}", file=sys.stderr)
+    found = {}
+    for count in (count for count in counts if count <= fresh):
+        drawn = [rows_to_label(estimator.run, dataset, count, seed) for seed in range(repeats)]
+        rows, place = np.unique(np.concatenate(drawn), return_inverse=True)  # of each image one look is enough
+        reading = estimator.read(images_of(estimator.run, dataset, index[rows]))
+        parts = place.reshape(repeats, count)
+        found[count] = [LabelledPoses(reading.take(part), angles[rows[part]]) for part in parts]
+    return found
 
 
 def few_label_rows(

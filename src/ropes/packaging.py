@@ -12,14 +12,14 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from ropes import results as results_file
-from ropes.calibration import Calibration
+from ropes.calibration import Calibration, write_calibration
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.files import atomic_path, read_json, write_text
 from ropes.methods.readers import weight_files
-from ropes.methods.run import CALIBRATION_FILE, RUN_FILE, TRAINING_FILE, TRUST_FILE
+from ropes.methods.run import RUN_FILE, TRAINING_FILE, TRUST_FILE
 from ropes.prediction import images_of
 from ropes.registry import CARD_FILE
 from ropes.report.model_card import model_card
@@ -99,12 +99,13 @@ def _fill(
 ) -> None:
     weights = weight_files(estimator.run)
     trust = [TRUST_FILE] if (run / TRUST_FILE).exists() else []  # runs of older versions have none
-    for file in (RUN_FILE, TRAINING_FILE, CALIBRATION_FILE, *trust, *weights):
+    for file in (RUN_FILE, TRAINING_FILE, *trust, *weights):
         (new / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(run / file, new / file)
     if _size(new) > most:
         for file in weights:
             _halve(new / file)
+    write_calibration(new, estimator.run, calibration)  # bound to the weights as they are now
     tensors = [tensor for file in weights for tensor in load_file(new / file).values()]
     card = model_card(
         name,

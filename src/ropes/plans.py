@@ -44,6 +44,7 @@ from ropes.settings import (
 #: What each experiment fits unless told otherwise.
 DEFAULT_METHODS = {
     "causal-triplet": DELTA_METHODS,
+    "coverage": ("anchored",),
     "curves": ("anchored",),
     "demo": ("anchored",),
     "disentanglement": ("ada-gvae", "beta-vae"),
@@ -115,14 +116,11 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
     Deviation: the compact preset takes fewer anchors than the paper's 10,000, to fit two CPU cores.
 
     Args:
-        name: "causal-triplet" (what was done, told from two images), "curves" (error against anchors, pixels, and
-            squares in training), "demo", "disentanglement" (VAEs of finger-cube, their metrics and what transfers),
-            "panda-2c" (the estimator that comes with the package), "supervision" (interventions beside pairs that
-            differ in one factor, on the same images), "table1" or "table2" (methods without labels beside those with
-            shares of them, so also Tables 10, 11, 13 and 14 but for their causal lines, which table1 has).
+        name: "causal-triplet" (actions), "coverage" (of intervals), "curves" (error against anchors), "demo",
+            "disentanglement" (of finger-cube), "panda-2c" (the packaged estimator), "supervision", "table1", "table2".
         preset: "compact" or "paper".
         methods: what to fit instead of `DEFAULT_METHODS`.
-        recorded: of causal-triplet: its own files; of disentanglement: photographs to test on.
+        recorded: see `Experiment`.
 
     Raises:
         UserError: no such experiment, preset or method.
@@ -142,6 +140,11 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
     match name:
         case "causal-triplet":
             return _actions(recipes, paper, recorded)
+        case "coverage":
+            anchors = {"panda-2c-independent": 10_000 if paper else 2_000}
+            return Experiment(
+                name=name, recipes=recipes, anchors=anchors, test_anchors=2_000, seeds=(0, 1, 2), occlusions=(0, 32)
+            )
         case "curves":
             return Experiment(
                 name=name,

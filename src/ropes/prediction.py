@@ -25,10 +25,9 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
-from ropes.methods.held_out import not_learnt_from
+from ropes.methods.held_out import rows_to_label
 from ropes.methods.run import Run
 from ropes.poses import chosen_arm
-from ropes.seeds import generator
 from ropes.trust.columns import missing_columns, trust_columns
 from ropes.trust.intervals import LEVEL, intervals_from_labels
 
@@ -51,8 +50,7 @@ def calibrate(
 
     Args:
         run: folder of the run.
-        data: a labelled data set: `samples` of its training poses are drawn; for a method that learns from labels of
-            those that it has not learnt from.
+        data: a labelled data set: `samples` of its training poses are drawn, of those that no weight was fitted on.
         labels: or a CSV file with a column of image paths for each camera and one of radians for each joint.
         samples: how many to draw from `data`.
         seed: of the draw.
@@ -62,20 +60,14 @@ def calibrate(
     Raises:
         UserError: no labels, too few, or images that do not fit the run.
     """
-    estimator = Estimator.load(run)
+    estimator = Estimator.load(run, calibrated=False)
     if labels is not None:
         images, angles = _read_labels(estimator.run, labels)
     elif data is not None:
         dataset = open_dataset(data)
-        frames, states = dataset.frames("train"), states_of(estimator.run, dataset, "train")
-        rows = np.arange(len(frames))
-        if estimator.learnt_from_labels:  # errors on labels that it learnt from would be too small
-            rows = np.flatnonzero(not_learnt_from(estimator.run, dataset))
-        if len(rows) < samples:
-            left = " that it has not learnt from" if len(rows) < len(frames) else ""
-            raise UserError(f"{data} has {len(rows)} training poses{left}, fewer than the {samples} samples asked for")
-        rows = np.sort(rows[generator(seed, "calibration").choice(len(rows), samples, replace=False)])
-        images, angles = images_of(estimator.run, dataset, frames.index[rows]), states[rows]
+        states = states_of(estimator.run, dataset, "train")
+        rows = rows_to_label(estimator.run, dataset, samples, seed)
+        images, angles = images_of(estimator.run, dataset, dataset.frames("train").index[rows]), states[rows]
     else:
         raise UserError("give labelled samples: a data set or a CSV file")
     reading = estimator.read(images)

@@ -18,8 +18,9 @@ class TrustRow:
             distributions), "anchors" (only the map's line took labels), "labels" (the width took them as well) or
             "own" (of a method that learnt from labels: from those that it held out).
         level: share of the truths that they are meant to hold.
-        calibration_labels: labelled poses that the line to radians, and with "labels" the width, was fitted on;
-            all in distribution and without squares; 0 for "commanded" and "own".
+        calibration_labels: labelled poses that the line to radians, and with "labels" the width, was fitted on, as
+            `ropes calibrate` draws them: of anchors that no weight was fitted on, without squares; 0 for "commanded"
+            and "own".
         coverage: share of the truths that they held, in [0, 1].
         width: their mean width, radians.
         auroc: of the distance between these images and in-distribution ones without squares, in [0, 1]; None for
@@ -57,4 +58,5 @@ class TrustRow:
     @property
     def conditions(self) -> tuple[str, str, str, int, str, str]:
         """Everything but the training seed that the figures depend on."""
-        return (self.setup, self.method, self.split, self.occlusion, self.joint, f"intervals from {self.intervals}")
+        kind = f"intervals from {self.intervals}, {self.calibration_labels} labels"
+        return (self.setup, self.method, self.split, self.occlusion, self.joint, kind)

@@ -9,7 +9,7 @@ import pytest
 from ropes.data.batches import first_anchors
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.methods.held_out import held_out_by_kind, not_learnt_from
+from ropes.methods.held_out import held_out_by_kind, not_learnt_from, rows_to_label
 from ropes.methods.regime_poses import RegimePoses
 from ropes.methods.run import Run
 from tests import tiny
@@ -62,3 +62,19 @@ def test_anchors_that_were_left_out_were_not_learnt_from(dataset: Dataset, tiny_
     images = images_of(tiny_data)
     held = images.take(np.flatnonzero(first_anchors(images.anchor, 6))).split_anchors(recipe.held_out, 2)[1]
     assert set(dataset.frames("train").anchor[found]) == set(held.anchor) | set(anchors[6:])
+
+
+@pytest.mark.parametrize("method", ["ropes", "anchored", "ldr"])
+def test_labels_are_of_poses_that_no_weight_was_fitted_on(method: str, dataset: Dataset) -> None:
+    run = Run.of(dataset, method=method, recipe=tiny.recipe_of(method), seed=2)
+    fresh = np.flatnonzero(not_learnt_from(run, dataset))
+    anchor = dataset.frames("train").anchor
+    held = len(np.unique(anchor[fresh]))
+    for seed in range(5):
+        rows = rows_to_label(run, dataset, held, seed)
+        assert set(rows) <= set(fresh)
+        assert len(np.unique(anchor[rows])) == held  # a pose of each anchor before a second one of any
+        more = rows_to_label(run, dataset, held + 1, seed)
+        assert set(rows) < set(more) <= set(fresh)
+    np.testing.assert_array_equal(rows_to_label(run, dataset, len(fresh), 0), fresh)
+    assert (rows_to_label(run, dataset, held, 0) != rows_to_label(run, dataset, held, 1)).any()

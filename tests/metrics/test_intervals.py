@@ -27,9 +27,19 @@ def test_a_level_outside_its_range_is_refused(level: float) -> None:
         conformal_quantile(np.ones((20, 1)), level)
 
 
-def test_scores_that_are_no_numbers_are_refused() -> None:
-    with pytest.raises(ValueError, match="finite scores"):
-        conformal_quantile(np.array([[1.0], [np.nan]]), 0.5)
+def test_infinite_scores_are_refused() -> None:
+    with pytest.raises(ValueError, match="not infinite"):
+        conformal_quantile(np.array([[1.0], [np.inf]]), 0.5)
+
+
+def test_a_column_that_lacks_samples_has_the_quantile_of_those_that_it_has() -> None:
+    scores = np.random.default_rng(0).normal(size=(40, 3)) ** 2
+    lacking = scores.copy()
+    lacking[::2, 0], lacking[4:, 2] = np.nan, np.nan
+    found = conformal_quantile(lacking, 0.9)
+    assert found[0] == conformal_quantile(scores[1::2, :1], 0.9)[0]
+    assert found[1] == conformal_quantile(scores, 0.9)[1]
+    assert found[2] == np.inf
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9])

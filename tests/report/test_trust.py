@@ -84,9 +84,9 @@ def test_seeds_are_averaged_and_methods_kept_apart() -> None:
 
 def test_only_labels_give_one_kind() -> None:
     (section,) = trust_sections([row for row in rows() if row.intervals == "labels"])
-    assert section["kinds"] == ["with labels"]
+    assert section["kinds"] == ["with labels, 1,000 labels"]
     assert {len(line["pairs"]) for line in section["lines"]} == {1}
-    assert trust_sections([dataclasses.replace(rows()[0])])[0]["kinds"] == ["width without labels"]
+    assert trust_sections([dataclasses.replace(rows()[0])])[0]["kinds"] == ["width without labels, 1,000 labels"]
 
 
 def test_intervals_without_any_label_are_shown_too() -> None:

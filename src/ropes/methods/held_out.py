@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from ropes.data.batches import first_anchors, held_out_anchors
 from ropes.data.dataset import Dataset
+from ropes.errors import UserError
 from ropes.methods.run import Run
 from ropes.recipes import EncoderRecipe
 from ropes.seeds import generator
@@ -34,6 +35,37 @@ def not_learnt_from(run: Run, dataset: Dataset) -> Mask:
     out = ~learnt
     out[np.flatnonzero(learnt)[held]] = True
     return out
+
+
+def rows_to_label(run: Run, dataset: Dataset, samples: int, seed: int) -> Ints:
+    """Which training frames to label for a calibration: (samples,) positions in the training split, sorted.
+
+    Drawn at random from the frames that no weight was fitted on: errors on the others would be too small.  Poses of
+    one anchor share all angles but one, so that a pose of every such anchor is drawn before a second one of any.
+
+    Args:
+        run: that is to be calibrated.
+        dataset: with labels; the run's own, or another one.
+        samples: how many.
+        seed: of the draw.
+
+    Raises:
+        UserError: fewer such frames than `samples`.
+    """
+    anchor = dataset.frames("train").anchor
+    fresh = np.flatnonzero(not_learnt_from(run, dataset))
+    if len(fresh) < samples:
+        left = " that the run has not learnt from" if len(fresh) < len(anchor) else ""
+        raise UserError(
+            f"{dataset.path} has {len(fresh)} training poses{left}, fewer than the {samples} samples asked for; "
+            "calibrate on fewer, or on another data set of the same arm and cameras"
+        )
+    drawn = generator(seed, "calibration").permutation(fresh)
+    nth = np.empty(len(drawn), dtype=np.int64)  # how many poses of the same anchor were drawn before
+    order = np.argsort(anchor[drawn], kind="stable")
+    _, first, count = np.unique(anchor[drawn][order], return_index=True, return_counts=True)
+    nth[order] = np.arange(len(drawn)) - np.repeat(first, count)
+    return np.sort(drawn[np.argsort(nth, kind="stable")[:samples]])
 
 
 def held_out_by_kind(anchor: Ints, regime: Ints, fraction: float, seed: int) -> Mask:

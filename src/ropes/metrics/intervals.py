@@ -1,7 +1,5 @@
 """How good intervals are, and how well a distance tells two kinds of images apart."""
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
@@ -15,25 +13,26 @@ def conformal_quantile(scores: ArrayLike, level: float) -> Floats:
     That holds for exchangeable scores of any distribution (Vovk, Gammerman and Shafer 2005).
 
     Args:
-        scores: (n, d), each column on its own.
+        scores: (n, d), each column on its own; NaN for a sample that the column lacks, which does not count.
         level: in (0, 1).
 
     Returns:
-        (d,); infinite where n scores cannot promise that level.
+        (d,); infinite where a column's scores are too few to promise that level.
 
     Raises:
-        ValueError: a level outside (0, 1), or scores that are not finite.
+        ValueError: a level outside (0, 1), or infinite scores.
     """
     values = np.asarray(scores, dtype=np.float64)
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, got {level}")
-    if values.ndim != 2 or not np.isfinite(values).all():
-        raise ValueError(f"expected finite scores (n, d), got shape {values.shape}")
+    if values.ndim != 2 or np.isinf(values).any():
+        raise ValueError(f"expected scores (n, d) that are not infinite, got shape {values.shape}")
+    number = np.isfinite(values).sum(axis=0)
     # Rounded, for (9 + 1) · 0.9 is 9, whatever the last bit of the product says.
-    place = math.ceil(round((len(values) + 1) * level, 9))
-    if place > len(values):
-        return np.full(values.shape[1], np.inf)
-    return np.asarray(np.sort(values, axis=0)[place - 1])
+    place = np.ceil(np.round((number + 1) * level, 9)).astype(np.int64)
+    # NaN are sorted behind all numbers; the row of infinities is for columns that cannot promise the level.
+    ranked = np.concatenate([np.sort(values, axis=0), np.full((1, values.shape[1]), np.inf)])
+    return np.take_along_axis(ranked, np.where(place > number, len(values), place - 1)[None], axis=0)[0]
 
 
 def left_out_residuals(estimates: ArrayLike, angles: ArrayLike) -> Floats:

@@ -18,7 +18,7 @@ from ropes.pose_rows import PoseRow
 from ropes.poses import arm_of, robot_of
 from ropes.recipes import recipe_of
 from ropes.report.poses import pose_table
-from ropes.report.trust import KINDS, flag_lines
+from ropes.report.trust import flag_lines, kind_label
 from ropes.results import Results, Row
 from ropes.settings import SETTINGS
 from ropes.trust.intervals import LEVEL
@@ -189,18 +189,18 @@ def _line(labels: int) -> str:
 
 def _trust(rows: Iterable[TrustRow]) -> list[dict[str, Any]]:
     """A line for each split, occlusion and kind of interval: coverage and width over the joints, the flag's AUROC."""
-    groups: dict[tuple[str, int, str], list[TrustRow]] = {}
+    groups: dict[tuple[str, int, str, int], list[TrustRow]] = {}
     for row in rows:
-        groups.setdefault((row.split, row.occlusion, row.intervals), []).append(row)
+        groups.setdefault((row.split, row.occlusion, row.intervals, row.calibration_labels), []).append(row)
     return [
         {
             "heading": _heading(split, occlusion),
-            "intervals": f"{group[0].level:.0%}, {KINDS[kind]}",
+            "intervals": f"{group[0].level:.0%}, {kind_label(kind, labels)}",
             "coverage": f"{min(row.coverage for row in group):.3f} to {max(row.coverage for row in group):.3f}",
             "width": f"{min(row.width for row in group):.2f} to {max(row.width for row in group):.2f}",
             "auroc": _number(group[0].auroc, 3),
         }
-        for (split, occlusion, kind), group in groups.items()
+        for (split, occlusion, kind, labels), group in groups.items()
     ]
 
 

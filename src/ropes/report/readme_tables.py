@@ -9,6 +9,7 @@ from pathlib import Path
 from ropes import files, results
 from ropes.errors import UserError
 from ropes.report.action_markdown import action_markdown
+from ropes.report.coverage_markdown import coverage_markdown
 from ropes.report.markdown import markdown
 from ropes.report.study_markdown import study_markdown
 from ropes.results import Results
@@ -58,7 +59,9 @@ def update(page: Path, results_dir: Path, check: bool = False) -> tuple[str, ...
 
 
 def _written(found: Results) -> str:
-    """The form is chosen by what was measured: joint angles, whole models, or actions."""
+    """The form is chosen by what was measured: coverage, joint angles, whole models, or actions."""
+    if found.name == "coverage":
+        return coverage_markdown(found)
     if found.action_rows:
         return action_markdown(found)
     return study_markdown(found) if found.model_rows else markdown(found)

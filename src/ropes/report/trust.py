@@ -20,6 +20,8 @@ KINDS = {
     "labels": "with labels",
     "own": "with labels held out of its training",
 }
+#: Of intervals: their name in a `TrustRow`, and the number of labels.
+Kind = tuple[str, int]
 _DASHES: dict[str, Any] = {"commanded": "-", "anchors": "-", "labels": (0, (4, 3)), "own": (0, (4, 3))}
 
 
@@ -30,7 +32,7 @@ def trust_sections(rows: Sequence[TrustRow], flags: Sequence[FlagRow] = ()) -> l
     for setup, method in dict.fromkeys((row.setup, row.method) for row in rows):
         means = _over_seeds([row for row in rows if (row.setup, row.method) == (setup, method)])
         heading = in_words(setup, 0) + (f" · {method}" if several else "")
-        kinds = [kind for kind in INTERVALS if any(key[-1] == kind for key in means)]
+        kinds = sorted({key[-1] for key in means}, key=lambda kind: (INTERVALS.index(kind[0]), kind[1]))
         places = dict.fromkeys(key[:-1] for key in means)
         lines = []
         for split, occlusion, joint in sorted(places):
@@ -53,11 +55,16 @@ def trust_sections(rows: Sequence[TrustRow], flags: Sequence[FlagRow] = ()) -> l
                 "heading": heading,
                 "svg": Markup(svg),
                 "lines": lines,
-                "kinds": [KINDS[kind] for kind in kinds],
+                "kinds": [kind_label(kind, labels) for kind, labels in kinds],
                 "flags": flag_lines(flag for flag in flags if (flag.setup, flag.method) == (setup, method)),
             }
         )
     return sections
+
+
+def kind_label(kind: str, labels: int) -> str:
+    """What a kind of intervals took, with the number of labels."""
+    return KINDS[kind] + (f", {labels:,} labels" if labels else "")
 
 
 def flag_lines(rows: Iterable[FlagRow]) -> list[dict[str, Any]]:
@@ -75,11 +82,12 @@ def flag_lines(rows: Iterable[FlagRow]) -> list[dict[str, Any]]:
     ]
 
 
-def _over_seeds(rows: Sequence[TrustRow]) -> dict[tuple[str, int, str, str], tuple[float | None, ...]]:
+def _over_seeds(rows: Sequence[TrustRow]) -> dict[tuple[str, int, str, Kind], tuple[float | None, ...]]:
     """(split, occlusion, joint, kind) → means of coverage, width, AUROC and share flagged."""
-    groups: dict[tuple[str, int, str, str], list[TrustRow]] = {}
+    groups: dict[tuple[str, int, str, Kind], list[TrustRow]] = {}
     for row in rows:
-        groups.setdefault((row.split, row.occlusion, row.joint, row.intervals), []).append(row)
+        kind = row.intervals, row.calibration_labels
+        groups.setdefault((row.split, row.occlusion, row.joint, kind), []).append(row)
     return {key: tuple(map(_mean, zip(*map(_figures, group), strict=True))) for key, group in groups.items()}
 
 
@@ -92,15 +100,17 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return float(np.mean(known)) if len(known) == len(values) else None
 
 
-def trust_figure(lines: Sequence[dict[str, Any]], kinds: Sequence[str], level: float) -> Figure:
+def trust_figure(lines: Sequence[dict[str, Any]], kinds: Sequence[Kind], level: float) -> Figure:
     """Coverage and width of every joint, and AUROC, against the side of the white square; a row for each split.
 
     Args:
         lines: as in `trust_sections`.
-        kinds: of intervals, in the order of each line's pairs; solid without labels (those without any where there are
-            such), dashed with.
+        kinds: of intervals, in the order of each line's pairs; the first is drawn, solid where its width took no
+            label, and the last, dashed.
         level: that the intervals are meant to have.
     """
+    # All kinds at once are a thicket, and the table has them: those without labels, and of those with labels the most.
+    drawn = [kinds[0], *(kinds[-1:] if kinds[-1] != kinds[0] else [])]
     with matplotlib.rc_context(figures.STYLE):
         splits = list(dict.fromkeys(line["split"] for line in lines))
         joints = list(dict.fromkeys(line["joint"] for line in lines))
@@ -112,14 +122,16 @@ def trust_figure(lines: Sequence[dict[str, Any]], kinds: Sequence[str], level: f
             for colour, joint in zip(figures.colour_cycle(len(joints)), joints, strict=True):
                 by_size = {line["occlusion"]: line["pairs"] for line in own if line["joint"] == joint}
                 for k, kind in enumerate(kinds):
-                    if kind == "anchors" and "commanded" in kinds:
-                        continue  # both at once are a thicket; the table has them
+                    if kind not in drawn:
+                        continue
                     label = joint_label(joint) if kind == kinds[0] else None
                     for panel, which in ((held, 0), (width, 1)):
                         values = [
                             figures.as_number(by_size[size][k][which]) if size in by_size else np.nan for size in pixels
                         ]
-                        panel.plot(pixels, values, color=colour, linestyle=_DASHES[kind], marker="o", ms=3, label=label)
+                        panel.plot(
+                            pixels, values, color=colour, linestyle=_DASHES[kind[0]], marker="o", ms=3, label=label
+                        )
             held.axhline(level, color=figures.INK, linestyle=":", linewidth=1)
             by_size = {line["occlusion"]: line["auroc"] for line in own}
             told.plot(pixels, [figures.as_number(by_size[size]) for size in pixels], color=figures.OURS, marker="o")

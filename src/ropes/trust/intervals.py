@@ -24,7 +24,7 @@ class Intervals:
         scale: (d,), what σ is multiplied by to be a standard deviation.
         quantile: (d,), what it is multiplied by to be half an interval.
         source: "anchors" (no label) or "labels".
-        samples: errors that both rest on, for each joint.
+        samples: errors that both rest on, of the joint that has fewest.
         by_image: whether σ is each image's own; it is 1 for all of them where the run knew none.
     """
 
@@ -115,4 +115,5 @@ def _intervals(scores: Array, level: float, source: Source, *, by_image: bool) -
     quantile = conformal_quantile(scores, level)
     if not np.isfinite(quantile).all():
         return None
-    return Intervals(level, np.sqrt((scores**2).mean(0)), quantile, source, len(scores), by_image)
+    fewest = int(np.isfinite(scores).sum(axis=0).min())
+    return Intervals(level, np.sqrt(np.nanmean(scores**2, axis=0)), quantile, source, fewest, by_image)

@@ -1,6 +1,7 @@
 """Intervals and flags against the truth: does a 90% interval hold 90% of the angles, and is the unusual flagged?"""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,104 +16,126 @@ from ropes.trust.trust import Reading, Trust
 Array = NDArray[np.float64]
 Condition = tuple[str, int]
 ToAngles = Callable[[Array], Array]
+#: The images that all others are compared with: the in-distribution test split without squares.
+USUAL: Condition = ("id", 0)
+
+
+@dataclass(frozen=True)
+class LabelledPoses:
+    """Labelled poses that one call of `ropes calibrate` draws.
+
+    Attributes:
+        reading: what was read off their images, n poses.
+        angles: (n, d), radians.
+    """
+
+    reading: Reading
+    angles: Array
+
+    def __len__(self) -> int:
+        return len(self.angles)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """One kind of intervals: their name in a `TrustRow`, how many labels they took, one map and width a repeat."""
+
+    name: str
+    labels: int
+    repeats: Sequence[tuple[Intervals, ToAngles]]
 
 
 def measure_trust(
     trust: Trust,
     readings: Mapping[Condition, Reading],
     angles: Mapping[str, Array],
-    rng: np.random.Generator,
     *,
-    repeats: int,
-    fitted: int,
-    tested: int,
+    labelled: Mapping[int, Sequence[LabelledPoses]],
     commanded: ToAngles | None = None,
     own: ToAngles | None = None,
     level: float = LEVEL,
 ) -> list[tuple[int, dict[str, Any]]]:
     """Coverage and width of intervals, and how well the distance tells images from usual ones.
 
-    As in use, calibration happens once: the line to radians, and with "labels" the width of the intervals, come
-    from labelled poses of the reference, the first split without squares; only the test poses change.  Intervals
-    "commanded" have the width of those from anchors and lie around the map that takes no label.  Repeated with fresh
-    poses, none of which is ever in both sets.
+    Coverage is that of what a user runs: `ropes fit`, `ropes calibrate` on poses that no weight was fitted on, and
+    `ropes predict` on the test poses, of which none is labelled.  Intervals "commanded" have the width of those from
+    anchors and lie around the map that takes no label; "anchors" have that width and lie around the line from the
+    greatest number of labels.
 
-    Deviation: the error's own protocol fits its line on poses with the same squares as the test poses'.
+    Deviation: the error's own protocol fits its line on poses of the test split, with the same squares.
 
     Args:
         trust: of the run.
-        readings: (split, occlusion) → what was read off every pose of the split; the first split's with occlusion 0
-            are the reference.
+        readings: (split, occlusion) → what was read off every pose of the split; those of `USUAL`, where they are
+            among them, are what distances are compared with.
         angles: split → (n, d) true angles, radians.
-        rng: draws the poses.
-        repeats: how many draws.
-        fitted: labelled poses that calibrate.
-        tested: poses that are tested.
+        labelled: number of labels → that many labelled poses, once for every repeat.
         commanded: the map from coordinates to radians that commanded distributions imply; None where not told.
         own: the map from coordinates to radians that a method brings which has learnt from labels; its own intervals
             around it are then the only ones.
         level: that the intervals are meant to have.
 
     Returns:
-        (joint's column, fields of a `TrustRow`) in the order of the readings; for each condition intervals without
-        any label, where the map is known, from anchors, where there are any, and from labels.
+        (joint's column, fields of a `TrustRow`) for every kind of intervals under every condition.
     """
-    reference = next(iter(angles))
-    usual = readings[reference, 0]
-    found: dict[tuple[Condition, str], list[Array]] = {}
-    for _ in range(repeats):
-        drawn = rng.permutation(len(angles[reference]))
-        labelled, rest = drawn[:fitted], drawn[fitted:]
-        if own is None:
-            kinds = _kinds(trust, usual, labelled, angles[reference][labelled], commanded, level)
-        else:
-            width = intervals_from_held_out(trust, level, "labels")
-            kinds = {} if width is None else {"own": (width, own)}
-        for (split, occlusion), reading in readings.items():
-            others = rest if split == reference else rng.permutation(len(angles[split]))
-            rows = others[:tested]
-            for kind, (intervals, to_angles) in kinds.items():
-                score = _score(reading, rows, intervals, to_angles, angles[split][rows])
-                found.setdefault(((split, occlusion), kind), []).append(score)
+    kinds = _kinds(trust, labelled, commanded, level) if own is None else _own(trust, own, level)
     measured = []
-    for ((split, occlusion), kind), scores in found.items():
-        reading = readings[split, occlusion]
-        held, width = np.mean(scores, axis=0)
+    for (split, occlusion), reading in readings.items():
         about = {
             "split": split,
             "occlusion": occlusion,
-            "intervals": kind,
             "level": level,
-            "calibration_labels": 0 if kind in ("commanded", "own") else fitted,
-            "auroc": None if reading is usual else _auroc(usual, reading),
+            "auroc": _auroc(readings, (split, occlusion)),
             "flagged": float((_distance(reading) > 1).mean()),
         }
-        for column in range(len(held)):
-            measured.append((column, {**about, "coverage": float(held[column]), "width": float(width[column])}))
+        for kind in kinds:
+            held, width = np.mean([_score(reading, *each, angles[split]) for each in kind.repeats], axis=0)
+            about_kind = {**about, "intervals": kind.name, "calibration_labels": kind.labels}
+            for column in range(len(held)):
+                found = {"coverage": float(held[column]), "width": float(width[column])}
+                measured.append((column, {**about_kind, **found}))
     return measured
 
 
+def _own(trust: Trust, own: ToAngles, level: float) -> list[_Kind]:
+    """The intervals of a method that has learnt from labels, around the radians that it reads."""
+    width = intervals_from_held_out(trust, level, "labels")
+    return [] if width is None else [_Kind("own", 0, [(width, own)])]
+
+
 def _kinds(
-    trust: Trust, usual: Reading, rows: NDArray[np.int64], angles: Array, commanded: ToAngles | None, level: float
-) -> dict[str, tuple[Intervals, ToAngles]]:
-    """What users may have, by name: intervals, and the map to radians that they lie around."""
-    deviation = None if usual.deviation is None else usual.deviation[rows]
-    slope, intercept = linear_calibration(usual.coordinates[rows], angles)
-    line = partial(_on_line, slope, intercept)
+    trust: Trust, labelled: Mapping[int, Sequence[LabelledPoses]], commanded: ToAngles | None, level: float
+) -> list[_Kind]:
+    """What users may have: intervals, and the map to radians that they lie around."""
     unlabelled = intervals_from_held_out(trust, level)
-    labelled = intervals_from_labels(usual.coordinates[rows], deviation, angles, slope, level)
-    every = {"commanded": (unlabelled, commanded), "anchors": (unlabelled, line), "labels": (labelled, line)}
-    return {name: (width, to) for name, (width, to) in every.items() if width is not None and to is not None}
+    kinds = []
+    if unlabelled is not None and commanded is not None:
+        kinds.append(_Kind("commanded", 0, [(unlabelled, commanded)]))
+    for count, repeats in sorted(labelled.items()):
+        calibrated = [_calibrated(poses, level) for poses in repeats]
+        if unlabelled is not None and count == max(labelled):
+            kinds.append(_Kind("anchors", count, [(unlabelled, line) for _, line in calibrated]))
+        known = [(width, line) for width, line in calibrated if width is not None]
+        if known:
+            kinds.append(_Kind("labels", count, known))
+    return kinds
+
+
+def _calibrated(poses: LabelledPoses, level: float) -> tuple[Intervals | None, ToAngles]:
+    """Intervals from labelled poses, None from too few, and the line to radians that they lie around."""
+    reading = poses.reading
+    slope, intercept = linear_calibration(reading.coordinates, poses.angles)
+    width = intervals_from_labels(reading.coordinates, reading.deviation, poses.angles, slope, level)
+    return width, partial(_on_line, slope, intercept)
 
 
 def _on_line(slope: Array, intercept: Array, coordinates: Array) -> Array:
     return coordinates * slope + intercept
 
 
-def _score(reading: Reading, rows: NDArray[np.int64], intervals: Intervals, to_angles: ToAngles, truth: Array) -> Array:
+def _score(reading: Reading, intervals: Intervals, to_angles: ToAngles, truth: Array) -> Array:
     """Coverage and mean width (radians) of each joint, (2, d)."""
-    deviation = None if reading.deviation is None else reading.deviation[rows]
-    low, high = intervals.around(reading.coordinates[rows], deviation, to_angles)
+    low, high = intervals.around(reading.coordinates, reading.deviation, to_angles)
     return np.stack([coverage(low, high, truth), (high - low).mean(0)])
 
 
@@ -121,5 +144,8 @@ def _distance(reading: Reading) -> Array:
     return reading.distance
 
 
-def _auroc(usual: Reading, other: Reading) -> float:
-    return auroc(_distance(usual), _distance(other))
+def _auroc(readings: Mapping[Condition, Reading], condition: Condition) -> float | None:
+    """Between images under a condition and usual ones; None for those themselves, and where none were measured."""
+    if condition == USUAL or USUAL not in readings:
+        return None
+    return auroc(_distance(readings[USUAL]), _distance(readings[condition]))

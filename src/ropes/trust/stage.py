@@ -129,7 +129,9 @@ def _known(samples: Array, first: NDArray[np.bool_]) -> Array | None:
 
 
 def _errors(seen: Seen, samples: Array, first: NDArray[np.bool_]) -> tuple[Spread, Array]:
-    """Standard deviations from one half of the anchors, and |error| / σ of the other, sorted."""
+    """Standard deviations from one half of the anchors, and |error| / σ of the other, sorted,
+    with NaN at the end of a joint that has fewer.
+    """
     spread = fit_spread(seen.describing[first], samples[first])
     errors = np.abs(samples[~first]) / spread(seen.describing[~first])
-    return spread, np.sort(errors, axis=0)[: int(np.isfinite(errors).sum(0).min())]
+    return spread, np.sort(errors, axis=0)[: int(np.isfinite(errors).sum(0).max())]

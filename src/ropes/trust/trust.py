@@ -66,6 +66,11 @@ class Reading:
     deviation: Array | None
     distance: Array | None
 
+    def take(self, rows: NDArray[np.int64]) -> "Reading":
+        """Only these images."""
+        deviation, distance = (None if each is None else each[rows] for each in (self.deviation, self.distance))
+        return Reading(self.coordinates[rows], deviation, distance)
+
 
 @torch.no_grad()
 def see(reader: Reader, images: Tensor) -> Seen:
@@ -87,7 +92,8 @@ class Trust:
     Attributes:
         novelty: distance to the images of the fit.
         spread: standard deviations of the coordinates; None where the data had no complete anchors.
-        scores: (n, d), |error| / σ of anchors that `spread` has not seen, each column sorted; None likewise.
+        scores: (n, d), |error| / σ of anchors that `spread` has not seen, each column sorted, after its last one NaN;
+            None likewise.
     """
 
     novelty: Novelty
