@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks import figures
+from tests import tiny
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["disentanglement", "memory", "precision", "prediction", "rendering", "sparsity"])
+@pytest.mark.parametrize(
+    "name", ["conformal", "disentanglement", "memory", "precision", "prediction", "rendering", "sparsity"]
+)
 def test_a_benchmark_starts_as_a_script(name: str) -> None:
     done = subprocess.run(
         [sys.executable, str(FOLDER / f"{name}.py"), "--help"], check=True, capture_output=True, text=True
@@ -31,6 +34,18 @@ def test_prediction_is_timed_for_a_run(tiny_run: Path, tmp_path: Path) -> None:
     assert found["images_per_second_two_cores"] == pytest.approx(2 * found["poses_per_second_two_cores"], rel=1e-3)
     done = subprocess.run([*words[:2], "no-such-run"], capture_output=True, text=True)
     assert "no-such-run is neither a run's folder nor a packaged estimator" in done.stderr
+
+
+def test_quantiles_of_held_out_anchors_are_tried_on_fresh_ones(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+    fresh = tiny.write_data(tmp_path / "fresh", anchors=6, tests=0)
+    words = [sys.executable, str(FOLDER / "conformal.py"), str(tiny_run), "--level", "0.5", "--fresh"]
+    subprocess.run([*words, str(fresh), "--out", str(tmp_path / "f.json")], check=True, capture_output=True)
+    found = json.loads((tmp_path / "f.json").read_text(encoding="utf-8"))
+    for joint in tiny.JOINTS:
+        assert 0 < found[f"{joint}_share"] <= 1
+        assert found[f"{joint}_standard_error"] > 0
+    done = subprocess.run([*words, str(tiny_data)], capture_output=True, text=True)
+    assert (done.returncode, "was fitted on" in done.stderr) == (2, True)
 
 
 def test_figures_are_printed_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

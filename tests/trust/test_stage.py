@@ -58,7 +58,7 @@ def test_the_stage_is_skipped_when_done_and_the_same_when_done_again(
     (own / TRUST_FILE).unlink()
     anchored.fit(data, own, RECIPE, show=False)
     assert tiny.tree(own) == before
-    monkeypatch.setattr(stage, "_look", _never)
+    monkeypatch.setattr(stage, "look_at", _never)
     anchored.fit(data, own, RECIPE, show=False)
     assert tiny.tree(own) == before
 

@@ -72,17 +72,20 @@ def fit_trust(
         (context.folder / TRUST_FILE).unlink(missing_ok=True)
         print(f"ropes: {len(anchors)} held-out anchors do not tell what to trust; record more", file=sys.stderr)
         return
-    seen = _look(context, held)
+    seen = look_at(context, held)
     first = np.isin(held.anchor, generator(context.run.seed, "trust").permutation(anchors)[: len(anchors) // 2])
     learnt, checked = np.flatnonzero(first), np.flatnonzero(~first)
-    samples = _deviations(context, dataset, held, seen) if angles is None else _known(seen.coordinates - angles, first)
+    samples = (
+        error_samples(context, dataset, held, seen) if angles is None else _known(seen.coordinates - angles, first)
+    )
     pixels = np.concatenate([seen.pixels[learnt], _coarse(context, learnt_from)])
     novelty = fit_novelty(seen.features[learnt], pixels, seen.features[checked], seen.pixels[checked])
     spread, scores = (None, None) if samples is None else _errors(seen, samples, first)
     write_trust(context.folder, fingerprint, Trust(novelty, spread, scores))
 
 
-def _look(context: Context, held: TrainingImages) -> Seen:
+def look_at(context: Context, held: TrainingImages) -> Seen:
+    """What the run's networks see in some poses, in their order."""
     reader = load_reader(context.run, context.folder, context.device)
     parts = []
     with progress("what to trust, poses", len(held), show=context.show) as update:
@@ -100,7 +103,7 @@ def _coarse(context: Context, images: TrainingImages) -> Array:
     return np.concatenate([coarse(torch.from_numpy(images.pixels(chunk))) for chunk in chunks])
 
 
-def _deviations(context: Context, dataset: Dataset, held: TrainingImages, seen: Seen) -> Array | None:
+def error_samples(context: Context, dataset: Dataset, held: TrainingImages, seen: Seen) -> Array | None:
     """Samples of the errors, (n, d), from what anchors share; without complete ones None, and a line that says why."""
     joints = context.run.joints
     try:
