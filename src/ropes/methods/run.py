@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ropes import __version__
+from ropes import __version__, registry
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.files import claim_folder, read_json, write_json
 from ropes.recipes import Recipe, recipe_from_dict
 
-RUN_FILE, TRAINING_FILE, CALIBRATION_FILE = "run.json", "training.json", "calibration.json"
+TRAINING_FILE, CALIBRATION_FILE = "training.json", "calibration.json"
+RUN_FILE = registry.RUN_FILE
 TRUST_FILE = "trust.safetensors"
 FORMAT = 1
 
