@@ -115,7 +115,7 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         best_step=int(summary["history"]["steps"][stage.kept_record(summary["history"])]),
         planned_steps=stage.steps,
     )
-    return run
+    return context.run
 
 
 def network_of(
