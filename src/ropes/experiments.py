@@ -135,6 +135,8 @@ def _fit_at_once(
     # Of all fits of the call, not of those that are left: a fit that goes on must not have the threads of others.
     usual = max(1, usable_cores() // min(processes, len(fits)))
     threads = threads_of(out, [runs[fit] for fit in left], usual)
+    # Fits that were begun with more threads than are usual here wait for each other: too many threads stand still.
+    processes = max(1, min(processes, processes * usual // max(threads)))
     with clocked(out, f"{setting} fits"), progress("models", len(jobs), show=show) as update:
         done = itertools.count(1)
 
