@@ -31,6 +31,7 @@ LAYERS = (
     },
     {
         "action_rows",
+        "fit_rows",
         "flag_rows",
         "graph",
         "model_rows",
@@ -57,6 +58,7 @@ LAYERS = (
         "contradictions",
         "delta_evaluation",
         "evaluation",
+        "evaluation_record",
         "factor_evaluation",
         "factor_scores",
         "factor_tasks",

@@ -3,19 +3,21 @@
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from ropes import cli, evaluation, experiments, filming, fits, paper, results
+from ropes import cli, evaluation, experiments, filming, fits, paper, registry, results
 from ropes.errors import UserError
 from ropes.experiments import reproduce
 from ropes.files import read_json
+from ropes.fits import torch_threads
 from ropes.models.shapes import AE1Config
-from ropes.plans import DEFAULT_METHODS, Experiment, experiment
-from ropes.recipes import LABELLED_METHODS, PRESETS, EncoderRecipe, Optimisation, method_of, recipe_of
-from ropes.settings import SETTINGS, panda_setting
+from ropes.plans import Experiment
+from ropes.recipes import Optimisation
 from tests import tiny
 
 ONE = "panda-1c-independent"
@@ -142,6 +144,49 @@ def test_an_interrupted_experiment_goes_on(calls: list[str], tmp_path: Path, mon
     assert tiny.weights(out / ONE / "ropes" / "seed-1") == weights
 
 
+def test_a_fit_that_goes_on_has_the_threads_that_it_began_with(
+    calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    had: list[int] = []
+    original = fits.fit
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        had.append(torch.get_num_threads())
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(fits, "fit", counted)
+    again = partial(reproduce, "demo", preset="compact", out=tmp_path / "demo", show=False)
+    with torch_threads(1), monkeypatch.context() as patch:
+        patch.setattr("ropes.evaluation.write", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            again(seeds=(0,))
+    with torch_threads(2):  # another machine
+        again(seeds=(0, 1))
+        assert torch.get_num_threads() == 2
+    assert had == [1, 1, 2]
+
+
+def test_a_copied_experiment_is_not_measured_again(calls: list[str], tmp_path: Path) -> None:
+    found = reproduce("demo", preset="compact", out=tmp_path / "demo", seeds=(0,), show=False)
+    assert [(row.setup, row.method, row.seed) for row in found.fit_rows] == [("tiny", "ropes", 0)]
+    copy = tmp_path / "copy"
+    shutil.copytree(tmp_path / "demo", copy, copy_function=shutil.copyfile)
+    (copy / ONE / "ropes" / "seed-0" / "training.json").touch()  # later than its results
+    calls.clear()
+    again = reproduce("demo", preset="compact", out=copy, seeds=(0,), show=False)
+    assert calls == ["fit"]  # which finds everything done
+    assert (again.rows, again.fit_rows) == (found.rows, found.fit_rows)
+
+
+def test_a_missing_packaged_estimator_is_told_of_before_anything_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "packaged_folder", lambda: tmp_path / "none")
+    with pytest.raises(UserError, match="panda-2c is no packaged estimator: none comes with this installation"):
+        reproduce("causal-triplet", preset="compact", out=tmp_path / "out", show=False)
+    assert not (tmp_path / "out").exists()
+
+
 def _interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
@@ -178,46 +223,6 @@ def test_something_else_s_folder_is_left_alone(calls: list[str], tmp_path: Path)
     assert list(tiny.tree(tmp_path)) == ["thesis.tex"]
 
 
-@pytest.mark.parametrize("preset", ["compact", "paper"])
-def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
-    demo, packaged, table = (experiment(name, preset) for name in ("demo", "panda-2c", "table1"))
-    assert list(demo.anchors) == list(packaged.anchors) == ["panda-2c-independent"]
-    assert tuple(table.anchors) == SETTINGS
-    assert 32 in table.occlusions
-    assert len(table.seeds) > 1
-    for plan in (demo, packaged, table):
-        assert plan.test_anchors >= 1500
-        assert max(plan.occlusions) <= panda_setting(ONE).image_size
-        assert tuple(plan.recipes) == DEFAULT_METHODS[plan.name]
-        assert {recipe.preset for recipe in plan.recipes.values()} == {preset}
-    chosen = experiment("table1", preset, ("anchored", "ldr"))
-    assert chosen.recipes == {method: recipe_of(method, preset) for method in ("anchored", "ldr")}
-    assert preset != "paper" or set(table.anchors.values()) == {10_000}
-
-
-@pytest.mark.parametrize("preset", ["compact", "paper"])
-def test_the_curves_differ_in_one_thing_at_a_time(preset: str) -> None:
-    plan = experiment("curves", preset)
-    (anchors,) = plan.anchors.values()
-    recipes = {label: recipe for label, recipe in plan.recipes.items() if isinstance(recipe, EncoderRecipe)}
-    assert len(recipes) == len(plan.recipes)
-    assert {method_of(label) for label in recipes} == {"anchored"}
-    base = recipes["anchored@10000-anchors"]
-    assert [recipe.anchors for label, recipe in recipes.items() if label.endswith("anchors")] == [
-        250, 500, 1000, 2500, 5000, anchors
-    ]  # fmt: skip
-    for label, recipe in recipes.items():
-        kept = {"anchors": base.anchors, "erased": 0.0, "encoder": base.encoder}
-        assert replace(recipe, **kept) == base
-        side = recipe.encoder.image_size
-        assert (side == 128) != label.endswith("pixels")
-        assert side // recipe.encoder.stem == 128 // base.encoder.stem
-    assert recipes["anchored@squares"].erased == 0.5
-    assert {recipe.encoder.window for recipe in experiment("curves", preset, ("ldr",)).recipes.values()} == {0}  # type: ignore[union-attr]
-    with pytest.raises(UserError, match="curves are of methods anchored and ldr; leave the other ones out"):
-        experiment("curves", preset, ("ropes",))
-
-
 def test_a_variant_is_a_method_with_another_recipe(calls: list[str], tmp_path: Path, monkeypatch) -> None:
     few = replace(tiny.recipe_of("anchored"), anchors=6, erased=0.5)
     plan = small(recipes={"anchored@few": few, "anchored@more": tiny.recipe_of("anchored")}, seeds=(0,))
@@ -231,22 +236,6 @@ def test_a_variant_is_a_method_with_another_recipe(calls: list[str], tmp_path: P
     assert results.read(tmp_path / "demo" / "results.json") == found
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_table2_sets_methods_without_labels_beside_shares_of_them(preset: str) -> None:
-    plan = experiment("table2", preset)
-    shares = ("1", "5", "10", "100")
-    assert set(plan.recipes) == {
-        "anchored",
-        "ldr",
-        "ropes",
-        *(f"{m}@{s}-percent" for m in LABELLED_METHODS for s in shares),
-    }
-    few = plan.recipes["jointnet@1-percent"]
-    assert few == recipe_of("jointnet", preset, labels=0.01)
-    assert len(plan.seeds) > 1
-    assert plan.occlusions == (0, 16, 32, 64)
-
-
 def test_shares_of_labels_take_one_pretraining(calls: list[str], tmp_path: Path, monkeypatch) -> None:
     short = tiny.jointnet_recipe(training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-3))
     few, many = (replace(short, labels=share) for share in (0.5, 1.0))
@@ -258,17 +247,6 @@ def test_shares_of_labels_take_one_pretraining(calls: list[str], tmp_path: Path,
     assert len({(run / "pretraining" / "weights.safetensors").read_bytes() for run in runs}) == 1
     summaries = [read_json(run / "pretraining" / "stage.json") for run in runs]
     assert summaries[0] == summaries[1]  # seconds too: the second was not trained
-
-
-def test_unknown_experiments_are_refused() -> None:
-    with pytest.raises(
-        UserError, match="unknown experiment 'table3': choose one of causal-triplet, coverage, curves, demo, disent"
-    ):
-        experiment("table3", "compact")
-    with pytest.raises(UserError, match=r"unknown preset 'compct': did you mean compact\?"):
-        experiment("demo", "compct")
-    with pytest.raises(UserError, match=r"unknown method 'anchord': did you mean anchored\?"):
-        experiment("demo", "compact", ("ropes", "anchord"))
 
 
 @pytest.mark.slow

@@ -12,11 +12,13 @@ from ropes import cli, results
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
+from ropes.evaluation_record import is_current
 from ropes.factor_evaluation import _mean_error, evaluate_factors
 from ropes.factor_scores import disentanglement
 from ropes.factor_tasks import Trial, factor_task
 from ropes.finger import HUE, NAMES, SCENARIOS, hues_of
 from ropes.methods.fitting import fit
+from ropes.methods.weights import weights_digest
 from ropes.model_rows import ModelRow
 from ropes.report.html import write_report
 from ropes.report.study_numbers import METRICS
@@ -41,6 +43,11 @@ def measured(run: Path, finger_data: Path, tmp_path_factory: pytest.TempPathFact
 def row_of(folder: Path) -> ModelRow:
     (row,) = results.read(folder / "results.json").model_rows
     return row
+
+
+def test_results_say_which_fit_they_are_of(measured: Path, run: Path) -> None:
+    assert is_current(measured, run)
+    assert results.read(measured / "results.json").fit_rows[0].weights == weights_digest(run)
 
 
 def test_every_score_of_the_study_is_there(measured: Path) -> None:

@@ -22,6 +22,7 @@ from ropes.evaluation import evaluate
 from ropes.files import read_json, write_json
 from ropes.methods import anchored
 from ropes.methods.run import Run
+from ropes.methods.weights import weights_digest
 from ropes.packaging import package
 from ropes.prediction import calibrate
 from ropes.recipes import EncoderRecipe, Optimisation, encoder_recipe
@@ -216,8 +217,13 @@ def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, pac
     save_file(tensors | {last: tensors[last] * 1e6}, path)
     calibrate(copy, data=data, samples=20)
     size = sum(file.stat().st_size for file in packaged.rglob("*") if file.is_file()) - path.stat().st_size // 4
+    measured, content = copy / "e" / "results.json", read_json(run / "e" / "results.json")
+    with pytest.raises(UserError, match=r"is of another fit: its weights are not those of .*; evaluate .* again"):
+        package(copy, name=NAME, data=data, results=measured, out=tmp_path / "x", most=size)
+    (fit,) = content["fit_rows"]
+    write_json(measured, {**content, "fit_rows": [{**fit, "weights": weights_digest(copy)}]})
     with pytest.raises(UserError, match="as float16 the weights read coordinates that differ"):
-        package(copy, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path / "x", most=size)
+        package(copy, name=NAME, data=data, results=measured, out=tmp_path / "x", most=size)
 
 
 def test_a_packaged_estimator_is_replaced_and_nothing_else(run: Path, data: Path, tmp_path: Path) -> None:
@@ -235,6 +241,24 @@ def test_a_packaged_estimator_is_replaced_and_nothing_else(run: Path, data: Path
         package(run, name="Panda 2c", **options)
 
 
+def test_figures_of_another_fit_of_the_same_name_are_refused(run: Path, data: Path, tmp_path: Path) -> None:
+    """Setting, method and seed agree; recipe and weights do not."""
+    other = tmp_path / "other"
+    shorter = replace(recipe(), training=replace(recipe().training, epochs=0.5))
+    anchored.fit(data, other, shorter, show=False)
+    evaluate(other, data, other / "e", occlusions=(0,), show=False)
+    shutil.copytree(other / "e", tmp_path / "e")
+    options = {"name": NAME, "data": data, "out": tmp_path / "x"}
+    for figures in (other / "e" / "results.json", tmp_path / "e" / "results.json"):
+        with pytest.raises(UserError, match=r"results\.json is of another fit: its weights are not those of .*run"):
+            package(run, results=figures, **options)
+    content = read_json(run / "e" / "results.json")
+    del content["fit_rows"]  # as a file of an older version
+    write_json(tmp_path / "old" / "results.json", content)
+    with pytest.raises(UserError, match=r"does not say which fit it is of; evaluate .*run again with `ropes evaluate`"):
+        package(run, results=tmp_path / "old" / "results.json", **options)
+
+
 def test_what_is_of_another_run_is_refused(run: Path, data: Path, tiny_run: Path, tmp_path: Path) -> None:
     good = run / "e" / "results.json"
     with pytest.raises(UserError, match=r"is not calibrated: run `ropes calibrate` first"):
@@ -247,7 +271,8 @@ def test_what_is_of_another_run_is_refused(run: Path, data: Path, tiny_run: Path
     write_json(tmp_path / "e" / "results.json", {**content, "rows": [{**row, "seed": 9} for row in content["rows"]]})
     with pytest.raises(UserError, match="of another run: they have no rows of tiny, method anchored, seed 0"):
         package(run, name=NAME, data=data, results=tmp_path / "e" / "results.json", out=tmp_path / "x")
-    write_json(tmp_path / "e" / "evaluation.json", {"fitted_on": "other data"})
+    (fit,) = content["fit_rows"]
+    write_json(tmp_path / "e" / "results.json", {**content, "fit_rows": [{**fit, "data_checksum": "other data"}]})
     with pytest.raises(UserError, match="is of a run that was fitted on other data"):
         package(run, name=NAME, data=data, results=tmp_path / "e" / "results.json", out=tmp_path / "x")
     assert tiny.tree(tmp_path / "x") == {}

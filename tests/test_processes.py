@@ -44,7 +44,7 @@ def test_every_job_is_done_in_a_process_of_its_own(tmp_path: Path, monkeypatch: 
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     paths = [tmp_path / str(number) for number in range(5)]
     done: list[int] = []
-    run_all([partial(write, path) for path in paths], processes=2, threads=3, finished=done.append)
+    run_all([partial(write, path) for path in paths], processes=2, threads=[3] * 5, finished=done.append)
     assert sorted(done) == [0, 1, 2, 3, 4]
     said = [path.read_text().split() for path in paths]
     assert len({number for number, _ in said} | {str(os.getpid())}) == 6
@@ -56,17 +56,17 @@ def test_an_error_is_passed_on_when_the_others_have_ended(tmp_path: Path) -> Non
     done: list[int] = []
     jobs = [partial(refuse, tmp_path / "x"), partial(write, tmp_path / "later"), partial(lack, tmp_path / "y")]
     with pytest.raises(UserError, match=r"x is not for me \(2 of 3 failed\)"):
-        run_all(jobs, processes=1, threads=1, finished=done.append)
+        run_all(jobs, processes=1, threads=[1] * 3, finished=done.append)
     assert done == [1]
     assert (tmp_path / "later").exists()
     with pytest.raises(UserError, match="No such file or directory"):
-        run_all(jobs[2:], processes=1, threads=1, finished=done.append)
+        run_all(jobs[2:], processes=1, threads=[1], finished=done.append)
     assert not multiprocessing.active_children()
 
 
 def test_a_dead_process_is_told_of(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"a process ended with code -9 \(out of memory\?\); run the same"):
-        run_all([partial(die, tmp_path)], processes=2, threads=1, finished=lambda _: None)
+        run_all([partial(die, tmp_path)], processes=2, threads=[1], finished=lambda _: None)
 
 
 SCRIPT = """
@@ -75,7 +75,7 @@ from functools import partial
 from pathlib import Path
 from ropes.processes import run_all
 from tests.test_processes import wait
-run_all([partial(wait, Path(sys.argv[1]) / str(k)) for k in range(2)], processes=2, threads=1, finished=print)
+run_all([partial(wait, Path(sys.argv[1]) / str(k)) for k in range(2)], processes=2, threads=[1, 1], finished=print)
 """
 
 

@@ -28,10 +28,35 @@ def test_a_name_finds_its_folder(packaged: Path) -> None:
     assert find_run(Path("panda-2c"), packaged) == packaged / "panda-2c"
 
 
-def test_a_folder_of_that_name_wins(packaged: Path) -> None:
+def test_a_folder_that_holds_no_run_hides_nothing(packaged: Path) -> None:
+    Path("panda-2c").mkdir()  # as `ropes reproduce panda-2c --out panda-2c` leaves it
+    (Path("panda-2c") / "experiment.json").write_text("{}")
+    assert find_run(Path("panda-2c"), packaged) == packaged / "panda-2c"
+    assert find_run("panda-2c", packaged) == packaged / "panda-2c"
+
+
+def test_a_run_of_a_packaged_estimator_s_name_is_asked_about(packaged: Path) -> None:
     Path("panda-2c").mkdir()
-    assert find_run(Path("panda-2c"), packaged) == Path("panda-2c")
-    assert own_run(Path("panda-2c"), packaged) == Path("panda-2c")
+    (Path("panda-2c") / "run.json").write_text("{}")
+    line = r"panda-2c is a run's folder and a packaged estimator: give \./panda-2c or packaged:panda-2c$"
+    for find in (find_run, own_run):
+        with pytest.raises(UserError, match=line):
+            find("panda-2c", packaged)
+    assert find_run("packaged:panda-2c", packaged) == packaged / "panda-2c"
+    assert find_run("./panda-2c", packaged) == own_run("./panda-2c", packaged) == Path("panda-2c")
+    assert find_run(Path("panda-2c").absolute(), packaged) == Path("panda-2c").absolute()
+    with pytest.raises(UserError, match="packaged:panda-2c is a packaged estimator and stays as it is"):
+        own_run("packaged:panda-2c", packaged)
+
+
+def test_a_run_of_another_name_is_its_folder(packaged: Path) -> None:
+    Path("mine").mkdir()
+    (Path("mine") / "run.json").write_text("{}")
+    assert find_run("mine", packaged) == own_run("mine", packaged) == Path("mine")
+    with pytest.raises(UserError, match="mine is no packaged estimator: packaged are kuka-1c, panda-2c"):
+        find_run("packaged:mine", packaged)
+    with pytest.raises(UserError, match=r"\./panda-2c is neither a run's folder nor a packaged estimator"):
+        find_run("./panda-2c", packaged)
 
 
 def test_what_is_neither_is_refused_with_the_names(packaged: Path, tmp_path: Path) -> None:
@@ -64,6 +89,6 @@ def test_every_estimator_of_the_package_is_whole() -> None:
 
     assert packaged_folder().is_dir()
     for name in packaged_names():
-        folder = find_run(Path(name).absolute() if Path(name).is_dir() else Path(name))
+        folder = find_run(f"packaged:{name}")
         assert Estimator.load(folder).calibration is not None
         assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) <= MOST_BYTES

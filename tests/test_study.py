@@ -15,13 +15,17 @@ from ropes.errors import UnfinishedError, UserError
 from ropes.experiments import reproduce
 from ropes.files import read_json, write_json
 from ropes.finger import FACTORS, FingerSetting
-from ropes.fits import run_folder
-from ropes.methods.run import TRAINING_FILE
+from ropes.fits import run_folder, threads_of, torch_threads
+from ropes.methods.fitting import fit
+from ropes.methods.run import Run
+from ropes.methods.vae_stage import VAEStage
+from ropes.methods.weights import weights_digest
 from ropes.plans import Experiment, experiment
 from ropes.recipes import VAE_METHODS, EncoderRecipe, Optimisation, VAERecipe, method_of
 from ropes.report.html import write_report
 from ropes.simulate import feasibility
 from tests import tiny
+from tests.killing import killed
 
 
 @pytest.fixture
@@ -90,6 +94,45 @@ def test_every_model_is_fitted_in_a_process_of_its_own_and_nothing_twice(out: Pa
     assert page.count('<img src="data:') == 3 * (4 + 3)
 
 
+def test_the_last_of_several_fits_that_were_killed_ends_with_the_same_weights(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiments, "usable_cores", lambda: 2)
+    whole = reproduce("disentanglement", preset="compact", out=out, processes=2, show=False)
+    assert set(read_json(out / "experiment.json")["threads"].values()) == {1}
+    before = tiny.weights(out)
+    run = run_folder(out, "finger-cube", "beta-vae", 1)
+    shutil.rmtree(run)
+    with torch_threads(1), killed(VAEStage, 3):
+        fit(out / "finger-cube" / "data", run, tiny.vae_recipe(), 1, method="beta-vae", show=False)
+    assert (run / "vae" / "last.safetensors").exists()
+
+    again = reproduce("disentanglement", preset="compact", out=out, processes=2, show=False)
+    assert tiny.weights(out) == before
+    assert [row.scores for row in again.model_rows] == [row.scores for row in whole.model_rows]
+
+
+def test_fits_with_more_threads_than_are_usual_wait_for_each_other(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine with fewer cores than the one that they were begun on."""
+    asked: list[tuple[int, list[int]]] = []
+    monkeypatch.setattr(
+        experiments, "run_all", lambda _, *, processes, threads, finished: asked.append((processes, threads))
+    )
+    for cores, processes in ((8, 2), (2, 2)):
+        monkeypatch.setattr(experiments, "usable_cores", lambda cores=cores: cores)
+        reproduce("disentanglement", preset="compact", out=out, processes=processes, show=False)
+    assert asked == [(2, [4] * 4), (1, [4] * 4)]
+
+
+def test_threads_of_a_fit_that_was_begun_are_kept(tmp_path: Path) -> None:
+    write_json(tmp_path / "experiment.json", {"preset": "compact"})
+    runs = [run_folder(tmp_path, "finger-cube", "beta-vae", seed) for seed in (0, 1, 2)]
+    assert threads_of(tmp_path, runs[:2], 4) == [4, 4]
+    assert threads_of(tmp_path, runs[1:], 1) == [4, 1]
+    assert threads_of(tmp_path, runs, 16) == [4, 4, 1]
+    assert read_json(tmp_path / "experiment.json")["preset"] == "compact"
+
+
 def test_one_model_that_fails_leaves_the_others_and_their_page(
     out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,14 +164,16 @@ def test_where_every_model_fails_there_is_no_page(out: Path, monkeypatch: pytest
     assert not (out / "report.html").exists()
 
 
-def test_pictures_are_of_the_first_seed_that_is_done(tmp_path: Path) -> None:
+def test_pictures_are_of_the_first_seed_that_is_done(tmp_path: Path, tiny_run: Path) -> None:
     plan = experiment("supervision", "compact", ("ldr",))
     (setting,) = plan.anchors
     label = next(iter(plan.recipes))
     for seed in (1, 2):
         run = run_folder(tmp_path, setting, label, seed)
-        write_json(run / TRAINING_FILE, {})
+        shutil.copytree(tiny_run, run)
         write_json(run / "evaluation" / "results.json", {})
+        about = {"fitted_on": Run.read(run).data_checksum, "weights": weights_digest(run)}
+        write_json(run / "evaluation" / "evaluation.json", about)
     shown = experiments._shown(plan, tmp_path, [(label, seed) for seed in (0, 1, 2)], ())
     assert list(shown) == [(setting, label, 1)]
 

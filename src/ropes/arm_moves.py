@@ -18,8 +18,8 @@ from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
 from ropes.estimator import Estimator
-from ropes.evaluation import ABOUT_FILE, ARTEFACTS, RESULTS_FILE
-from ropes.files import atomic_path, claim_folder, claim_record, read_json
+from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
+from ropes.files import atomic_path, read_json
 from ropes.methods.run import TRAINING_FILE
 from ropes.metrics.deltas import active_share, mean_cosines, moves, nearest_direction
 from ropes.results import Results, write_measured
@@ -80,10 +80,7 @@ def evaluate_estimator(
     found = estimator.run
     if dataset.cameras != found.cameras or dataset.image_size[0] != found.image_size:
         raise UserError(f"{data} has other images; the run reads {found.image_size} px of {', '.join(found.cameras)}")
-    claim_folder(out, ABOUT_FILE)
-    about = {"measures": "moves", "method": found.method, "seed": found.seed, "fitted_on": found.data_checksum}
-    refusal = "holds the evaluation of another run or data set; choose another --out"
-    claim_record(out / ABOUT_FILE, {**about, "measured_on": dataset.checksum}, refusal)
+    fitted = claim_evaluation(out, run, found, dataset, label or found.method, measures="moves")
     pairs = {split: ActionPairs(dataset, split, found.image_size, progress=False) for split in (TRAIN, IID)}
     deltas = {split: _differences(own, estimator.coordinates) for split, own in pairs.items()}
     scale = deltas[TRAIN].std(axis=0)
@@ -105,7 +102,7 @@ def evaluate_estimator(
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         lengths: dict[str, Any] = lengths_of(deltas[IID], *asked)
         np.savez_compressed(stream, **lengths)
-    return write_measured(out / RESULTS_FILE, name, found.recipe.preset, began, action_rows=(row,))
+    return write_measured(out / RESULTS_FILE, name, found.recipe.preset, began, action_rows=(row,), fit_rows=(fitted,))
 
 
 def lengths_of(deltas: Floats, joints: NDArray[np.str_], steps: Floats) -> dict[str, NDArray[Any]]:

@@ -21,8 +21,8 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
-from ropes.evaluation import ABOUT_FILE, ARTEFACTS, RESULTS_FILE
-from ropes.files import atomic_path, claim_folder, claim_record, read_json
+from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
+from ropes.files import atomic_path, read_json
 from ropes.hardware import device_kind, training_precision
 from ropes.methods.delta import network_of
 from ropes.methods.run import TRAINING_FILE, Run
@@ -120,10 +120,7 @@ def evaluate_actions(
     splits = [split for split in TESTS if split in dataset.splits]
     if not splits:
         raise UserError(f"{data} has no test split of actions ({', '.join(TESTS)})")
-    claim_folder(out, ABOUT_FILE)
-    about = {"measures": "actions", "method": found.method, "seed": found.seed, "fitted_on": found.data_checksum}
-    refusal = "holds the evaluation of another run or data set; choose another --out"
-    claim_record(out / ABOUT_FILE, {**about, "measured_on": dataset.checksum}, refusal)
+    fitted = claim_evaluation(out, run, found, dataset, label or found.method, measures="actions")
     accuracy, counts, recall = {}, {}, {}
     shown: dict[str, Any] = {}
     deltas, verbs = [], []
@@ -166,7 +163,7 @@ def evaluate_actions(
     path = out / ARTEFACTS / found.setting / row.method / f"seed-{row.seed}" / DELTAS_FILE
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         np.savez_compressed(stream, **shown)
-    return write_measured(out / RESULTS_FILE, name, found.recipe.preset, began, action_rows=(row,))
+    return write_measured(out / RESULTS_FILE, name, found.recipe.preset, began, action_rows=(row,), fit_rows=(fitted,))
 
 
 def _require_images(reader: DeltaReader, dataset: Dataset) -> None:

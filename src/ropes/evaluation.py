@@ -15,7 +15,8 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
-from ropes.files import atomic_path, claim_folder, claim_record, write_text
+from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
+from ropes.files import atomic_path, write_text
 from ropes.flag_evaluation import flag_rows, unlike_images
 from ropes.flag_rows import FlagRow
 from ropes.hardware import device_name
@@ -36,7 +37,6 @@ from ropes.trust.measure import USUAL, Condition, ToAngles, measure_trust
 from ropes.trust.trust import Reading
 from ropes.trust_rows import TrustRow
 
-RESULTS_FILE, ABOUT_FILE, ARTEFACTS = "results.json", "evaluation.json", "artefacts"
 FITTED, TESTED, REPEATS = CALIBRATION_LABELS, 500, 15
 OCCLUSIONS = (0, 16, 32, 64)
 #: Labelled poses that intervals rest on, where their coverage is measured.
@@ -96,9 +96,7 @@ def evaluate(
     if unlike and "id" not in splits:
         raise UserError(f"--unlike compares images with those of {_SPLITS['id']}, which {data} does not have")
     foreign = unlike_images(estimator, unlike)
-    claim_folder(out, ABOUT_FILE)
-    about = _about(estimator, dataset)
-    claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
+    fitted = claim_evaluation(out, run, estimator.run, dataset, called, setting=estimator.run.setting)
     own: ToAngles | None = np.asarray if estimator.learnt_from_labels else None  # what is read are radians
     known = None if own else map_without_labels(estimator, dataset, seed)
     arm = arm_or_none(estimator.run, dataset)
@@ -147,16 +145,10 @@ def evaluate(
         trust_rows=_trust_rows(estimator, dataset, called, readings, angles_of, known, own, occlusions),
         flag_rows=flags,
         pose_rows=tuple(pose_rows),
+        fit_rows=(fitted,),
     )
     write(out / RESULTS_FILE, results)
     return results
-
-
-def _about(estimator: Estimator, dataset: Dataset) -> dict[str, Any]:
-    """Which run and which data an evaluation is of."""
-    run = estimator.run
-    about = {"setting": run.setting, "method": run.method, "seed": run.seed, "fitted_on": run.data_checksum}
-    return {**about, "measured_on": dataset.checksum}
 
 
 def _test_splits(dataset: Dataset) -> list[str]:

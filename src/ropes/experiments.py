@@ -11,26 +11,28 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ropes import __version__
 from ropes.arm_moves import evaluate_estimator
 from ropes.data.import_pairs import read_and_split
 from ropes.data.photographs import read_photographs
 from ropes.errors import UnfinishedError, UserError
-from ropes.evaluation import ARTEFACTS, RESULTS_FILE
+from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, is_current
 from ropes.files import as_json, claim_folder, claim_record, read_json, write_json
 from ropes.filming import film
-from ropes.fits import EVALUATION, EXPERIMENT_FILE, clocked, is_current, one_run, run_folder
+from ropes.fits import EVALUATION, EXPERIMENT_FILE, clocked, one_run, run_folder, threads_of, torch_threads
 from ropes.hardware import device_kind, device_name
 from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.plans import Experiment, experiment
 from ropes.processes import run_all, usable_cores
 from ropes.progress import progress
 from ropes.recipes import METHODS, method_of
-from ropes.registry import find_run
+from ropes.registry import ARM_ESTIMATOR, PACKAGED, find_run
 from ropes.results import FURTHER, Results, Row, read, write
 from ropes.settings import ARM_ACTIONS, FINGER_CUBE
 
-_PACKAGED = "packaged"
+_MEASURED_PACKAGED = "packaged"
 
 
 def reproduce(
@@ -77,6 +79,8 @@ def reproduce(
             read_photographs(Path(plan.recorded), max(recipe.shape.image_size for recipe in plan.recipes.values()))
         else:
             read_and_split(Path(plan.recorded), seed=plan.data_seed)
+    if any(plan.fits(ARM_ACTIONS, label) for label in plan.recipes if ARM_ACTIONS in plan.anchors):
+        find_run(f"{PACKAGED}{ARM_ESTIMATOR}")  # which is begun from, and measured at the end
     _claim(out, plan, preset)
     asked = set(product(plan.recipes, plan.seeds))
     listed = sorted(asked | _finished(out, plan), key=_by_number)
@@ -97,7 +101,9 @@ def reproduce(
                 _measure_packaged(plan, out)
             continue
         for label, seed in fits:
-            one_run(plan, out, setting, label, seed, clock=clocked, show=show)
+            (threads,) = threads_of(out, [run_folder(out, setting, label, seed)], torch.get_num_threads())
+            with torch_threads(threads):
+                one_run(plan, out, setting, label, seed, clock=clocked, show=show)
     found = gather()
     for setting, label, seed in _shown(plan, out, listed, found.model_rows):
         source = run_folder(out, setting, label, seed) / EVALUATION / ARTEFACTS
@@ -126,7 +132,11 @@ def _fit_at_once(
     if not left:
         return
     jobs = [partial(one_run, plan, out, setting, label, seed, show=False) for label, seed in left]
-    count = min(processes, len(jobs))
+    # Of all fits of the call, not of those that are left: a fit that goes on must not have the threads of others.
+    usual = max(1, usable_cores() // min(processes, len(fits)))
+    threads = threads_of(out, [runs[fit] for fit in left], usual)
+    # Fits that were begun with more threads than are usual here wait for each other: too many threads stand still.
+    processes = max(1, min(processes, processes * usual // max(threads)))
     with clocked(out, f"{setting} fits"), progress("models", len(jobs), show=show) as update:
         done = itertools.count(1)
 
@@ -135,17 +145,19 @@ def _fit_at_once(
             label, seed = left[number]
             update(next(done), f"{label} seed {seed}")
 
-        run_all(jobs, processes=count, threads=max(1, usable_cores() // count), finished=finished)
+        run_all(jobs, processes=processes, threads=threads, finished=finished)
 
 
 def _measure_packaged(plan: Experiment, out: Path) -> None:
-    """Ask the packaged estimator of the arm what the deltas of actions are asked."""
-    name = "panda-2c"
-    measured = out / ARM_ACTIONS / _PACKAGED / name
-    if not (measured / RESULTS_FILE).exists():
+    """Ask the packaged estimator of the arm what the deltas of actions are asked, unless this very one was asked."""
+    name, run = ARM_ESTIMATOR, find_run(f"{PACKAGED}{ARM_ESTIMATOR}")
+    measured = out / ARM_ACTIONS / _MEASURED_PACKAGED / name
+    if not is_current(measured, run):
+        if measured.exists():  # of another installation's, which may have been fitted on other data
+            shutil.rmtree(measured)
         with clocked(out, f"{ARM_ACTIONS} {name} evaluate"):
             label = f"anchored ({name})"
-            evaluate_estimator(find_run(Path(name)), out / ARM_ACTIONS / "data", measured, name=plan.name, label=label)
+            evaluate_estimator(run, out / ARM_ACTIONS / "data", measured, name=plan.name, label=label)
     shutil.copytree(measured / ARTEFACTS, out / ARTEFACTS, dirs_exist_ok=True)
 
 
@@ -168,14 +180,15 @@ def _gather(
         if not plan.fits(setting, label):
             continue
         run = run_folder(out, setting, label, seed)
-        if not is_current(run / EVALUATION, run):
-            continue
         if run not in known:
+            if not is_current(run / EVALUATION, run):
+                continue
             known[run] = read(run / EVALUATION / RESULTS_FILE)
         rows += known[run].rows
         further = {kind: (*found, *getattr(known[run], kind)) for kind, found in further.items()}
-    for path in sorted(out.glob(f"*/{_PACKAGED}/*/{RESULTS_FILE}")):
-        further["action_rows"] = (*further["action_rows"], *read(path).action_rows)
+    for path in sorted(out.glob(f"*/{_MEASURED_PACKAGED}/*/{RESULTS_FILE}")):
+        found = read(path)
+        further |= {kind: (*further[kind], *getattr(found, kind)) for kind in ("action_rows", "fit_rows")}
     results = Results(
         name=plan.name,
         preset=preset,

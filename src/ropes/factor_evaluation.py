@@ -17,10 +17,10 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.photographs import read_photographs
 from ropes.errors import UserError
-from ropes.evaluation import ABOUT_FILE, ARTEFACTS, RESULTS_FILE
+from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
 from ropes.factor_scores import disentanglement
 from ropes.factor_tasks import PHOTOGRAPHS, FactorTask, Trial, factor_task, with_photographs
-from ropes.files import atomic_path, claim_folder, claim_record, read_json, sha256
+from ropes.files import atomic_path, read_json, sha256
 from ropes.hardware import device_kind
 from ropes.methods.readers import Reader, VAEReader, finished_reader
 from ropes.methods.run import TRAINING_FILE, Run
@@ -81,11 +81,8 @@ def evaluate_factors(
     if photographs is not None:
         images, factors = read_photographs(photographs, reader.size)
         task = with_photographs(task, factors)
-    claim_folder(out, ABOUT_FILE)
-    about = {"measures": "factors", "method": found.method, "seed": found.seed, "fitted_on": found.data_checksum}
-    about["photographs"] = None if photographs is None else sha256(photographs)
-    refusal = "holds the evaluation of another run or data set; choose another --out"
-    claim_record(out / ABOUT_FILE, {**about, "measured_on": dataset.checksum}, refusal)
+    shown = None if photographs is None else sha256(photographs)
+    fitted = claim_evaluation(out, run, found, dataset, label or found.method, measures="factors", photographs=shown)
     workers = workers or torch.get_num_threads()
     caches = {split: ImageCache(dataset, split, reader.size, progress=False) for split in task.frames}
     latents = {split: _latents(reader, caches[split], rows) for split, rows in task.frames.items()}
@@ -123,7 +120,7 @@ def evaluate_factors(
         if photographs is not None:
             examples[PHOTOGRAPHS] = images[:_SHOWN]
         _write_pictures(pictures, reader, examples, latents["test-id"])
-    return write_measured(out / RESULTS_FILE, name, found.recipe.preset, began, model_rows=(row,))
+    return write_measured(out / RESULTS_FILE, name, found.recipe.preset, began, model_rows=(row,), fit_rows=(fitted,))
 
 
 def _require_views(run: Run, dataset: Dataset) -> None:

@@ -12,12 +12,13 @@ from ropes.data.generate import simulate
 from ropes.data.generate_actions import simulate_arm_actions, simulate_pairs
 from ropes.data.generate_finger import simulate_finger
 from ropes.data.import_pairs import import_pairs
-from ropes.evaluation import ARTEFACTS
+from ropes.evaluation_record import ARTEFACTS
 from ropes.finger import FEASIBILITY_FILE, FingerSetting
 from ropes.plans import Experiment
 from ropes.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
+    ARM_SETTING,
     FINGER_CUBE,
     MANY_THINGS,
     RECORDED_PAIRS,
@@ -49,7 +50,7 @@ def film(plan: Experiment, setting: str, out: Path, workers: int | None, *, show
             scene = PairsSetting(name=setting, image_size=side, things=4 if name == MANY_THINGS else 1)
             _decode(simulate_pairs(scene, out=data, **sizes, **given), sides, show)
         case name if name == ARM_ACTIONS:
-            arm = panda_setting("panda-2c-independent")
+            arm = panda_setting(ARM_SETTING)
             _decode(simulate_arm_actions(arm, out=data, **sizes, **given), sides, show)
         case name if name in (RECORDED_PAIRS, RECORDED_SCENES):
             assert plan.recorded is not None

@@ -1,12 +1,15 @@
 """One fit of an experiment and its evaluation: what is done and current is not done again."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+import torch
+
 from ropes.delta_evaluation import evaluate_actions
-from ropes.evaluation import RESULTS_FILE, evaluate
+from ropes.evaluation import evaluate
+from ropes.evaluation_record import is_current
 from ropes.factor_evaluation import evaluate_factors
 from ropes.files import read_json, write_json
 from ropes.methods.fitting import fit
@@ -56,10 +59,30 @@ def _pretrained(plan: Experiment, out: Path, setting: str, seed: int) -> Path | 
     return next((run for run in runs if (run / TRAINING_FILE).exists()), None)
 
 
-def is_current(measured: Path, run: Path) -> bool:
-    """Whether the evaluation was made after the run's last change."""
-    results, story = measured / RESULTS_FILE, run / TRAINING_FILE
-    return results.exists() and story.exists() and results.stat().st_mtime_ns >= story.stat().st_mtime_ns
+def threads_of(out: Path, runs: Sequence[Path], usual: int) -> list[int]:
+    """Threads of each fit, as decided when it was begun: other threads sum in another order, to other weights.
+
+    Args:
+        out: folder of the experiment, which keeps what is decided.
+        runs: folders of the fits.
+        usual: what is decided for those that are not begun.
+    """
+    content = read_json(out / EXPERIMENT_FILE)
+    decided = content.setdefault("threads", {})
+    found = [int(decided.setdefault(run.relative_to(out).as_posix(), usual)) for run in runs]
+    write_json(out / EXPERIMENT_FILE, content)
+    return found
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Have torch take so many threads in this process meanwhile."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @contextmanager

@@ -19,7 +19,8 @@ from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.files import atomic_path, read_json, write_text
 from ropes.methods.readers import weight_files
-from ropes.methods.run import RUN_FILE, TRAINING_FILE, TRUST_FILE
+from ropes.methods.run import RUN_FILE, TRAINING_FILE, TRUST_FILE, Run
+from ropes.methods.weights import weights_digest
 from ropes.prediction import images_of
 from ropes.registry import CARD_FILE
 from ropes.report.model_card import model_card
@@ -31,7 +32,6 @@ MOST_BYTES = 8_000_000
 #: most of one pose: where a window's centre lies between two pixels, the last bit decides which.
 _TOLERANCE = 0.01
 _COMPARED = 256
-_ABOUT_FILE = "evaluation.json"
 
 
 def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most: int = MOST_BYTES) -> Path:
@@ -44,7 +44,8 @@ def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most:
         run: folder of a calibrated run.
         name: what it will be called.
         data: the data set that the run was fitted on.
-        results: results.json of an evaluation of the run, for the card.
+        results: results.json of `ropes evaluate` or `ropes reproduce`, with the run as it is now among its fits, for
+            the card.
         out: folder of packaged estimators.
         most: bytes that it may take.
 
@@ -66,7 +67,7 @@ def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most:
         raise UserError(f"{run} is not calibrated: run `ropes calibrate` first, a packaged estimator gives radians")
     if dataset.checksum != estimator.run.data_checksum:
         raise UserError(f"{data} is not the data set that {run} was fitted on; its images or regimes differ")
-    evaluated = _read_results(results, estimator)
+    evaluated = _read_results(results, run, estimator.run)
     target = out / name
     if target.exists() and not (target / CARD_FILE).exists():
         raise UserError(f"{target} holds something else (no {CARD_FILE} in it); choose another --name or --out")
@@ -80,11 +81,17 @@ def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most:
     return target
 
 
-def _read_results(path: Path, estimator: Estimator) -> Results:
-    about = path.parent / _ABOUT_FILE
-    if about.exists() and read_json(about).get("fitted_on") != estimator.run.data_checksum:
-        raise UserError(f"{path} is of a run that was fitted on other data")
-    return results_file.read(path)
+def _read_results(path: Path, folder: Path, run: Run) -> Results:
+    """The results at `path`, which must say that they are of the very weights of the run in `folder`."""
+    found = results_file.read(path)
+    fits = [row for row in found.fit_rows if (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)]
+    if not found.fit_rows:
+        raise UserError(f"{path} does not say which fit it is of; evaluate {folder} again with `ropes evaluate`")
+    if any(row.data_checksum != run.data_checksum for row in fits):
+        raise UserError(f"{path} is of a run that was fitted on other data; evaluate {folder}")
+    if any(row.weights != weights_digest(folder) for row in fits):
+        raise UserError(f"{path} is of another fit: its weights are not those of {folder}; evaluate {folder} again")
+    return found
 
 
 def _fill(

@@ -26,7 +26,7 @@ def usable_cores() -> int:
 
 
 def run_all(
-    jobs: Sequence[Callable[[], None]], *, processes: int, threads: int, finished: Callable[[int], None]
+    jobs: Sequence[Callable[[], None]], *, processes: int, threads: Sequence[int], finished: Callable[[int], None]
 ) -> None:
     """Run every job, some at a time, each in a process of its own, started in their order.
 
@@ -36,7 +36,7 @@ def run_all(
     Args:
         jobs: what goes to other processes: functions of modules, or partials of them.
         processes: at a time.
-        threads: of each process.
+        threads: of each job's process.
         finished: called with a job's number when it is done.
 
     Raises:
@@ -51,7 +51,7 @@ def run_all(
                 number, job = waiting.popleft()
                 ours, theirs = spawn.Pipe(duplex=False)
                 process = spawn.Process(target=_work, args=(job, theirs))
-                with nothing_of_main(), _limited(threads):
+                with nothing_of_main(), _limited(threads[number]):
                     process.start()
                 theirs.close()
                 running[process.sentinel] = number, process, ours

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 from ropes import __version__, files
 from ropes.action_rows import ActionRow
 from ropes.errors import UserError
+from ropes.fit_rows import FitRow
 from ropes.flag_rows import FlagRow
 from ropes.hardware import device_name
 from ropes.model_rows import ModelRow
@@ -27,6 +28,7 @@ FURTHER = {
     "pose_rows": PoseRow,
     "model_rows": ModelRow,
     "action_rows": ActionRow,
+    "fit_rows": FitRow,
 }
 R = TypeVar("R", "Row", TrustRow)
 
@@ -182,6 +184,7 @@ class Results:
         pose_rows: errors of the end effector's pose, likewise; none where the arm is not known.
         model_rows: how disentangled latents are, likewise.
         action_rows: how often what was done was told, likewise.
+        fit_rows: which fits the other rows are of; empty in files of older versions.
 
     Raises:
         ValueError: a field is empty or out of range, or two rows are of the same conditions.
@@ -198,6 +201,7 @@ class Results:
     pose_rows: tuple[PoseRow, ...] = ()
     model_rows: tuple[ModelRow, ...] = ()
     action_rows: tuple[ActionRow, ...] = ()
+    fit_rows: tuple[FitRow, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("name", "preset", "device", "version"):

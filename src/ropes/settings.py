@@ -195,6 +195,8 @@ _TWO_CAMERAS = (
 FINGER_CUBE = "finger-cube"
 #: Settings of actions, see `ropes.actions`: single things, several in a scene, an arm's joints.
 ACTION_PAIRS, MANY_THINGS, ARM_ACTIONS = "action-pairs", "action-scenes", "arm-actions"
+#: Whose arm and cameras those joints are filmed with; its images are what the packaged estimator reads.
+ARM_SETTING = "panda-2c-independent"
 #: Causal Triplet's recordings: things cut out, and whole scenes.
 RECORDED_PAIRS, RECORDED_SCENES = "causal-triplet", "causal-triplet-scenes"
 SETTINGS = ("panda-1c-independent", "panda-2c-independent", "panda-2c-causal")

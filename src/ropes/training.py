@@ -117,12 +117,10 @@ def train(
         KeyboardInterrupt: Ctrl-C; the state was saved first.  SIGTERM is passed on likewise.
     """
     summary_path, checkpoint_path = folder / SUMMARY, folder / CHECKPOINT
-    if summary_path.exists():
-        summary: dict[str, Any] = read_json(summary_path)
-        if summary["fingerprint"] == fingerprint and (folder / WEIGHTS).exists():
-            load_weights(stage.network, folder / WEIGHTS)
-            stage.network.eval()
-            return summary
+    if (summary := _ended(folder, fingerprint)) is not None:
+        load_weights(stage.network, folder / WEIGHTS)
+        stage.network.eval()
+        return summary
     start = _resume_step(checkpoint_path, fingerprint)
     folder.mkdir(parents=True, exist_ok=True)
     with progress(description, stage.steps, show=show) as update:
@@ -147,6 +145,19 @@ def train(
     if watch.signal is not None:
         signal.raise_signal(watch.signal)
     return summary
+
+
+def begins_anew(folder: Path, fingerprint: str) -> bool:
+    """Whether `train` has nothing of these inputs in the folder to read or to go on from."""
+    return _ended(folder, fingerprint) is None and not _resume_step(folder / CHECKPOINT, fingerprint)
+
+
+def _ended(folder: Path, fingerprint: str) -> dict[str, Any] | None:
+    """The summary of a training of these inputs that has ended and left its weights; None where there is none."""
+    if not ((folder / SUMMARY).exists() and (folder / WEIGHTS).exists()):
+        return None
+    summary: dict[str, Any] = read_json(folder / SUMMARY)
+    return summary if summary["fingerprint"] == fingerprint else None
 
 
 def _resume_step(path: Path, fingerprint: str) -> int:

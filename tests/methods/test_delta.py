@@ -18,11 +18,13 @@ from ropes.data.layout import open_dataset
 from ropes.data.writer import SplitPlan
 from ropes.delta_evaluation import evaluate_actions
 from ropes.errors import UserError
+from ropes.evaluation_record import is_current
 from ropes.files import read_json
 from ropes.methods.delta import encoder_of
 from ropes.methods.delta_stage import DeltaStage
 from ropes.methods.fitting import fit
 from ropes.methods.run import Run
+from ropes.methods.weights import weights_digest
 from ropes.models.delta import DeltaNetwork, Reading
 from ropes.models.shapes import DeltaConfig
 from ropes.png import encode
@@ -87,6 +89,8 @@ def test_every_method_tells_what_was_done(method: str, data: Path, tmp_path: Pat
     assert recipe_from_dict(read_json(tmp_path / "run" / "run.json")["recipe"]) == run.recipe
     found = evaluate_actions(tmp_path / "run", data, tmp_path / "out", show=False)
     (row,) = found.action_rows
+    assert found.fit_rows[0].weights == weights_digest(tmp_path / "run")
+    assert is_current(tmp_path / "out", tmp_path / "run")
     assert set(row.accuracy) == set(SPLITS[2:])
     assert min(row.accuracy.values()) > 0.9
     assert row.pairs == dict.fromkeys(SPLITS[2:], 24)

@@ -18,7 +18,7 @@ class Graph:
     """
 
     run: RunFolder
-    """Folder that ropes fit wrote, or the name of a packaged estimator."""
+    """Folder that ropes fit wrote, or the name of a packaged estimator; packaged:NAME where a run has that name."""
     data: Path
     """Data set with both policies on every joint; its angles are not read."""
     out: Path | None = None

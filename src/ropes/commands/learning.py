@@ -119,7 +119,7 @@ class Evaluate:
     """
 
     run: RunFolder
-    """Folder that ropes fit wrote, or the name of a packaged estimator."""
+    """Folder that ropes fit wrote, or the name of a packaged estimator; packaged:NAME where a run has that name."""
     data: Path
     """Data set with joint angles and test splits."""
     out: Path
@@ -254,7 +254,7 @@ class Predict:
     """
 
     run: RunFolder
-    """Folder that ropes fit wrote, or the name of a packaged estimator."""
+    """Folder that ropes fit wrote, or the name of a packaged estimator; packaged:NAME where a run has that name."""
     images: Annotated[tuple[str, ...], tyro.conf.arg(metavar="CAMERA=FILE ...|FOLDER|DATA")]
     """An image for each camera, or a folder of images, or a data set."""
     poses: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="[LINK ...|all]")] = None

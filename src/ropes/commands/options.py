@@ -12,7 +12,8 @@ from ropes.errors import UserError
 if TYPE_CHECKING:
     from ropes.settings import Camera
 
-RunFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+#: A string, because a path forgets the "./" that tells a folder from a packaged estimator.
+RunFolder = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
 DataFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")]
 EvaluationFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVALUATION")]
 

@@ -44,7 +44,7 @@ class Card:
     """
 
     run: RunFolder
-    """Name of a packaged estimator, or a folder that ropes package wrote."""
+    """Name of a packaged estimator (packaged:NAME where a run has that name), or a folder that ropes package wrote."""
 
     def execute(self) -> None:
         """Print the card."""

@@ -10,16 +10,19 @@ import torch
 
 from ropes.checkpoints import remove_leftovers
 from ropes.hardware import device_kind, training_precision
-from ropes.methods.run import Run
+from ropes.methods.run import TRAINING_FILE, Run
 from ropes.recipes import RopesRecipe
 from ropes.seeds import integer
 from ropes.stage import Stage
-from ropes.training import BatchAt, train
+from ropes.training import CHECKPOINT, SUMMARY, BatchAt, begins_anew, train
 
 
-@dataclass(frozen=True)
+@dataclass
 class Context:
-    """A run under way in `folder`; `show` its progress."""
+    """A run under way in `folder`; `show` its progress.
+
+    `run` is what the folder stores of it: begun by an earlier version, unless weights are trained anew.
+    """
 
     run: Run
     folder: Path
@@ -32,9 +35,9 @@ class Context:
         Raises:
             UserError: see `Run.write`.
         """
-        run.write(folder)
+        stored = run.write(folder)
         remove_leftovers(folder)
-        return cls(run, folder, show)
+        return cls(stored, folder, show)
 
     @property
     def recipe(self) -> RopesRecipe:
@@ -57,11 +60,18 @@ class Context:
         return integer(self.run.seed, *names)
 
     def train(self, stage: Stage, batch_at: BatchAt, name: str, fingerprint: str, *, full: bool) -> dict[str, Any]:
-        """Train a stage in its own folder; `full` keeps float32 where bf16 would blur score differences."""
+        """Train a stage in its own folder; `full` keeps float32 where bf16 would blur score differences.
+
+        Where weights were lost, or are of other inputs, the run is one of this version from now on.
+        """
+        folder = self.folder / name
+        earlier = self.folder / TRAINING_FILE, folder / SUMMARY, folder / CHECKPOINT
+        if begins_anew(folder, fingerprint) and any(path.exists() for path in earlier):
+            self.run = self.run.begin_anew(self.folder)
         return train(
             stage,
             batch_at,
-            folder=self.folder / name,
+            folder=folder,
             fingerprint=fingerprint,
             description=name,
             precision="32-true" if full else training_precision(),

@@ -26,7 +26,7 @@ from ropes.models.backbones import PoseBackbone
 from ropes.models.delta import DeltaNetwork, PairNetwork
 from ropes.models.shapes import DeltaConfig
 from ropes.recipes import DeltaRecipe
-from ropes.registry import find_run
+from ropes.registry import PACKAGED, find_run
 from ropes.seeds import generator
 
 #: Held-out pairs that a record asks.
@@ -97,7 +97,10 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         block_of=blocks_of(verbs, dataset.antonyms),
     )
     began_as = None if recipe.delta.checkpoint is None else weights_digest(network.backbone)
-    fingerprint = context.digest("delta in hundredths", method, asdict(recipe), began_as)
+    settings = asdict(recipe)
+    if recipe.delta.checkpoint is not None:  # both spellings of a packaged estimator's name are the same beginning
+        settings["delta"]["checkpoint"] = recipe.delta.checkpoint.removeprefix(PACKAGED)
+    fingerprint = context.digest("delta in hundredths", method, settings, began_as)
     summary = context.train(stage, batch_at, "delta", fingerprint, full=False)
     write_story(
         context,
@@ -112,7 +115,7 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         best_step=int(summary["history"]["steps"][stage.kept_record(summary["history"])]),
         planned_steps=stage.steps,
     )
-    return run
+    return context.run
 
 
 def network_of(
@@ -137,7 +140,7 @@ def encoder_of(config: DeltaConfig, dataset: Dataset) -> PoseBackbone | None:
     """
     if config.backbone != "pose":
         return None
-    run, encoder = finished_encoder(find_run(Path(str(config.checkpoint))))
+    run, encoder = finished_encoder(find_run(str(config.checkpoint)))
     colour = len(dataset.image_shape) > 2
     if dataset.cameras != run.cameras or colour:
         raise UserError(

@@ -1,19 +1,20 @@
 """What a run folder says about itself: method, recipe, seed, and the data that it was fitted on."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ropes import __version__
+from ropes import __version__, registry
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.files import claim_folder, read_json, write_json
 from ropes.recipes import Recipe, recipe_from_dict
 
-RUN_FILE, TRAINING_FILE, CALIBRATION_FILE = "run.json", "training.json", "calibration.json"
+TRAINING_FILE, CALIBRATION_FILE = "training.json", "calibration.json"
+RUN_FILE = registry.RUN_FILE
 TRUST_FILE = "trust.safetensors"
 FORMAT = 1
 
@@ -31,7 +32,7 @@ class Run:
         joints: names, in the order of the coordinates.
         image_size: side of the images in the data set, in pixels.
         data_checksum: of the images and regimes (never of the angles).
-        version: of the package that began the run.
+        version: of the package that began the run, or last began weights of it anew.
         anchors: in the training split; None where a run of an earlier version does not say.
         angles_checksum: of the training angles, of a method that reads labels; None for the others.
     """
@@ -66,19 +67,34 @@ class Run:
             angles_checksum=angles_checksum,
         )
 
-    def write(self, folder: Path) -> None:
-        """Store in `folder`; what the run there led to under other settings is no longer vouched for.
+    def write(self, folder: Path) -> "Run":
+        """Store in `folder`, unless it is stored there already, by whichever version began it.
 
-        Until the fit ends again the folder counts as unfinished, and a calibration of other weights is gone.
+        What a run there led to under another recipe is no longer vouched for: until the fit ends again the folder
+        counts as unfinished, and a calibration of other weights is gone.
+
+        Returns:
+            What is stored.
 
         Raises:
             UserError: the folder holds something else, or a run of another method, seed or data set.
         """
         self.require_same(folder)
-        if (folder / RUN_FILE).exists() and Run.read(folder).recipe != self.recipe:
+        if (folder / RUN_FILE).exists():
+            stored = Run.read(folder)
+            if stored.recipe == self.recipe:
+                return stored
             for stale in (TRAINING_FILE, CALIBRATION_FILE, TRUST_FILE):
                 (folder / stale).unlink(missing_ok=True)
         write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(self)})
+        return self
+
+    def begin_anew(self, folder: Path) -> "Run":
+        """Store in `folder` that weights are trained anew by this version; until the fit ends it is unfinished."""
+        (folder / TRAINING_FILE).unlink(missing_ok=True)
+        anew = replace(self, version=__version__)
+        write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(anew)})
+        return anew
 
     def require_same(self, folder: Path) -> None:
         """Check that `folder` may hold this run: it is empty, or holds it already; another recipe is no other run.

@@ -1,12 +1,11 @@
 """What a finished fit tells the report: curves, choices, settings and provenance."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from ropes.data.dataset import Dataset
-from ropes.files import read_json, write_json
+from ropes.files import write_json
 from ropes.hardware import device_name
 from ropes.methods.context import Context
 from ropes.methods.run import TRAINING_FILE
@@ -22,7 +21,7 @@ def write_story(
     poses: int | None = None,
     **more: Any,
 ) -> None:
-    """Store the story of a fit in its folder, unless it is stored already.
+    """Store the story of a fit in its folder, unless that has one: then nothing was trained since.
 
     Args:
         context: of the fit.
@@ -33,7 +32,9 @@ def write_story(
         poses: likewise.
         more: what else the method found, JSON-able.
     """
-    run = context.run
+    run, path = context.run, context.folder / TRAINING_FILE
+    if path.exists():
+        return
     story = {
         "setup": run.setting,
         "method": run.method,
@@ -51,6 +52,4 @@ def write_story(
             "seconds": {stage: round(value, 1) for stage, value in seconds.items()},
         },
     }
-    path = context.folder / TRAINING_FILE
-    if not path.exists() or read_json(path) != json.loads(json.dumps(story)):
-        write_json(path, story)
+    write_json(path, story)

@@ -91,7 +91,7 @@ def fit(data: Path, out: Path, recipe: VAERecipe, seed: int = 0, *, method: str,
         anchors=len(np.unique(images.anchor)),
         poses=len(images),
     )
-    return run
+    return context.run
 
 
 def pairs_of(images: TrainingImages) -> NDArray[np.int64]:

@@ -258,8 +258,8 @@ class DeltaConfig:
         image_size: side of the images in pixels.
         backbone: a vision transformer (also DINO, DINOv2), a ResNet, or an encoder of poses that goes on learning.
         checkpoint: folder, or name on the hub, of a pretrained transformer of `transformers`; of an encoder of poses
-            the run of `anchored` or `ldr`, or packaged estimator, that it is of; None to begin from scratch in the
-            shape that follows.
+            the run of `anchored` or `ldr`, or packaged estimator (packaged:NAME), that it is of; None to begin from
+            scratch in the shape that follows.
         patch, width, depth, heads: of a transformer: side of a patch in pixels, width of the tokens, blocks, heads.
         stem: whether, from scratch, convolutions that halve the side lead to its patches (Xiao et al. 2021).
         widths, blocks: of a ResNet: channels of the stages, and blocks in each of them.
@@ -290,7 +290,7 @@ class DeltaConfig:
         if self.checkpoint is not None and self.backbone == "resnet":
             raise ValueError("a ResNet has no checkpoint; leave --delta.checkpoint out (None with --preset paper)")
         if self.checkpoint is None and self.backbone == "pose":
-            raise ValueError("backbone pose is that of a run; give --delta.checkpoint RUN, or panda-2c")
+            raise ValueError("backbone pose is that of a run; give --delta.checkpoint RUN, or packaged:NAME")
         if self.checkpoint is None and self.image_size % self.patch:
             raise ValueError(f"patches of {self.patch} pixels do not share out images of {self.image_size}")
         scratch = self.backbone == "vit" and self.checkpoint is None

@@ -7,10 +7,11 @@ from ropes.models.shapes import DeltaConfig
 from ropes.recipes import Recipe
 from ropes.recipes.delta import DeltaRecipe, delta_recipe
 from ropes.recipes.optimisation import Optimisation
+from ropes.registry import ARM_ESTIMATOR, PACKAGED
 
 #: Without one term or both; of the ResNet that baselines have; and of an encoder that begins as the packaged one.
 ABLATED = ("cde-global@no-contrast", "cde-global@no-sparsity", "cde-global@classification")
-OF_A_RESNET, FROM_POSES = "cde-global@resnet", "cde-global@panda-2c"
+OF_A_RESNET, FROM_POSES = "cde-global@resnet", f"cde-global@{ARM_ESTIMATOR}"
 BASELINES = ("plain-vit", "plain-resnet", "icm", "sms")
 #: Of parts of pairs, mirrored or not.
 CROPPED = {name: f"{name}@crops" for name in ("cde-global", *BASELINES)}
@@ -31,7 +32,12 @@ def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
         OF_A_RESNET: of_a_resnet(recipe),
         FROM_POSES: replace(
             recipe,
-            delta=DeltaConfig(backbone="pose", checkpoint="panda-2c", image_size=128, latents=recipe.delta.latents),
+            delta=DeltaConfig(
+                backbone="pose",
+                checkpoint=f"{PACKAGED}{ARM_ESTIMATOR}",
+                image_size=128,
+                latents=recipe.delta.latents,
+            ),
             training=Optimisation(
                 epochs=1, at_least=2_000 * 32, batch=32, learning_rate=5e-4, weight_decay=0.05, clip=1.0
             ),

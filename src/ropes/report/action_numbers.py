@@ -10,7 +10,7 @@ from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
 from ropes.recipes.delta_variants import ABLATED, BASELINES, CROPPED, FROM_POSES, OF_A_RESNET
 from ropes.report.naming import capitalised
-from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS, RECORDED_PAIRS, RECORDED_SCENES
+from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, ARM_SETTING, MANY_THINGS, RECORDED_PAIRS, RECORDED_SCENES
 
 Floats = NDArray[np.float64]
 SHIFTS = {IID: "in distribution", COMPOSITIONAL: "compositional shift", SYSTEMATIC: "systematic shift"}
@@ -18,7 +18,7 @@ SCENES = {
     ACTION_PAIRS: "single things",
     MANY_THINGS: "several things in a scene",
     ARM_ACTIONS: "joints of an arm",
-    f"panda-2c-independent-{ARM_ACTIONS.partition('-')[2]}": "joints of an arm",
+    f"{ARM_SETTING}-{ARM_ACTIONS.partition('-')[2]}": "joints of an arm",
     RECORDED_PAIRS: "Causal Triplet's own images, things cut out",
     RECORDED_SCENES: "Causal Triplet's own images, whole scenes",
 }

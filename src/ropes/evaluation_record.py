@@ -1,0 +1,62 @@
+"""Which run and which data an evaluation's folder is of, and whether it is of the run's present weights."""
+
+from pathlib import Path
+from typing import Any
+
+from ropes.data.dataset import Dataset
+from ropes.files import claim_folder, claim_record, read_json, write_json
+from ropes.fit_rows import FitRow
+from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
+from ropes.methods.weights import weights_digest
+
+RESULTS_FILE, ABOUT_FILE, ARTEFACTS = "results.json", "evaluation.json", "artefacts"
+
+
+def claim_evaluation(out: Path, folder: Path, run: Run, dataset: Dataset, called: str, **about: Any) -> FitRow:
+    """Take a folder for an evaluation of a run; results there of other weights of the same run are dropped.
+
+    Args:
+        out: folder of the evaluation.
+        folder: of the run.
+        run: its identity.
+        dataset: that it is measured on.
+        called: what the rows call the method.
+        about: what else has to agree, JSON-able.
+
+    Returns:
+        The row that says which fit the results are of.
+
+    Raises:
+        UserError: the folder holds something else, or the evaluation of another run or data set.
+    """
+    claim_folder(out, ABOUT_FILE)
+    about |= {"method": run.method, "seed": run.seed, "fitted_on": run.data_checksum, "measured_on": dataset.checksum}
+    claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
+    weights, content = weights_digest(folder), read_json(out / ABOUT_FILE)
+    if content.get("weights") != weights:
+        (out / RESULTS_FILE).unlink(missing_ok=True)  # first: what is left half-done must not vouch for old figures
+        write_json(out / ABOUT_FILE, {**content, "weights": weights})
+    return FitRow(
+        setup=run.setting,
+        method=called,
+        seed=run.seed,
+        weights=weights,
+        data_checksum=run.data_checksum,
+        version=run.version,
+    )
+
+
+def is_current(measured: Path, folder: Path) -> bool:
+    """Whether a finished evaluation is of the weights and the training data that a finished run has now.
+
+    Args:
+        measured: folder of the evaluation.
+        folder: of the run.
+    """
+    needed = measured / RESULTS_FILE, measured / ABOUT_FILE, folder / TRAINING_FILE, folder / RUN_FILE
+    if not all(path.exists() for path in needed):
+        return False
+    about = read_json(measured / ABOUT_FILE)
+    if about.get("fitted_on") != Run.read(folder).data_checksum:
+        return False
+    return bool(about.get("weights") == weights_digest(folder))

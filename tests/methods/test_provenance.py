@@ -1,0 +1,87 @@
+"""What a run says of its own making: the version that began it, and the machine that trained its weights."""
+
+from pathlib import Path
+
+import pytest
+
+from ropes import __version__
+from ropes.files import read_json, write_json
+from ropes.hardware import device_name
+from ropes.methods import ropes, vae
+from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
+from ropes.methods.stages import LDRStage
+from ropes.methods.vae_stage import VAEStage
+from tests import tiny
+from tests.killing import killed
+
+OLD, ELSEWHERE = "0.0.1", "another machine"
+
+
+def fit(data: Path, out: Path, **changes: object) -> Run:
+    return vae.fit(data, out, tiny.vae_recipe(**changes), method="ada-gvae", show=False)
+
+
+def made(out: Path) -> tuple[str, str, str]:
+    """Version of run.json, version and device of training.json."""
+    provenance = read_json(out / TRAINING_FILE)["provenance"]
+    return read_json(out / RUN_FILE)["version"], provenance["version"], provenance["device"]
+
+
+def begun_by_an_older_version(out: Path) -> None:
+    write_json(out / RUN_FILE, {**read_json(out / RUN_FILE), "version": OLD})
+    if (out / TRAINING_FILE).exists():
+        story = read_json(out / TRAINING_FILE)
+        story["provenance"] |= {"version": OLD, "device": ELSEWHERE}
+        write_json(out / TRAINING_FILE, story)
+
+
+@pytest.fixture
+def finished(tiny_data: Path, tmp_path: Path) -> Path:
+    """A run of an older version, from another machine."""
+    fit(tiny_data, tmp_path / "run")
+    assert made(tmp_path / "run") == (__version__, __version__, device_name())
+    begun_by_an_older_version(tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_a_finished_run_that_is_fitted_again_stays_byte_for_byte(finished: Path, tiny_data: Path) -> None:
+    before = tiny.tree(finished)
+    assert fit(tiny_data, finished) == Run.read(finished)
+    assert tiny.tree(finished) == before
+
+
+def test_lost_weights_are_of_the_version_and_machine_that_train_them_anew(finished: Path, tiny_data: Path) -> None:
+    (finished / "vae" / "weights.safetensors").unlink()
+    assert fit(tiny_data, finished).version == __version__
+    assert made(finished) == (__version__, __version__, device_name())
+
+
+def test_weights_of_other_inputs_are_trained_anew_by_this_version(finished: Path, tiny_data: Path) -> None:
+    summary = finished / "vae" / "stage.json"
+    write_json(summary, {**read_json(summary), "fingerprint": "of an earlier objective"})
+    with killed(VAEStage, 2):
+        fit(tiny_data, finished)
+    assert not (finished / TRAINING_FILE).exists()  # nobody may take half of it for a finished run
+    fit(tiny_data, finished)
+    assert made(finished) == (__version__, __version__, device_name())
+
+
+def test_another_recipe_is_of_this_version(finished: Path, tiny_data: Path) -> None:
+    fit(tiny_data, finished, beta=2.0)
+    assert made(finished) == (__version__, __version__, device_name())
+
+
+def test_a_run_that_was_killed_is_of_the_version_that_began_it(tiny_data: Path, tmp_path: Path) -> None:
+    with killed(VAEStage, 3):
+        fit(tiny_data, tmp_path / "run")
+    begun_by_an_older_version(tmp_path / "run")
+    assert fit(tiny_data, tmp_path / "run").version == OLD
+    assert made(tmp_path / "run") == (OLD, OLD, device_name())
+
+
+def test_stages_that_were_not_begun_leave_the_version_alone(tiny_data: Path, tmp_path: Path) -> None:
+    with killed(LDRStage, 1):  # before it is saved, so that it begins at step 0
+        ropes.fit(tiny_data, tmp_path / "run", tiny.recipe(), show=False)
+    begun_by_an_older_version(tmp_path / "run")
+    ropes.fit(tiny_data, tmp_path / "run", tiny.recipe(), show=False)
+    assert made(tmp_path / "run")[:2] == (OLD, OLD)

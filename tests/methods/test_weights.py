@@ -1,0 +1,30 @@
+"""A run's weights have one digest, wherever its folder lies."""
+
+import shutil
+from pathlib import Path
+
+from ropes.methods.weights import weights_digest
+
+
+def run_of(folder: Path, *contents: bytes) -> Path:
+    for number, content in enumerate(contents):
+        stage = folder / f"stage-{number}"
+        stage.mkdir(parents=True)
+        (stage / "weights.safetensors").write_bytes(content)
+    return folder
+
+
+def test_a_copy_has_the_digest_and_other_weights_have_another(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", b"first", b"second")
+    digest = weights_digest(run)
+    copy = Path(shutil.copytree(run, tmp_path / "elsewhere" / "copy"))
+    assert weights_digest(copy) == digest
+    (copy / "training.json").write_text("{}")
+    assert weights_digest(copy) == digest
+    (copy / "stage-1" / "weights.safetensors").write_bytes(b"third")
+    assert weights_digest(copy) != digest
+
+
+def test_weights_of_another_stage_are_others(tmp_path: Path) -> None:
+    assert weights_digest(run_of(tmp_path / "a", b"x", b"y")) != weights_digest(run_of(tmp_path / "b", b"y", b"x"))
+    assert weights_digest(run_of(tmp_path / "c", b"x")) != weights_digest(run_of(tmp_path / "d", b"x", b"y"))

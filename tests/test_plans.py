@@ -1,0 +1,79 @@
+"""What each experiment fits, under which preset."""
+
+from dataclasses import replace
+
+import pytest
+
+from ropes.errors import UserError
+from ropes.plans import DEFAULT_METHODS, experiment
+from ropes.recipes import LABELLED_METHODS, PRESETS, EncoderRecipe, method_of, recipe_of
+from ropes.settings import SETTINGS, panda_setting
+
+ONE = "panda-1c-independent"
+
+
+@pytest.mark.parametrize("preset", ["compact", "paper"])
+def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
+    demo, packaged, table = (experiment(name, preset) for name in ("demo", "panda-2c", "table1"))
+    assert list(demo.anchors) == list(packaged.anchors) == ["panda-2c-independent"]
+    assert tuple(table.anchors) == SETTINGS
+    assert 32 in table.occlusions
+    assert len(table.seeds) > 1
+    for plan in (demo, packaged, table):
+        assert plan.test_anchors >= 1500
+        assert max(plan.occlusions) <= panda_setting(ONE).image_size
+        assert tuple(plan.recipes) == DEFAULT_METHODS[plan.name]
+        assert {recipe.preset for recipe in plan.recipes.values()} == {preset}
+    chosen = experiment("table1", preset, ("anchored", "ldr"))
+    assert chosen.recipes == {method: recipe_of(method, preset) for method in ("anchored", "ldr")}
+    assert preset != "paper" or set(table.anchors.values()) == {10_000}
+
+
+@pytest.mark.parametrize("preset", ["compact", "paper"])
+def test_the_curves_differ_in_one_thing_at_a_time(preset: str) -> None:
+    plan = experiment("curves", preset)
+    (anchors,) = plan.anchors.values()
+    recipes = {label: recipe for label, recipe in plan.recipes.items() if isinstance(recipe, EncoderRecipe)}
+    assert len(recipes) == len(plan.recipes)
+    assert {method_of(label) for label in recipes} == {"anchored"}
+    base = recipes["anchored@10000-anchors"]
+    assert [recipe.anchors for label, recipe in recipes.items() if label.endswith("anchors")] == [
+        250, 500, 1000, 2500, 5000, anchors
+    ]  # fmt: skip
+    for label, recipe in recipes.items():
+        kept = {"anchors": base.anchors, "erased": 0.0, "encoder": base.encoder}
+        assert replace(recipe, **kept) == base
+        side = recipe.encoder.image_size
+        assert (side == 128) != label.endswith("pixels")
+        assert side // recipe.encoder.stem == 128 // base.encoder.stem
+    assert recipes["anchored@squares"].erased == 0.5
+    assert {recipe.encoder.window for recipe in experiment("curves", preset, ("ldr",)).recipes.values()} == {0}  # type: ignore[union-attr]
+    with pytest.raises(UserError, match="curves are of methods anchored and ldr; leave the other ones out"):
+        experiment("curves", preset, ("ropes",))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_table2_sets_methods_without_labels_beside_shares_of_them(preset: str) -> None:
+    plan = experiment("table2", preset)
+    shares = ("1", "5", "10", "100")
+    assert set(plan.recipes) == {
+        "anchored",
+        "ldr",
+        "ropes",
+        *(f"{m}@{s}-percent" for m in LABELLED_METHODS for s in shares),
+    }
+    few = plan.recipes["jointnet@1-percent"]
+    assert few == recipe_of("jointnet", preset, labels=0.01)
+    assert len(plan.seeds) > 1
+    assert plan.occlusions == (0, 16, 32, 64)
+
+
+def test_unknown_experiments_are_refused() -> None:
+    with pytest.raises(
+        UserError, match="unknown experiment 'table3': choose one of causal-triplet, coverage, curves, demo, disent"
+    ):
+        experiment("table3", "compact")
+    with pytest.raises(UserError, match=r"unknown preset 'compct': did you mean compact\?"):
+        experiment("demo", "compct")
+    with pytest.raises(UserError, match=r"unknown method 'anchord': did you mean anchored\?"):
+        experiment("demo", "compact", ("ropes", "anchord"))
