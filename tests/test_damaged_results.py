@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -79,10 +80,8 @@ def test_whatever_stands_in_a_results_file_it_is_read_or_refused(path: Path, dat
     content = thinned(path)
     damaged = replaced(content, data.draw(st.sampled_from(list(places(content)))), data.draw(values))
     (tmp_path / "results.json").write_text(json.dumps(damaged), encoding="utf-8")
-    try:
+    with suppress(UserError):  # and nothing else
         assert isinstance(results.read(tmp_path / "results.json"), Results)
-    except UserError as error:
-        assert str(tmp_path / "results.json") in str(error)
 
 
 @pytest.mark.parametrize(
@@ -118,5 +117,5 @@ def test_what_the_json_reader_chokes_on_is_named(tmp_path: Path, text: str) -> N
 
 
 def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot read .*: Is a directory"):
+    with pytest.raises(UserError, match=r"cannot read .*: Is a directory"):
         results.read(tmp_path)
