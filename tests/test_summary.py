@@ -62,7 +62,7 @@ def test_absent_figures_stay_absent() -> None:
     ("field", "values", "names"),
     [
         ("anchors", (250, 500), ("ropes@250 anchors", "ropes@500 anchors")),
-        ("image_size", (None, 64), ("ropes@None px", "ropes@64 px")),
+        ("image_size", (None, 64), ("ropes@unknown px", "ropes@64 px")),
         ("erased", (0.0, 0.5), ("ropes@0.0 erased", "ropes@0.5 erased")),
         ("label_share", (0.01, 0.05), ("ropes@0.01 of the labels", "ropes@0.05 of the labels")),
     ],

@@ -73,7 +73,7 @@ def reaches(mse: float, bar: float) -> bool:
 def over_seeds(rows: Iterable[Row]) -> tuple[Cell, ...]:
     """Gather the rows that differ in nothing but the training seed, in order of first appearance."""
     groups: dict[object, list[Row]] = {}
-    for row in _told_apart(list(rows)):
+    for row in _distinct_fits(list(rows)):
         groups.setdefault(row.conditions, []).append(row)
     cells = []
     for group in groups.values():
@@ -105,7 +105,7 @@ def over_seeds(rows: Iterable[Row]) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
-def _told_apart(rows: Sequence[Row]) -> list[Row]:
+def _distinct_fits(rows: Sequence[Row]) -> list[Row]:
     """The rows, with their fits named METHOD@VARIANT where fits of one name differ in what they learnt from."""
     values: dict[tuple[str, str, str], set[float | None]] = {}
     for row in rows:
@@ -114,7 +114,8 @@ def _told_apart(rows: Sequence[Row]) -> list[Row]:
     named = []
     for row in rows:
         differing = [name for name in _LEARNT_FROM if len(values[row.setup, row.method, name]) > 1]
-        told = ", ".join(f"{getattr(row, name)} {_LEARNT_FROM[name]}" for name in differing)
+        own = [(getattr(row, name), unit) for name, unit in _LEARNT_FROM.items() if name in differing]
+        told = ", ".join(f"{'unknown' if value is None else value} {unit}" for value, unit in own)
         joined = ", " if "@" in row.method else "@"
         named.append(replace(row, method=f"{row.method}{joined}{told}") if told else row)
     return named

@@ -26,6 +26,7 @@ from ropes.report.action_numbers import (
 )
 from ropes.report.action_plots import Arrays, of_an_arm, plots, recorded, told
 from ropes.report.naming import capitalised
+from ropes.report.numbers import fixed
 from ropes.report.sections import inline, provenance
 from ropes.results import Results
 
@@ -65,7 +66,7 @@ def action_page(found: Results, folder: Path) -> str:
         splits=list(SHIFTS.values()),
         table=[_line(setup, name, own) for setup, methods in every.items() for name, own in methods.items()]
         + [["the paper, ProcTHOR", METHODS[name], "", *paper_scores(name), "", ""] for name in PAPER],
-        paper_gaps=", ".join(f"{METHODS[name]} {gap:.2f}" for name, gap in PAPER_GAPS.items()),
+        paper_gaps=", ".join(f"{METHODS[name]} {fixed(gap, 2)}" for name, gap in PAPER_GAPS.items()),
         provenance=provenance(found, found.action_rows),
     )
     return page

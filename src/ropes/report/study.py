@@ -13,6 +13,7 @@ from ropes.finger import FEASIBILITY_FILE
 from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.report import pictures, study_figures
 from ropes.report.artefacts import pictures_of, read_arrays
+from ropes.report.numbers import fixed
 from ropes.report.sections import inline, provenance
 from ropes.report.study_numbers import (
     LABEL_FREE,
@@ -25,6 +26,7 @@ from ropes.report.study_numbers import (
     findings,
     images_differ,
     ood2,
+    score_text,
     selected,
     supervision_scores,
     transfers,
@@ -170,7 +172,7 @@ def _study(rows: Sequence[ModelRow]) -> list[Part]:
 def _model(row: ModelRow, folder: Path) -> dict[str, Any]:
     """One model's pictures: sweeps of its latents, and reconstructions."""
     arrays = read_arrays(pictures_of(folder, row))
-    heading = f"{row.method}, seed {row.seed}: DCI {row.scores['dci']:.2f}"
+    heading = f"{row.method}, seed {row.seed}: DCI {fixed(row.scores['dci'], 2)}"
     if arrays is None:
         return {"heading": heading, "sweeps": [], "splits": []}
     return {
@@ -195,11 +197,5 @@ def _model(row: ModelRow, folder: Path) -> dict[str, Any]:
 def _cells(row: ModelRow, columns: Iterable[str], factors: Iterable[str]) -> list[str]:
     """A model's line of the table of all numbers."""
     head = [row.method, str(row.seed), f"{row.seconds:,.0f}"]
-    told = [_figure(row.informativeness.get(factor)) for factor in factors]
-    return [*head, *(_figure(row.scores.get(score)) for score in columns), *told]
-
-
-def _figure(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3f}"
+    told = [fixed(row.informativeness.get(factor)) for factor in factors]
+    return [*head, *(score_text(score, row.scores.get(score)) for score in columns), *told]
