@@ -57,15 +57,18 @@ styled = matplotlib.rc_context(STYLE)
 
 
 @styled
-def scatter(joints: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> Figure:
+def scatter(joints: Sequence[str], arrays: Mapping[str, NDArray[Any]], condition: str = "") -> Figure:
     """True against estimated angle, one panel a joint, the diagonal for reference (Figs. 3, 11, 12).
 
     Args:
         joints: (d,) names.
         arrays: "scatter_estimate", "scatter_angle" (d, n), radians, and "scatter_mcc", "scatter_mse" (d,) of
             the same samples.
+        condition: under which they were measured, above the panels.
     """
     figure, panels = make_panels(len(joints), height=2.9)
+    if condition:
+        figure.suptitle(condition, fontsize=STYLE["axes.titlesize"])
     for index, panel in enumerate(panels):
         found, true = arrays["scatter_estimate"][index], arrays["scatter_angle"][index]
         low, high = float(true.min()), float(true.max())

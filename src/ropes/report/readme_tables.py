@@ -58,7 +58,8 @@ def update(page: Path, results_dir: Path, check: bool = False) -> tuple[str, ...
 
 
 def _written(found: Results) -> str:
-    """The form is chosen by what was measured: joint angles, whole models, or actions."""
-    if found.action_rows:
-        return action_markdown(found)
-    return study_markdown(found) if found.model_rows else markdown(found)
+    """What was measured, one below the other: joint angles, whole models, actions."""
+    of_models = [study_markdown(found)] if found.model_rows else []
+    of_actions = [action_markdown(found)] if found.action_rows else []
+    of_joints = [markdown(found)] if found.rows or not (of_models or of_actions) else []
+    return "\n".join([*of_joints, *of_models, *of_actions])

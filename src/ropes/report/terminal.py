@@ -11,7 +11,7 @@ from ropes.model_rows import ModelRow
 from ropes.report.naming import joint_label
 from ropes.report.numbers import error, fixed
 from ropes.report.study_numbers import score_text
-from ropes.report.verdict import FITTED, UNLABELLED
+from ropes.report.verdict import map_of
 from ropes.results import Results
 from ropes.summary import Cell, calibrated_as_the_paper, over_seeds, without_labels
 
@@ -30,16 +30,11 @@ def print_table(results: Results, console: Console | None = None) -> None:
     beside = ": ours (paper's)" if results.rows else ""
     console.print(f"{results.name}, preset {results.preset}{beside}", highlight=False, markup=False)
     every = over_seeds(results.rows)
-    parts: dict[str, dict[str, list[Cell]]] = {}
-    for cell in (*without_labels(every), *calibrated_as_the_paper(every)):
-        how = (
-            "learnt from labels" if cell.label_share is not None else FITTED if cell.calibration_labels else UNLABELLED
-        )
-        parts.setdefault(f"{cell.setup}, {cell.method}", {}).setdefault(how, []).append(cell)
-    for heading, tables in parts.items():
-        console.print(f"\n{heading}", style="bold", highlight=False, markup=False)
-        for how, cells in tables.items():
-            console.print(how, highlight=False, markup=False)
+    for setup, method in dict.fromkeys((cell.setup, cell.method) for cell in every):
+        own = [cell for cell in every if (cell.setup, cell.method) == (setup, method)]
+        console.print(f"\n{setup}, {method}", style="bold", highlight=False, markup=False)
+        for cells in filter(None, (without_labels(own), calibrated_as_the_paper(own))):
+            console.print(map_of(cells[0]), highlight=False, markup=False)
             console.print(_table(cells))
     if results.action_rows:
         say = "\nshare of the pairs whose action was told; cosine of the mean deltas of antonyms"
@@ -114,7 +109,7 @@ def print_calibration(calibration: Calibration, console: Console | None = None) 
         console.print(say, highlight=False, markup=False, soft_wrap=True)
 
 
-def _table(cells: list[Cell]) -> Table:
+def _table(cells: Sequence[Cell]) -> Table:
     table = Table()
     for heading in ("split", "occlusion", "joint", "MCC", "MSE, rad²"):
         table.add_column(

@@ -8,7 +8,7 @@ from ropes.report.numbers import fixed
 from ropes.summary import Cell, calibrated_as_the_paper, without_labels
 
 #: What took coordinates to radians, as pages and tables call it.
-UNLABELLED, FITTED = "without a label", f"after a line on {CALIBRATION_LABELS:,} labels"
+UNLABELLED, FITTED, AS_READ = "without a label", f"after a line on {CALIBRATION_LABELS:,} labels", "as read"
 _WORDS = {(setup, occlusion): words for setup, occlusion, words in TABLE1}
 
 
@@ -17,6 +17,13 @@ def in_words(setup: str, occlusion: int, split: str = "id") -> str:
     words = _WORDS.get((setup, 0), setup) + (f", {occlusion} px occluded" if occlusion else "")
     words += ", shifted poses" if split == "ood" else ""
     return capitalised(words)
+
+
+def map_of(cell: Cell) -> str:
+    """What took a cell's coordinates to radians; "as read" of a method that learnt from labels."""
+    if cell.label_share is not None:
+        return AS_READ
+    return FITTED if cell.calibration_labels else UNLABELLED
 
 
 def sentence(cells: Sequence[Cell]) -> str:
