@@ -83,3 +83,9 @@ def test_the_scatter_says_what_it_is_of(tmp_path, run_folder) -> None:
         np.savez(path, **before, **{name: np.array(value) for name, value in recorded.items()})
         write_report(folder, folder / "report.html")
         assert words in Page((folder / "report.html").read_text(encoding="utf-8")).text.partition("gives the means.")[2]
+
+
+def test_errors_under_squares_say_that_they_are_after_a_line(run_folder, tmp_path) -> None:
+    write_report(run_folder, tmp_path / "report.html")
+    text = Page((tmp_path / "report.html").read_text(encoding="utf-8")).text
+    assert "Error after a line on 1,000 labels as white squares cover the images" in text
