@@ -73,6 +73,11 @@ def test_another_arm_has_no_paper() -> None:
     assert text.endswith("the paper has no numbers for this setup.")
 
 
+def test_calibrations_on_fewer_labels_alone_are_told_of_by_their_correlation() -> None:
+    few = cells((0.95, 0.01), calibration_labels=10)
+    assert sentence(few).startswith("The lowest correlation of 1 cell is 0.950 (joint 2)")
+
+
 def test_nothing_in_distribution() -> None:
     assert sentence(()) == "Nothing has been measured in distribution yet."
     assert sentence(cells((0.9, 0.1), setup=TWO_CAMERAS, split="ood")).startswith("Nothing")

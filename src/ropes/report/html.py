@@ -84,7 +84,9 @@ def _joints(found: Results, folder: Path) -> Part:
     ]
     body = render(
         "joints.html.j2",
-        spread=" over the repeats and training seeds" if any(len(c.seeds) > 1 for c in cells) else " over repeats",
+        spread=" over the repeats and training seeds"
+        if any(len(c.seeds) > 1 for c in (*free, *cells))
+        else " over repeats",
         calibration=" or ".join(f"{count:,}" for count in sorted({c.calibration_labels for c in unlabelled})),
         labelled=len(unlabelled) < len(cells),
         unlabelled=bool(free),

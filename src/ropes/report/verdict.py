@@ -40,7 +40,7 @@ def sentence(cells: Sequence[Cell]) -> str:
     labelled = [cell for cell in fitted if cell.label_share is not None]
     fitted = tuple(cell for cell in fitted if cell.label_share is None)
     said = [_against_ropes(free, UNLABELLED), _against_ropes(fitted, FITTED)]
-    said = [*filter(None, said)] or [_lowest(fitted or free)]
+    said = [*filter(None, said)] or [_lowest(fitted or free or [one for one in measured if one.label_share is None])]
     return " ".join(filter(None, [*said, _with_labels(labelled)]))
 
 
@@ -54,7 +54,7 @@ def _with_labels(cells: Sequence[Cell]) -> str:
 
 
 def _lowest(own: Sequence[Cell]) -> str:
-    """The lowest correlation, which no map to radians changes, where the paper has nothing to compare with."""
+    """The lowest correlation, which no map to radians changes; nothing where there is no cell."""
     if not own:
         return ""
     clear = [cell for cell in own if cell.occlusion == 0] or own
