@@ -27,6 +27,7 @@ from ropes.packaging import package
 from ropes.prediction import calibrate
 from ropes.recipes import EncoderRecipe, Optimisation, encoder_recipe
 from ropes.report.model_card import commands
+from ropes.report.numbers import error_and_deviation
 from tests import planar, tiny
 from tests.command_line import refusal
 
@@ -130,9 +131,8 @@ def test_the_card_says_what_it_is(packaged: Path, run: Path) -> None:
         words += {0: ", monotone map from commanded distributions, no label", 1000: ""}.get(
             row.calibration_labels, f", line from {row.calibration_labels} labels"
         )
-        assert any(
-            line.startswith(f"| {words} |") and f" {row.mse_mean:.4f} ± {row.mse_std:.4f} |" in line for line in lines
-        )
+        mean, deviation = error_and_deviation(row.mse_mean, row.mse_std)
+        assert any(line.startswith(f"| {words} |") and f" {mean} ± {deviation} |" in line for line in lines)
     covered = [row.coverage for row in found.trust_rows if (row.occlusion, row.intervals) == (0, "labels")]
     assert f"| in distribution | 90%, with labels, 100 labels | {min(covered):.3f} to {max(covered):.3f} |" in card
     (first, _) = found.pose_rows

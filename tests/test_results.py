@@ -7,7 +7,9 @@ import re
 import pytest
 
 from ropes import results
+from ropes.action_rows import ActionRow
 from ropes.errors import UserError
+from ropes.model_rows import ModelRow
 from ropes.results import Results, Row
 
 
@@ -112,3 +114,20 @@ def test_a_missing_or_broken_file_is_named(tmp_path) -> None:
     (tmp_path / "results.json").write_text('{"schema": 1')
     with pytest.raises(UserError, match="not valid JSON"):
         results.read(tmp_path / "results.json")
+
+
+def test_rows_of_different_kinds_may_share_their_conditions() -> None:
+    of_model = ModelRow(setup="pairs", method="icm", seed=0, seconds=1.0, settings={}, scores={"dci": 0.5})
+    of_action = ActionRow(
+        setup="pairs", method="icm", seed=0, seconds=1.0, accuracy={}, pairs={}, recall={}, active=0.5
+    )
+    found = dataclasses.replace(some_results(), model_rows=(of_model,), action_rows=(of_action,))
+    assert Results.from_dict(found.to_dict()) == found
+    with pytest.raises(ValueError, match="two rows of the same conditions: pairs, icm, 0"):
+        dataclasses.replace(found, model_rows=(of_model, of_model))
+
+
+@pytest.mark.parametrize("change", [{"anchors": 500}, {"image_size": 64}, {"erased": 0.5}, {"label_share": 0.01}])
+def test_what_a_fit_learnt_from_is_one_of_its_conditions(change) -> None:
+    assert a_row().conditions != a_row(**change).conditions
+    assert len(some_results(a_row(), a_row(**change)).rows) == 2

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from ropes.results import Row
-from ropes.summary import over_seeds
+from ropes.summary import over_seeds, without_labels
 
 
 def a_row(**changes) -> Row:
@@ -56,3 +56,32 @@ def test_absent_figures_stay_absent() -> None:
     assert cell.mcc is None
     assert cell.mcc_reached is None
     assert cell.mse == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "names"),
+    [
+        ("anchors", (250, 500), ("ropes@250 anchors", "ropes@500 anchors")),
+        ("image_size", (None, 64), ("ropes@unknown px", "ropes@64 px")),
+        ("erased", (0.0, 0.5), ("ropes@0.0 erased", "ropes@0.5 erased")),
+        ("label_share", (0.01, 0.05), ("ropes@0.01 of the labels", "ropes@0.05 of the labels")),
+    ],
+)
+def test_fits_that_learnt_from_different_things_are_no_seeds_of_one(field, values, names) -> None:
+    rows = [a_row(seed=seed, mse=(0.1 * (seed + 1), 0.0), **{field: value}) for seed, value in enumerate(values)]
+    cells = over_seeds(rows)
+    assert [(cell.method, getattr(cell, field)) for cell in cells] == list(zip(names, values, strict=True))
+    assert [cell.seeds for cell in cells] == [(0,), (1,)]
+    assert over_seeds(rows[:1])[0].method == "ropes"
+
+
+def test_a_row_without_a_label_stands_beside_the_papers_figure_where_every_seed_has_one() -> None:
+    fitted = [a_row(seed=seed) for seed in (0, 1)]
+    free = [dataclasses.replace(row, calibration_labels=0, paper_mcc=None, paper_mse=None) for row in fitted]
+    (found,) = without_labels(over_seeds([*fitted, *free]))
+    assert (found.calibration_labels, found.paper_mcc, found.paper_mse) == (0, 0.874, 0.083)
+    assert without_labels(over_seeds([*fitted, free[0]])) == ()
+    (alone,) = without_labels(over_seeds(free))
+    assert alone.paper_mse is None
+    labelled = a_row(labels=100, label_share=0.01, calibration_labels=0)
+    assert without_labels(over_seeds([labelled])) == ()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ropes.row_checks import require_counts, require_figures, require_names
+from ropes.row_checks import require_counts, require_figures, require_names, require_tables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,18 +42,16 @@ class ActionRow:
     def __post_init__(self) -> None:
         require_names(self, ("setup", "method"))
         require_counts(self, ("seed",))
-        for name in ("accuracy", "pairs", "recall", "cosines", "moves"):
-            if not isinstance(getattr(self, name), Mapping):
-                raise ValueError(f"{name} must be named figures, got {getattr(self, name)!r}")
+        require_tables(self, ("accuracy", "pairs", "recall", "cosines", "moves"), nested=("recall", "moves"))
         if not set(self.accuracy) == set(self.pairs) == set(self.recall):
             raise ValueError(f"accuracy is of {sorted(self.accuracy)}, pairs of {sorted(self.pairs)}")
         shares: dict[str, Any] = {"active": self.active, **self.accuracy}
         for split, recall in self.recall.items():
-            shares |= {f"{split} {verb}": share for verb, share in dict(recall).items()}
+            shares |= {f"{split} {verb}": share for verb, share in recall.items()}
         require_figures({"seconds": self.seconds, **shares, **self.cosines})
         require_figures(self.pairs)
         for joint, found in self.moves.items():
-            require_figures({f"{joint} {name}": one for name, one in dict(found).items() if one is not None})
+            require_figures({f"{joint} {name}": one for name, one in found.items() if one is not None})
         for name, share in shares.items():
             if not 0 <= share <= 1:
                 raise ValueError(f"{name} must lie in 0 to 1, got {share!r}")

@@ -81,7 +81,9 @@ def read_json(path: Path, *, folder: Path | None = None) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UserError(f"{path} is missing; is {folder} the right folder?") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # not text, not JSON, a number or a depth beyond all bounds
         raise UserError(f"{path} is not valid JSON ({error}); restore it or make {folder} anew") from error
 
 

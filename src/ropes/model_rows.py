@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ropes.row_checks import require_counts, require_figures, require_names
+from ropes.row_checks import require_counts, require_figures, require_names, require_tables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,16 +38,16 @@ class ModelRow:
     def __post_init__(self) -> None:
         require_names(self, ("setup", "method"))
         require_counts(self, ("seed",))
-        for name in ("settings", "scores", "reasons", "informativeness", "errors"):
-            if not isinstance(getattr(self, name), Mapping):
-                raise ValueError(f"{name} must be named figures, got {getattr(self, name)!r}")
+        require_tables(self, ("settings", "scores", "reasons", "informativeness", "errors"), nested=("errors",))
         require_figures({"seconds": self.seconds, **self.settings, **self.informativeness})
         require_figures({name: value for name, value in self.scores.items() if value is not None})
         for name, errors in self.errors.items():
-            require_figures({f"{name} {factor}": error for factor, error in dict(errors).items()})
+            require_figures({f"{name} {factor}": error for factor, error in errors.items()})
         undefined = {name for name, value in self.scores.items() if value is None}
         if undefined != set(self.reasons):
             raise ValueError(f"reasons are given for {sorted(self.reasons)}, and undefined are {sorted(undefined)}")
+        if not all(isinstance(why, str) for why in self.reasons.values()):
+            raise ValueError(f"reasons must be sentences, got {dict(self.reasons)!r}")
 
     @property
     def conditions(self) -> tuple[str, str]:

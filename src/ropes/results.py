@@ -16,7 +16,7 @@ from ropes.hardware import device_name
 from ropes.model_rows import ModelRow
 from ropes.paper import published, supervised_with
 from ropes.pose_rows import PoseRow
-from ropes.row_checks import require_counts, require_names, require_number
+from ropes.row_checks import MeasuredRow, is_finite_number, require_counts, require_names, require_number
 from ropes.trust_rows import TrustRow
 
 SCHEMA = 1
@@ -30,7 +30,7 @@ FURTHER = {
     "action_rows": ActionRow,
     "fit_rows": FitRow,
 }
-R = TypeVar("R", "Row", TrustRow)
+R = TypeVar("R", bound=MeasuredRow)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,17 +93,11 @@ class Row:
             require_number(self, name, 1.0, or_null=True)
 
     @property
-    def conditions(self) -> tuple[str, str, str, int, str, int, int]:
+    def conditions(self) -> tuple[object, ...]:
         """Everything but the training seed that the figures depend on."""
-        return (
-            self.setup,
-            self.method,
-            self.split,
-            self.occlusion,
-            self.joint,
-            self.labels,
-            self.calibration_labels,
-        )
+        tested = self.setup, self.method, self.split, self.occlusion, self.joint
+        learnt_from = self.anchors, self.image_size, self.erased, self.label_share
+        return (*tested, self.labels, self.calibration_labels, *learnt_from)
 
     @classmethod
     def measured(
@@ -207,14 +201,15 @@ class Results:
         for name in ("name", "preset", "device", "version"):
             if not (isinstance(getattr(self, name), str) and getattr(self, name)):
                 raise ValueError(f"{name} must be a word, got {getattr(self, name)!r}")
-        if isinstance(self.seconds, bool) or not isinstance(self.seconds, int | float):
+        if not is_finite_number(self.seconds):
             raise ValueError(f"seconds must be a number, got {self.seconds!r}")
-        if not (math.isfinite(self.seconds) and self.seconds >= 0):
+        if self.seconds < 0:
             raise ValueError(f"seconds must be at least 0, got {self.seconds!r}")
-        keys = Counter((*row.conditions, row.seed) for kind in ("rows", *FURTHER) for row in getattr(self, kind))
-        for key, count in keys.items():
-            if count > 1:
-                raise ValueError(f"two rows of the same conditions: {', '.join(map(str, key))}")
+        for kind in ("rows", *FURTHER):
+            keys = Counter((*row.conditions, row.seed) for row in getattr(self, kind))
+            for key, count in keys.items():
+                if count > 1:
+                    raise ValueError(f"two rows of the same conditions: {', '.join(map(str, key))}")
 
     def to_dict(self) -> dict[str, Any]:
         """The content of results.json."""

@@ -1,8 +1,22 @@
-"""What every kind of row in results.json is checked for."""
+"""What every kind of row in results.json has, and what it is checked for."""
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
+
+
+class MeasuredRow(Protocol):
+    """What rows of every kind have."""
+
+    def __init__(self, **figures: Any) -> None: ...
+
+    @property
+    def seed(self) -> int:
+        """Of the training."""
+
+    @property
+    def conditions(self) -> tuple[object, ...]:
+        """Everything but the training seed that the figures depend on."""
 
 
 def require_names(row: Any, names: Iterable[str]) -> None:
@@ -28,6 +42,14 @@ def require_counts(row: Any, names: Iterable[str]) -> None:
             raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}")
 
 
+def is_finite_number(value: Any) -> bool:
+    """Whether this is a number that a float can hold, and neither NaN nor infinite."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        return False
+
+
 def require_number(row: Any, name: str, top: float = math.inf, *, or_null: bool = False) -> None:
     """Check that a field is a finite number from 0 to `top`, or, with `or_null`, None.
 
@@ -37,10 +59,25 @@ def require_number(row: Any, name: str, top: float = math.inf, *, or_null: bool 
     value = getattr(row, name)
     if value is None and or_null:
         return
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_finite_number(value):
         raise ValueError(f"{name} must be a finite number{' or null' if or_null else ''}, got {value!r}")
     if not 0 <= value <= top:
         raise ValueError(f"{name} must lie in 0 to {top:g}, got {value!r}")
+
+
+def require_tables(row: Any, names: Iterable[str], *, nested: Iterable[str] = ()) -> None:
+    """Check that these fields are tables by name, and those of `nested` tables of such tables.
+
+    Raises:
+        ValueError: one is not.
+    """
+    for name in names:
+        if not isinstance(getattr(row, name), Mapping):
+            raise ValueError(f"{name} must be named figures, got {getattr(row, name)!r}")
+    for name in nested:
+        for key, table in getattr(row, name).items():
+            if not isinstance(table, Mapping):
+                raise ValueError(f"{name} of {key} must be named figures, got {table!r}")
 
 
 def require_figures(figures: Mapping[str, Any]) -> None:
@@ -50,5 +87,5 @@ def require_figures(figures: Mapping[str, Any]) -> None:
         ValueError: one is not.
     """
     for name, value in figures.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if not is_finite_number(value):
             raise ValueError(f"{name} must be a finite number, got {value!r}")

@@ -1,11 +1,14 @@
-"""Rows that differ only in the training seed become one cell: mean, spread, and the paper beside it."""
+"""Averages rows over training seeds into cells: mean, spread, and the paper beside it."""
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ropes import paper
 from ropes.results import Row
+
+#: What fits may differ in besides the seed, and its unit.
+_LEARNT_FROM = {"anchors": "anchors", "image_size": "px", "erased": "erased", "label_share": "of the labels"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,8 +16,9 @@ class Cell:
     """One condition over all its training seeds.
 
     Attributes:
-        setup, method, split, occlusion, joint, labels, calibration_labels, paper_mcc, paper_mse, anchors,
-            image_size, erased, label_share: as in `Row`.
+        setup, split, occlusion, joint, labels, calibration_labels, paper_mcc, paper_mse, anchors, image_size, erased,
+            label_share: as in `Row`.
+        method: as in `Row`; METHOD@VARIANT where fits of one name differ in what they learnt from.
         seeds: the training seeds, sorted.
         mcc: mean over the seeds of `mcc_mean`, or None.
         mcc_std: root of (mean variance over repeats + variance over seeds): both sources of spread.
@@ -69,7 +73,7 @@ def reaches(mse: float, bar: float) -> bool:
 def over_seeds(rows: Iterable[Row]) -> tuple[Cell, ...]:
     """Gather the rows that differ in nothing but the training seed, in order of first appearance."""
     groups: dict[object, list[Row]] = {}
-    for row in rows:
+    for row in _distinct_fits(list(rows)):
         groups.setdefault(row.conditions, []).append(row)
     cells = []
     for group in groups.values():
@@ -101,11 +105,49 @@ def over_seeds(rows: Iterable[Row]) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
+def _distinct_fits(rows: Sequence[Row]) -> list[Row]:
+    """The rows, with their fits named METHOD@VARIANT where fits of one name differ in what they learnt from."""
+    values: dict[tuple[str, str, str], set[float | None]] = {}
+    for row in rows:
+        for name in _LEARNT_FROM:
+            values.setdefault((row.setup, row.method, name), set()).add(getattr(row, name))
+    named = []
+    for row in rows:
+        differing = [name for name in _LEARNT_FROM if len(values[row.setup, row.method, name]) > 1]
+        own = [(getattr(row, name), unit) for name, unit in _LEARNT_FROM.items() if name in differing]
+        told = ", ".join(f"{'unknown' if value is None else value} {unit}" for value, unit in own)
+        joined = ", " if "@" in row.method else "@"
+        named.append(replace(row, method=f"{row.method}{joined}{told}") if told else row)
+    return named
+
+
 def calibrated_as_the_paper(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     """The cells whose lines were fitted on as many labels as the paper's, and those without lines, in their order."""
     return tuple(
         cell for cell in cells if cell.calibration_labels == paper.CALIBRATION_LABELS or cell.label_share is not None
     )
+
+
+def without_labels(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+    """The cells by the map that takes no label, in their order, beside the paper's figures for the same condition.
+
+    A cell counts only where every training seed has such a map: those that went well say nothing of the others.
+    """
+    cells = list(cells)
+    fitted = {_condition(cell): cell for cell in calibrated_as_the_paper(cells)}
+    found = []
+    for cell in cells:
+        if cell.label_share is not None or cell.calibration_labels:
+            continue
+        beside = fitted.get(_condition(cell), cell)
+        if len(cell.seeds) >= len(beside.seeds):
+            found.append(replace(cell, paper_mcc=beside.paper_mcc, paper_mse=beside.paper_mse))
+    return tuple(found)
+
+
+def _condition(cell: Cell) -> tuple[str, str, str, int, str]:
+    """What was read, of what and by what, whatever took its coordinates to radians."""
+    return cell.setup, cell.method, cell.split, cell.occlusion, cell.joint
 
 
 def pool(figures: Sequence[tuple[float | None, float | None]]) -> tuple[float | None, float | None]:
@@ -128,7 +170,7 @@ def least_labelled(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     for cell in sorted(cells, key=lambda cell: -cell.calibration_labels):
         if cell.label_share is not None or cell.calibration_labels not in (0, paper.CALIBRATION_LABELS):
             continue
-        condition = cell.setup, cell.method, cell.split, cell.occlusion, cell.joint
+        condition = _condition(cell)
         if condition not in found or len(cell.seeds) >= len(found[condition].seeds):
             found[condition] = cell
     return tuple(found.values())

@@ -9,6 +9,7 @@ from ropes import files
 from ropes.errors import UserError
 from ropes.paper import ONE_CAMERA
 from ropes.report import artefacts
+from ropes.results import Row
 
 
 def small(**changes) -> dict[str, np.ndarray]:
@@ -108,4 +109,68 @@ def test_a_training_record_of_another_form_is_named(tmp_path) -> None:
         artefacts.load(tmp_path)
     files.write_json(path, {"stages": {"ldr": {"j": {"steps": [1, 2], "train": [0.5], "floor": 0.3}}}})
     with pytest.raises(UserError, match=r"stages\.ldr\.j\.train has 1 values for 2 steps"):
+        artefacts.load(tmp_path)
+
+
+def test_networks_are_told_from_joints_by_what_their_stages_hold(tmp_path) -> None:
+    path = tmp_path / "artefacts" / "panda" / "ldr" / "training.json"
+    stages = {"new": {"steps": [1, 2], "train": [0.5, 0.4], "best": 0.4}, "ldr": {"j": {"steps": [1], "train": [0.5]}}}
+    files.write_json(path, {"stages": stages})
+    (artefact,) = artefacts.load(tmp_path)
+    assert artefact.training["stages"] == stages
+    files.write_json(path, {"stages": {"new": {"steps": [1, 2], "train": [0.5]}}})
+    with pytest.raises(UserError, match=r"stages\.new\.train has 1 values for 2 steps"):
+        artefacts.load(tmp_path)
+    files.write_json(path, {"stages": {"new": {"steps": 3, "train": [0.5]}}})
+    with pytest.raises(UserError, match=r"stages\.new\.train has 1 values for 0 steps"):
+        artefacts.load(tmp_path)
+    files.write_json(path, {"stages": {"new": [1, 2]}})
+    with pytest.raises(UserError, match=r"stages\.new must be curves by name"):
+        artefacts.load(tmp_path)
+
+
+def test_only_what_is_wanted_is_read(tmp_path) -> None:
+    for method in ("ldr", "ropes"):
+        files.write_json(tmp_path / "artefacts" / "panda" / method / "training.json", {"stages": {}})
+    files.write_text(tmp_path / "artefacts" / "panda" / "anchored" / "training.json", "damaged")
+    assert [each.method for each in artefacts.load(tmp_path, {("panda", "ropes"), ("panda", "cnn")})] == ["ropes"]
+
+
+def a_row(**changes) -> Row:
+    base = {"setup": "panda", "joint": "a", "split": "id", "occlusion": 0, "seed": 0, "mcc": (0.9, 0.0)}
+    return Row.measured(**(base | {"mse": (0.1, 0.0)} | changes))
+
+
+LINE = "after a line on 1,000 labels"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "rows", "words"),
+    [
+        ({"scatter_split": "id", "scatter_occlusion": 0}, [a_row()], f"In distribution, without squares, {LINE}"),
+        ({"scatter_split": "ood", "scatter_occlusion": 32}, [a_row()], f"Shifted poses, 32 px squares, {LINE}"),
+        ({}, [a_row(), a_row(split="ood")], f"In distribution, {LINE}"),
+        ({}, [a_row(occlusion=32)], LINE.capitalize()),
+        ({}, [a_row(split="ood")], LINE.capitalize()),
+        ({}, [a_row(labels=100, label_share=0.01)], "In distribution"),
+        ({}, [], ""),
+    ],
+)
+def test_what_a_scatter_is_of_is_said_as_far_as_it_is_known(tmp_path, recorded, rows, words) -> None:
+    write(tmp_path, **small(**{name: np.array(value) for name, value in recorded.items()}))
+    (artefact,) = artefacts.load(tmp_path)
+    assert artefacts.scatter_condition(artefact.evaluation, rows) == words
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"scatter_split": np.array("test")}, "scatter_split must be one of id, ood, got 'test'"),
+        ({"scatter_occlusion": np.array(-1)}, "scatter_occlusion must be a whole number of at least 0, got -1"),
+        ({"scatter_occlusion": np.array([1, 2])}, "scatter_occlusion must be one value, got shape (2,)"),
+    ],
+)
+def test_a_wrong_condition_of_a_scatter_is_named(tmp_path, changes, message) -> None:
+    write(tmp_path, **small(**changes))
+    with pytest.raises(UserError, match=re.escape(message)):
         artefacts.load(tmp_path)

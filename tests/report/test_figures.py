@@ -19,11 +19,14 @@ def test_scatter_has_a_panel_a_joint_with_its_figures() -> None:
             "scatter_estimate": angle + 0.1,
             "scatter_angle": angle,
             "scatter_mcc": np.full(4, 0.9876),
-            "scatter_mse": np.full(4, 0.01),
+            "scatter_mse": np.array([0.01, 0.0003, 0.01, 0.01]),
         },
+        "In distribution, without squares",
     )
+    assert figure.get_suptitle() == "In distribution, without squares"
     titles = [panel.get_title() for panel in figure.axes]
     assert titles[0] == "joint 1: MCC 0.988, MSE 0.010"
+    assert titles[1] == "joint 2: MCC 0.988, MSE 0.00030"
     assert titles[3].startswith("elbow: ")
     dots = figure.axes[0].collections[0].get_offsets()
     np.testing.assert_allclose(dots[:, 1] - dots[:, 0], 0.1)

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from ropes import results
+from ropes.action_rows import ActionRow
 from ropes.errors import UserError
+from ropes.model_rows import ModelRow
 from ropes.paper import ONE_CAMERA, TWO_CAMERAS
 from ropes.report.readme_tables import markdown, update
 from ropes.results import Results, Row
@@ -142,3 +144,16 @@ def test_bad_markers_and_missing_results_are_named(readme, tmp_path) -> None:
 )
 def test_the_pages_of_this_repository_say_what_its_results_say(page: str) -> None:
     update(REPOSITORY / page, REPOSITORY / "results", check=True)
+
+
+def test_every_kind_of_rows_has_its_table(tmp_path: Path) -> None:
+    model = ModelRow(setup="arm", method="ldr", seed=0, seconds=1.0, settings={}, scores={"dci": 0.4321})
+    action = ActionRow(setup="arm", method="icm", seed=0, seconds=1.0, accuracy={}, pairs={}, recall={}, active=0.5)
+    everything = replace(found(row(2, 0.95, 0.0006)), model_rows=(model,), action_rows=(action,))
+    results.write(tmp_path / "demo-compact.json", everything)
+    page = tmp_path / "README.md"
+    page.write_text("<!-- table:demo-compact --><!-- /table -->")
+    update(page, tmp_path)
+    text = page.read_text()
+    places = [text.index(part) for part in ("**0.00060** ± 0.00200", "| interventions | ", "ResNet, independence")]
+    assert places == sorted(places)

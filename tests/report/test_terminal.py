@@ -8,6 +8,7 @@ from rich.console import Console
 
 from ropes.calibration import Calibration, KnownErrors
 from ropes.model_rows import ModelRow
+from ropes.report.numbers import error
 from ropes.report.terminal import print_calibration, print_table
 from ropes.results import Results, Row
 from ropes.trust.intervals import Intervals
@@ -42,7 +43,7 @@ def test_eighty_columns_hold_every_value_on_one_line() -> None:
         occlusion = f"{row.occlusion} px" if row.occlusion else "none"
         assert cells[:3] == [row.split, occlusion, row.joint.replace("panda_joint", "joint ")]
         assert cells[3].startswith(f"{row.mcc_mean:.3f}")
-        assert cells[4].startswith(f"{row.mse_mean:.3f}")
+        assert cells[4].startswith(error(row.mse_mean))
 
 
 @pytest.mark.parametrize(("scores", "heading"), [({}, "DCI"), ({"trees_ood2_b": 0.2}, "DCI OOD2-B")])
@@ -63,14 +64,34 @@ def test_the_paper_stands_beside_ours() -> None:
     assert f"{row.mcc_mean:.3f} ({row.paper_mcc:.3f}) {reached}" in line
 
 
-def test_only_what_was_calibrated_as_the_paper_s_is_shown_and_each_method_has_its_part() -> None:
+def test_calibrations_on_fewer_labels_are_left_out_and_each_method_has_its_part() -> None:
     (row, *_) = made_up_rows(np.random.default_rng(0), seeds=(0,))
-    others = [replace(row, calibration_labels=count, mse_mean=9.0) for count in (0, 10, 100)]
+    others = [replace(row, calibration_labels=count, mse_mean=9.0) for count in (10, 100)]
     anchored = replace(row, method="anchored")
     assert printed([row, *others, anchored]) == printed([row, anchored])
     assert [line for line in printed([row, anchored]) if line.startswith("panda")] == [
         f"{row.setup}, ropes",
         f"{row.setup}, anchored",
+    ]
+
+
+def test_figures_without_a_label_come_first_and_each_table_says_which_it_is() -> None:
+    (row, *_) = made_up_rows(np.random.default_rng(0), seeds=(0,))
+    row = replace(row, mse_mean=0.0005)
+    free = replace(row, calibration_labels=0, mse_mean=0.0003, paper_mcc=None, paper_mse=None)
+    labelled = replace(row, method="cnn", labels=100, label_share=0.01, calibration_labels=0)
+    lines = printed([row, free, labelled])
+    assert [line for line in lines if line and line[0] not in "┏┡┃└│"][1:] == [
+        f"{row.setup}, ropes",
+        "without a label",
+        "after a line on 1,000 labels",
+        f"{row.setup}, cnn",
+        "as read",
+    ]
+    assert [figure for line in lines for figure in ("0.00030 (0.053) ✓", "0.00050 (0.053) ✓") if figure in line] == [
+        "0.00030 (0.053) ✓",
+        "0.00050 (0.053) ✓",
+        "0.00050 (0.053) ✓",
     ]
 
 

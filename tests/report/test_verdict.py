@@ -1,5 +1,7 @@
 """The one sentence, for every kind of outcome."""
 
+from dataclasses import replace
+
 from ropes.paper import ONE_CAMERA, TWO_CAMERAS
 from ropes.report.naming import joint_label
 from ropes.report.verdict import in_words, sentence
@@ -26,17 +28,33 @@ def cells(*figures: tuple[float, float], setup: str = ONE_CAMERA, joints=(2, 4, 
 def test_all_reached() -> None:
     text = sentence(cells((0.99, 0.01), (0.99, 0.01), (0.99, 0.01)))
     assert text == (
-        "All 3 cells compared with the paper's Table 1 reach its MCC and its MSE without a single label in training."
+        "After a line on 1,000 labels, none of them in training: all 3 cells compared with the paper's Table 1 reach "
+        "its MCC and its MSE."
+    )
+
+
+def test_what_takes_no_label_comes_first_and_says_so() -> None:
+    fitted = cells((0.99, 0.01), (0.99, 0.9), (0.99, 0.01))
+    free = cells((0.99, 0.01), (0.99, 0.01), (0.99, 0.01), calibration_labels=0)
+    free = tuple(replace(cell, paper_mcc=None, paper_mse=None) for cell in free)
+    assert sentence((*fitted, *free)) == (
+        "Without a label: all 3 cells compared with the paper's Table 1 reach its MCC and its MSE. "
+        "After a line on 1,000 labels, none of them in training: of 3 cells of the paper's Table 1, "
+        "3 reach its MCC and 2 its MSE."
     )
 
 
 def test_some_short() -> None:
     text = sentence(cells((0.90, 0.01), (0.99, 0.01), (0.90, 0.1)))
-    assert text.startswith("Of 3 cells of the paper's Table 1, 1 reach its MCC and 2 its MSE")
+    assert text.endswith("training: of 3 cells of the paper's Table 1, 1 reach its MCC and 2 its MSE.")
 
 
 def test_labels_are_not_passed_over() -> None:
-    assert "label" not in sentence(cells((0.99, 0.01), labels=100))
+    text = sentence(cells((0.99, 0.01), labels=100))
+    assert (
+        text == "After a line on 1,000 labels: all 1 cell compared with the paper's Table 1 reach its MCC and its MSE."
+    )
+    assert "label" not in sentence(cells((0.99, 0.01), labels=100, setup="kuka"))
 
 
 def test_baselines_with_labels_stand_beside_the_paper_s() -> None:
@@ -45,13 +63,19 @@ def test_baselines_with_labels_stand_beside_the_paper_s() -> None:
     few = cells((0.99, 0.01), (0.99, 0.9), setup=TWO_CAMERAS, joints=(1, 2), labels=1300, label_share=0.01)
     beside = "Of 2 cells with labels, 1 reach the MSE of the paper's RoboPEPP on the same share of them."
     assert sentence(few) == beside
-    assert sentence((*free, *few)).endswith(f"without a single label in training. {beside}")
+    assert sentence((*free, *few)).endswith(f"its MCC and its MSE. {beside}")
+    assert "none of them in training" in sentence((*free, *few))
 
 
 def test_another_arm_has_no_paper() -> None:
     text = sentence(cells((0.95, 0.01), (0.91, 0.02), setup="kuka"))
-    assert "lowest correlation of 2 cells is 0.910 (joint 4)" in text
+    assert "lowest correlation of 2 cells is 0.910 (joint 4) without a single label in training" in text
     assert text.endswith("the paper has no numbers for this setup.")
+
+
+def test_calibrations_on_fewer_labels_alone_are_told_of_by_their_correlation() -> None:
+    few = cells((0.95, 0.01), calibration_labels=10)
+    assert sentence(few).startswith("The lowest correlation of 1 cell is 0.950 (joint 2)")
 
 
 def test_nothing_in_distribution() -> None:

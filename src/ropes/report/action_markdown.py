@@ -22,6 +22,7 @@ from ropes.report.action_numbers import (
 )
 from ropes.report.action_plots import of_an_arm
 from ropes.report.markdown_tables import table
+from ropes.report.numbers import fixed
 from ropes.results import Results
 
 Methods = Mapping[str, Sequence[ActionRow]]
@@ -99,4 +100,7 @@ def _arms(every: Mapping[str, Methods]) -> Iterator[str]:
 def _range(rows: Sequence[ActionRow], kind: str) -> str:
     values = moved(rows, kind)
     kept = values[np.isfinite(values)]
-    return f"{np.median(kept):.2f} ({kept.min():.2f} to {kept.max():.2f})" if len(kept) else ""
+    if not len(kept):
+        return ""
+    middle, least, greatest = (fixed(float(one), 2) for one in (np.median(kept), kept.min(), kept.max()))
+    return f"{middle} ({least} to {greatest})"

@@ -10,6 +10,7 @@ from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
 from ropes.recipes.delta_variants import ABLATED, BASELINES, CROPPED, FROM_POSES, OF_A_RESNET
 from ropes.report.naming import capitalised
+from ropes.report.numbers import fixed
 from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, ARM_SETTING, MANY_THINGS, RECORDED_PAIRS, RECORDED_SCENES
 
 Floats = NDArray[np.float64]
@@ -93,7 +94,7 @@ def spread(values: Floats, digits: int = 3) -> str:
     kept = values[np.isfinite(values)]
     if not len(kept):
         return ""
-    return f"{kept.mean():.{digits}f}" + (f" ± {kept.std(ddof=1):.{digits}f}" if len(kept) > 1 else "")
+    return fixed(kept.mean(), digits) + (f" ± {fixed(kept.std(ddof=1), digits)}" if len(kept) > 1 else "")
 
 
 def scores(rows: Sequence[ActionRow]) -> list[str]:
@@ -109,7 +110,7 @@ def scores(rows: Sequence[ActionRow]) -> list[str]:
 def paper_scores(name: str) -> list[str]:
     """The paper's entries of the same table, as far as its summary tells."""
     told = PAPER[name]
-    return [*(f"{one:.2f}" for one in told), f"{told[0] - told[2]:.2f}", *("" for _ in COSINES), ""]
+    return [*(fixed(one, 2) for one in (*told, told[0] - told[2])), *("" for _ in COSINES), ""]
 
 
 def advantage(own: Sequence[ActionRow], other: Sequence[ActionRow], split: str) -> str:
@@ -120,9 +121,10 @@ def advantage(own: Sequence[ActionRow], other: Sequence[ActionRow], split: str) 
         return ""
     apart = np.array([row.accuracy[split] - theirs[row.seed] for row in shared])
     if len(apart) == 1:
-        return f"{apart[0]:+.3f}"
+        return fixed(apart[0], signed=True)
     half = t.ppf(0.975, len(apart) - 1) * apart.std(ddof=1) / np.sqrt(len(apart))
-    return f"{apart.mean():+.3f} ({apart.mean() - half:+.3f} to {apart.mean() + half:+.3f})"
+    mean, low, high = (fixed(apart.mean() + way * half, signed=True) for way in (0, -1, 1))
+    return f"{mean} ({low} to {high})"
 
 
 def moved(rows: Sequence[ActionRow], kind: str) -> Floats:

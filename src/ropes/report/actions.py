@@ -1,13 +1,10 @@
-"""The page of methods that tell actions: accuracy under shift, how deltas lie, pictures, the arm."""
+"""The page's part on methods that tell actions: accuracy under shift, how deltas lie, pictures, the arm."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from ropes.action_rows import ActionRow
 from ropes.actions import IID
@@ -26,7 +23,9 @@ from ropes.report.action_numbers import (
 )
 from ropes.report.action_plots import Arrays, of_an_arm, plots, recorded, told
 from ropes.report.naming import capitalised
-from ropes.report.sections import inline, provenance
+from ropes.report.numbers import fixed
+from ropes.report.page import Part, render
+from ropes.report.sections import inline
 from ropes.results import Results
 
 _OF_THE_ARM = (
@@ -42,8 +41,8 @@ _OF_THINGS = (
 )
 
 
-def action_page(found: Results, folder: Path) -> str:
-    """The page of results with `action_rows`.
+def action_part(found: Results, folder: Path) -> Part:
+    """The part of results with `action_rows`.
 
     Args:
         found: the results.
@@ -53,25 +52,25 @@ def action_page(found: Results, folder: Path) -> str:
         UserError: an artefact is damaged.
     """
     every = in_order(found.action_rows)
-    environment = Environment(
-        loader=PackageLoader("ropes", "report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    page: str = environment.get_template("actions.html.j2").render(
-        title=f"What was done: {found.name}",
-        css=Markup(resources("ropes.report").joinpath("page.css").read_text(encoding="utf-8")),
-        results=found,
-        findings=findings(found.action_rows),
-        parts=list(_parts(every, folder)),
+    sections = list(_sections(every, folder))
+    body = render(
+        "actions.html.j2",
+        parts=sections,
         splits=list(SHIFTS.values()),
         table=[_line(setup, name, own) for setup, methods in every.items() for name, own in methods.items()]
         + [["the paper, ProcTHOR", METHODS[name], "", *paper_scores(name), "", ""] for name in PAPER],
-        paper_gaps=", ".join(f"{METHODS[name]} {gap:.2f}" for name, gap in PAPER_GAPS.items()),
-        provenance=provenance(found, found.action_rows),
+        paper_gaps=", ".join(f"{METHODS[name]} {fixed(gap, 2)}" for name, gap in PAPER_GAPS.items()),
     )
-    return page
+    return Part(
+        title=f"What was done: {found.name}",
+        findings=findings(found.action_rows),
+        links={f"actions-{number}": section["heading"] for number, section in enumerate(sections, 1)}
+        | {"all-actions": "All numbers"},
+        body=body,
+    )
 
 
-def _parts(every: Mapping[str, Mapping[str, Sequence[ActionRow]]], folder: Path) -> Iterator[dict[str, Any]]:
+def _sections(every: Mapping[str, Mapping[str, Sequence[ActionRow]]], folder: Path) -> Iterator[dict[str, Any]]:
     """Heading, text, plots and pictures of each setting."""
     for setup, methods in every.items():
         arm = of_an_arm(methods)

@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ from ropes import files
 from ropes.errors import UserError
 from ropes.model_rows import ModelRow
 from ropes.report.graph import read_graph
+from ropes.report.naming import capitalised
+from ropes.report.verdict import FITTED
+from ropes.results import SPLITS, Row
 
 # Arrays that only make sense together, with the number of axes of each.
 _GROUPS: dict[str, dict[str, int]] = {
@@ -35,6 +38,8 @@ class Evaluation:
         reconstructions: "original", "ae1", "ae2": uint8 (k, cameras, H, W).
         occluded: the same with "occluded_" before each name, with white squares in the inputs.
         interventions: "intervention_images" uint8 (regimes, k, cameras, H, W), "intervention_names" beside.
+        scatter_split: of the test poses that the scatter is of, "id" or "ood"; None where not recorded.
+        scatter_occlusion: side of the white squares in their images, pixels; likewise.
     """
 
     joints: tuple[str, ...]
@@ -43,6 +48,8 @@ class Evaluation:
     reconstructions: Mapping[str, NDArray[Any]] | None
     occluded: Mapping[str, NDArray[Any]] | None
     interventions: Mapping[str, NDArray[Any]] | None
+    scatter_split: str | None = None
+    scatter_occlusion: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,13 +58,17 @@ class Artefacts:
 
     setup: str
     method: str
-    evaluation: Evaluation | None
-    training: Mapping[str, Any] | None
+    evaluation: Evaluation | None = None
+    training: Mapping[str, Any] | None = None
     graph: Mapping[str, Any] | None = None
 
 
-def load(folder: Path) -> tuple[Artefacts, ...]:
+def load(folder: Path, wanted: Collection[tuple[str, str]] | None = None) -> tuple[Artefacts, ...]:
     """Read `folder`/artefacts/SETUP/METHOD/… for every setup and method, by name; empty when there is none.
+
+    Args:
+        folder: of the results.
+        wanted: the setups and methods to read, where not all that are there.
 
     Raises:
         UserError: a file is damaged, or its arrays do not fit together.
@@ -71,7 +82,7 @@ def load(folder: Path) -> tuple[Artefacts, ...]:
             graph=read_graph(place / "graph.json"),
         )
         for place in sorted(folder.glob("artefacts/*/*"))
-        if place.is_dir()
+        if place.is_dir() and (wanted is None or (place.parent.name, place.name) in wanted)
     )
 
 
@@ -114,7 +125,41 @@ def _evaluation(path: Path) -> Evaluation | None:
     for name, array in arrays.items():
         if array.ndim in (4, 5) and (array.dtype != np.uint8 or array.shape[-3] != len(cameras)):
             raise UserError(f"{path}: {name} must be uint8 images of {len(cameras)} cameras, got {array.shape}")
-    return Evaluation(joints=joints, cameras=cameras, **groups)
+    split, occlusion = (_one(path, arrays, name) for name in ("scatter_split", "scatter_occlusion"))
+    if split not in (None, *SPLITS):
+        raise UserError(f"{path}: scatter_split must be one of {', '.join(SPLITS)}, got {split!r}")
+    if occlusion is not None and (not isinstance(occlusion, int) or occlusion < 0):
+        raise UserError(f"{path}: scatter_occlusion must be a whole number of at least 0, got {occlusion!r}")
+    return Evaluation(joints=joints, cameras=cameras, scatter_split=split, scatter_occlusion=occlusion, **groups)
+
+
+def _one(path: Path, arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
+    """The only value of an array; None where there is no such array."""
+    if name not in arrays:
+        return None
+    if arrays[name].size != 1:
+        raise UserError(f"{path}: {name} must be one value, got shape {arrays[name].shape}")
+    return arrays[name].item()
+
+
+def scatter_condition(evaluation: Evaluation, rows: Sequence[Row]) -> str:
+    """What a scatter is of, in words: the split and the squares in its images, and the line to radians.
+
+    Evaluations that recorded neither took the split in distribution where there was one.
+
+    Args:
+        evaluation: with the scatter.
+        rows: of the same setup and method.
+    """
+    split, occlusion = evaluation.scatter_split, evaluation.scatter_occlusion
+    if split is None and any((row.split, row.occlusion) == ("id", 0) for row in rows):
+        split = "id"
+    parts = [{"id": "in distribution", "ood": "shifted poses"}[split]] if split else []
+    if occlusion is not None:
+        parts.append(f"{occlusion} px squares" if occlusion else "without squares")
+    if rows and all(row.label_share is None for row in rows):
+        parts.append(FITTED)
+    return capitalised(", ".join(parts)) if parts else ""
 
 
 def _group(path: Path, arrays: Mapping[str, NDArray[Any]], wanted: Mapping[str, int]) -> dict[str, NDArray[Any]] | None:
@@ -132,10 +177,6 @@ def _group(path: Path, arrays: Mapping[str, NDArray[Any]], wanted: Mapping[str, 
     return found
 
 
-#: Stages with one network; the others have one for each joint.
-_WHOLE = ("ae1", "angles", "encoder", "pretraining")
-
-
 def _training(path: Path) -> Mapping[str, Any] | None:
     if not path.exists():
         return None
@@ -143,11 +184,18 @@ def _training(path: Path) -> Mapping[str, Any] | None:
     if not isinstance(content, dict) or not isinstance(content.get("stages"), dict):
         raise UserError(f'{path} has no "stages"; run the training again')
     for stage, curves in content["stages"].items():
-        for label, curve in {"": curves}.items() if stage in _WHOLE else curves.items():
-            steps = len(curve.get("steps", ()))
+        for label, curve in _networks(path, stage, curves).items():
+            steps = len(curve["steps"]) if isinstance(curve.get("steps"), list) else 0
             for name, values in curve.items():
                 # A curve that was never recorded may be empty; one of another length is a mistake.
                 if isinstance(values, list) and len(values) not in (0, steps):
                     where = ".".join(filter(None, ("stages", stage, label, name)))
                     raise UserError(f"{path}: {where} has {len(values)} values for {steps} steps")
     return content
+
+
+def _networks(path: Path, stage: str, curves: Any) -> Mapping[str, Mapping[str, Any]]:
+    """The curves of each network of a stage: of one for each joint, or of one network, whose curves stand alone."""
+    if not isinstance(curves, dict):
+        raise UserError(f"{path}: stages.{stage} must be curves by name, got {curves!r}")
+    return curves if all(isinstance(curve, dict) for curve in curves.values()) else {"": curves}

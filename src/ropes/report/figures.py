@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ropes.report.naming import joint_label
+from ropes.report.numbers import error, fixed
 
 INK, RULE = "#1b1f24", "#d5dae1"
 # Okabe and Ito's palette: told apart with any colour vision, and by lightness.
@@ -56,15 +57,18 @@ styled = matplotlib.rc_context(STYLE)
 
 
 @styled
-def scatter(joints: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> Figure:
+def scatter(joints: Sequence[str], arrays: Mapping[str, NDArray[Any]], condition: str = "") -> Figure:
     """True against estimated angle, one panel a joint, the diagonal for reference (Figs. 3, 11, 12).
 
     Args:
         joints: (d,) names.
         arrays: "scatter_estimate", "scatter_angle" (d, n), radians, and "scatter_mcc", "scatter_mse" (d,) of
             the same samples.
+        condition: under which they were measured, above the panels.
     """
     figure, panels = make_panels(len(joints), height=2.9)
+    if condition:
+        figure.suptitle(condition, fontsize=STYLE["axes.titlesize"])
     for index, panel in enumerate(panels):
         found, true = arrays["scatter_estimate"][index], arrays["scatter_angle"][index]
         low, high = float(true.min()), float(true.max())
@@ -73,8 +77,8 @@ def scatter(joints: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> Figure
         # Dots as one bitmap: 500 vector marks a panel would make the page megabytes heavy.
         panel.scatter(true, found, s=7, color=OURS, alpha=0.7, linewidths=0, rasterized=True)
         panel.set(xlim=(low - margin, high + margin), xlabel="true angle, rad")
-        score, error = arrays["scatter_mcc"][index], arrays["scatter_mse"][index]
-        panel.set_title(f"{joint_label(joints[index])}: MCC {score:.3f}, MSE {error:.3f}")
+        score, squared = arrays["scatter_mcc"][index], arrays["scatter_mse"][index]
+        panel.set_title(f"{joint_label(joints[index])}: MCC {fixed(score)}, MSE {error(squared)}")
         if index % 3 == 0:
             panel.set_ylabel("estimate, rad")
     return figure
@@ -161,7 +165,7 @@ def density_ratio_bars(ldr: Mapping[str, Mapping[str, Any]]) -> Figure:
     for shift, values in ((-0.19, best), (0.19, floor)):
         for place, value in zip(places, values, strict=True):
             if np.isfinite(value):
-                panel.text(place + shift, value + 0.008, f"{value:.3f}", ha="center", va="bottom", fontsize=8)
+                panel.text(place + shift, value + 0.008, fixed(value), ha="center", va="bottom", fontsize=8)
     panel.axhline(LN2, color=INK, linestyle=":", linewidth=1, label="guessing (ln 2)")
     panel.set_xticks(places, [joint_label(joint) for joint in ldr])
     panel.set(ylabel="cross-entropy, nats", ylim=(0, max([LN2, *np.nan_to_num(best)]) * 1.12))

@@ -17,6 +17,7 @@ from ropes import files
 from ropes.errors import UserError
 from ropes.report.figures import INK, OURS, PAPER, to_png, to_svg
 from ropes.report.naming import joint_label
+from ropes.report.numbers import fixed
 
 #: How an edge is drawn: found and right or nothing known, found and wrong, there but not found.
 _KINDS: dict[str, tuple[str, Any]] = {"found": (OURS, "-"), "extra": (PAPER, "-"), "missing": ("#8c8c8c", (0, (4, 3)))}
@@ -107,7 +108,7 @@ def draw(graph: Mapping[str, Any]) -> Figure:
         # Nearer to the parent than to the child: where arrows cross in the middle, their figures do not.
         x, y = start + 0.4 * (end - start)
         aside = np.array([start[1] - end[1], end[0] - start[0]]) / np.hypot(*(end - start)) * 0.075
-        panel.text(x + aside[0], y + aside[1], f"{row['effect']:.2f}", ha="center", va="center", color=INK)
+        panel.text(x + aside[0], y + aside[1], fixed(row["effect"], 2), ha="center", va="center", color=INK)
     for joint, (x, y) in place.items():
         panel.text(x, y, joint_label(joint).replace(" ", "\n"), ha="center", va="center", color=INK)
     panel.set(xlim=(-1.3, 1.3), ylim=(-1.2, 1.2), aspect="equal")
@@ -157,7 +158,7 @@ def print_graph(graph: Mapping[str, Any], console: Console | None = None) -> Non
         for heading in ("cause", "effect on", "strength", "± error", ""):
             table.add_column(heading, justify="right" if heading in ("strength", "± error") else "left")
         for row in rows:
-            figures = f"{row['effect']:.3f}", f"{row['error']:.3f}"
+            figures = fixed(row["effect"]), fixed(row["error"])
             told = "" if graph["true"] is None else _WORDS[row["kind"]].replace("found, but", "but")
             table.add_row(joint_label(row["parent"]), joint_label(row["child"]), *figures, told)
         console.print(table)

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from ropes.report.figures import INK
+from ropes.report.numbers import fixed
 
 
 def heat(
@@ -31,10 +32,10 @@ def heat(
         colours: matplotlib's colour map, from `low` to 1.
     """
     panel.imshow(values, cmap=colours, vmin=low, vmax=1, aspect="auto", alpha=0.75)
-    for (row, place), value in np.ndenumerate(np.round(values, digits) + 0.0):  # + 0: no minus before zero
+    for (row, place), value in np.ndenumerate(values):
         if np.isfinite(value):
             ink = "white" if abs(value) > 0.8 else INK
-            panel.text(place, row, f"{value:.{digits}f}", ha="center", va="center", fontsize=8, color=ink)
+            panel.text(place, row, fixed(value, digits), ha="center", va="center", fontsize=8, color=ink)
     panel.set_xticks(range(len(columns)), columns, rotation=35, ha="right")
     panel.set_yticks(range(len(rows)), rows)
     panel.grid(visible=False)

@@ -1,21 +1,21 @@
 """results.json and the arrays beside it become one HTML page: no network, no script."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ropes import files, results
 from ropes.recipes import LABELLED_METHODS, method_of
 from ropes.report import artefacts, figures, graph, pictures
-from ropes.report.actions import action_page
-from ropes.report.artefacts import Artefacts
+from ropes.report.actions import action_part
+from ropes.report.artefacts import Artefacts, scatter_condition
 from ropes.report.labels import label_tables
 from ropes.report.naming import joint_label
+from ropes.report.numbers import error, error_and_deviation, fixed
+from ropes.report.page import Part, page, render
 from ropes.report.poses import pose_table
 from ropes.report.sections import (
     curve_parts,
@@ -23,14 +23,23 @@ from ropes.report.sections import (
     heading_of,
     inline,
     paper_table,
-    provenance,
     robustness_parts,
 )
-from ropes.report.study import study_page
+from ropes.report.study import study_part
 from ropes.report.trust import trust_sections
 from ropes.report.verdict import sentence
-from ropes.summary import Cell, calibrated_as_the_paper, over_seeds
+from ropes.results import Results, Row
+from ropes.summary import Cell, calibrated_as_the_paper, over_seeds, without_labels
 
+#: Sections over all methods that there may be, by their ids, as the contents call them.
+_SECTIONS = {
+    "labels": "How many labels",
+    "curves": "How much to learn from",
+    "efficiency": "What labels are worth",
+    "robustness": "Occlusion and shift",
+    "trust": "What to trust",
+    "poses": "Pose of the end effector",
+}
 _STAGES = (
     ("reconstructions", "", ""),
     ("occluded", "occluded_", "occluded "),
@@ -48,47 +57,59 @@ def write_report(folder: Path, out_html: Path) -> None:
         UserError: results.json is missing or wrong, or an artefact is damaged.
     """
     found = results.read(folder / "results.json")
-    if found.action_rows and not found.rows:
-        files.write_text(out_html, action_page(found, folder))
-        return
-    if found.model_rows and not found.rows:
-        files.write_text(out_html, study_page(found, folder))
-        return
+    of_models = [study_part(found, folder)] if found.model_rows else []
+    of_actions = [action_part(found, folder)] if found.action_rows else []
+    of_joints = [_joints(found, folder)] if found.rows or not (of_models or of_actions) else []
+    files.write_text(out_html, page(found, [*of_joints, *of_models, *of_actions]))
+
+
+def _joints(found: Results, folder: Path) -> Part:
+    """The part of joint angles: against the paper, and what each method left in each setup."""
     every = over_seeds(found.rows)
-    cells = calibrated_as_the_paper(every)
+    free, cells = without_labels(every), calibrated_as_the_paper(every)
     unlabelled = [cell for cell in cells if cell.label_share is None]
-    left = {(artefact.setup, artefact.method): artefact for artefact in artefacts.load(folder)}
-    parts = list(dict.fromkeys([*((cell.setup, cell.method) for cell in every), *left]))
-    environment = Environment(
-        loader=PackageLoader("ropes", "report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.filters |= {"joint": joint_label, "mark": _mark}
-    page = environment.get_template("template.html.j2").render(
-        title=f"Joint angles {_kinds(every)} labels: {found.name}",
-        css=Markup(resources("ropes.report").joinpath("page.css").read_text(encoding="utf-8")),
-        results=found,
-        verdict=sentence(cells),
-        spread=" over the repeats and training seeds" if any(len(c.seeds) > 1 for c in cells) else " over repeats",
+    left = {(row.setup, row.method): Artefacts(setup=row.setup, method=row.method) for row in found.rows}
+    left |= {(artefact.setup, artefact.method): artefact for artefact in artefacts.load(folder, left)}
+    sections: dict[str, Any] = {
+        "labels": label_tables(every),
+        "curves": curve_parts(every),
+        "efficiency": efficiency_parts(every),
+        "robustness": robustness_parts(cells),
+        "trust": trust_sections(found.trust_rows, found.flag_rows),
+        "poses": pose_table(found.pose_rows),
+    }
+    setups = [
+        _setup(artefact, [row for row in found.rows if (row.setup, row.method) == place])
+        for place, artefact in left.items()
+    ]
+    body = render(
+        "joints.html.j2",
+        spread=" over the repeats and training seeds"
+        if any(len(c.seeds) > 1 for c in (*free, *cells))
+        else " over repeats",
         calibration=" or ".join(f"{count:,}" for count in sorted({c.calibration_labels for c in unlabelled})),
         labelled=len(unlabelled) < len(cells),
-        table=paper_table(cells),
-        curves=curve_parts(every),
-        efficiency=efficiency_parts(every),
-        robustness=robustness_parts(cells),
+        unlabelled=bool(free),
+        table=paper_table(every),
         erased=any(cell.erased for cell in cells),
-        trust=trust_sections(found.trust_rows, found.flag_rows),
-        poses=pose_table(found.pose_rows),
-        setups=[
-            _setup(left.get((setup, method), Artefacts(setup=setup, method=method, evaluation=None, training=None)))
-            for setup, method in parts
-        ],
-        label_tables=label_tables(every),
+        setups=setups,
         cells=every,
-        provenance=provenance(found, found.rows),
-        figure=_figure,
-        number=_number,
+        rows=len(found.rows),
+        figure=lambda mean, std: _figure(fixed(mean), fixed(std or 0.0)),
+        error=lambda mean, std: _figure(*error_and_deviation(mean, std)),
+        number=fixed,
+        width=error,
+        **sections,
     )
-    files.write_text(out_html, page)
+    return Part(
+        title=f"Joint angles {_kinds(every)} labels: {found.name}",
+        findings=[sentence(every)],
+        links={"paper": "Against the paper"}
+        | {key: words for key, words in _SECTIONS.items() if sections[key]}
+        | {f"setup-{setup['id']}": setup["heading"] for setup in setups}
+        | {"all": "All numbers"},
+        body=body,
+    )
 
 
 def _kinds(cells: Sequence[Cell]) -> str:
@@ -97,8 +118,13 @@ def _kinds(cells: Sequence[Cell]) -> str:
     return "from" if found == {True} else "with and without" if len(found) == 2 else "without"
 
 
-def _setup(artefact: Artefacts) -> dict[str, Any]:
-    """Everything that the template shows of one method in one setup."""
+def _setup(artefact: Artefacts, rows: Sequence[Row]) -> dict[str, Any]:
+    """Everything that the template shows of one method in one setup.
+
+    Args:
+        artefact: what the method left.
+        rows: what was measured of it.
+    """
     evaluation, training = artefact.evaluation, artefact.training
     place, heading = f"{artefact.setup}/{artefact.method}", heading_of(artefact.setup, artefact.method)
     stages = training["stages"] if training else {}
@@ -111,7 +137,7 @@ def _setup(artefact: Artefacts) -> dict[str, Any]:
         "no_evaluation": f"Not recorded: artefacts/{place}/evaluation.npz is absent or holds none.",
         "no_training": f"Not recorded: artefacts/{place}/training.json is absent or holds none.",
         "scatter": inline(
-            figures.scatter(evaluation.joints, evaluation.scatter),
+            figures.scatter(evaluation.joints, evaluation.scatter, scatter_condition(evaluation, rows)),
             f"Estimated against true angles, {heading}",
         )
         if evaluation and evaluation.scatter
@@ -147,7 +173,7 @@ def _pretraining(training: Mapping[str, Any]) -> str | None:
     if signs["fault"] is not None:
         return f"Pre-training collapsed: {signs['fault']}."
     return (
-        f"Pre-training did not collapse: at its end the targets' mean tokens differ by {signs['spread']:.3f} over a "
+        f"Pre-training did not collapse: at its end the targets' mean tokens differ by {fixed(signs['spread'])} over a "
         f"camera's images (each token's entries by 1) and use {signs['rank']:.0f} directions."
     )
 
@@ -229,18 +255,8 @@ def _flat(content: Any, prefix: str = "") -> Iterable[tuple[str, str]]:
             yield name, "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _figure(mean: float | None, std: float | None) -> Markup:
-    if mean is None:
-        return Markup("–")
-    return Markup(f'{mean:.3f} <span class="std">± {std or 0.0:.3f}</span>')
-
-
-def _mark(reached: bool | None) -> Markup:
-    if reached is None:
-        return Markup("")
-    name, sign, word = ("yes", "✓", "reached") if reached else ("no", "✗", "short")
-    return Markup(f'<span class="{name}" title="{word}" role="img" aria-label="{word}">{sign}</span>')
+def _figure(mean: str, deviation: str) -> Markup:
+    """A mean and its deviation as printed; the former alone where there is none."""
+    if mean == fixed(None):
+        return Markup(mean)
+    return Markup('{} <span class="std">± {}</span>').format(mean, deviation)

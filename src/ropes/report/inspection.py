@@ -8,6 +8,7 @@ from rich.table import Table
 from ropes.inspection import Inspection
 from ropes.inspection.verdict import JointReport, ranked
 from ropes.report.naming import joint_label
+from ropes.report.numbers import fixed
 from ropes.scm import Regime
 
 #: Where the overlaps come from, in words.
@@ -72,12 +73,10 @@ def _row(report: JointReport) -> tuple[str, ...]:
     moved, told, shared = report.motion, report.contrast, report.overlap
     return (
         joint_label(report.joint),
-        " ".join(f"{100 * part:.1f}" for part in moved.share) if moved else "–",
-        f"{told.nats:.2f}±{told.uncertainty:.2f}" if told else "–",
-        f"{shared.floor:.2f}" if shared and shared.floor is not None else "–",
-        " ".join("–" if part is None else f"{part:.2f}" for part in (shared.policies, shared.observational))
-        if shared
-        else "–",
+        " ".join(fixed(100 * part, 1) for part in moved.share) if moved else "–",
+        f"{fixed(told.nats, 2)}±{fixed(told.uncertainty, 2)}" if told else "–",
+        fixed(shared.floor if shared else None, 2),
+        " ".join(fixed(part, 2) for part in (shared.policies, shared.observational)) if shared else "–",
         "; ".join((*report.faults, *report.weaknesses)),
     )
 
@@ -107,6 +106,6 @@ def picture(found: Inspection) -> Figure:
             if report.motion is not None:
                 heat = report.motion.heat[view]
                 panels[row, 3 * view + 2].imshow(heat, cmap="magma", vmin=0, vmax=max(float(np.max(heat)), 1e-9))
-                title = f"moved: {100 * report.motion.share[view]:.1f}%"
+                title = f"moved: {fixed(100 * report.motion.share[view], 1)}%"
                 panels[row, 3 * view + 2].set_title(title, fontsize=8)
     return figure

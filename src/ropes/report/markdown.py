@@ -12,6 +12,7 @@ from ropes.recipes import method_of
 from ropes.report.curves import described
 from ropes.report.markdown_tables import table
 from ropes.report.naming import joint_label
+from ropes.report.numbers import error_and_deviation, fixed
 from ropes.report.verdict import in_words
 from ropes.results import Results
 from ropes.summary import Cell, calibrated_as_the_paper, least_labelled, over_seeds, reaches
@@ -150,7 +151,7 @@ def _of_paper(systems: Iterable[Mapping[str, Cell]], joints: Sequence[str], figu
 
 def _published(system: str, labels: str, values: Sequence[float | None]) -> list[list[str]]:
     """A line of the paper's numbers; none where the paper has none."""
-    shown = ["" if value is None else f"{value:.3f}" for value in values]
+    shown = ["" if value is None else fixed(value) for value in values]
     return [[system, labels, *shown]] if any(shown) else []
 
 
@@ -166,16 +167,10 @@ def _ours(at: Mapping[str, Cell], joints: Sequence[str], bars: Sequence[float | 
         if joint not in at or (value := at[joint].mse) is None:
             found.append("")
             continue
-        shown = _shown(value)
-        digits = len(shown.partition(".")[2])
+        shown, deviation = error_and_deviation(value, at[joint].mse_std)
         bold = f"**{shown}**" if bar is not None and reaches(value, bar) else shown
-        found.append(f"{bold} ± {at[joint].mse_std or 0.0:.{digits}f}")
+        found.append(f"{bold} ± {deviation}")
     return found
-
-
-def _shown(value: float) -> str:
-    """Three decimals, as the paper has; four where three would leave a single digit."""
-    return f"{value:.3f}" if value >= 0.0095 else f"{value:.4f}"
 
 
 def _counted(cells: Sequence[Cell]) -> str:

@@ -17,6 +17,7 @@ from ropes.paper import CALIBRATION_LABELS
 from ropes.pose_rows import PoseRow
 from ropes.poses import arm_of, robot_of
 from ropes.recipes import recipe_of
+from ropes.report.numbers import error, error_and_deviation, fixed
 from ropes.report.poses import pose_table
 from ropes.report.trust import flag_lines, kind_label
 from ropes.results import Results, Row
@@ -100,6 +101,7 @@ def model_card(
         weights=weights,
         precision=precision,
         megabytes=size / 1e6,
+        fixed=fixed,
         licence=metadata("ropes")["License-Expression"] or "Apache-2.0",
     )
 
@@ -173,8 +175,8 @@ def _figures(rows: Sequence[Row], joints: Sequence[str]) -> list[dict[str, Any]]
             {
                 "heading": _heading(split, occlusion) + _line(labels),
                 "usual": labels == CALIBRATION_LABELS,
-                "mse": [(_number(row.mse_mean, 4), _number(row.mse_std, 4)) for row in own],
-                "mcc": [(_number(row.mcc_mean, 3), _number(row.mcc_std, 3)) for row in own],
+                "mse": [error_and_deviation(row.mse_mean, row.mse_std) for row in own],
+                "mcc": [(fixed(row.mcc_mean), fixed(row.mcc_std)) for row in own],
             }
         )
     return lines
@@ -196,9 +198,9 @@ def _trust(rows: Iterable[TrustRow]) -> list[dict[str, Any]]:
         {
             "heading": _heading(split, occlusion),
             "intervals": f"{group[0].level:.0%}, {kind_label(kind, labels)}",
-            "coverage": f"{min(row.coverage for row in group):.3f} to {max(row.coverage for row in group):.3f}",
-            "width": f"{min(row.width for row in group):.2f} to {max(row.width for row in group):.2f}",
-            "auroc": _number(group[0].auroc, 3),
+            "coverage": " to ".join(fixed(end(row.coverage for row in group)) for end in (min, max)),
+            "width": " to ".join(error(end(row.width for row in group)) for end in (min, max)),
+            "auroc": fixed(group[0].auroc),
         }
         for (split, occlusion, kind, labels), group in groups.items()
     ]
@@ -211,7 +213,3 @@ def _is_of(run: Run, row: Row | PoseRow | TrustRow | FlagRow) -> bool:
 def _heading(split: str, occlusion: int) -> str:
     words = {"id": "in distribution", "ood": "out of distribution"}[split]
     return f"{words}, {occlusion} px squares" if occlusion else words
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"

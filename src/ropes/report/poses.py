@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ropes.pose_rows import PoseRow
+from ropes.report.numbers import fixed
 from ropes.report.verdict import in_words
 from ropes.summary import pool
 
@@ -36,4 +37,4 @@ def _printed(group: list[PoseRow], figure: int, digits: int) -> tuple[str, str]:
     mean, std = pool([row.figures()[figure] for row in group])
     assert mean is not None
     assert std is not None
-    return f"{mean:.{digits}f}", f"{std:.{digits}f}"
+    return fixed(mean, digits), fixed(std, digits)

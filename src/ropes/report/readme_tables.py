@@ -59,9 +59,10 @@ def update(page: Path, results_dir: Path, check: bool = False) -> tuple[str, ...
 
 
 def _written(found: Results) -> str:
-    """The form is chosen by what was measured: coverage, joint angles, whole models, or actions."""
+    """What was measured, one below the other: joint angles, whole models, actions; of "coverage" that alone."""
     if found.name == "coverage":
         return coverage_markdown(found)
-    if found.action_rows:
-        return action_markdown(found)
-    return study_markdown(found) if found.model_rows else markdown(found)
+    of_models = [study_markdown(found)] if found.model_rows else []
+    of_actions = [action_markdown(found)] if found.action_rows else []
+    of_joints = [markdown(found)] if found.rows or not (of_models or of_actions) else []
+    return "\n".join([*of_joints, *of_models, *of_actions])

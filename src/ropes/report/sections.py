@@ -14,9 +14,9 @@ from ropes.recipes import method_of
 from ropes.report import figures
 from ropes.report.curves import AXES, error_curves, series
 from ropes.report.label_efficiency import efficiency_figure, label_curves, overtaken_table
-from ropes.report.verdict import in_words
+from ropes.report.verdict import AS_READ, FITTED, UNLABELLED, in_words, map_of
 from ropes.results import Results, Row
-from ropes.summary import Cell
+from ropes.summary import Cell, calibrated_as_the_paper, without_labels
 
 
 def inline(figure: Figure, label: str) -> Markup:
@@ -42,11 +42,24 @@ def provenance(found: Results, rows: Iterable[Row | ModelRow | ActionRow]) -> li
 
 
 def paper_table(cells: Iterable[Cell]) -> list[dict[str, Any]]:
-    """Blocks of in-distribution cells: the lines of the paper's Table 1 first, then every other arm."""
+    """Blocks of in-distribution cells: the lines of the paper's Table 1 first, then every other arm.
+
+    Args:
+        cells: of all conditions.
+
+    Returns:
+        "heading", "all_labels" (whether the paper's baseline has such figures), "maps" to radians in words, those
+        without a label first, and "lines": a joint each, with its "cells" by these maps, None where missing.
+    """
+    cells = list(cells)
+    methods = list(dict.fromkeys(cell.method for cell in cells))
+    shown = sorted(
+        (*without_labels(cells), *calibrated_as_the_paper(cells)), key=lambda cell: methods.index(cell.method)
+    )
     order = {(setup, occlusion): place for place, (setup, occlusion, _) in enumerate(TABLE1)}
     known = {setup for setup, _ in order}
     blocks: dict[tuple[str, int, str], list[Cell]] = {}
-    for cell in cells:
+    for cell in shown:
         line = (cell.setup, cell.occlusion)
         if cell.split == "id" and (line in order or (cell.setup not in known and cell.occlusion == 0)):
             blocks.setdefault((*line, cell.method), []).append(cell)
@@ -54,11 +67,23 @@ def paper_table(cells: Iterable[Cell]) -> list[dict[str, Any]]:
     return [
         {
             "heading": heading_of(setup, method, occlusion),
-            "cells": sorted(group, key=lambda cell: cell.joint),
             "all_labels": any(cell.all_labels_mse is not None for cell in group),
+            **_by_map(group),
         }
         for (setup, occlusion, method), group in ordered
     ]
+
+
+def _by_map(group: Sequence[Cell]) -> dict[str, Any]:
+    """The maps to radians of a block, and a line for each joint with a cell for each of them."""
+    lines: dict[str, dict[str, Cell]] = {}
+    for cell in group:
+        lines.setdefault(cell.joint, {})[map_of(cell)] = cell
+    maps = [words for words in (UNLABELLED, FITTED, AS_READ) if any(words in line for line in lines.values())]
+    return {
+        "maps": maps,
+        "lines": [{"cells": [line.get(words) for words in maps]} for _, line in sorted(lines.items())],
+    }
 
 
 def _by_share(cell: Cell) -> tuple[str, float]:

@@ -1,6 +1,6 @@
 """The pictures as PNG files on white, for the README and other pages that cannot hold the report."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from ropes.report.artefacts import Evaluation, pictures_of, read_arrays
 from ropes.report.curves import AXES, error_curves, series
 from ropes.report.label_efficiency import efficiency_figure, label_curves
 from ropes.report.study_numbers import OOD1, images_differ, supervision_scores, transfers
-from ropes.results import Results
+from ropes.results import Results, Row
 from ropes.summary import over_seeds
 
 
@@ -48,10 +48,11 @@ def write_figures(folder: Path, out: Path, found: Results | None = None) -> tupl
         shifted = "-shifted" if curves.split == "ood" else ""
         path = out / f"{found.name}-{found.preset}-{curves.setup}-labels{shifted}.png"
         written.append(_write(path, figures.to_png(efficiency_figure(curves))))
-    for artefact in artefacts.load(folder):
+    for artefact in artefacts.load(folder, {(row.setup, row.method) for row in found.rows}):
         if method_of(artefact.method) != artefact.method:  # a variant is a point of the curves
             continue
-        for kind, content in _stills(artefact.evaluation) if artefact.evaluation else ():
+        rows = [row for row in found.rows if (row.setup, row.method) == (artefact.setup, artefact.method)]
+        for kind, content in _stills(artefact.evaluation, rows) if artefact.evaluation else ():
             path = out / f"{found.name}-{found.preset}-{artefact.setup}-{artefact.method}-{kind}.png"
             written.append(_write(path, content))
     for kind, content in _study(found, folder) if found.model_rows else ():
@@ -145,11 +146,12 @@ def _actions(setup: str, methods: Methods, folder: Path) -> Iterator[tuple[str, 
         yield f"patches-{split.removeprefix('test-')}", told_pairs(*told(arrays, split, patchwise=True))
 
 
-def _stills(evaluation: Evaluation) -> Iterator[tuple[str, bytes]]:
+def _stills(evaluation: Evaluation, rows: Sequence[Row]) -> Iterator[tuple[str, bytes]]:
     if evaluation.scatter:
-        yield "scatter", figures.to_png(figures.scatter(evaluation.joints, evaluation.scatter))
-    rows = [images for group in (evaluation.reconstructions, evaluation.occluded) if group for images in group.values()]
-    if rows:
+        condition = artefacts.scatter_condition(evaluation, rows)
+        yield "scatter", figures.to_png(figures.scatter(evaluation.joints, evaluation.scatter, condition))
+    groups = evaluation.reconstructions, evaluation.occluded
+    if strips := [images for group in groups if group for images in group.values()]:
         # A row a stage in the order of the report; the cameras' strips side by side.
-        strips = [pictures.strip(np.concatenate(images.swapaxes(0, 1))) for images in rows]
-        yield "reconstructions", pictures.png(pictures.stack(strips))
+        joined = [pictures.strip(np.concatenate(images.swapaxes(0, 1))) for images in strips]
+        yield "reconstructions", pictures.png(pictures.stack(joined))

@@ -1,19 +1,18 @@
-"""The page of the disentanglement study: models, metrics, transfer, and what latents do to images."""
+"""The page's part on the disentanglement study: models, metrics, transfer, and what latents do to images."""
 
 from collections.abc import Iterable, Sequence
-from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from ropes.finger import FEASIBILITY_FILE
 from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.report import pictures, study_figures
 from ropes.report.artefacts import pictures_of, read_arrays
-from ropes.report.sections import inline, provenance
+from ropes.report.numbers import fixed
+from ropes.report.page import Part, render
+from ropes.report.sections import inline
 from ropes.report.study_numbers import (
     LABEL_FREE,
     METRICS,
@@ -25,6 +24,7 @@ from ropes.report.study_numbers import (
     findings,
     images_differ,
     ood2,
+    score_text,
     selected,
     supervision_scores,
     transfers,
@@ -33,7 +33,7 @@ from ropes.results import Results
 from ropes.settings import FINGER_CUBE
 
 #: Heading, text, sentences with figures, and plots with what they show.
-Part = tuple[str, str, list[str], list[tuple[str, Figure]]]
+Section = tuple[str, str, list[str], list[tuple[str, Figure]]]
 #: Every score of the table of models, with its heading.
 _COLUMNS = METRICS | LABEL_FREE
 _COLUMNS |= {f"{r}_{s}": f"{words}: {name}" for r, words in REGRESSORS.items() for s, name in SCENARIOS.items()}
@@ -48,8 +48,8 @@ _SHOWN = {
 }
 
 
-def study_page(found: Results, folder: Path) -> str:
-    """The page of results with `model_rows`.
+def study_part(found: Results, folder: Path) -> Part:
+    """The part of results with `model_rows`.
 
     Args:
         found: the results.
@@ -61,23 +61,23 @@ def study_page(found: Results, folder: Path) -> str:
     rows = found.model_rows
     columns = {score: name for score, name in _COLUMNS.items() if any(score in row.scores for row in rows)}
     factors = factor_names(rows)
-    environment = Environment(
-        loader=PackageLoader("ropes", "report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    page: str = environment.get_template("study.html.j2").render(
-        title="Disentanglement" + ("" if found.name == "disentanglement" else f": {found.name}"),
-        css=Markup(resources("ropes.report").joinpath("page.css").read_text(encoding="utf-8")),
-        results=found,
-        findings=findings(rows),
-        plots=_plots(rows, folder),
+    plots = _plots(rows, folder)
+    body = render(
+        "study.html.j2",
+        plots=plots,
         models=[_model(row, folder) for row in by_disentanglement([row for row in rows if "elbo" in row.scores])],
         factors=list(factors.values()),
         columns=columns,
         table=[_cells(row, columns, factors) for row in rows],
         reasons=sorted({f"{METRICS[name]}: {why}" for row in rows for name, why in row.reasons.items()}),
-        provenance=provenance(found, rows),
     )
-    return page
+    return Part(
+        title="Disentanglement" + ("" if found.name == "disentanglement" else f": {found.name}"),
+        findings=findings(rows),
+        links={f"models-{number}": plot["heading"] for number, plot in enumerate(plots, 1)}
+        | {"latents": "What latents do", "all-models": "All numbers"},
+        body=body,
+    )
 
 
 def _plots(rows: Sequence[ModelRow], folder: Path) -> list[dict[str, Any]]:
@@ -100,7 +100,7 @@ def _plots(rows: Sequence[ModelRow], folder: Path) -> list[dict[str, Any]]:
     return shown
 
 
-def _supervision(rows: Sequence[ModelRow]) -> Part:
+def _supervision(rows: Sequence[ModelRow]) -> Section:
     """What the same images teach under other supervisions."""
     return (
         "Which supervision buys more",
@@ -111,7 +111,7 @@ def _supervision(rows: Sequence[ModelRow]) -> Part:
     )
 
 
-def _study(rows: Sequence[ModelRow]) -> list[Part]:
+def _study(rows: Sequence[ModelRow]) -> list[Section]:
     """The figures of the paper, in its order."""
     free = {**LABEL_FREE, "trees_id": "error of trees, in distribution"}
     transfer = {
@@ -170,7 +170,7 @@ def _study(rows: Sequence[ModelRow]) -> list[Part]:
 def _model(row: ModelRow, folder: Path) -> dict[str, Any]:
     """One model's pictures: sweeps of its latents, and reconstructions."""
     arrays = read_arrays(pictures_of(folder, row))
-    heading = f"{row.method}, seed {row.seed}: DCI {row.scores['dci']:.2f}"
+    heading = f"{row.method}, seed {row.seed}: DCI {fixed(row.scores['dci'], 2)}"
     if arrays is None:
         return {"heading": heading, "sweeps": [], "splits": []}
     return {
@@ -195,11 +195,5 @@ def _model(row: ModelRow, folder: Path) -> dict[str, Any]:
 def _cells(row: ModelRow, columns: Iterable[str], factors: Iterable[str]) -> list[str]:
     """A model's line of the table of all numbers."""
     head = [row.method, str(row.seed), f"{row.seconds:,.0f}"]
-    told = [_figure(row.informativeness.get(factor)) for factor in factors]
-    return [*head, *(_figure(row.scores.get(score)) for score in columns), *told]
-
-
-def _figure(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3f}"
+    told = [fixed(row.informativeness.get(factor)) for factor in factors]
+    return [*head, *(score_text(score, row.scores.get(score)) for score in columns), *told]

@@ -16,6 +16,7 @@ from ropes.report.study_numbers import (
     findings,
     images_differ,
     mean_ood1,
+    score_text,
     selected,
     transfers,
 )
@@ -42,9 +43,9 @@ def study_markdown(found: Results) -> str:
     heads, groups = _groups(rows)
     scores = _scores(rows)
     told = factor_names(rows)
-    first = [[*words, *(_spread(score(group)) for score in scores.values())] for words, group in groups]
+    first = [[*words, *(_spread(of(group), name) for name, of in scores.values())] for words, group in groups]
     second = [
-        [*words, *(_spread(np.array([row.informativeness[factor] for row in group])) for factor in told)]
+        [*words, *(_spread(np.array([row.informativeness[factor] for row in group]), factor) for factor in told)]
         for words, group in groups
     ]
     classes = "; of the hue, a class, the share of right answers" if "cube_hue" in told else ""
@@ -74,11 +75,11 @@ def _groups(rows: Sequence[ModelRow]) -> tuple[list[str], list[tuple[list[str], 
     return ["supervision", head, "models"], found
 
 
-def _scores(rows: Sequence[ModelRow]) -> Mapping[str, Callable[[Sequence[ModelRow]], Floats]]:
-    """Heading → what it says of each model of a group."""
+def _scores(rows: Sequence[ModelRow]) -> Mapping[str, tuple[str, Callable[[Sequence[ModelRow]], Floats]]]:
+    """Heading → the score, and what it says of each model of a group."""
 
-    def of(score: str) -> Callable[[Sequence[ModelRow]], Floats]:
-        return lambda group: column(group, score)
+    def of(score: str) -> tuple[str, Callable[[Sequence[ModelRow]], Floats]]:
+        return score, lambda group: column(group, score)
 
     known = METRICS | _ERRORS
     shown = [name for name in (*_SHOWN, *_ERRORS) if np.isfinite(column(rows, name)).any()]
@@ -86,14 +87,14 @@ def _scores(rows: Sequence[ModelRow]) -> Mapping[str, Callable[[Sequence[ModelRo
     if transfers(rows):
         place = list(found).index(_ERRORS["trees_id"]) + 1
         entries = list(found.items())
-        found = dict([*entries[:place], ("OOD1, mean of A to C", mean_ood1), *entries[place:]])
+        found = dict([*entries[:place], ("OOD1, mean of A to C", ("trees_ood1", mean_ood1)), *entries[place:]])
     return found
 
 
-def _spread(values: Floats) -> str:
-    """Median, and the range where there are several; empty where undefined."""
+def _spread(values: Floats, score: str) -> str:
+    """Median of a score, and the range where there are several; empty where undefined."""
     kept = values[np.isfinite(values)]
     if not len(kept):
         return ""
-    middle = f"{np.median(kept):.3f}"
-    return middle if len(kept) == 1 else f"{middle} ({kept.min():.3f} to {kept.max():.3f})"
+    middle, least, greatest = (score_text(score, float(one)) for one in (np.median(kept), kept.min(), kept.max()))
+    return middle if len(kept) == 1 else f"{middle} ({least} to {greatest})"

@@ -9,6 +9,7 @@ from ropes.metrics.transfer import rank_correlations
 from ropes.model_rows import ModelRow
 from ropes.recipes import method_of
 from ropes.report.naming import capitalised, joint_label
+from ropes.report.numbers import error, fixed
 
 Floats = NDArray[np.float64]
 METRICS = {
@@ -57,6 +58,13 @@ def column(rows: Sequence[ModelRow], score: str) -> Floats:
     """A score, or a setting, of each model, (n,); NaN where it is not defined."""
     values = [row.scores.get(score, row.settings.get(score)) for row in rows]
     return np.array([np.nan if value is None else value for value in values])
+
+
+def score_text(score: str, value: float | None) -> str:
+    """A score as tables show it: errors of regressors as errors, and hundreds (of an ELBO) with one decimal."""
+    if score.partition("_")[0] in REGRESSORS:
+        return error(value)
+    return f"{value:,.1f}" if value is not None and abs(value) >= 100 else fixed(value)
 
 
 def by_supervision(rows: Sequence[ModelRow]) -> dict[str, list[ModelRow]]:
@@ -119,7 +127,9 @@ def findings(rows: Sequence[ModelRow]) -> list[str]:
     if transfers(rows) and len(rows) >= 3:
         pairs = np.stack([column(rows, "dci"), mean_ood1(rows), mean_ood1(rows, "mlp")], axis=1)
         _, trees, mlp = rank_correlations(pairs)[0]
-        told = [f"{one:.2f} for {name}" for one, name in ((trees, "boosted trees"), (mlp, "MLPs")) if np.isfinite(one)]
+        told = [
+            f"{fixed(one, 2)} for {name}" for one, name in ((trees, "boosted trees"), (mlp, "MLPs")) if np.isfinite(one)
+        ]
         if told:
             said.append(f"Rank correlation of DCI with the mean error of OOD1 over all models: {', '.join(told)}.")
     noise = column(rows, "noise") > 0
@@ -128,7 +138,7 @@ def findings(rows: Sequence[ModelRow]) -> list[str]:
             told = []
             for regressor, words in REGRESSORS.items():
                 errors = column(rows, f"{regressor}_{which}")
-                told.append(f"{words} {np.median(errors[noise]):.3f} ({np.median(errors[~noise]):.3f})")
+                told.append(f"{words} {_median_error(errors[noise])} ({_median_error(errors[~noise])})")
             said.append(f"{SCENARIOS[which]}, median error with input noise (without): {', '.join(told)}.")
     return said
 
@@ -146,9 +156,9 @@ def selected(rows: Sequence[ModelRow]) -> list[str]:
         ):
             chosen = int((sign * column(group, score)).argmax())
             said.append(
-                f"{capitalised(words)}, the model of {name}: DCI {quality[chosen]:.3f} (best "
-                f"{quality.max():.3f}, median {np.median(quality):.3f}), OOD1 error of boosted trees "
-                f"{errors[chosen]:.3f} (best {errors.min():.3f}, median {np.median(errors):.3f})."
+                f"{capitalised(words)}, the model of {name}: DCI {fixed(quality[chosen])} (best "
+                f"{fixed(quality.max())}, median {fixed(float(np.median(quality)))}), OOD1 error of boosted trees "
+                f"{error(errors[chosen])} (best {error(errors.min())}, median {_median_error(errors)})."
             )
     return said
 
@@ -160,7 +170,7 @@ def against_paper(rows: Sequence[ModelRow]) -> list[str]:
         return []
     return [
         f"Of the weakly supervised models {(quality >= 0.99).mean():.0%} reach a DCI of .99, the greatest is "
-        f"{quality.max():.4f}; of the paper's 540 it is 29%, and .9989."
+        f"{fixed(quality.max(), 4)}; of the paper's 540 it is 29%, and .9989."
     ]
 
 
@@ -170,5 +180,9 @@ def _spread(values: Floats) -> str:
     if not len(kept):
         return "undefined"
     if len(kept) == 1:
-        return f"{kept[0]:.2f}"
-    return f"{kept.min():.2f} to {kept.max():.2f} (median {np.median(kept):.2f})"
+        return fixed(kept[0], 2)
+    return f"{fixed(kept.min(), 2)} to {fixed(kept.max(), 2)} (median {fixed(float(np.median(kept)), 2)})"
+
+
+def _median_error(errors: Floats) -> str:
+    return error(float(np.median(errors)))

@@ -9,8 +9,11 @@ from ropes.action_rows import ActionRow
 from ropes.calibration import Calibration
 from ropes.model_rows import ModelRow
 from ropes.report.naming import joint_label
+from ropes.report.numbers import error, fixed
+from ropes.report.study_numbers import score_text
+from ropes.report.verdict import map_of
 from ropes.results import Results
-from ropes.summary import Cell, calibrated_as_the_paper, over_seeds
+from ropes.summary import Cell, calibrated_as_the_paper, over_seeds, without_labels
 
 #: What the errors behind intervals are of.
 _FROM = {"anchors": "held-out poses, without a label", "labels": "labelled poses"}
@@ -26,12 +29,13 @@ def print_table(results: Results, console: Console | None = None) -> None:
     console = console or Console()
     beside = ": ours (paper's)" if results.rows else ""
     console.print(f"{results.name}, preset {results.preset}{beside}", highlight=False, markup=False)
-    parts: dict[str, list[Cell]] = {}
-    for cell in calibrated_as_the_paper(over_seeds(results.rows)):
-        parts.setdefault(f"{cell.setup}, {cell.method}", []).append(cell)
-    for heading, cells in parts.items():
-        console.print(f"\n{heading}", style="bold", highlight=False, markup=False)
-        console.print(_table(cells))
+    every = over_seeds(results.rows)
+    for setup, method in dict.fromkeys((cell.setup, cell.method) for cell in every):
+        own = [cell for cell in every if (cell.setup, cell.method) == (setup, method)]
+        console.print(f"\n{setup}, {method}", style="bold", highlight=False, markup=False)
+        for cells in filter(None, (without_labels(own), calibrated_as_the_paper(own))):
+            console.print(map_of(cells[0]), highlight=False, markup=False)
+            console.print(_table(cells))
     if results.action_rows:
         say = "\nshare of the pairs whose action was told; cosine of the mean deltas of antonyms"
         console.print(say, highlight=False, soft_wrap=True)
@@ -53,7 +57,7 @@ def _actions(rows: Sequence[ActionRow]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         figures = [*(row.accuracy.get(split) for split in splits), row.cosines.get("antonyms")]
-        table.add_row(row.setup, row.method, str(row.seed), *("–" if one is None else f"{one:.3f}" for one in figures))
+        table.add_row(row.setup, row.method, str(row.seed), *map(fixed, figures))
     return table
 
 
@@ -67,8 +71,7 @@ def _models(rows: Sequence[ModelRow]) -> Table:
     for heading in ("seed", *shown.values()):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        figures = [row.scores.get(score) for score in shown]
-        table.add_row(row.method, str(row.seed), *("–" if one is None else f"{one:.3f}" for one in figures))
+        table.add_row(row.method, str(row.seed), *(score_text(score, row.scores.get(score)) for score in shown))
     return table
 
 
@@ -95,7 +98,7 @@ def print_calibration(calibration: Calibration, console: Console | None = None) 
     for heading in columns:
         table.add_column(heading, justify="right", no_wrap=True)
     for joint in next(iter(columns.values())):
-        table.add_row(joint_label(joint), *(f"{values[joint]:.3f}" for values in columns.values()))
+        table.add_row(joint_label(joint), *(error(values[joint]) for values in columns.values()))
     console.print(table)
     if errors and errors.left_out is not None:
         say = "left out: root mean square error of each labelled pose from the line fitted without it"
@@ -106,7 +109,7 @@ def print_calibration(calibration: Calibration, console: Console | None = None) 
         console.print(say, highlight=False, markup=False, soft_wrap=True)
 
 
-def _table(cells: list[Cell]) -> Table:
+def _table(cells: Sequence[Cell]) -> Table:
     table = Table()
     for heading in ("split", "occlusion", "joint", "MCC", "MSE, rad²"):
         table.add_column(
@@ -120,15 +123,14 @@ def _table(cells: list[Cell]) -> Table:
             cell.split,
             f"{cell.occlusion} px" if cell.occlusion else "none",
             joint_label(cell.joint),
-            _beside(cell.mcc, cell.paper_mcc, cell.mcc_reached),
-            _beside(cell.mse, cell.paper_mse, cell.mse_reached),
+            _beside(fixed(cell.mcc), cell.paper_mcc, cell.mcc_reached),
+            _beside(error(cell.mse), cell.paper_mse, cell.mse_reached),
         )
     return table
 
 
-def _beside(ours: float | None, paper: float | None, reached: bool | None) -> str:
-    if ours is None:
-        return "–"
-    mark = {None: "", True: " ✓", False: " ✗"}[reached]
-    theirs = "" if paper is None else f" ({paper:.3f}){mark}"
-    return f"{ours:.3f}{theirs}"
+def _beside(ours: str, paper: float | None, reached: bool | None) -> str:
+    """Ours and, in brackets, the paper's; ours alone where there is nothing to compare."""
+    if reached is None:
+        return ours
+    return f"{ours} ({fixed(paper)}) {'✓' if reached else '✗'}"

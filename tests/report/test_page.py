@@ -1,0 +1,91 @@
+"""What the page shows first, and of which rows: every kind that was measured, and nothing without a row."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+
+from ropes import files, results
+from ropes.action_rows import ActionRow
+from ropes.actions import IID
+from ropes.model_rows import ModelRow
+from ropes.paper import ONE_CAMERA
+from ropes.report.html import write_report
+from ropes.report.stills import write_figures
+from ropes.results import Results
+from tests.report.pages import Page, a_row, numbers_only
+
+
+def test_figures_without_a_label_come_first_and_each_says_which_it_is(tmp_path) -> None:
+    line = a_row(method="anchored", mse=(0.0005, 0.00002))
+    free = replace(line, calibration_labels=0, mse_mean=0.0003, paper_mcc=None, paper_mse=None)
+    text = Page(numbers_only(tmp_path, line, free)).text
+    assert "MSE without a label MSE after a line on 1,000 labels paper" in text
+    assert "joint 2 0.900 ± 0.010 ✗ 0.949 0.00030 ± 0.00002 ✓ 0.00050 ± 0.00002 ✓ 0.053" in text
+    first, second = "Without a label: of 1 cell", "After a line on 1,000 labels, none of them in training: of 1 cell"
+    assert 0 < text.index(first) < text.index(second)
+
+
+def test_what_has_no_row_is_not_shown(tmp_path, run_folder) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(run_folder, folder)
+    kept = folder / "artefacts" / ONE_CAMERA / "ropes"
+    shutil.copytree(kept, kept.with_name("anchored"))
+    files.write_text(kept.with_name("ldr") / "training.json", "damaged, and of no concern")
+    write_report(folder, folder / "report.html")
+    page = Page((folder / "report.html").read_text(encoding="utf-8"))
+    assert [name for name in page.ids if name.startswith("setup-")] == [f"setup-{ONE_CAMERA}-ropes"]
+    assert [path.name for path in write_figures(folder, tmp_path)] == [
+        path.name for path in write_figures(run_folder, tmp_path)
+    ]
+
+
+def test_rows_of_every_kind_have_their_part_of_one_page(tmp_path) -> None:
+    model = ModelRow(setup="arm", method="ldr", seed=3, seconds=1.0, settings={}, scores={"dci": 0.4321})
+    told = {"accuracy": {IID: 0.5}, "pairs": {IID: 3}, "recall": {IID: {"open": 0.5}}}
+    action = ActionRow(setup="things", method="icm", seed=4, seconds=1.0, active=0.5, **told)
+    content = Results(
+        name="all", preset="compact", device="d", version="1", seconds=1.0, rows=(a_row(),), model_rows=(model,)
+    )
+    for found, headings in (
+        (content, ("Joint angles without labels: all", "Disentanglement: all")),
+        (replace(content, rows=(), action_rows=(action,)), ("Disentanglement: all", "What was done: all")),
+        (
+            replace(content, action_rows=(action,)),
+            ("Joint angles without labels: all", "Disentanglement: all", "What was done: all"),
+        ),
+    ):
+        results.write(tmp_path / "results.json", found)
+        write_report(tmp_path, tmp_path / "report.html")
+        page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+        assert page.tags.count("h1") == len(headings)
+        assert [page.text.index(heading) for heading in headings] == sorted(page.text.index(h) for h in headings)
+        assert "0.432" in page.text
+        assert len(page.ids) == len(set(page.ids))
+        assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+        seeds = sorted(row.seed for kind in ("rows", "model_rows", "action_rows") for row in getattr(found, kind))
+        assert f"training seeds {', '.join(map(str, seeds))}" in page.text
+
+
+def test_the_scatter_says_what_it_is_of(tmp_path, run_folder) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(run_folder, folder)
+    path = folder / "artefacts" / ONE_CAMERA / "ropes" / "evaluation.npz"
+    with np.load(path) as arrays:
+        before = dict(arrays)
+    for recorded, words in (
+        ({}, "In distribution, after a line on 1,000 labels"),
+        (
+            {"scatter_split": "ood", "scatter_occlusion": 32},
+            "Shifted poses, 32 px squares, after a line on 1,000 labels",
+        ),
+    ):
+        np.savez(path, **before, **{name: np.array(value) for name, value in recorded.items()})
+        write_report(folder, folder / "report.html")
+        assert words in Page((folder / "report.html").read_text(encoding="utf-8")).text.partition("gives the means.")[2]
+
+
+def test_errors_under_squares_say_that_they_are_after_a_line(run_folder, tmp_path) -> None:
+    write_report(run_folder, tmp_path / "report.html")
+    text = Page((tmp_path / "report.html").read_text(encoding="utf-8")).text
+    assert "Error after a line on 1,000 labels as white squares cover the images" in text
