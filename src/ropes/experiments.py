@@ -17,7 +17,7 @@ from ropes.data.import_pairs import read_and_split
 from ropes.data.photographs import read_photographs
 from ropes.errors import UnfinishedError, UserError
 from ropes.evaluation import ARTEFACTS, RESULTS_FILE
-from ropes.files import as_json, claim_folder, claim_record, read_json, write_json
+from ropes.files import as_json, claim_folder, claim_record, read_json, sha256, write_json
 from ropes.filming import film
 from ropes.fits import EVALUATION, EXPERIMENT_FILE, clocked, is_current, one_run, run_folder
 from ropes.hardware import device_kind, device_name
@@ -222,8 +222,16 @@ def _claim(out: Path, plan: Experiment, preset: str) -> None:
 def _described(plan: Experiment) -> dict[str, Any]:
     """What a folder has to agree with; methods and seeds may be added, and the rest follows from the name."""
     content = asdict(replace(plan, recipes={}, seeds=()))
-    follows = ("at_once", "measures", "only", "own", *(("recorded",) if plan.recorded is None else ()))
-    return {name: value for name, value in content.items() if name not in follows}
+    follows = ("at_once", "measures", "only", "own", "recorded")
+    described = {name: value for name, value in content.items() if name not in follows}
+    return described if plan.recorded is None else {**described, "recorded": _checksums(Path(plan.recorded))}
+
+
+def _checksums(recorded: Path) -> dict[str, str]:
+    """SHA-256 of a file, or of each table of a folder: recordings are known by their content, wherever they lie."""
+    if recorded.is_file():
+        return {recorded.name: sha256(recorded)}
+    return {path.relative_to(recorded).as_posix(): sha256(path) for path in sorted(recorded.rglob("*.csv"))}
 
 
 def _by_number(labelled: tuple[str, int]) -> tuple[list[str], int]:

@@ -96,6 +96,11 @@ def as_json(content: Any) -> Any:
     return json.loads(json.dumps(content))
 
 
+def without_folder(text: str, path: Path) -> str:
+    """`text` with the name of `path` alone wherever it has the whole of it: where files lie is no part of a result."""
+    return text.replace(str(path), path.name) if len(path.parts) > 1 else text
+
+
 def claim_folder(path: Path, marker: str) -> None:
     """Create `path`, or accept it when it is empty or already holds the file `marker` (a run to go on with).
 

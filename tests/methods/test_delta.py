@@ -237,3 +237,28 @@ def test_terms_that_a_method_has_nothing_for_are_refused(method: str, term: str,
 def test_weights_out_of_range_are_refused(change: dict[str, float], word: str) -> None:
     with pytest.raises(UserError, match=word):
         recipe("cde-global", **change)
+
+
+def test_a_run_knows_its_checkpoint_by_content_and_not_by_place(data: Path, tmp_path: Path) -> None:
+    from transformers import ViTConfig, ViTModel
+
+    def save(folder: Path, seed: int) -> Path:
+        torch.manual_seed(seed)
+        given = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+        ViTModel(ViTConfig(image_size=SIDE, patch_size=4, **given), add_pooling_layer=False).save_pretrained(folder)
+        return folder
+
+    def fitted(checkpoint: Path) -> dict[str, str]:
+        begun = recipe("cde-global", training=Optimisation(epochs=0.5, batch=16, learning_rate=1e-3))
+        begun = replace(begun, delta=replace(begun.delta, checkpoint=str(checkpoint)))
+        fit(data, tmp_path / "run", begun, 0, method="cde-global", show=False)
+        return tiny.tree(tmp_path / "run")
+
+    before = fitted(save(tmp_path / "home-of-somebody" / "vit", 0))
+    assert not [name for name in before if b"home-of-somebody" in (tmp_path / "run" / name).read_bytes()]
+    (tmp_path / "elsewhere").mkdir()
+    shutil.move(tmp_path / "home-of-somebody" / "vit", tmp_path / "elsewhere" / "vit")
+    assert fitted(tmp_path / "elsewhere" / "vit") == before
+    assert fitted(save(tmp_path / "other" / "vit", 1)) != before
+    shutil.rmtree(tmp_path / "other")
+    evaluate_actions(tmp_path / "run", data, tmp_path / "out", show=False)

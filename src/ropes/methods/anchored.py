@@ -99,7 +99,7 @@ def fit(
         anchors=len(np.unique(images.anchor)),
         poses=len(images),
     )
-    return run
+    return context.run
 
 
 def _chosen_rows(dataset: Dataset, recipe: EncoderRecipe) -> Indices:

@@ -86,7 +86,7 @@ def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool
         search=ae2.search,
         coordinate_contrast=ae2.contrasts,
     )
-    return run
+    return context.run
 
 
 def _fit_ae1(context: Context, kept: TrainingImages, held: TrainingImages) -> tuple[AE1, dict[str, Any]]:

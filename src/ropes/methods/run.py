@@ -1,7 +1,7 @@
 """What a run folder says about itself: method, recipe, seed, and the data that it was fitted on."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ class Run:
             method=method,
             recipe=recipe,
             seed=seed,
-            setting=str((dataset.provenance or {}).get("setting", {}).get("name", dataset.path.name)),
+            setting=str((dataset.provenance or {}).get("setting", {}).get("name", dataset.path.resolve().name)),
             cameras=dataset.cameras,
             joints=dataset.joints,
             image_size=dataset.image_size[0],
@@ -79,6 +79,11 @@ class Run:
             for stale in (TRAINING_FILE, CALIBRATION_FILE, TRUST_FILE):
                 (folder / stale).unlink(missing_ok=True)
         write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(self)})
+
+    def named_as_in(self, folder: Path) -> "Run":
+        """This run with the setting's name that `folder` has for it, if it holds this run already."""
+        self.require_same(folder)
+        return replace(self, setting=Run.read(folder).setting) if (folder / RUN_FILE).exists() else self
 
     def require_same(self, folder: Path) -> None:
         """Check that `folder` may hold this run: it is empty, or holds it already; another recipe is no other run.

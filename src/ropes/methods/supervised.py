@@ -119,7 +119,7 @@ def fit(
         labelled_images=len(labels) * len(run.cameras),
         **more,
     )
-    return run
+    return context.run
 
 
 def _signs(curves: dict[str, list[float]]) -> dict[str, Any] | None:

@@ -65,6 +65,8 @@ def fit(data: Path, out: Path, recipe: VAERecipe, seed: int = 0, *, method: str,
         )
     if recipe.warm_up > (steps := recipe.training.steps(rows.size)):
         raise UserError(f"warm_up takes {recipe.warm_up} steps and the training {steps}; choose fewer")
+    if recipe.training.batch < rows.shape[1]:
+        raise UserError(f"a batch of {recipe.training.batch} holds no pair; give --training.batch 2 or more")
     context = Context.begin(run, out, show=show)
     order = EpochShuffle(len(rows), recipe.training.batch // rows.shape[1], context.seed("order"))
 
@@ -91,7 +93,7 @@ def fit(data: Path, out: Path, recipe: VAERecipe, seed: int = 0, *, method: str,
         anchors=len(np.unique(images.anchor)),
         poses=len(images),
     )
-    return run
+    return context.run
 
 
 def pairs_of(images: TrainingImages) -> NDArray[np.int64]:
