@@ -190,7 +190,7 @@ def test_another_arm_in_a_file_of_that_name_is_another_data_set(made: Made, move
     if arm_of(made) == "panda":
         pytest.skip("the Panda is no file of the user's")
     planar.write_urdf(moved / "arms", planar.URDF.replace(str(planar.UPPER), "0.42"))
-    with pytest.raises(UserError, match="holds something else, a data set with (arm_sha256|another cameras)"):
+    with pytest.raises(UserError, match=r"holds something else, a data set with (arm_sha256|another cameras)"):
         film("of a file", moved)
 
 

@@ -3,7 +3,6 @@
 import itertools
 import math
 import re
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -17,13 +16,13 @@ from ropes.data.import_pairs import read_and_split
 from ropes.data.photographs import read_photographs
 from ropes.errors import UnfinishedError, UserError
 from ropes.evaluation import ARTEFACTS, RESULTS_FILE
-from ropes.files import as_json, claim_folder, claim_record, read_json, sha256, write_json
+from ropes.files import as_json, claim_folder, claim_record, copy_tree, read_json, sha256, write_json
 from ropes.filming import film
 from ropes.fits import EVALUATION, EXPERIMENT_FILE, clocked, is_current, one_run, run_folder
-from ropes.hardware import device_kind, device_name
+from ropes.hardware import device_kind, device_name, usable_cores
 from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.plans import Experiment, experiment
-from ropes.processes import run_all, usable_cores
+from ropes.processes import run_all
 from ropes.progress import progress
 from ropes.recipes import METHODS, method_of
 from ropes.registry import find_run
@@ -102,7 +101,7 @@ def reproduce(
     for setting, label, seed in _shown(plan, out, listed, found.model_rows):
         source = run_folder(out, setting, label, seed) / EVALUATION / ARTEFACTS
         if source.exists():
-            shutil.copytree(source, out / ARTEFACTS, dirs_exist_ok=True)
+            copy_tree(source, out / ARTEFACTS)
     if failed:
         raise UnfinishedError("; ".join(failed))
     return found
@@ -146,7 +145,7 @@ def _measure_packaged(plan: Experiment, out: Path) -> None:
         with clocked(out, f"{ARM_ACTIONS} {name} evaluate"):
             label = f"anchored ({name})"
             evaluate_estimator(find_run(Path(name)), out / ARM_ACTIONS / "data", measured, name=plan.name, label=label)
-    shutil.copytree(measured / ARTEFACTS, out / ARTEFACTS, dirs_exist_ok=True)
+    copy_tree(measured / ARTEFACTS, out / ARTEFACTS)
 
 
 def fits_at_once() -> int:

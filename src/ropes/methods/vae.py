@@ -65,8 +65,6 @@ def fit(data: Path, out: Path, recipe: VAERecipe, seed: int = 0, *, method: str,
         )
     if recipe.warm_up > (steps := recipe.training.steps(rows.size)):
         raise UserError(f"warm_up takes {recipe.warm_up} steps and the training {steps}; choose fewer")
-    if recipe.training.batch < rows.shape[1]:
-        raise UserError(f"a batch of {recipe.training.batch} holds no pair; give --training.batch 2 or more")
     context = Context.begin(run, out, show=show)
     order = EpochShuffle(len(rows), recipe.training.batch // rows.shape[1], context.seed("order"))
 
