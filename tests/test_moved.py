@@ -151,6 +151,8 @@ def test_links_are_found_without_the_file_that_was_filmed(made: Made, moved: Pat
     shutil.rmtree(moved / "arms")
     shutil.rmtree(moved / "measured")
     assert measure(moved).pose_rows == made.results.pose_rows
+    first = next(iter(predict_lines(moved / "run", moved / "data", poses=(), urdf=moved / "data/meta/robot.urdf")))
+    assert len(json.loads(first)["poses"]) == 1
     stripped = open_dataset(moved / "stripped")
     assert stripped.urdf is not None
     validate(stripped.path, progress=False)
