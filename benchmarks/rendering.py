@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from figures import options, publish
 from ropes import png
-from ropes.processes import usable_cores
+from ropes.hardware import usable_cores
 from ropes.scm import CausalModel
 from ropes.settings import Setting, panda_setting
 from ropes.simulate.bullet import import_pybullet, quiet

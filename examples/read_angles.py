@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ropes.data.layout import open_dataset
-from ropes.estimator import Estimator
-from ropes.prediction import calibrate, images_of, states_of
+import ropes
+from ropes.prediction import states_of
 
 
 def main() -> None:
@@ -19,10 +18,10 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     options = parser.parse_args()
 
-    calibrate(options.run, data=options.data, samples=50)
-    estimator, dataset = Estimator.load(options.run), open_dataset(options.data)
+    ropes.calibrate(options.run, data=options.data, samples=50)
+    estimator, dataset = ropes.Estimator.load(options.run), ropes.open_dataset(options.data)
     # Cameras and joints by name: a data set may have them in another order than the run.
-    images = images_of(estimator.run, dataset, dataset.frames("test-id").index)
+    images = estimator.images(dataset, "test-id")
     error = estimator.angles(images) - states_of(estimator.run, dataset, "test-id")
     for joint, rms in zip(estimator.run.joints, np.sqrt((error**2).mean(0)), strict=True):
         print(f"{joint}: {np.degrees(rms):.1f} degrees off (root mean square over {len(images)} poses)")

@@ -94,7 +94,12 @@ def test_missing_option_is_named(capsys: pytest.CaptureFixture[str]) -> None:
             "the disk is full; free some space",
         ),
         (PermissionError(errno.EACCES, "Permission denied", "D/x"), "D/x: Permission denied; check the path"),
-        (ModuleNotFoundError("no", name="pybullet"), "pip install pybullet"),
+        (ModuleNotFoundError("no", name="pybullet"), "pip install 'pybullet>="),
+        (ModuleNotFoundError("no", name="sklearn"), "the package sklearn is not installed; run make install, or pip"),
+        (ModuleNotFoundError("no", name="sklearn"), "pip install 'scikit-learn>="),
+        (ModuleNotFoundError("no", name="PIL"), "pip install 'pillow>="),
+        (ModuleNotFoundError("no", name="collada"), "pip install 'pycollada>="),
+        (ModuleNotFoundError("no", name="pytorch_metric_learning"), "pip install 'pytorch-metric-learning>="),
     ],
 )
 def test_what_the_user_can_mend_is_one_line(
@@ -104,7 +109,17 @@ def test_what_the_user_can_mend_is_one_line(
     assert line in refusal(capsys, "validate", "D")
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError("our mistake"), OSError("no errno"), ImportError("ours")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ZeroDivisionError("our mistake"),
+        OSError("no errno"),
+        ImportError("ours"),
+        ModuleNotFoundError("a module that an installed package no longer has", name="scipy.gone"),
+        ModuleNotFoundError("ours", name="ropes.gone"),
+        ModuleNotFoundError("a name that is mistyped in our own import", name="numpi"),
+    ],
+)
 def test_our_mistakes_keep_their_traceback(error: Exception, stub: Stub) -> None:
     stub("ropes.data.validate.validate", result=error)
     with pytest.raises(type(error)):

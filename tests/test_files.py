@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -18,6 +19,47 @@ def test_a_file_is_replaced_when_the_block_ends_well(tmp_path: Path) -> None:
         assert path.read_text() == text
     assert list(path.parent.iterdir()) == [path]
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_who_may_read_a_file_is_the_user_s_choice(tmp_path: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        files.write_text(tmp_path / "a.txt", "a")
+        with files.atomic_path(tmp_path / "b.txt") as temporary:  # as libraries do that write under another name
+            temporary.unlink()
+            temporary.write_text("b")
+            temporary.chmod(0o600)
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a.txt", "b.txt")} == {mode}
+
+
+def test_a_folder_is_copied_file_by_file_and_each_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    for folder, name, text in (
+        (source, "x/a", "new"),
+        (source, "b", "new"),
+        (target, "b", "old"),
+        (target, "c", "own"),
+    ):
+        files.write_text(folder / name, text)
+    copy = shutil.copyfile
+
+    def die(path: Path, to: Path) -> None:
+        copy(path, to)
+        if path.name == "b":
+            to.write_text("ne")
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copyfile", die)
+        with pytest.raises(KeyboardInterrupt):
+            files.copy_tree(source, target)
+    assert (target / "b").read_text() == "old"
+    files.copy_tree(source, target)
+    found = {path.relative_to(target).as_posix(): path.read_text() for path in target.rglob("*") if path.is_file()}
+    assert found == {"x/a": "new", "b": "new", "c": "own"}
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])

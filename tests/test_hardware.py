@@ -47,3 +47,12 @@ def test_bf16_is_for_what_multiplies_it(
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
     assert hardware.training_precision() == precision
+
+
+def test_results_name_the_cores_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5})
+    assert hardware.device_name().endswith(", 2 cores")
+    monkeypatch.delattr(os, "sched_getaffinity")  # not on every system
+    assert hardware.device_name().endswith(", 64 cores")

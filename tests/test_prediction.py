@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ropes import png
+from ropes import cli, png
 from ropes.data.layout import open_dataset, strip_states
 from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.evaluation import evaluate
+from ropes.methods.run import Run
 from ropes.prediction import calibrate, images_of, predict_lines, states_of, views_of
 from tests import tiny
 
@@ -227,6 +228,18 @@ def test_folders_that_do_not_serve_are_named(tiny_run: Path, one_camera: Path, f
     (tmp_path / "empty" / "photo.JPG").touch()
     with pytest.raises(UserError, match=r"photo\.JPG is no PNG; convert it"):
         list(predict_lines(one_camera, tmp_path / "empty"))
+
+
+def test_a_run_with_one_camera_takes_one_file(
+    one_camera: Path, tiny_run: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    camera, file = Run.read(one_camera).cameras[0], folder / "left" / "0.png"
+    assert cli.main(["predict", str(one_camera), "--images", str(file)]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["images"] == {camera: str(file)}
+    assert values(line) == values(next(predict_lines(one_camera, {camera: file})))
+    with pytest.raises(UserError, match=r"0\.png is one image, and the run reads 2 cameras: give right=FILE left=FILE"):
+        list(predict_lines(tiny_run, file))
 
 
 def test_cameras_in_another_order_give_the_same_figures(own_run: Path, tiny_data: Path, tmp_path: Path) -> None:

@@ -247,3 +247,22 @@ def test_other_methods_and_several_fits_of_arms_at_once_are_refused(tmp_path: Pa
         experiment("supervision", "compact", ("cnn",))
     with pytest.raises(UserError, match="leave --processes out"):
         reproduce("demo", preset="compact", out=tmp_path / "out", processes=2, show=False)
+
+
+def test_recordings_are_known_by_their_content(tmp_path: Path) -> None:
+    first, second = tmp_path / "home-of-somebody" / "real.npz", tmp_path / "elsewhere" / "real.npz"
+    for file in (first, second):
+        file.parent.mkdir()
+        file.write_bytes(b"photographs")
+
+    def claim(file: Path) -> None:
+        experiments._claim(tmp_path / "study", experiment("disentanglement", "compact", recorded=file), "compact")
+
+    claim(first)
+    claim(second)
+    assert "somebody" not in (tmp_path / "study" / "experiment.json").read_text(encoding="utf-8")
+    second.write_bytes(b"others")
+    with pytest.raises(UserError, match="holds another experiment"):
+        claim(second)
+    with pytest.raises(UserError, match="holds another experiment"):
+        experiments._claim(tmp_path / "study", experiment("disentanglement", "compact"), "compact")

@@ -93,7 +93,7 @@ def evaluate_estimator(
         {split: own.verbs for split, own in pairs.items()},
         asked,
         dataset.antonyms,
-        setup=str((dataset.provenance or {}).get("setting", {}).get("name", data.name)),
+        setup=str((dataset.provenance or {}).get("setting", {}).get("name", data.resolve().name)),
         method=label or found.method,
         seed=found.seed,
         seconds=float(sum(read_json(run / TRAINING_FILE)["provenance"]["seconds"].values())),

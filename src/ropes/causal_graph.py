@@ -11,7 +11,7 @@ from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
-from ropes.files import write_json
+from ropes.files import without_folder, write_json
 from ropes.graph import CausalGraph, estimate_graph
 from ropes.graph.estimate import BOUND
 from ropes.methods.held_out import not_learnt_from
@@ -132,5 +132,5 @@ def write_graph(path: Path, estimator: Estimator, dataset: Dataset, *, seed: int
     try:
         content = graph_of(estimator, dataset, seed=seed).to_dict()
     except UserError as error:
-        content = {"absent": str(error)}
+        content = {"absent": without_folder(str(error), dataset.path)}
     write_json(path, content)

@@ -22,6 +22,14 @@ from ropes.hardware import keep_memory
 if TYPE_CHECKING:
     from ropes.commands import Command
 
+#: Modules of dependencies whose distributions have other names, beyond - for _.
+_DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "collada": "pycollada",
+    "pybullet_data": "pybullet",
+    "pybullet_utils": "pybullet",
+    "sklearn": "scikit-learn",
+}
 _HELP = """usage: ropes COMMAND [OPTIONS]
 
 Joint angles of a robot arm from camera images, learnt without a label.
@@ -172,9 +180,8 @@ def _begins(section: list[str], *words: str) -> bool:
 
 def _mendable(error: BaseException) -> str | None:
     """The line for what the user can mend: a full disk, a file out of reach, a missing package."""
-    if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("ropes"):
-        package = error.name.partition(".")[0]
-        return f"the package {package} is not installed; run make install, or pip install {package}"
+    if isinstance(error, ModuleNotFoundError) and (requirement := _requirement(error.name or "")):
+        return f"the package {error.name} is not installed; run make install, or pip install '{requirement}'"
     # Libraries that write through native code keep the system's words but not always its number.
     full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left on device" in str(error)
     if full:
@@ -183,6 +190,18 @@ def _mendable(error: BaseException) -> str | None:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}; check the path and its permissions"
     return None
+
+
+def _requirement(module: str) -> str | None:
+    """What pip has to install for a module of a declared dependency; None for any other, which is our mistake."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        declared = [line.partition(";")[0].strip() for line in requires("ropes") or ()]
+    except PackageNotFoundError:  # imported from its sources
+        declared = []
+    wanted = _DISTRIBUTIONS.get(module, module.replace("_", "-"))
+    return next((line for line in declared if re.split(r"[^\w-]", line)[0] == wanted), None)
 
 
 def _refuse(line: str) -> int:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ropes.calibration import Calibration, radians_already, read_calibration
+from ropes.data.dataset import Dataset
 from ropes.data.pictures import area_average, enlarge
 from ropes.errors import UserError
 from ropes.files import read_json
@@ -46,7 +47,7 @@ class Estimator:
         self._reader = reader
 
     @classmethod
-    def load(cls, folder: Path, *, calibrated: bool = True) -> "Estimator":
+    def load(cls, folder: Path | str, *, calibrated: bool = True) -> "Estimator":
         """Load the run in `folder`.
 
         Args:
@@ -57,6 +58,7 @@ class Estimator:
             UserError: no run there, one of another version, one without weights, an unfinished or a damaged one, or a
                 calibration of other weights.
         """
+        folder = Path(folder)
         run, reader = finished_reader(folder, torch.device(device_kind()))
         if run.method in VAE_METHODS:
             raise UserError(f"{folder} is of method {run.method}, which reads no joints; use ropes evaluate")
@@ -65,6 +67,22 @@ class Estimator:
             calibration = calibration or radians_already(len(run.joints))
             labelled = int(read_json(folder / TRAINING_FILE)["labelled_images"])
         return cls(run, reader, calibration, read_trust(folder), labelled)
+
+    def images(self, dataset: Dataset, split: str, count: int | None = None) -> Images:
+        """Images of a split, uint8 (n, cameras, side, side), cameras in the order of `run.cameras`.
+
+        Args:
+            dataset: where they are; it may have further cameras.
+            split: its name.
+            count: how many of the first frames; all of them where left out.
+
+        Raises:
+            UserError: no such split, or a camera is missing.
+        """
+        if absent := [camera for camera in self.run.cameras if camera not in dataset.cameras]:
+            raise UserError(f"{dataset.path} has no camera {absent[0]} (it has {', '.join(dataset.cameras)})")
+        views = [dataset.cameras.index(camera) for camera in self.run.cameras]
+        return dataset.read_images(dataset.frames(split).index[:count])[:, views]
 
     def _pixels(self, images: Images) -> Tensor:
         """(n, V, S, S) grey levels → what the networks read, uint8 (n, V, s, s)."""

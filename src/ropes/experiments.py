@@ -19,13 +19,13 @@ from ropes.data.import_pairs import read_and_split
 from ropes.data.photographs import read_photographs
 from ropes.errors import UnfinishedError, UserError
 from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, is_current
-from ropes.files import as_json, claim_folder, claim_record, read_json, write_json
+from ropes.files import as_json, claim_folder, claim_record, copy_tree, read_json, sha256, write_json
 from ropes.filming import film
 from ropes.fits import EVALUATION, EXPERIMENT_FILE, clocked, one_run, run_folder, threads_of, torch_threads
-from ropes.hardware import device_kind, device_name
+from ropes.hardware import device_kind, device_name, usable_cores
 from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.plans import Experiment, experiment
-from ropes.processes import run_all, usable_cores
+from ropes.processes import run_all
 from ropes.progress import progress
 from ropes.recipes import METHODS, method_of
 from ropes.registry import ARM_ESTIMATOR, PACKAGED, find_run
@@ -108,7 +108,7 @@ def reproduce(
     for setting, label, seed in _shown(plan, out, listed, found.model_rows):
         source = run_folder(out, setting, label, seed) / EVALUATION / ARTEFACTS
         if source.exists():
-            shutil.copytree(source, out / ARTEFACTS, dirs_exist_ok=True)
+            copy_tree(source, out / ARTEFACTS)
     if failed:
         raise UnfinishedError("; ".join(failed))
     return found
@@ -158,7 +158,7 @@ def _measure_packaged(plan: Experiment, out: Path) -> None:
         with clocked(out, f"{ARM_ACTIONS} {name} evaluate"):
             label = f"anchored ({name})"
             evaluate_estimator(run, out / ARM_ACTIONS / "data", measured, name=plan.name, label=label)
-    shutil.copytree(measured / ARTEFACTS, out / ARTEFACTS, dirs_exist_ok=True)
+    copy_tree(measured / ARTEFACTS, out / ARTEFACTS)
 
 
 def fits_at_once() -> int:
@@ -235,8 +235,16 @@ def _claim(out: Path, plan: Experiment, preset: str) -> None:
 def _described(plan: Experiment) -> dict[str, Any]:
     """What a folder has to agree with; methods and seeds may be added, and the rest follows from the name."""
     content = asdict(replace(plan, recipes={}, seeds=()))
-    follows = ("at_once", "measures", "only", "own", *(("recorded",) if plan.recorded is None else ()))
-    return {name: value for name, value in content.items() if name not in follows}
+    follows = ("at_once", "measures", "only", "own", "recorded")
+    described = {name: value for name, value in content.items() if name not in follows}
+    return described if plan.recorded is None else {**described, "recorded": _checksums(Path(plan.recorded))}
+
+
+def _checksums(recorded: Path) -> dict[str, str]:
+    """SHA-256 of a file, or of each table of a folder: recordings are known by their content, wherever they lie."""
+    if recorded.is_file():
+        return {recorded.name: sha256(recorded)}
+    return {path.relative_to(recorded).as_posix(): sha256(path) for path in sorted(recorded.rglob("*.csv"))}
 
 
 def _by_number(labelled: tuple[str, int]) -> tuple[list[str], int]:

@@ -3,8 +3,9 @@
 import hashlib
 import json
 import os
+import secrets
 import shutil
-import tempfile
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,14 +23,16 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+        # Unlike tempfile's, with the mode that the user's umask leaves.
+        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     except (FileExistsError, NotADirectoryError, PermissionError) as error:
         raise UserError(f"cannot write {path}: {error.strerror}; choose another output folder") from error
+    mode = stat.S_IMODE(os.fstat(handle).st_mode)
     os.close(handle)
-    temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o644)
+        temporary.chmod(mode)  # of a file that a library has put in its place
         _settle(temporary)
         os.replace(temporary, path)
     finally:
@@ -66,6 +69,14 @@ def link_file(source: Path, path: Path) -> None:
             shutil.copyfile(source, temporary)
 
 
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy every file of a folder into another one, each whole or not at all; what is there beside them stays."""
+    for path in sorted(source.rglob("*")):
+        if path.is_file() and not path.name.endswith(".part"):
+            with atomic_path(target / path.relative_to(source)) as temporary:
+                shutil.copyfile(path, temporary)
+
+
 def read_json(path: Path, *, folder: Path | None = None) -> Any:
     """Read the JSON file at `path`.
 
@@ -96,6 +107,11 @@ def sha256(path: Path) -> str:
 def as_json(content: Any) -> Any:
     """`content` as it would come back from a JSON file, for comparisons with one."""
     return json.loads(json.dumps(content))
+
+
+def without_folder(text: str, path: Path) -> str:
+    """`text` with the name of `path` alone wherever it has the whole of it: where files lie is no part of a result."""
+    return text.replace(str(path), path.name) if len(path.parts) > 1 else text
 
 
 def claim_folder(path: Path, marker: str) -> None:

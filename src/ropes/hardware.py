@@ -21,6 +21,11 @@ def keep_memory() -> None:
         mallopt(_TRIM_THRESHOLD, 2**31 - 1)
 
 
+def usable_cores() -> int:
+    """The cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def device_kind() -> Literal["cuda", "cpu"]:
     """The accelerator that training and prediction use."""
     import torch
@@ -41,12 +46,12 @@ def training_precision() -> Precision:
 
 
 def device_name() -> str:
-    """The device as results files record it: the GPU's name, or the processor's and its core count."""
+    """The device as results files record it: the GPU's name, or the processor's and the cores that may be used."""
     import torch
 
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
-    return f"{_processor()}, {os.cpu_count()} cores"
+    return f"{_processor()}, {usable_cores()} cores"
 
 
 def _processor() -> str:

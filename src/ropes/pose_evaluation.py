@@ -26,7 +26,7 @@ def arm_or_none(run: Run, dataset: Dataset) -> Arm | None:
     if robot is None:
         return None
     try:
-        return arm_of(run, robot)
+        return arm_of(run, robot, dataset.urdf)
     except UserError as error:
         print(f"ropes: warning: errors of poses are left out: {error}", file=sys.stderr)
         return None

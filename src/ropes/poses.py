@@ -14,7 +14,7 @@ from ropes.errors import UserError
 from ropes.methods.run import Run
 from ropes.settings import SETTINGS, Robot, panda_setting
 from ropes.simulate.kinematics import link_poses
-from ropes.simulate.urdf import Urdf, find_urdf, read_urdf
+from ropes.simulate.urdf import Urdf, find_urdf, locate, read_urdf
 
 #: Asks for every link.
 ALL = "all"
@@ -101,13 +101,18 @@ def robot_of(run: Run, provenance: Mapping[str, Any] | None = None) -> Robot | N
     return panda_setting(run.setting).robot if run.setting in SETTINGS else None
 
 
-def arm_of(run: Run, robot: Robot) -> Arm:
+def arm_of(run: Run, robot: Robot, urdf: Path | None = None) -> Arm:
     """The arm of a robot, for the joints of a run; the others stay at the robot's neutral values.
+
+    Args:
+        run: whose joints are known.
+        robot: that a setting or a data set names.
+        urdf: the robot's file, where it is not the one that the robot names on this machine.
 
     Raises:
         UserError: the robot's URDF is not found, or lacks a joint of the run.
     """
-    return _arm(run, read_urdf(find_urdf(robot.urdf)), robot.neutral)
+    return _arm(run, read_urdf(locate(robot.urdf) if urdf is None else urdf), robot.neutral)
 
 
 def chosen_arm(run: Run, urdf: str | Path | None = None) -> Arm:

@@ -137,7 +137,7 @@ def predict_lines(
     Args:
         run: folder of the run.
         source: an image for each camera by name; or a data set; or a folder with a folder of images for each
-            camera, equal names belonging together (with one camera the images may lie in it directly).
+            camera, equal names belonging together (with one camera the images may lie in it directly, or be one file).
         poses: links whose poses to add; none named for the end effector's, "all" for all.
         urdf: the arm's URDF file, where the run's setting does not name it.
 
@@ -202,6 +202,11 @@ def _check_cameras(run: Run, given: Mapping[str, Path]) -> None:
 
 
 def _files_in(run: Run, folder: Path) -> list[dict[str, Path]]:
+    if folder.is_file():
+        if len(run.cameras) > 1:
+            pairs = " ".join(f"{camera}=FILE" for camera in run.cameras)
+            raise UserError(f"{folder} is one image, and the run reads {len(run.cameras)} cameras: give {pairs}")
+        return [{run.cameras[0]: folder}]
     if not folder.is_dir():
         raise UserError(f"{folder} is neither a folder nor a data set")
     if len(run.cameras) == 1 and not (folder / run.cameras[0]).is_dir():

@@ -20,11 +20,6 @@ from ropes.hardware import keep_memory
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def usable_cores() -> int:
-    """The cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def run_all(
     jobs: Sequence[Callable[[], None]], *, processes: int, threads: Sequence[int], finished: Callable[[int], None]
 ) -> None:

@@ -4,20 +4,21 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-_LINE_EVERY = 15.0
+#: Seconds between two lines, and of a job that is worth one at its end.
+_LINE_EVERY, _WORTH_A_LINE = 15.0, 2.0
 
 
 @dataclass
 class _Lines:
-    """One line every quarter of a minute, for logs."""
+    """One line every quarter of a minute, and one at the end, for logs."""
 
     description: str
     total: int
+    started: float
+    printed: float
     done: int = 0
-    started: float = field(default_factory=time.monotonic)
-    printed: float = field(default_factory=time.monotonic)
 
     def __call__(self, done: int, note: str = "") -> None:
         """Set how much is done; `note` goes behind it."""
@@ -29,6 +30,11 @@ class _Lines:
         left = (now - self.started) / max(done, 1) * (self.total - done)
         text = f"{self.description}: {done}/{self.total}, {left:.0f} s left  {note}"
         print(text.rstrip(), file=sys.stderr, flush=True)
+
+    def finish(self) -> None:
+        """Say that it is done, and how long it took."""
+        if (took := time.monotonic() - self.started) >= _WORTH_A_LINE:
+            print(f"{self.description}: {self.done}/{self.total} in {took:.0f} s", file=sys.stderr, flush=True)
 
 
 class _Bar:
@@ -61,4 +67,8 @@ def progress(description: str, total: int, *, show: bool = True) -> Iterator["_B
         with bar.bar:
             yield bar
     else:
-        yield _Lines(description, total, printed=time.monotonic() if show else float("inf"))
+        now = time.monotonic()
+        lines = _Lines(description, total, started=now, printed=now if show else float("inf"))
+        yield lines
+        if show:
+            lines.finish()

@@ -90,3 +90,9 @@ def test_at_least_names_the_option() -> None:
     at_least(1, test_anchors=1)
     with pytest.raises(UserError, match="--test-anchors is 0; it must be 1 or more"):
         at_least(1, test_anchors=0)
+
+
+def test_images_may_be_one_file(tmp_path: Path) -> None:
+    assert image_sources(("a.png",)) == Path("a.png")
+    (tmp_path / "seed=1.png").touch()
+    assert image_sources((str(tmp_path / "seed=1.png"),)) == tmp_path / "seed=1.png"

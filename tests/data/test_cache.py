@@ -1,5 +1,7 @@
+import fcntl
 import os
 import pickle
+import time
 from pathlib import Path
 
 import numpy as np
@@ -117,3 +119,82 @@ def test_a_full_disk_leaves_no_cache(tiny, tmp_path: Path, monkeypatch: pytest.M
             ImageCache(tiny.dataset, "train", 16, tmp_path / "cache")
     assert not list((tmp_path / "cache").iterdir())
     assert len(ImageCache(tiny.dataset, "train", 16, tmp_path / "cache")) == 35
+
+
+def aged(path: Path, age: float) -> Path:
+    os.utime(path, (time.time() - age, time.time() - age))
+    return path
+
+
+def test_what_was_not_read_for_the_longest_time_makes_room(
+    tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [ImageCache(tiny.dataset, "train", size, tmp_path).path for size in (16, 15, 14)]
+    for path, age in zip(paths, (30, 20, 10), strict=True):
+        aged(path, age)
+    ImageCache(tiny.dataset, "train", 16, tmp_path)  # which is read again, and so the last to go
+    (tmp_path / "notes.txt").write_text("somebody's")
+    sizes = {path: path.stat().st_size for path in paths}
+    new = 35 * 2 * 13 * 13
+    monkeypatch.setenv("ROPES_CACHE_GB", str((sizes[paths[0]] + sizes[paths[2]] + new) / 1e9))
+    ImageCache(tiny.dataset, "train", 13, tmp_path)
+    assert [path.exists() for path in paths] == [True, False, True]
+    assert (tmp_path / "notes.txt").exists()
+
+
+def test_what_is_in_use_is_never_removed(tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROPES_CACHE_GB", "0")
+    first = ImageCache(tiny.dataset, "train", 16, tmp_path)
+    images = first.read(np.arange(35))
+    second = ImageCache(tiny.dataset, "test-id", 16, tmp_path)  # and what is asked for is made whatever the limit
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(first)).read(np.arange(35)), images)  # noqa: S301
+    assert (first.path.exists(), second.path.exists()) == (True, True)
+    path = first.path
+    del first
+    ImageCache(tiny.dataset, "train", 8, tmp_path)
+    assert (path.exists(), second.path.exists()) == (False, True)
+
+
+def test_half_written_files_go_when_their_process_is_long_gone(
+    tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROPES_CACHE_GB", "0")
+    old, new = tmp_path / ".a.npy.0.part", tmp_path / ".b.npy.0.part"
+    for path, days in ((old, 2), (new, 0)):
+        path.write_bytes(b"half")
+        aged(path, days * 86400)
+    ImageCache(tiny.dataset, "train", 16, tmp_path)
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_a_file_that_is_removed_while_it_is_opened_is_made_again(
+    tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = ImageCache(tiny.dataset, "train", 16, tmp_path).path
+    lock, gone = fcntl.flock, []
+
+    def remove_first(stream: object, how: int) -> None:
+        if not gone:
+            gone.append(path.unlink())
+        lock(stream, how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(fcntl, "flock", remove_first)
+    cache = ImageCache(tiny.dataset, "train", 16, tmp_path)
+    assert gone
+    assert path.exists()
+    np.testing.assert_array_equal(cache.read([3]), tiny.images["train"].reshape(-1, 2, 16, 16)[[3]])
+
+
+@pytest.mark.parametrize("text", ["much", "-1", "nan"])
+def test_a_limit_that_is_no_number_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROPES_CACHE_GB", text)
+    with pytest.raises(UserError, match=f"ROPES_CACHE_GB is '{text}'; give the gigabytes"):
+        cache_module.cache_limit()
+    monkeypatch.delenv("ROPES_CACHE_GB")
+    assert cache_module.cache_limit() == 20e9
+
+
+def test_calls_that_some_systems_lack_are_left_out(tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "posix_fallocate")
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert len(ImageCache(tiny.dataset, "train", 16, tmp_path)) == 35

@@ -267,3 +267,11 @@ def test_episodes_of_two_images_are_looked_at_among_others(anchors: list[int], s
         factors=lambda _: factors,
     )
     assert [fault.what for fault in _pair_faults(data)] == said
+
+
+def test_a_table_of_episodes_without_lengths_is_named(tiny) -> None:
+    (path,) = tiny.path.glob("meta/episodes/**/*.parquet")
+    parquet.write_table(path, parquet.read_table(path).drop_columns(["length"]))
+    (tiny.path / "meta/ropes.json").unlink()
+    with pytest.raises(UserError, match=r"meta/episodes: lacks the column 'length'"):
+        validate(tiny.path, progress=False)

@@ -168,12 +168,11 @@ def test_followers_are_asked_of_what_was_learnt_from(monkeypatch: pytest.MonkeyP
     """Held-out loss is that of every response excused, whatever follows what, and however much it weighs."""
     stage, asked = stage_of(), []
 
-    def answer(coordinates: torch.Tensor, *args: object, **doubt: float) -> torch.Tensor:
+    def answer(coordinates: torch.Tensor, *args: object, **doubt: float) -> tuple[torch.Tensor, torch.Tensor]:
         asked.append((coordinates, doubt))
-        return torch.tensor([[False, len(asked) > 1], [False, False]])
+        return torch.tensor([[False, len(asked) > 1], [False, False]]), torch.tensor([[1.0, 0.4], [0.7, 1.0]])
 
-    monkeypatch.setattr(anchored_stage, "followers", answer)
-    monkeypatch.setattr(anchored_stage, "responses", lambda *_: torch.tensor([[1.0, 0.4], [0.7, 1.0]]))
+    monkeypatch.setattr(anchored_stage, "followers_and_responses", answer)
     monkeypatch.setattr(stage, "keep_best", lambda loss: None)
     stage.recent = torch.rand(7, 5, 2)
     first, second = stage.evaluate(), stage.evaluate()

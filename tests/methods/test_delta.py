@@ -208,7 +208,8 @@ def test_a_run_is_not_measured_on_other_images_nor_by_what_it_has_no_use_for(
         evaluate_actions(tmp_path / "run", grey, tmp_path / "out", show=False)
     words = ["evaluate", str(tmp_path / "run"), "--data", str(data), "--out", str(tmp_path / "out")]
     others = ["--photographs", "finger_real.npz"], ["--unlike", str(grey)]
-    for further in (["--seed", "1"], ["--occlusions", "16"], ["--factors"], *others):
+    said = ["--seed", "0"], ["--occlusions", "0", "16", "32", "64"]  # what is given is given, be it the default
+    for further in (["--seed", "1"], ["--occlusions", "16"], ["--factors"], *said, *others):
         assert cli.main([*words, *further]) == 2
         assert "tells actions, of which every pair is read; leave" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
@@ -241,3 +242,28 @@ def test_terms_that_a_method_has_nothing_for_are_refused(method: str, term: str,
 def test_weights_out_of_range_are_refused(change: dict[str, float], word: str) -> None:
     with pytest.raises(UserError, match=word):
         recipe("cde-global", **change)
+
+
+def test_a_run_knows_its_checkpoint_by_content_and_not_by_place(data: Path, tmp_path: Path) -> None:
+    from transformers import ViTConfig, ViTModel
+
+    def save(folder: Path, seed: int) -> Path:
+        torch.manual_seed(seed)
+        given = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+        ViTModel(ViTConfig(image_size=SIDE, patch_size=4, **given), add_pooling_layer=False).save_pretrained(folder)
+        return folder
+
+    def fitted(checkpoint: Path) -> dict[str, str]:
+        begun = recipe("cde-global", training=Optimisation(epochs=0.5, batch=16, learning_rate=1e-3))
+        begun = replace(begun, delta=replace(begun.delta, checkpoint=str(checkpoint)))
+        fit(data, tmp_path / "run", begun, 0, method="cde-global", show=False)
+        return tiny.tree(tmp_path / "run")
+
+    before = fitted(save(tmp_path / "home-of-somebody" / "vit", 0))
+    assert not [name for name in before if b"home-of-somebody" in (tmp_path / "run" / name).read_bytes()]
+    (tmp_path / "elsewhere").mkdir()
+    shutil.move(tmp_path / "home-of-somebody" / "vit", tmp_path / "elsewhere" / "vit")
+    assert fitted(tmp_path / "elsewhere" / "vit") == before
+    assert fitted(save(tmp_path / "other" / "vit", 1)) != before
+    shutil.rmtree(tmp_path / "other")
+    evaluate_actions(tmp_path / "run", data, tmp_path / "out", show=False)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from ropes.methods import followers as followers_module
 from ropes.methods.contrast import shifts, targets
-from ropes.methods.followers import followers, responses, shares, telling, unmixed
+from ropes.methods.followers import followers, followers_and_responses, responses, shares, telling, unmixed
 from ropes.settings import panda_setting
 from tests.structural import CHANGE, angles, effects, followed
 
@@ -135,3 +136,13 @@ def test_echoes_of_a_joint_are_not_taken_out_of_it():
     clear = unmixed(noisy, target, telling(noisy, target, CHANGE))
     told, before = (shifts(read, target)[1, 1] / read[:, 1:][:, target == 1, 1].std() for read in (clear, noisy))
     assert float(told) == pytest.approx(float(before), rel=1e-3)
+
+
+def test_followers_and_responses_share_their_regressions(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn, target = angles("panda-2c-causal", anchors=200)
+    asked, regress = [], followers_module.unmixed
+    monkeypatch.setattr(followers_module, "unmixed", lambda *given: asked.append(given) or regress(*given))
+    both = followers_and_responses(drawn, target, CHANGE, doubt=2.0)
+    assert len(asked) == 2  # to find echoes, and without them
+    assert torch.equal(both[0], followers(drawn, target, CHANGE, doubt=2.0))
+    assert torch.equal(both[1], responses(drawn, target, CHANGE))

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from ropes.errors import UserError
-from ropes.simulate.urdf import find_mesh, locate, read_urdf, rotation
+from ropes.simulate.urdf import find_mesh, kinematics_of, locate, read_urdf, rotation
+from tests.simulate.conftest import SMALL_ARM
 
 
 def test_reads_the_tree_its_limits_and_its_shapes(small_urdf):
@@ -72,3 +73,32 @@ def test_a_package_is_found_without_its_leading_parts(tmp_path):
     mesh.touch()
     assert find_mesh(urdf, "package://some_description/meshes/link.stl") == mesh
     assert find_mesh(urdf, str(mesh)) == mesh
+
+
+def test_kinematics_alone_are_the_same_tree_and_name_no_file(tmp_path):
+    (tmp_path / "mesh.stl").touch()
+    text = SMALL_ARM.replace('<sphere radius=".04"/>', f'<mesh filename="{tmp_path}/mesh.stl"/>')
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(text.replace("</robot>", f"<gazebo><plugin filename='{tmp_path}/a.so'/></gazebo></robot>"))
+    bare = tmp_path / "bare.urdf"
+    bare.write_text(kinematics_of(urdf))
+    assert str(tmp_path) not in bare.read_text()
+    (tmp_path / "mesh.stl").unlink()
+    found, whole = read_urdf(bare), read_urdf(write(tmp_path / "whole.urdf"))
+    assert (found.name, found.base, found.links, found.visuals) == ("small", "base", whole.links, ())
+    for one, other in zip(found.joints, whole.joints, strict=True):
+        assert (one.name, one.kind, one.parent, one.child, one.low, one.high) == (
+            other.name,
+            other.kind,
+            other.parent,
+            other.child,
+            other.low,
+            other.high,
+        )
+        np.testing.assert_array_equal(one.origin, other.origin)
+        np.testing.assert_array_equal(one.axis, other.axis)
+
+
+def write(path):
+    path.write_text(SMALL_ARM)
+    return path

@@ -1,6 +1,7 @@
 """Subcommands that learn from images, measure what was learnt, and use it."""
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
@@ -10,13 +11,10 @@ import tyro
 
 from ropes.commands.options import RunFolder, at_least, distinct, image_sources
 from ropes.errors import UserError
-from ropes.recipes import Recipe, recipe_of
+from ropes.recipes import LABELLED_METHODS, Recipe, recipe_of
 
 if TYPE_CHECKING:
     from ropes.calibration import Calibration
-
-
-_OCCLUSIONS = (0, 16, 32, 64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,14 +77,16 @@ def fit_with_recipe(arguments: Sequence[str]) -> type[Fit]:
     defaults.
 
     Raises:
-        UserError: no method or preset of that name.
+        UserError: no method or preset of that name, or no such share of the labels.
     """
     scan = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     scan.add_argument("--preset", nargs="?", default="compact")
     scan.add_argument("--method", nargs="?", default="anchored")
     scan.add_argument("--labels", nargs="?", default="1")
     chosen = scan.parse_known_args(list(arguments))[0]
-    recipe = recipe_of(chosen.method or "anchored", chosen.preset or "compact", labels=_share(chosen.labels))
+    method = chosen.method or "anchored"
+    share = _share(chosen.labels) if method in LABELLED_METHODS else 1.0
+    recipe = recipe_of(method, chosen.preset or "compact", labels=share)
     kind: Any = type(recipe)
     options = Annotated[kind, tyro.conf.arg(name="")]
     return make_dataclass(
@@ -100,12 +100,16 @@ def fit_with_recipe(arguments: Sequence[str]) -> type[Fit]:
 
 
 def _share(word: str | None) -> float:
-    """A share of the labels as it was typed; all of them where it is none, which parsing or the recipe then says."""
+    """A share of the labels as it was typed; all of them where the word is missing, which parsing then says."""
     try:
         share = float(word or 1)
     except ValueError:
-        return 1.0
-    return share if 0 < share <= 1 else 1.0
+        share = math.nan
+    if not 0 < share <= 1:
+        raise UserError(
+            f"fit: --labels is {word}; it is a share of the labels, above 0 and at most 1, for example 0.05"
+        )
+    return share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,10 +128,10 @@ class Evaluate:
     """Data set with joint angles and test splits."""
     out: Path
     """Folder for results.json and what the report shows."""
-    seed: int = 0
-    """Seed of the drawn samples and of the occlusions."""
-    occlusions: tuple[int, ...] = _OCCLUSIONS
-    """Sides in pixels of the white squares to cover images with; 0 for none."""
+    seed: int | None = None
+    """Seed of the drawn samples and of the occlusions; 0 where left out."""
+    occlusions: tuple[int, ...] | None = None
+    """Sides in pixels of the white squares to cover images with, 0 for none; 0 16 32 64 where left out."""
     unlike: tuple[Path, ...] = ()
     """Data sets of another robot or of other cameras: are their images called unusual?"""
     photographs: Path | None = None
@@ -137,9 +141,9 @@ class Evaluate:
     always."""
 
     def __post_init__(self) -> None:
-        at_least(0, seed=self.seed, occlusions=min(self.occlusions, default=0))
-        distinct(occlusions=self.occlusions)
-        if not self.occlusions:
+        at_least(0, seed=self.seed or 0, occlusions=min(self.occlusions or (0,)))
+        distinct(occlusions=self.occlusions or ())
+        if self.occlusions is not None and not self.occlusions:
             raise UserError("--occlusions needs at least one number of pixels; 0 leaves the images as they are")
 
     def execute(self) -> None:
@@ -150,11 +154,11 @@ class Evaluate:
         from ropes.registry import find_run
         from ropes.report.terminal import print_table
 
-        run = find_run(self.run)
+        run, seed = find_run(self.run), self.seed or 0
         method = Run.read(run).method
         if method in DELTA_METHODS:
-            drawn = bool(self.seed or self.unlike or self.factors or self.occlusions != _OCCLUSIONS)
-            if drawn or self.photographs is not None:
+            given = [value is not None for value in (self.seed, self.occlusions, self.photographs)]
+            if any(given) or self.unlike or self.factors:
                 raise UserError(
                     f"{run} tells actions, of which every pair is read; leave --seed, --unlike, --occlusions, "
                     "--factors and --photographs out"
@@ -163,17 +167,18 @@ class Evaluate:
 
             results = evaluate_actions(run, self.data, self.out)
         elif self.factors or method in VAE_METHODS:
-            if self.unlike or self.occlusions != _OCCLUSIONS:
+            if self.unlike or self.occlusions is not None:
                 raise UserError(
                     f"--unlike and --occlusions go with errors of joint angles, not with {run}; leave them out"
                 )
             from ropes.factor_evaluation import evaluate_factors
 
-            results = evaluate_factors(run, self.data, self.out, seed=self.seed, photographs=self.photographs)
+            results = evaluate_factors(run, self.data, self.out, seed=seed, photographs=self.photographs)
         elif self.photographs is not None:
             raise UserError(f"--photographs are of finger and cube, and {run} reads an arm's joints; leave it out")
         else:
-            results = evaluate(run, self.data, self.out, seed=self.seed, occlusions=self.occlusions, unlike=self.unlike)
+            chosen: dict[str, Any] = {} if self.occlusions is None else {"occlusions": self.occlusions}
+            results = evaluate(run, self.data, self.out, seed=seed, unlike=self.unlike, **chosen)
         print_table(results)
         print(f"wrote {self.out / 'results.json'}")
 
@@ -255,8 +260,8 @@ class Predict:
 
     run: RunFolder
     """Folder that ropes fit wrote, or the name of a packaged estimator; packaged:NAME where a run has that name."""
-    images: Annotated[tuple[str, ...], tyro.conf.arg(metavar="CAMERA=FILE ...|FOLDER|DATA")]
-    """An image for each camera, or a folder of images, or a data set."""
+    images: Annotated[tuple[str, ...], tyro.conf.arg(metavar="CAMERA=FILE ...|FILE|FOLDER|DATA")]
+    """An image for each camera, or a folder of images, or a data set; of a run with one camera also an image alone."""
     poses: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="[LINK ...|all]")] = None
     """Add where links of the arm are, in the frame of its base: the end effector, or those named, or all."""
     urdf: Path | None = None

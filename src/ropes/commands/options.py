@@ -113,13 +113,13 @@ def _camera(text: str) -> "Camera":
 
 
 def image_sources(texts: Sequence[str]) -> Mapping[str, Path] | Path:
-    """CAMERA=FILE pairs → camera name to file; a single folder or data set → its path.
+    """CAMERA=FILE pairs → camera name to file; a single file, folder or data set → its path.
 
     Raises:
         UserError: pairs and folders are mixed, a camera has two files, or nothing is given.
     """
     pairs = [text.partition("=") for text in texts]
-    if len(texts) == 1 and (not pairs[0][1] or Path(texts[0]).is_dir()):
+    if len(texts) == 1 and (not pairs[0][1] or Path(texts[0]).exists()):
         return Path(texts[0])
     sources: dict[str, Path] = {}
     for text, (camera, equals, file) in zip(texts, pairs, strict=True):

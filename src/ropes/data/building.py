@@ -26,6 +26,8 @@ from ropes.data.writer import Shard
 from ropes.errors import UserError
 from ropes.progress import progress as show_progress
 from ropes.scm import Regime
+from ropes.settings import Setting
+from ropes.simulate.urdf import kinematics_of
 
 Floats = NDArray[np.float64]
 #: Of the content of `meta/ropes.json`.
@@ -43,6 +45,14 @@ def versions() -> dict[str, Any]:
     }
 
 
+def described(setting: Setting) -> dict[str, Any]:
+    """As `Setting.to_dict`; of a URDF file outside pybullet_data its name alone, wherever on this machine it lies."""
+    content = setting.to_dict()
+    if Path(setting.robot.urdf).is_absolute():
+        content["robot"]["urdf"] = Path(setting.robot.urdf).name
+    return content
+
+
 def build(
     root: Path,
     request: Mapping[str, Any],
@@ -54,6 +64,7 @@ def build(
     regimes: Sequence[Regime] | Sequence[Action],
     robot_type: str,
     progress: bool,
+    urdf: Path | None = None,
 ) -> Dataset:
     """Make a data set, or go on with one that was interrupted or lost a file.
 
@@ -68,12 +79,14 @@ def build(
         regimes: the regime, or the action, that each task index stands for.
         robot_type: name of the robot, for LeRobot.
         progress: show progress.
+        urdf: of the arm; its links and joints go into `meta/robot.urdf`.
 
     Raises:
         UserError: `root` holds something else.
     """
+    written = [shard.path for shard in shards] + ([] if urdf is None else [schema.ROBOT])
     if (finished := _finished(root, request)) is not None:
-        if not (damaged := _damaged(root, [shard.path for shard in shards], finished)):
+        if not (damaged := _damaged(root, written, finished)):
             return open_dataset(root)
         for name in damaged:
             (root / name).unlink(missing_ok=True)
@@ -92,6 +105,8 @@ def build(
             writer.write_shard(root, shard, features, images, values[:, :stored])
     for leftover in root.rglob(".*.part"):  # of a run that was killed while writing
         leftover.unlink()
+    if urdf is not None:
+        files.write_text(root / schema.ROBOT, kinematics_of(urdf))
     writer.finish(
         root,
         shards=shards,
@@ -121,7 +136,7 @@ def _finished(root: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
     if not isinstance(found, dict):
         raise UserError(f"{where} is damaged; choose an empty or new folder")
     for key, value in files.as_json(request).items():
-        if found.get(key) != value:
+        if _content(key, found.get(key)) != _content(key, value):
             plain = not isinstance(value, dict | list)
             recorded = f"no {key} recorded" if found.get(key) is None else f"{key} {found[key]}, not {value}"
             what = recorded if plain else f"another {key}"
@@ -134,11 +149,18 @@ def _finished(root: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
     return checksums
 
 
-def _damaged(root: Path, shards: Sequence[str], recorded: Mapping[str, Any]) -> list[str]:
+def _content(key: str, value: Any) -> Any:
+    """What a request has to agree with: of a robot not the name of its file, whose checksum is compared instead."""
+    if key != "setting" or not isinstance(value, dict) or not isinstance(value.get("robot"), dict):
+        return value
+    return {**value, "robot": {name: part for name, part in value["robot"].items() if name != "urdf"}}
+
+
+def _damaged(root: Path, written: Sequence[str], recorded: Mapping[str, Any]) -> list[str]:
     """The files that are missing or not as recorded; hashing takes a small part of the time of rendering."""
     return [
         name
-        for name in (*shards, *schema.METADATA)
+        for name in (*written, *schema.METADATA)
         if not (root / name).is_file() or recorded.get(name, {}).get("sha256") != files.sha256(root / name)
     ]
 

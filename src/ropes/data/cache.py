@@ -1,16 +1,21 @@
 """All images of a split, decoded once into one memory-mapped array, so that training reads at memory speed.
 
 The file lies in the user's cache folder under a name made of the data set's checksum, the split and the
-image size: another data set, or a changed one, never meets a stale cache.  Resident memory stays small
+image size: another data set, or a changed one, never meets a stale cache.  The folder is kept below a limit (see
+`cache_limit`): before a split is decoded, files that nobody reads are removed, first the one that was opened the
+longest ago.  Resident memory stays small
 however large the array: once too many pages have been read in they are handed back to the system (and stay in
 its page cache, where reading them again is cheap).
 """
 
+import fcntl
+import math
 import mmap
 import os
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +25,15 @@ from ropes import files
 from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset, Frames
 from ropes.errors import UserError
+from ropes.hardware import usable_cores
 from ropes.progress import progress as show_progress
 
 #: Bytes of mapped files in this process's resident memory above which a cache hands its pages back.
 _RESIDENT_LIMIT = 1 << 30
+#: Gigabytes that decoded images may take in the cache folder, unless the environment says otherwise.
+LIMIT_VARIABLE, DEFAULT_LIMIT = "ROPES_CACHE_GB", 20.0
+#: Seconds after which a half-written file that nobody holds is a killed process's.
+_ABANDONED = 24 * 3600.0
 
 
 class ImageCache:
@@ -56,11 +66,11 @@ class ImageCache:
             raise UserError(f"{dataset.path}: split {split!r} has no frames")
         folder = cache_folder() if folder is None else Path(folder)
         self.path = folder / f"{dataset.checksum[:24]}-{split}-{size}.npy"
-        if not _holds(self.path, self.shape):
+        while not self._opened():
+            make_room(folder, int(np.prod(self.shape)), cache_limit(), keep=self.path)
             with show_progress("decoding, frames", len(self.frames), show=progress) as update:
                 for done in _build(self.path, dataset, self.frames, self.shape):
                     update(done)
-        self._open()
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -72,8 +82,24 @@ class ImageCache:
         vars(self).update(state)
         self._open()
 
+    def _opened(self) -> bool:
+        """Open the file if it is whole; another process may remove it at any time before."""
+        try:
+            if not _holds(self.path, self.shape):
+                return False
+            self._open()
+        except FileNotFoundError:
+            return False
+        with suppress(OSError):  # a cache of somebody else's
+            os.utime(self.path)
+        return True
+
     def _open(self) -> None:
         with self.path.open("rb") as stream:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(stream, fcntl.LOCK_SH)  # which the map keeps
+            if not os.fstat(stream.fileno()).st_nlink:
+                raise FileNotFoundError(f"{self.path} was removed meanwhile")
             self._map = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         offset = len(self._map) - int(np.prod(self.shape))
         self._pixels = np.frombuffer(self._map, np.uint8, offset=offset).reshape(self.shape)
@@ -102,6 +128,58 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "ropes"
 
 
+def cache_limit() -> float:
+    """Bytes that decoded images may take: `$ROPES_CACHE_GB` gigabytes, or 20.
+
+    Raises:
+        UserError: the variable holds no such number.
+    """
+    text = os.environ.get(LIMIT_VARIABLE) or str(DEFAULT_LIMIT)
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = math.nan
+    if not limit >= 0:
+        raise UserError(
+            f"{LIMIT_VARIABLE} is {text!r}; give the gigabytes that decoded images may take, for example 20"
+        )
+    return limit * 1e9
+
+
+def make_room(folder: Path, needed: int, limit: float, *, keep: Path) -> None:
+    """Remove decoded images until `needed` bytes more stay below the limit, or all that is left is being read.
+
+    Args:
+        folder: of the cache.
+        needed: bytes about to be written, which are written in any case.
+        limit: bytes in all.
+        keep: a file that counts as gone, since it is about to be replaced.
+    """
+    found: list[tuple[float, int, Path]] = []
+    for path in [*folder.glob("*.npy"), *folder.glob(".*.npy.*.part")]:
+        with suppress(FileNotFoundError):
+            status = path.stat()
+            if path.suffix != ".part" or time.time() - status.st_mtime > _ABANDONED:
+                found.append((status.st_mtime, status.st_size, path))
+    total = needed + sum(size for _, size, path in found if path != keep)
+    for _, size, path in sorted(found):
+        if total <= limit:
+            return
+        if path != keep and _removed(path):
+            total -= size
+
+
+def _removed(path: Path) -> bool:
+    """Remove a file unless a process has it open as its cache."""
+    try:
+        with path.open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+    except OSError:
+        return False
+    return True
+
+
 def _holds(path: Path, shape: tuple[int, ...]) -> bool:
     """Whether `path` is an array file of that shape, to the last byte."""
     try:
@@ -124,7 +202,8 @@ def _build(path: Path, dataset: Dataset, frames: Frames, shape: tuple[int, ...])
             np.lib.format.write_array_header_1_0(stream, header)
             start, frame_bytes = stream.tell(), int(np.prod(shape[1:]))
             # Claims the room at once: a full disk shows before the work, not after it.
-            os.posix_fallocate(stream.fileno(), 0, start + shape[0] * frame_bytes)
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(stream.fileno(), 0, start + shape[0] * frame_bytes)
 
         def decode(source: Path, first: int, chosen: NDArray[np.int64], descriptor: int) -> int:
             pixels = _decode_file(dataset, source, frames.index[chosen] - first, shape[2])
@@ -182,7 +261,7 @@ def _open_descriptor(path: Path) -> Iterator[int]:
 
 @contextmanager
 def _threads() -> Iterator[ThreadPoolExecutor]:
-    pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    pool = ThreadPoolExecutor(usable_cores())
     try:
         yield pool
     finally:

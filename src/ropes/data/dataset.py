@@ -51,6 +51,12 @@ class Dataset:
     info: dict[str, Any]
     provenance: dict[str, Any] | None
 
+    @property
+    def urdf(self) -> Path | None:
+        """The links and joints of the arm that is filmed, without shapes; None where the data set carries none."""
+        path = self.path / schema.ROBOT
+        return path if path.is_file() else None
+
     @cached_property
     def cameras(self) -> tuple[str, ...]:
         """Names of the cameras, in the order of the views."""

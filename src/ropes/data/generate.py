@@ -52,7 +52,7 @@ def simulate(
     """
     if anchors < 1 or test_anchors < 0:
         raise UserError(f"{anchors} anchors and {test_anchors} test anchors: there must be at least 1 and 0")
-    root, model = Path(out), setting.splits["train"]
+    root, model, urdf = Path(out), setting.splits["train"], locate(setting.robot.urdf)
     request = {
         **building.versions(),
         "state": state,
@@ -60,8 +60,8 @@ def simulate(
         "anchors": anchors,
         "test_anchors": test_anchors,
         "mesh": mesh,
-        "setting": setting.to_dict(),
-        "arm_sha256": arm_digest(locate(setting.robot.urdf)),
+        "setting": building.described(setting),
+        "arm_sha256": arm_digest(urdf),
         "cameras": [{"name": camera.name, **cameras.record(camera, setting.image_size)} for camera in setting.cameras],
     }
     names = tuple(camera.name for camera in setting.cameras)
@@ -77,8 +77,9 @@ def simulate(
         states=lambda: _poses(setting, anchors, test_anchors, seed),
         render=render,
         regimes=model.regimes,
-        robot_type=Path(setting.robot.urdf).stem,
+        robot_type=urdf.stem,
         progress=progress,
+        urdf=urdf,
     )
 
 

@@ -135,7 +135,7 @@ def simulate_arm_actions(
     _require_even(samples, test_samples)
     require_workers(workers)
     model = setting.splits["train"]
-    ranges = _ranges(setting)
+    ranges, urdf = _ranges(setting), locate(setting.robot.urdf)
     actions = tuple(Action(f"{joint} {way}") for joint in model.joints for way in ("up", "down"))
     opposites = both_ways((f"{joint} up", f"{joint} down") for joint in model.joints)
     counts = {split: (samples if split == TRAIN else test_samples) // 2 for split in (TRAIN, VALIDATION, IID)}
@@ -145,9 +145,9 @@ def simulate_arm_actions(
         "seed": seed,
         "samples": samples,
         "test_samples": test_samples,
-        "setting": {**setting.to_dict(), "name": f"{setting.name}-actions"},
+        "setting": {**building.described(setting), "name": f"{setting.name}-actions"},
         "antonyms": opposites,
-        "arm_sha256": arm_digest(locate(setting.robot.urdf)),
+        "arm_sha256": arm_digest(urdf),
         "cameras": [{"name": camera.name, **cameras.record(camera, setting.image_size)} for camera in setting.cameras],
     }
     names = tuple(camera.name for camera in setting.cameras)
@@ -167,8 +167,9 @@ def simulate_arm_actions(
         states=states,
         render=photographs,
         regimes=actions,
-        robot_type=Path(setting.robot.urdf).stem,
+        robot_type=urdf.stem,
         progress=progress,
+        urdf=urdf,
     )
 
 

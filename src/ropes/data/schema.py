@@ -20,6 +20,8 @@ STATS = "meta/stats.json"
 TASKS = "meta/tasks.parquet"
 INTERVENTIONS = "meta/interventions.json"
 PROVENANCE = "meta/ropes.json"
+#: Links and joints of the arm that is filmed, without shapes; of simulated arms only.
+ROBOT = "meta/robot.urdf"
 DATA_PATH = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 EPISODES_PATH = "meta/episodes/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 #: All that is written under `meta/` but the provenance, which records their checksums.

@@ -196,8 +196,9 @@ def _metadata_faults(dataset: Dataset) -> Iterator[Fault]:
     rows = sum(len(table) for table in tables)
     if rows != episodes:
         yield Fault("meta/episodes", None, f"{rows} episodes, not the {episodes} of {schema.INFO}")
-    lengths = sum(sum(table["length"].to_pylist()) for table in tables)
-    if lengths != dataset.info["total_frames"]:
+    if not all("length" in table.column_names for table in tables):
+        yield Fault("meta/episodes", None, "lacks the column 'length'")
+    elif (lengths := sum(sum(table["length"].to_pylist()) for table in tables)) != dataset.info["total_frames"]:
         yield Fault("meta/episodes", None, f"{lengths} frames, not the {dataset.info['total_frames']} in all")
     _ = dataset.image_shape
     if (dataset.path / schema.INTERVENTIONS).exists() and not dataset.actions:

@@ -188,8 +188,9 @@ def finish(
     files.write_json(root / schema.INTERVENTIONS, spelt)
     files.write_json(root / schema.STATS, moments.to_dict())
     files.write_json(root / schema.INFO, _info(shards, features, len(names), robot_type))
-    for path in schema.METADATA:
-        checksums[path] = {"sha256": files.sha256(root / path)}
+    for path in (*schema.METADATA, schema.ROBOT):
+        if path != schema.ROBOT or (root / path).exists():
+            checksums[path] = {"sha256": files.sha256(root / path)}
     files.write_json(root / schema.PROVENANCE, {**provenance, "complete": True, "files": checksums})
 
 

@@ -58,7 +58,7 @@ class Inspection:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able description; what could not be measured is null."""
         return {
-            "data": str(self.path),
+            "data": self.path.resolve().name,
             "verdict": self.verdict,
             "advice": list(self.advice),
             "cameras": list(self.cameras),

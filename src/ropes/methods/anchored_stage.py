@@ -16,7 +16,7 @@ from ropes.methods.contrast import (
 )
 from ropes.methods.criteria import coordinate_contrast
 from ropes.methods.encoder_stage import EncoderStage
-from ropes.methods.followers import followers, precedes, responses
+from ropes.methods.followers import followers_and_responses, precedes
 from ropes.models.encoder import ContrastNetwork
 from ropes.recipes import EncoderRecipe
 
@@ -114,8 +114,8 @@ class AnchoredStage(EncoderStage):
         coordinates = read.unflatten(0, (anchors, regimes))
         regime = torch.arange(regimes).repeat(anchors)
         recent = self.recent.cpu()
-        self.follows = followers(recent, self.target, self.change, doubt=_DOUBT)
-        self.responses = self.follows * responses(recent, self.target, self.change)
+        self.follows, sizes = followers_and_responses(recent, self.target, self.change, doubt=_DOUBT)
+        self.responses = self.follows * sizes
         told = float(regime_loss(logits, regime, self.log_prior))
         within = float(anchor_loss(coordinates, self.target, precedes(self.change)).mean())
         loss = told + float(policy_loss(read, regime, self.log_prior)) + self.anchor_weight * within

@@ -32,10 +32,12 @@ class Context:
     def begin(cls, run: Run, folder: Path, *, show: bool) -> "Context":
         """Store the run's identity in its folder, and clear what a killed run left half-written.
 
+        A data set whose folder has another name by now is still the one that the run began with.
+
         Raises:
             UserError: see `Run.write`.
         """
-        stored = run.write(folder)
+        stored = run.named_as_in(folder).write(folder)
         remove_leftovers(folder)
         return cls(stored, folder, show)
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,9 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
     network = seeded(Context(run, out, show).seed("weights"), lambda: network_of(method, *shape, stored=stored))
     if begun is not None:
         network.backbone.load_state_dict(begun.state_dict())
+    began_as = None if recipe.delta.checkpoint is None else weights_digest(network.backbone)
+    recipe = _by_content(recipe, began_as)
+    run = replace(run, recipe=recipe)
     context = Context.begin(run, out, show=show)  # only now: what is refused must not leave a run behind
     shuffle = EpochShuffle(len(rows), recipe.training.batch, context.seed("order"))
 
@@ -96,7 +99,6 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         held_out=batch_of(asked, held, asked_verbs, numbers_of(asked.nouns, nouns)),
         block_of=blocks_of(verbs, dataset.antonyms),
     )
-    began_as = None if recipe.delta.checkpoint is None else weights_digest(network.backbone)
     settings = asdict(recipe)
     if recipe.delta.checkpoint is not None:  # both spellings of a packaged estimator's name are the same beginning
         settings["delta"]["checkpoint"] = recipe.delta.checkpoint.removeprefix(PACKAGED)
@@ -150,6 +152,15 @@ def encoder_of(config: DeltaConfig, dataset: Dataset) -> PoseBackbone | None:
     if config.image_size != (wanted := encoder.config.image_size):
         raise UserError(f"{config.checkpoint} reads images of {wanted} pixels; give --delta.image-size {wanted}")
     return PoseBackbone(encoder)
+
+
+def _by_content(recipe: DeltaRecipe, began_as: str | None) -> DeltaRecipe:
+    """The recipe with the name and the weights of a folder that it begins from, wherever on this machine that lies."""
+    folder = Path(str(recipe.delta.checkpoint))
+    if began_as is None or not folder.is_dir():
+        return recipe
+    known = f"{folder.resolve().name}@{began_as[:16]}"
+    return replace(recipe, delta=replace(recipe.delta, checkpoint=known))
 
 
 def weights_digest(network: torch.nn.Module) -> str:

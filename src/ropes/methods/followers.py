@@ -121,6 +121,23 @@ def shares(coordinates: Tensor, target: Tensor, asked: Tensor) -> tuple[Tensor, 
     return torch.stack(columns, dim=1), torch.stack(errors, dim=1)
 
 
+def followers_and_responses(
+    coordinates: Tensor, target: Tensor, change: Tensor, *, bound: float = LEFT_ALONE, doubt: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """`followers` and `responses` of the same arguments, for one set of regressions."""
+    asked, first = telling(coordinates, target, change), precedes(change)
+    clear = unmixed(coordinates, target, asked)
+    share = _sizes(clear, target)
+    certain = shifts(clear, target).abs() > _BEYOND_CHANCE * _chance(clear, target)
+    counts = certain & (share >= bound) & (share * change <= change[:, None])
+    counts &= ~(counts.T & first.T)
+    if doubt:
+        seen, error = shares(coordinates, target, asked)
+        least, most = (seen.abs() - doubt * error).clamp_min(0), seen.abs() + doubt * error
+        counts |= first & ~counts.T & (most >= bound) & (least * change <= change[:, None])
+    return counts.fill_diagonal_(False), share
+
+
 def followers(
     coordinates: Tensor, target: Tensor, change: Tensor, *, bound: float = LEFT_ALONE, doubt: float = 0.0
 ) -> Tensor:
@@ -146,17 +163,7 @@ def followers(
     Returns:
         bool (d, d), false on the diagonal.
     """
-    asked, first = telling(coordinates, target, change), precedes(change)
-    clear = unmixed(coordinates, target, asked)
-    share = _sizes(clear, target)
-    certain = shifts(clear, target).abs() > _BEYOND_CHANCE * _chance(clear, target)
-    counts = certain & (share >= bound) & (share * change <= change[:, None])
-    counts &= ~(counts.T & first.T)
-    if doubt:
-        seen, error = shares(coordinates, target, asked)
-        least, most = (seen.abs() - doubt * error).clamp_min(0), seen.abs() + doubt * error
-        counts |= first & ~counts.T & (most >= bound) & (least * change <= change[:, None])
-    return counts.fill_diagonal_(False)
+    return followers_and_responses(coordinates, target, change, bound=bound, doubt=doubt)[0]
 
 
 def responses(coordinates: Tensor, target: Tensor, change: Tensor) -> Tensor:

@@ -58,7 +58,7 @@ class Run:
             method=method,
             recipe=recipe,
             seed=seed,
-            setting=str((dataset.provenance or {}).get("setting", {}).get("name", dataset.path.name)),
+            setting=str((dataset.provenance or {}).get("setting", {}).get("name", dataset.path.resolve().name)),
             cameras=dataset.cameras,
             joints=dataset.joints,
             image_size=dataset.image_size[0],
@@ -95,6 +95,11 @@ class Run:
         anew = replace(self, version=__version__)
         write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(anew)})
         return anew
+
+    def named_as_in(self, folder: Path) -> "Run":
+        """This run with the setting's name that `folder` has for it, if it holds this run already."""
+        self.require_same(folder)
+        return replace(self, setting=Run.read(folder).setting) if (folder / RUN_FILE).exists() else self
 
     def require_same(self, folder: Path) -> None:
         """Check that `folder` may hold this run: it is empty, or holds it already; another recipe is no other run.

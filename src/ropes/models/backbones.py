@@ -58,7 +58,8 @@ class Transformer(nn.Module):
     def description(self) -> dict[str, Any] | None:
         """What rebuilds it without its checkpoint; None where it had none."""
         config: Any = self.body.config
-        return config.to_dict() if self._begun else None
+        # Where the checkpoint lay is no part of what it is.
+        return {k: v for k, v in config.to_dict().items() if k != "_name_or_path"} if self._begun else None
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Levels in [0, 1], (B, C, S, S) → (B, width) and (B, patches, width)."""

@@ -80,7 +80,7 @@ def model_card(
         joints=run.joints,
         described=bool(described),
         cameras=described or [{"name": camera} for camera in run.cameras],
-        arm=arm_of(run, robot) if robot else None,
+        arm=arm_of(run, robot, dataset.urdf) if robot else None,
         simulated=robot is not None,
         calibration="the commanded distributions, without a label"
         if calibration.samples == 0

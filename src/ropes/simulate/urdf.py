@@ -15,6 +15,8 @@ from ropes.errors import UserError
 
 Array = NDArray[np.float64]
 _MOVING = ("revolute", "continuous", "prismatic")
+#: Children of a joint that decide where its link is.
+_OF_KINEMATICS = ("parent", "child", "origin", "axis", "limit")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -141,8 +143,7 @@ def find_urdf(urdf: str | Path) -> Path:
 def find_mesh(urdf: Path, name: str) -> Path:
     """The file that a URDF means by a mesh's `name`, "package://…" included.
 
-    The package is looked for in the folders above the URDF, first with the name whole, then without its
-    leading
+    The package is looked for in the folders above the URDF, first with the name whole, then without its leading
     parts: packages are rarely installed where simulators run.
 
     Raises:
@@ -186,6 +187,28 @@ def read_urdf(path: Path) -> Urdf:
 def shapes_of(link: ET.Element) -> Iterable[tuple[str, ET.Element]]:
     """The shapes that are seen of a link, each with the link's name."""
     return [(link.attrib["name"], shape) for shape in link.findall("visual") or link.findall("collision")]
+
+
+def kinematics_of(path: Path) -> str:
+    """The links and joints of a URDF file as the text of a URDF of their own.
+
+    It has no shapes, materials, extensions or comments: it needs no file beside it and names none.
+
+    Raises:
+        UserError: see `read_urdf`.
+    """
+    read_urdf(path)
+    root = ET.parse(path).getroot()
+    robot = ET.Element("robot", name=root.get("name", path.stem))
+    for link in root.findall("link"):
+        ET.SubElement(robot, "link", name=link.attrib["name"])
+    for joint in root.findall("joint"):
+        kept = ET.SubElement(robot, "joint", name=joint.attrib["name"], type=joint.attrib["type"])
+        for part in joint:
+            if part.tag in _OF_KINEMATICS:
+                ET.SubElement(kept, part.tag, part.attrib)
+    ET.indent(robot)
+    return ET.tostring(robot, encoding="unicode") + "\n"
 
 
 def rotation(axis: Array, angles: Array) -> Array:

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ropes import png
 from ropes.errors import UserError
-from ropes.processes import end_with_parent, nothing_of_main, usable_cores
+from ropes.hardware import usable_cores
+from ropes.processes import end_with_parent, nothing_of_main
 from ropes.settings import Camera, Robot
 from ropes.simulate.scene import Mesh, Scene, check_poses, resolve_urdf
 from ropes.simulate.urdf import locate, read_urdf

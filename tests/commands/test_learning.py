@@ -1,0 +1,32 @@
+"""Options of learning commands that are left out, and those that are given all the same."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ropes import cli
+from ropes.methods.run import Run
+from tests.command_line import Stub, refusal
+
+
+def test_the_defaults_of_evaluate_are_the_library_s_own(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Run, "read", lambda _: SimpleNamespace(method="anchored"))
+    calls = stub("ropes.evaluation.evaluate", result="the results")
+    stub("ropes.report.terminal.print_table")
+    assert cli.main(["evaluate", "R", "--data", "D", "--out", "E"]) == 0
+    assert calls == [((Path("R"), Path("D"), Path("E")), {"seed": 0, "unlike": ()})]
+
+
+@pytest.mark.parametrize("typed", ["0", "few"])
+def test_the_help_of_fit_does_not_pass_over_a_bad_share_of_labels(
+    typed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = refusal(capsys, "fit", "--method", "cnn", "--labels", typed, "--help")
+    assert line == f"fit: --labels is {typed}; it is a share of the labels, above 0 and at most 1, for example 0.05"
+
+
+@pytest.mark.parametrize("images", ["1", "7"])
+def test_a_batch_of_a_vae_that_holds_no_whole_pairs_is_refused(images: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = refusal(capsys, "fit", "--method", "ada-gvae", "--training.batch", images, "--data", "D", "--out", "R")
+    assert f"a batch holds whole pairs: give an even number of images, not {images}" in line

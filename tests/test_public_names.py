@@ -1,0 +1,83 @@
+"""The package's public names: loaded when asked for, seen by type checkers, and enough for the README's snippet."""
+
+import ast
+import shutil
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ropes
+from ropes import png
+from ropes.calibration import read_calibration
+from ropes.errors import UserError
+
+#: As it stands in the README.
+SNIPPET = """\
+import ropes
+
+estimator = ropes.Estimator.load("runs/two-cameras")  # calibrated above
+dataset = ropes.open_dataset("data/two-cameras")
+images = estimator.images(dataset, "test-id")  # uint8 (n, cameras, 128, 128), in the run's order of cameras
+angles = estimator.angles(images)  # radians (n, joints)
+"""
+
+
+def test_every_public_name_is_there() -> None:
+    for name in ropes.__all__:
+        assert getattr(ropes, name) is not None
+    assert set(ropes.__all__) <= set(dir(ropes))
+    assert {"Estimator", "Dataset", "open_dataset", "fit", "calibrate", "evaluate", "predict"} <= set(ropes.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'estimate'"):
+        ropes.estimate  # noqa: B018
+
+
+def test_type_checkers_see_what_is_loaded() -> None:
+    tree = ast.parse(Path(ropes.__file__).read_text(encoding="utf-8"))
+    (guarded,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in guarded.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen == ropes._HOMES
+    assert {*seen, "__version__"} == set(ropes.__all__)
+    for name, (module, known_as) in seen.items():
+        assert getattr(ropes, name) is getattr(import_module(str(module)), known_as)
+
+
+def test_the_snippet_of_the_readme_reads_angles(
+    tiny_run: Path, tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(tiny_run, "runs/two-cameras")
+    shutil.copytree(tiny_data, "data/two-cameras")
+    ropes.calibrate(Path("runs/two-cameras"), data=Path("data/two-cameras"), samples=20)
+    names: dict[str, object] = {}
+    exec(SNIPPET, names)
+    dataset, estimator = ropes.open_dataset("data/two-cameras"), ropes.Estimator.load("runs/two-cameras")
+    assert read_calibration(Path("runs/two-cameras"), estimator.run) is not None
+    views = [dataset.cameras.index(camera) for camera in estimator.run.cameras]
+    images = dataset.read_images(dataset.frames("test-id").index)[:, views]
+    np.testing.assert_array_equal(names["images"], images)
+    np.testing.assert_array_equal(names["angles"], estimator.angles(images))
+    np.testing.assert_array_equal(estimator.images(dataset, "test-id", 3), images[:3])
+    first = next(iter(ropes.predict("runs/two-cameras", "data/two-cameras")))
+    assert (first["unit"], first["images"]) == ("rad", {"split": "train", "index": 0})
+    assert list(first["joints"]) == list(estimator.run.joints)
+    for camera, image in zip(estimator.run.cameras, images[0], strict=True):
+        Path(f"{camera}.png").write_bytes(png.encode(image))
+    files = {camera: f"{camera}.png" for camera in estimator.run.cameras}
+    (line,) = ropes.predict("runs/two-cameras", files)
+    assert line["joints"] == pytest.approx(
+        dict(zip(estimator.run.joints, estimator.angles(images[:1])[0], strict=True)), abs=1e-4
+    )
+
+
+def test_a_camera_that_is_missing_is_named(tiny_run: Path, tiny_data: Path) -> None:
+    estimator, dataset = ropes.Estimator.load(tiny_run), ropes.open_dataset(tiny_data)
+    vars(dataset)["cameras"] = ("top",)
+    with pytest.raises(UserError, match=r"has no camera .* \(it has top\)"):
+        estimator.images(dataset, "train")
