@@ -21,8 +21,8 @@ from ropes.prediction import images_of
 from ropes.seeds import generator
 
 GRAPH_FILE = "graph.json"
-#: Poses read of each regime: standard errors are then about a hundredth of what a joint's own policies do.
-_POSES = 500
+#: Poses read of each regime, at most: cleared effects then have standard errors of about a fortieth (roots) to a tenth.
+_POSES = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,15 +54,36 @@ class FoundGraph:
 
         return {
             "joints": list(self.joints),
-            "effects": self.graph.effects.tolist(),
-            "errors": self.graph.errors.tolist(),
+            "effects": _listed(self.graph.effects),
+            "errors": _listed(self.graph.errors),
+            "cleared": _listed(self.graph.cleared),
+            "cleared_errors": _listed(self.graph.cleared_errors),
             "edges": named(self.graph.edges),
             "undecided": named(self.graph.undecided),
             "cyclic": named(self.graph.cyclic),
+            "undetermined": [
+                {"parent": self.joints[parent], "child": self.joints[child], "why": self._why(parent, child)}
+                for parent, child in self.graph.undetermined
+            ],
+            "unread": {self.joints[joint]: why for joint, why in self.graph.unread.items()},
             "true": None if self.true is None else named(np.argwhere(self.true)),
             "distance": self.distance,
             "poses": self.poses,
         }
+
+    def _why(self, parent: int, child: int) -> str:
+        """Why an ordered pair has no answer."""
+        for joint in (parent, child):
+            if joint in self.graph.unread:
+                return self.graph.unread[joint]
+        if (parent, child) in self.graph.undecided:
+            return "too few poses to tell an effect from a mixture of coordinates"
+        return "too few poses to rule an effect out"
+
+
+def _listed(matrix: NDArray[np.float64]) -> list[list[float | None]]:
+    """The rows of a matrix for JSON, None for what is not finite."""
+    return [[float(value) if np.isfinite(value) else None for value in row] for row in matrix]
 
 
 def causal_graph(run: Path, data: Path, *, bound: float = BOUND, seed: int = 0) -> FoundGraph:
@@ -88,7 +109,7 @@ def graph_of(estimator: Estimator, dataset: Dataset, *, bound: float = BOUND, se
         raise UserError(f"{dataset.path} has no interventions on {missing[0]} (it has {', '.join(dataset.joints)})")
     column = np.array([-1 if r.joint not in joints else joints.index(r.joint) for r in dataset.regimes])
     kind = np.array([regime.policy for regime in dataset.regimes])
-    chosen = _chosen(estimator, dataset, frames, column >= 0, seed)
+    chosen = _chosen(estimator, dataset, frames, (column >= 0) | (kind == 0), seed)
     regime = frames.regime[chosen]
     coordinates = estimator.coordinates(images_of(estimator.run, dataset, frames.index[chosen]))
     try:
@@ -106,12 +127,13 @@ def _chosen(
 ) -> NDArray[np.int64]:
     """Positions among `frames` of some poses under each wanted regime, of the same anchors as far as there are any.
 
-    Anchors that the fit held out come first: a network may know by heart which policy its training images were under.
+    None that the fit learnt from: a network may know by heart which policy such an image was under, and reads a
+    joint's own policies then without the mixture that it reads everywhere else, as if the joint had causes.
     """
     anchors, number = np.unique(frames.anchor, return_inverse=True)
     order = generator(seed, "causal graph").permutation(len(anchors))[number]
-    learnt = ~not_learnt_from(estimator.run, dataset)
-    ranked = np.argsort(order + len(anchors) * learnt, kind="stable")
+    ranked = np.argsort(order, kind="stable")
+    ranked = ranked[not_learnt_from(estimator.run, dataset)[ranked]]
     parts = [ranked[frames.regime[ranked] == regime][:_POSES] for regime in np.flatnonzero(wanted)]
     return np.sort(np.concatenate(parts))
 

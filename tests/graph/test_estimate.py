@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropes.graph import direct_effects, estimate_graph, total_effects
+from ropes.graph.estimate import BLURRED, SILENT
 from ropes.metrics import structural_hamming_distance
 from ropes.scm import CausalModel, TruncatedNormal
 from ropes.settings import panda_setting
@@ -33,23 +34,38 @@ def poses(model: CausalModel, anchors: int, rng: np.random.Generator, *, noise: 
     return bent, np.tile(target, anchors), np.tile(policy, anchors), np.repeat(np.arange(anchors), len(target))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("cubic", [0.0, 0.1, -0.03])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_table_9_s_graph_is_found(noise: float, cubic: float) -> None:
+    found = estimate_graph(*poses(CAUSAL, 4000, np.random.default_rng(0), noise=noise, cubic=cubic))
+    assert structural_hamming_distance(found.matrix, true_graph(CAUSAL)) == 0
+    assert found.undecided == found.cyclic == ()
+
+
 @pytest.mark.parametrize("cubic", [0.0, 0.1, -0.03])
 @pytest.mark.parametrize("noise", [0.0, 0.22, 0.3])  # .22 sd: R² = .95
 @pytest.mark.parametrize("seed", [0, 1])
-def test_table_9_s_graph_is_found(noise: float, cubic: float, seed: int) -> None:
+def test_fewer_poses_leave_edges_undetermined_and_neither_deny_nor_add_any(
+    noise: float, cubic: float, seed: int
+) -> None:
     found = estimate_graph(*poses(CAUSAL, 500, np.random.default_rng(seed), noise=noise, cubic=cubic))
-    assert structural_hamming_distance(found.matrix, true_graph(CAUSAL)) == 0
-    assert found.undecided == found.cyclic == ()
+    true = {(int(parent), int(child)) for parent, child in np.argwhere(true_graph(CAUSAL))}
+    assert set(found.edges) <= true <= {*found.edges, *found.undetermined}
+    assert set(found.edges) >= {(0, 5), (1, 2), (1, 5)}
+    assert found.cyclic == ()
+    assert found.unread == {}
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_edge_is_made_up_between_independent_joints(seed: int) -> None:
     found = estimate_graph(*poses(INDEPENDENT, 500, np.random.default_rng(seed), noise=0.3, cubic=0.1))
     assert found.edges == ()
+    assert len(found.undetermined) < 15
 
 
 def test_without_anchors_more_poses_do_it() -> None:
-    coordinates, target, policy, _ = poses(CAUSAL, 2000, np.random.default_rng(0), noise=0.22)
+    coordinates, target, policy, _ = poses(CAUSAL, 8000, np.random.default_rng(0), noise=0.1)
     keep = np.random.default_rng(1).permutation(len(target))[: len(target) // 2]  # no anchor is whole
     found = estimate_graph(coordinates[keep], target[keep], policy[keep], np.arange(len(keep)))
     assert structural_hamming_distance(found.matrix, true_graph(CAUSAL)) == 0
@@ -113,33 +129,93 @@ def test_standard_errors_are_those_of_repeated_draws() -> None:
     assert 0.7 < spread[off].mean() / stated[off].mean() < 1.4
 
 
-def _two(effect: float, back: float, noise: float, anchors: int, seed: int = 0):
-    """Two joints that each move the other's coordinate by so much."""
+def _two(effect: float, back: float, noise: float, anchors: int, seed: int = 0, mixed: float = 0.0):
+    """Two joints, each drawn one unit higher by its first policy, each the other's cause; a share of one's reading."""
     rng = np.random.default_rng(seed)
-    shift = {(0, 1): (1, effect), (0, 2): (0, 0), (1, 1): (back, 1), (1, 2): (0, 0)}
-    rows = [np.array(value, float) + noise * rng.normal(size=(anchors, 2)) for value in shift.values()]
-    target, policy = (np.repeat([key[k] for key in shift], anchors) for k in (0, 1))
-    return np.concatenate(rows), target, policy, np.tile(np.arange(anchors), 4)
+    regimes = [(-1, 0), (0, 1), (0, 2), (1, 1), (1, 2)]
+    poses, terms = [], 0.5 * rng.normal(size=(anchors, 2))
+    for target, policy in regimes:
+        (a, b), loop = terms.T, 1 - back * effect
+        a, b = (a + back * b) / loop, (b + effect * a) / loop
+        drawn = 0.5 * rng.normal(size=anchors) + (policy == 1)
+        a, b = {-1: (a, b), 0: (drawn, terms[:, 1] + effect * drawn), 1: (terms[:, 0] + back * drawn, drawn)}[target]
+        poses.append(np.stack([a, b + mixed * a], axis=1) + noise * rng.normal(size=(anchors, 2)))
+    target, policy = (np.repeat([regime[k] for regime in regimes], anchors) for k in (0, 1))
+    return np.concatenate(poses), target, policy, np.tile(np.arange(anchors), 5)
+
+
+def test_a_mixture_is_no_edge_and_an_effect_is_one() -> None:
+    effect, mixture = (estimate_graph(*_two(e, 0, 0.1, 2000, mixed=m)) for e, m in ((0.4, 0), (0, 0.4)))
+    np.testing.assert_allclose([effect.effects[0, 1], mixture.effects[0, 1]], 0.4, atol=0.05)  # responses are alike
+    np.testing.assert_allclose(effect.cleared[0, 1], 0.4, atol=0.12)
+    np.testing.assert_allclose(mixture.cleared[0, 1], 0.0, atol=0.06)
+    assert (effect.edges, effect.undetermined) == (((0, 1),), ())
+    assert (mixture.edges, mixture.undetermined) == ((), ())
+
+
+def test_a_mixture_that_cancels_an_effect_does_not_deny_it() -> None:
+    found = estimate_graph(*_two(0.4, 0, 0.1, 500, mixed=-0.4))
+    assert abs(found.effects[0, 1]) < 0.05
+    assert (0, 1) in found.undetermined
+
+
+def test_a_mixture_seen_in_few_poses_is_undecided() -> None:
+    found = estimate_graph(*_two(0, 0, 0.1, 60, mixed=0.4))
+    assert found.edges == ()
+    assert (0, 1) in found.undecided
+
+
+def test_policies_known_by_heart_make_a_mixture_look_like_an_effect() -> None:
+    """So `ropes.causal_graph` reads no image that the fit learnt from."""
+    coordinates, target, *design = _two(0, 0, 0.1, 1000, mixed=0.4)
+    assert estimate_graph(coordinates, target, *design).edges == ()
+    coordinates[target == 1, 1] -= 0.4 * coordinates[target == 1, 0]
+    assert estimate_graph(coordinates, target, *design).edges == ((0, 1),)
 
 
 def test_a_cycle_keeps_its_strongest_edge() -> None:
-    found = estimate_graph(*_two(0.4, 0.2, noise=0.01, anchors=50))
+    found = estimate_graph(*_two(0.5, 0.3, noise=0.01, anchors=1500))
     assert found.edges == ((0, 1),)
     assert found.cyclic == ((1, 0),)
+    assert found.undetermined == ()
 
 
 def test_few_noisy_poses_leave_an_edge_undecided() -> None:
-    found = estimate_graph(*_two(0.3, 0.0, noise=1.0, anchors=80))
+    found = estimate_graph(*_two(0.3, 0.0, noise=0.5, anchors=80))
     assert (0, 1) in found.undecided
     assert found.edges == ()
-    assert (0, 1) in estimate_graph(*_two(0.3, 0.0, noise=1.0, anchors=3000)).edges
+    assert (0, 1) in estimate_graph(*_two(0.3, 0.0, noise=0.5, anchors=3000)).edges
 
 
 def test_the_bound_decides_what_is_too_small_to_matter() -> None:
-    design = _two(0.15, 0.0, noise=0.01, anchors=200)
-    assert estimate_graph(*_two(0.05, 0.0, noise=0.01, anchors=200)).edges == ()
+    design = _two(0.17, 0.0, noise=0.01, anchors=3000)
+    assert estimate_graph(*_two(0.05, 0.0, noise=0.01, anchors=3000)).edges == ()
     assert estimate_graph(*design).edges == ((0, 1),)
-    assert estimate_graph(*design, bound=0.2).edges == ()
+    assert estimate_graph(*design, bound=0.3).edges == ()
+
+
+def test_a_coordinate_that_tells_nothing_makes_its_pairs_undetermined() -> None:
+    coordinates, *design = poses(INDEPENDENT, 500, np.random.default_rng(0), noise=0.3)
+    rng = np.random.default_rng(1)
+    coordinates[:, 2] = rng.normal(size=len(coordinates))
+    coordinates[:, 4] = coordinates[:, 3] + 0.02 * coordinates[:, 4] + 0.3 * rng.normal(size=len(coordinates))
+    found = estimate_graph(coordinates, *design)
+    assert found.edges == ()
+    assert found.unread[2] == SILENT
+    assert 4 in found.unread
+    assert {pair for pair in found.undetermined if set(pair) & {2, 4}} == {
+        (i, j) for i in range(6) for j in range(6) if i != j and {i, j} & {2, 4}
+    }
+    assert np.isnan(found.effects[2]).all()
+    assert np.isfinite(found.effects[np.ix_([0, 1, 3, 5], [0, 1, 3, 5])]).all()
+
+
+def test_a_blurred_joint_is_not_asked() -> None:
+    coordinates, *design = poses(INDEPENDENT, 2000, np.random.default_rng(0))
+    coordinates[:, 1] += 3 * np.random.default_rng(1).normal(size=len(coordinates))
+    found = estimate_graph(coordinates, *design)
+    assert found.unread == {1: BLURRED}
+    assert found.edges == ()
 
 
 def test_nan_and_equal_coordinates_and_missing_policies_are_refused() -> None:
@@ -148,8 +224,9 @@ def test_nan_and_equal_coordinates_and_missing_policies_are_refused() -> None:
     still[:, 1] = 2
     with pytest.raises(ValueError, match="coordinate 2 does not answer to the policies on its own joint"):
         estimate_graph(still, target, policy, anchor)
+    more, *design = _two(0.3, 0.0, noise=0.1, anchors=300)
     with pytest.raises(ValueError, match="cannot be told apart"):
-        estimate_graph(*_two(1.0, 1.0, noise=1e-5, anchors=30))
+        estimate_graph(more @ np.ones((2, 2)), *design)
     kept = ~((target == 1) & (policy == 2))
     with pytest.raises(ValueError, match="joint 2 has fewer than two poses under one of its policies"):
         estimate_graph(coordinates[kept], target[kept], policy[kept], anchor[kept])

@@ -74,6 +74,45 @@ def test_the_terminal_shows_strengths_and_what_is_left_open() -> None:
     assert text.rstrip().endswith("structural Hamming distance 2.")
 
 
+def undetermined() -> dict[str, Any]:
+    """Joint 2 is not read, and one pair of the others has no answer."""
+    nothing = [[0, None, 0.02], [None] * 3, [0.2, None, 0]]
+    rows = [(0, 1), (1, 0), (1, 2), (2, 1)]
+    pairs = [{"parent": JOINTS[i], "child": JOINTS[j], "why": "silent"} for i, j in rows]
+    pairs.append({"parent": "elbow", "child": JOINTS[0], "why": "too few poses"})
+    changes = {"edges": [], "true": [JOINTS[:2]], "distance": 1, "undetermined": pairs, "unread": {JOINTS[1]: "silent"}}
+    return found(effects=nothing, errors=nothing, **changes)
+
+
+def test_what_is_undetermined_is_said_and_marked_and_never_looks_independent(tmp_path: Path) -> None:
+    files.write_json(tmp_path / "graph.json", undetermined())
+    content = report.read_graph(tmp_path / "graph.json")
+    assert content is not None
+    sentence = (
+        "No edges found, 5 of 6 ordered pairs undetermined, 1 is there: structural Hamming distance 1 "
+        "(undetermined pairs count as no edge)."
+    )
+    assert report.verdict(content) == sentence
+    stream = io.StringIO()
+    report.print_graph(content, Console(file=stream, width=200))
+    lines = stream.getvalue().splitlines()
+    assert "Undetermined: every pair with joint 2 (silent)." in lines
+    assert "Undetermined: elbow → joint 1 (too few poses)." in lines
+    figure = report.draw(content)
+    (panel,) = figure.axes
+    texts = {text.get_text(): text for text in panel.texts}
+    assert set(texts) == {"joint\n1", "joint\n2 ?", "elbow", "?"}
+    assert texts["joint\n2 ?"].get_bbox_patch() is not None
+    assert [line.get_linestyle() for line in panel.lines] == [":"]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["there, but not found", "undetermined", "not read"]
+    page = report.section(content)
+    assert page is not None
+    assert page["open"] == ["every pair with joint 2: silent", "elbow → joint 1: too few poses"]
+    assert page["svg"] is not None
+    report.write_pictures(content, tmp_path / "out")
+
+
 def test_the_page_draws_a_recorded_graph(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run", ("panda-2c-causal",))
     place = folder / "artefacts" / "panda-2c-causal" / "ropes" / "graph.json"
@@ -82,13 +121,14 @@ def test_the_page_draws_a_recorded_graph(tmp_path: Path) -> None:
         (found(), 'aria-label="Causal graph. 2 edges found'),
         ({"absent": "too few anchors"}, "No graph: too few anchors."),
         (found(edges=[], true=[], distance=0), "No edges found, none is there"),
+        (undetermined(), "<li>every pair with joint 2: silent</li>"),
     ):
         files.write_json(place, content)
         write_report(folder, page)
         text = page.read_text(encoding="utf-8")
         assert "Which joint causes which?" in text
         assert part in text
-        assert ("Strengths are in shares" in text) == bool(content.get("edges"))
+        assert ("Strengths are in shares" in text) == bool(content.get("edges") or content.get("undetermined"))
     place.unlink()
     write_report(folder, page)
     assert "Which joint causes which?" not in page.read_text(encoding="utf-8")
@@ -96,7 +136,16 @@ def test_the_page_draws_a_recorded_graph(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [[], {"joints": JOINTS}, found(edges=[["knee", "elbow"]]), found(effects=[[0]]), found(errors=[["x"] * 3] * 3)],
+    [
+        [],
+        {"joints": JOINTS},
+        found(edges=[["knee", "elbow"]]),
+        found(effects=[[0]]),
+        found(errors=[["x"] * 3] * 3),
+        found(undetermined=[["a", "b"]]),
+        found(undetermined=[{"parent": "knee", "child": "elbow", "why": "w"}]),
+        found(unread={"knee": "silent"}),
+    ],
 )
 def test_a_damaged_record_is_refused(content: Any, tmp_path: Path) -> None:
     files.write_json(tmp_path / "graph.json", content)
