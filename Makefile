@@ -49,11 +49,14 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
+# A process for each core, and in it the tests of whole files, so that what a file prepares is prepared once.
+PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile
+
 unit: $(STAMP)
-	$(BIN)/pytest $(PYTEST_FLAGS)
+	$(PYTEST) $(PYTEST_FLAGS)
 
 quick: lint types ## the checks without the slow tests
-	$(BIN)/pytest -m 'not slow' $(PYTEST_FLAGS)
+	$(PYTEST) -m 'not slow' $(PYTEST_FLAGS)
 
 format: $(STAMP) ## format the code and mend what ruff can mend
 	$(BIN)/ruff format .

@@ -10,6 +10,10 @@ import pytest
 
 from tests.command_line import Stub
 
+# With a process for each core (pytest-xdist) more threads would only wait for one another.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Two shared cores make any deadline a matter of luck; CI draws the same examples every time.
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)

@@ -172,3 +172,10 @@ def test_nothing_depends_on_torchvision() -> None:
 @pytest.mark.skipif(Path("/proc/driver/nvidia").exists(), reason="this machine has an NVIDIA device")
 def test_no_cuda_build_without_a_gpu() -> None:
     assert sorted(name for name in installed() if name.startswith("nvidia-")) == []
+
+
+def test_it_is_installed_only_where_everything_works() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    versions = [line.rpartition(" ")[2] for line in project["classifiers"] if "Python :: 3." in line]
+    assert (project["requires-python"], versions) == (">=3.11,<3.12", ["3.11"])
+    assert not [line for line in project["dependencies"] if "python_version" in line]

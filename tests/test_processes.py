@@ -84,7 +84,9 @@ def test_jobs_store_where_they_stand_when_their_caller_is_ended(number: int, tmp
     words = [sys.executable, "-c", SCRIPT, str(tmp_path)]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path}
-    with subprocess.Popen(words, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) as caller:
+    # A shell has its background jobs ignore interrupts, and what they start inherits that.
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(words, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL, preexec_fn=heed) as caller:
         wait_for(tmp_path / "0", tmp_path / "1")
         caller.send_signal(number)
         caller.wait(30)

@@ -222,7 +222,7 @@ def test_a_calibration_takes_fresh_poses_and_leaves_the_evaluation_alone(
     assert len(chosen) == 100
     assert set(chosen) <= set(fresh.tolist())
     assert evaluate(own, data, tmp_path / "after", occlusions=(0,), show=False).rows == before
-    with pytest.raises(UserError, match="250 training poses that it has not learnt from, fewer than the 251"):
+    with pytest.raises(UserError, match="250 training poses that the run has not learnt from, fewer than the 251"):
         calibrate(own, data=data, samples=251)
 
 
