@@ -19,8 +19,8 @@ from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
-from ropes.files import atomic_path, read_json
-from ropes.methods.run import TRAINING_FILE
+from ropes.files import atomic_path
+from ropes.methods.run import read_training
 from ropes.metrics.deltas import active_share, mean_cosines, moves, nearest_direction
 from ropes.results import Results, write_measured
 
@@ -96,7 +96,7 @@ def evaluate_estimator(
         setup=str((dataset.provenance or {}).get("setting", {}).get("name", data.resolve().name)),
         method=label or found.method,
         seed=found.seed,
-        seconds=float(sum(read_json(run / TRAINING_FILE)["provenance"]["seconds"].values())),
+        seconds=float(sum(read_training(run)["provenance"]["seconds"].values())),
     )
     path = out / ARTEFACTS / row.setup / row.method / f"seed-{row.seed}" / DELTAS_FILE
     with atomic_path(path) as temporary, temporary.open("wb") as stream:

@@ -22,10 +22,10 @@ from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
 from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
-from ropes.files import atomic_path, read_json
+from ropes.files import atomic_path
 from ropes.hardware import device_kind, training_precision
 from ropes.methods.delta import network_of
-from ropes.methods.run import TRAINING_FILE, Run
+from ropes.methods.run import Run, read_training
 from ropes.metrics.deltas import active_share, mean_cosines, principal_axes
 from ropes.models.delta import as_levels
 from ropes.recipes import DeltaRecipe
@@ -69,9 +69,7 @@ class DeltaReader:
         recipe = self.run.recipe
         if not isinstance(recipe, DeltaRecipe):
             raise UserError(f"{folder} is a run of {self.run.method}, which reads no pairs")
-        if not (folder / TRAINING_FILE).exists():
-            raise UserError(f"{folder} is unfinished; run the same ropes fit again to go on")
-        self.story: Mapping[str, Any] = read_json(folder / TRAINING_FILE)
+        self.story: Mapping[str, Any] = read_training(folder)
         self.size, self.verbs = recipe.delta.image_size, tuple(self.story["verbs"])
         channels, nouns = int(self.story["channels"]), len(self.story["nouns"])
         self.channels = channels

@@ -11,10 +11,9 @@ from ropes.calibration import Calibration, radians_already, read_calibration
 from ropes.data.dataset import Dataset
 from ropes.data.pictures import area_average, enlarge
 from ropes.errors import UserError
-from ropes.files import read_json
 from ropes.hardware import device_kind
 from ropes.methods.readers import Reader, finished_reader
-from ropes.methods.run import TRAINING_FILE, Run
+from ropes.methods.run import TRAINING_FILE, Run, read_training
 from ropes.recipes import LABELLED_METHODS, VAE_METHODS
 from ropes.trust.intervals import LEVEL, Intervals, intervals_from_held_out
 from ropes.trust.trust import Reading, Seen, Trust, read_trust, see
@@ -65,7 +64,7 @@ class Estimator:
         calibration, labelled = read_calibration(folder, run) if calibrated else None, 0
         if run.method in LABELLED_METHODS:
             calibration = calibration or radians_already(len(run.joints))
-            labelled = int(read_json(folder / TRAINING_FILE)["labelled_images"])
+            labelled = _labelled_images(folder)
         return cls(run, reader, calibration, read_trust(folder), labelled)
 
     def images(self, dataset: Dataset, split: str, count: int | None = None) -> Images:
@@ -171,3 +170,11 @@ class Estimator:
             return None
         first, second = (part.clamp(0, 1).mul(255).round().byte().cpu().numpy() for part in made)
         return enlarge(first, self.run.image_size), enlarge(second, self.run.image_size)
+
+
+def _labelled_images(folder: Path) -> int:
+    """Images whose angles a fit with labels read."""
+    count = read_training(folder).get("labelled_images")
+    if not isinstance(count, int):
+        raise UserError(f"{folder / TRAINING_FILE} is damaged; delete it and run the same ropes fit command again")
+    return count

@@ -20,10 +20,10 @@ from ropes.errors import UserError
 from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
 from ropes.factor_scores import disentanglement
 from ropes.factor_tasks import PHOTOGRAPHS, FactorTask, Trial, factor_task, with_photographs
-from ropes.files import atomic_path, read_json, sha256
+from ropes.files import atomic_path, sha256
 from ropes.hardware import device_kind
 from ropes.methods.readers import Reader, VAEReader, finished_reader
-from ropes.methods.run import TRAINING_FILE, Run
+from ropes.methods.run import Run, read_training
 from ropes.metrics import assignment, correlation_matrix
 from ropes.metrics.transfer import Regressor, transfer_errors
 from ropes.model_rows import ModelRow
@@ -96,7 +96,7 @@ def evaluate_factors(
         errors = _transfer(task, latents, seed, workers)
     except ValueError as error:
         raise UserError(f"{run}: regressors cannot be fitted: {error}") from error
-    story = read_json(run / TRAINING_FILE)
+    story = read_training(run)
     scores = {
         **measured.pop("scores"),
         "mcc": _matched_correlation(*told),

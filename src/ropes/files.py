@@ -114,6 +114,20 @@ def without_folder(text: str, path: Path) -> str:
     return text.replace(str(path), path.name) if len(path.parts) > 1 else text
 
 
+def require_free(path: Path, marker: str) -> None:
+    """Check that `claim_folder` would take `path`, and make nothing.
+
+    Raises:
+        UserError: as `claim_folder`, as far as can be told without making the folder.
+    """
+    nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not nearest.is_dir():
+        raise UserError(f"cannot make the folder {path}: {nearest} is a file")
+    contents = [entry for entry in path.iterdir() if not entry.name.endswith(".part")] if path.is_dir() else []
+    if contents and not (path / marker).exists():
+        raise UserError(f"{path} holds something else (no {marker} in it); choose an empty or new folder")
+
+
 def claim_folder(path: Path, marker: str) -> None:
     """Create `path`, or accept it when it is empty or already holds the file `marker` (a run to go on with).
 
@@ -122,13 +136,11 @@ def claim_folder(path: Path, marker: str) -> None:
     Raises:
         UserError: the folder holds something else, or is a file.
     """
+    require_free(path, marker)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"cannot make the folder {path}: {error.strerror}") from error
-    contents = [entry for entry in path.iterdir() if not entry.name.endswith(".part")]
-    if contents and not (path / marker).exists():
-        raise UserError(f"{path} holds something else (no {marker} in it); choose an empty or new folder")
 
 
 def claim_record(path: Path, about: Mapping[str, Any], refusal: str) -> None:

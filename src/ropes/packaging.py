@@ -17,9 +17,9 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
-from ropes.files import atomic_path, read_json, write_text
+from ropes.files import atomic_path, write_text
 from ropes.methods.readers import weight_files
-from ropes.methods.run import RUN_FILE, TRAINING_FILE, TRUST_FILE, Run
+from ropes.methods.run import RUN_FILE, TRAINING_FILE, TRUST_FILE, Run, read_training
 from ropes.methods.weights import weights_digest
 from ropes.prediction import images_of
 from ropes.registry import CARD_FILE
@@ -120,7 +120,7 @@ def _fill(
         dataset,
         calibration,
         evaluated,
-        read_json(run / TRAINING_FILE),
+        read_training(run),
         weights=sum(tensor.numel() for tensor in tensors),
         precision=" and ".join(sorted({str(tensor.dtype).removeprefix("torch.") for tensor in tensors})),
         size=_size(new),

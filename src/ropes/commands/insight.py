@@ -36,16 +36,17 @@ class Graph:
     def execute(self) -> None:
         """Infer the graph, print it, and draw it where asked to."""
         from ropes.causal_graph import causal_graph
-        from ropes.files import claim_folder
+        from ropes.files import claim_folder, require_free
         from ropes.registry import find_run
         from ropes.report.graph import print_graph, write_pictures
 
         run = find_run(self.run)
         if self.out is not None:
-            claim_folder(self.out, "graph.json")
+            require_free(self.out, "graph.json")
         found = causal_graph(run, self.data, bound=self.bound, seed=self.seed).to_dict()
         print_graph(found)
         if self.out is not None:
+            claim_folder(self.out, "graph.json")
             write_pictures(found, self.out)
             print(f"wrote {self.out}")
 

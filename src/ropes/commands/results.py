@@ -165,6 +165,8 @@ class Tables:
     """With --run: leave committed rows of methods that the experiment lacks as they are."""
 
     def __post_init__(self) -> None:
+        if not self.pages:
+            raise UserError("--pages needs the name of a file with table markers")
         if self.keep and self.run is None:
             raise UserError("--keep says what to do with what --run brings; give --run as well")
         if self.check and self.run is not None:

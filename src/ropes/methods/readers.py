@@ -9,7 +9,7 @@ from torch import Tensor
 from ropes.checkpoints import WEIGHTS, load_weights
 from ropes.errors import UserError
 from ropes.hardware import training_precision
-from ropes.methods.run import TRAINING_FILE, Run
+from ropes.methods.run import Run, read_training
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.autoencoder import AE1, AE2
 from ropes.models.encoder import ContrastNetwork, PoseEncoder
@@ -184,7 +184,7 @@ def finished_reader(folder: Path, device: torch.device) -> tuple[Run, Reader]:
     """
     run = Run.read(folder)
     reader = load_reader(run, folder, device)
-    _require_finished(folder)
+    read_training(folder)
     return run, reader
 
 
@@ -198,10 +198,5 @@ def finished_encoder(folder: Path) -> tuple[Run, PoseEncoder]:
     if not isinstance(run.recipe, EncoderRecipe):
         raise UserError(f"{folder} is a run of {run.method}, which has no encoder of poses; give one of anchored")
     encoder = _encoder(run, run.recipe, folder)
-    _require_finished(folder)
+    read_training(folder)
     return run, encoder
-
-
-def _require_finished(folder: Path) -> None:
-    if not (folder / TRAINING_FILE).exists():
-        raise UserError(f"{folder} is an unfinished run; run the same ropes fit command again to go on")

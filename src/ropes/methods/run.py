@@ -10,7 +10,7 @@ import numpy as np
 from ropes import __version__, registry
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.files import claim_folder, read_json, write_json
+from ropes.files import read_json, require_free, write_json
 from ropes.recipes import Recipe, recipe_from_dict
 
 TRAINING_FILE, CALIBRATION_FILE = "training.json", "calibration.json"
@@ -107,7 +107,7 @@ class Run:
         Raises:
             UserError: the folder holds something else, or a run of another method, seed or data set.
         """
-        claim_folder(folder, RUN_FILE)
+        require_free(folder, RUN_FILE)
         if not (folder / RUN_FILE).exists():
             return
         other = Run.read(folder)
@@ -141,3 +141,19 @@ class Run:
 
 def _differ(first: Run, second: Run, name: str) -> bool:
     return bool(getattr(first, name) != getattr(second, name))
+
+
+def read_training(folder: Path) -> dict[str, Any]:
+    """What the fit in `folder` tells of itself, training.json.
+
+    Raises:
+        UserError: the fit is unfinished, or the file is damaged.
+    """
+    path = folder / TRAINING_FILE
+    if not path.exists():
+        raise UserError(f"{folder} is an unfinished run; run the same ropes fit command again to go on")
+    content = read_json(path)
+    parts = ("stages", "provenance")
+    if not isinstance(content, dict) or not all(isinstance(content.get(part), Mapping) for part in parts):
+        raise UserError(f"{path} is damaged; delete it and run the same ropes fit command again")
+    return content

@@ -36,6 +36,8 @@ def update(page: Path, results_dir: Path, check: bool = False) -> tuple[str, ...
         text = page.read_text(encoding="utf-8")
     except OSError as error:
         raise UserError(f"cannot read {page}: {error.strerror}; name the file with the markers") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{page} is no text ({error}); name the file with the markers") from error
     pieces, at, stale = [], 0, []
     while found := _OPEN.search(text, at):
         end = text.find(_CLOSE, found.end())

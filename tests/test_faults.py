@@ -1,0 +1,72 @@
+"""Wrong inputs leave nothing behind and end in one line: what `benchmarks/faults.py` found, and a part of it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ropes import cli
+from ropes.errors import UserError
+from ropes.estimator import Estimator
+from ropes.files import claim_folder, require_free
+from ropes.methods.run import TRAINING_FILE
+from ropes.report.readme_tables import update
+from tests.command_line import refusal
+
+BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "faults.py"
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"3", b"null", b"{}", b"\xff\xfe", b'{"stages": {}}'])
+def test_a_damaged_training_file_is_named(own_run: Path, content: bytes) -> None:
+    (own_run / TRAINING_FILE).write_bytes(content)
+    with pytest.raises(UserError, match=r"training\.json"):
+        Estimator.load(own_run)
+
+
+def test_a_graph_that_cannot_be_read_leaves_no_folder(
+    tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "new"
+    assert "info.json" in refusal(capsys, "graph", str(tiny_run), "--data", str(tmp_path), "--out", str(out))
+    assert not out.exists()
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+    words = ("graph", str(tiny_run), "--data", str(tmp_path), "--out", str(tmp_path / "taken"))
+    assert "holds something else" in refusal(capsys, *words)
+
+
+def test_images_that_cannot_be_enlarged_leave_no_run(
+    tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("fit", "--data", str(tiny_data), "--out", str(tmp_path / "new"), "--encoder.image-size", "4096")
+    assert "cannot be had at 4096x4096" in refusal(capsys, *words)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_is_checked_before_it_is_made(tmp_path: Path) -> None:
+    require_free(tmp_path / "a" / "b", "marker")
+    assert not (tmp_path / "a").exists()
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    for check in (require_free, claim_folder):
+        for place in (tmp_path / "file", tmp_path / "file" / "in"):
+            with pytest.raises(UserError, match="file is a file"):
+                check(place, "marker")
+
+
+def test_a_page_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "page.md").write_bytes(b"\xf2\x00")
+    with pytest.raises(UserError, match=r"page\.md is no text"):
+        update(tmp_path / "page.md", tmp_path)
+    assert "--pages needs the name of a file" in refusal(capsys, "tables", "--pages")
+    assert cli.main(["tables", "--help"]) == 0
+
+
+@pytest.mark.slow
+def test_some_wrong_inputs(cache_home: Path) -> None:
+    words = [sys.executable, str(BENCHMARK), "--only", "export"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    table = [line for line in done.stdout.splitlines() if line.startswith("| export |")]
+    assert len(table) == 1
+    assert int(table[0].split("|")[2]) > 20
