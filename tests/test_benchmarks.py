@@ -13,7 +13,9 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["disentanglement", "memory", "precision", "prediction", "rendering", "sparsity"])
+@pytest.mark.parametrize(
+    "name", ["disentanglement", "graph_calibration", "memory", "precision", "prediction", "rendering", "sparsity"]
+)
 def test_a_benchmark_starts_as_a_script(name: str) -> None:
     done = subprocess.run(
         [sys.executable, str(FOLDER / f"{name}.py"), "--help"], check=True, capture_output=True, text=True
