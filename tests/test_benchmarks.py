@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["conformal", "disentanglement", "memory", "precision", "prediction", "rendering", "sparsity"]
+@pytest.mark.parametrize("name", ["conformal", "disentanglement", "faults", "graph_calibration", "memory", "precision", "prediction", "rendering", "sparsity"])
 )
 def test_a_benchmark_starts_as_a_script(name: str) -> None:
     done = subprocess.run(

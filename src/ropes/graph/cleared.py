@@ -72,15 +72,15 @@ def cleared_effects(
     """
     d = coordinates.shape[1]
     means, covariances = _moments(coordinates, target, policy, anchor, weight)
-    unmixing = np.asarray(np.linalg.inv(means[:, 1::2] - means[:, 2::2]), dtype=np.float64)
+    unmixing: Array = np.asarray(np.linalg.inv(means[:, 1::2] - means[:, 2::2]), dtype=np.float64)
     y = np.einsum("bki,brkl,blj->brij", unmixing, covariances, unmixing)
     exogenous = _exogenous(coordinates, target, policy, anchor, weight, unmixing)
     total, reliable = np.tile(np.eye(d), (len(weight), 1, 1)), np.zeros(d, dtype=bool)
     own = [slice(1 + 2 * i, 3 + 2 * i) for i in range(d)]
     for j in range(d):
-        cut, others = y[:, own[j]].mean(1), np.delete(np.arange(d), j)
-        change = np.stack([_elsewhere(y[:, :, i, j], {int(i), j}) - cut[:, i, j] for i in others], axis=1)
-        block = np.ix_(np.arange(len(weight)), others, others)
+        cut, others = y[:, own[j]].mean(1), [i for i in range(d) if i != j]
+        change = np.stack([_elsewhere(y[:, :, i, j], {i, j}) - cut[:, i, j] for i in others], axis=1)
+        block = np.ix_(np.arange(len(weight)), np.array(others, dtype=int), np.array(others, dtype=int))
         inverse = _inverse(cut[block], None if exogenous is None else exogenous[block])
         total[:, others, j] = np.einsum("bik,bk->bi", inverse, change)
     if exogenous is not None:

@@ -112,7 +112,7 @@ def estimate_graph(
         raise ValueError(_REFUSALS[why].format(joint + 1))
     read = [joint for joint in range(d) if joint not in unread]
     kept, among = _among(read, target, d)
-    found = _among_read(coordinates[np.ix_(kept, np.array(read))], among, policy[kept], anchor[kept], (bound, d), seed)
+    found = _among_read(coordinates[kept][:, read], among, policy[kept], anchor[kept], (bound, d), seed)
     whole = np.ix_(read, read)
     matrices = [np.full((d, d), np.nan) for _ in range(4)]
     for matrix, part in zip(matrices, (found.effects, found.errors, found.cleared, found.cleared_errors), strict=True):
@@ -141,7 +141,7 @@ def _unread(coordinates: Array, target: Ints, policy: Ints) -> dict[int, str]:
     unread = {j: SILENT for j in left if not _answers(coordinates[:, j], target == j, policy, j)}
     while left := [joint for joint in range(d) if joint not in unread]:
         kept, among = _among(left, target, d)
-        told = distances(coordinates[np.ix_(kept, np.array(left))], among, policy[kept])
+        told = distances(coordinates[kept][:, left], among, policy[kept])
         error = [sum(1 / np.sum((target == j) & (policy == kind)) for kind in (1, 2)) ** 0.5 for j in left]
         poor = [j for j, far, chance in zip(left, told, error, strict=True) if far < max(_TOLD, _KNOWN * chance)]
         if not poor:

@@ -1,0 +1,132 @@
+"""How often the graph is wrong, or left open, on coordinates of graded quality; poses of the Panda's models, no images.
+
+    python benchmarks/graph_calibration.py [--seeds 20] [--anchors 500] [--out FILE]
+
+`false` of the independent setting are the runs with any edge, in shares of all runs; `edges` is their number in all
+runs.  Of the causal setting: true edges found, edges that are not there, true edges that are taken for no edge (each in
+shares of, or per, run).  A run in which nothing can be read has no edge and thirty undetermined pairs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from figures import options, publish
+from ropes.graph import estimate_graph
+from ropes.scm import CausalModel
+from ropes.settings import panda_setting
+
+Array = NDArray[np.float64]
+Quality = Callable[[Array, np.random.Generator], Array]
+
+
+def _mixed(z: Array, rng: np.random.Generator, most: float) -> Array:
+    mixing = rng.uniform(-most, most, (z.shape[1], z.shape[1]))
+    np.fill_diagonal(mixing, 1.0)
+    return np.asarray(z @ mixing)
+
+
+def _noisy(z: Array, rng: np.random.Generator, size: float) -> Array:
+    return np.asarray(z + size * rng.normal(size=z.shape))
+
+
+def _blind(z: Array, rng: np.random.Generator) -> Array:
+    z = _noisy(_mixed(z, rng, 0.3), rng, 0.3)
+    z[:, 2] = rng.normal(size=len(z))
+    return z
+
+
+def _hardly_told(z: Array, rng: np.random.Generator) -> Array:
+    """Joints 3, 5 and 6 hardly tell their policies, and hold more of the others than of themselves."""
+    mixing = rng.uniform(-0.5, 0.5, (6, 6))
+    np.fill_diagonal(mixing, [1, 1, 0.15, 1, 0.15, 0.15])
+    return _noisy(z @ mixing, rng, 0.7)
+
+
+#: Quality → coordinates of standardised angles (n, 6).
+QUALITIES: dict[str, Quality] = {
+    "clean": lambda z, rng: z,
+    "noise_0.3": lambda z, rng: _noisy(z, rng, 0.3),
+    "noise_1": lambda z, rng: _noisy(z, rng, 1.0),
+    "noise_3": lambda z, rng: _noisy(z, rng, 3.0),
+    "mixed_0.3": lambda z, rng: _mixed(z, rng, 0.3),
+    "mixed_0.3_noise_0.3": lambda z, rng: _noisy(_mixed(z, rng, 0.3), rng, 0.3),
+    "mixed_0.6_noise_0.3": lambda z, rng: _noisy(_mixed(z, rng, 0.6), rng, 0.3),
+    "mixed_0.6_noise_1": lambda z, rng: _noisy(_mixed(z, rng, 0.6), rng, 1.0),
+    "rotated": lambda z, rng: z @ np.linalg.qr(rng.normal(size=(6, 6)))[0],
+    "one_blind": _blind,
+    "three_hardly_told": _hardly_told,
+    "bent_then_mixed": lambda z, rng: _noisy(_mixed(z + 0.1 * z**3, rng, 0.3), rng, 0.3),
+    "mixed_then_bent": lambda z, rng: _noisy(np.tanh(_mixed(z, rng, 0.4)), rng, 0.1),
+}
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """Counts over runs."""
+
+    runs: int = 0
+    wrong_runs: int = 0
+    false: int = 0
+    found: int = 0
+    denied: int = 0
+    undetermined: int = 0
+    unread: int = 0
+
+
+def tally(model: CausalModel, quality: Quality, seeds: int, anchors: int) -> Tally:
+    """Count right and wrong edges over seeds."""
+    count, d = Tally(), len(model.joints)
+    true = {(model.joints.index(parent), model.joints.index(child)) for parent, child in model.weights}
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        angles = model.sample(rng, anchors).reshape(-1, d)
+        target = [-1 if r.joint is None else model.joints.index(r.joint) for r in model.regimes]
+        policy = [r.policy for r in model.regimes]
+        coordinates = quality((angles - angles.mean(0)) / angles.std(0), rng)
+        design = np.tile(target, anchors), np.tile(policy, anchors), np.repeat(np.arange(anchors), len(target))
+        count.runs += 1
+        try:
+            graph = estimate_graph(coordinates, *design, seed=seed)
+        except ValueError:  # nothing can be read
+            count.undetermined, count.unread = count.undetermined + d * (d - 1), count.unread + d
+            continue
+        edges = set(graph.edges)
+        count.wrong_runs += bool(edges - true)
+        count.false += len(edges - true)
+        count.found += len(edges & true)
+        count.denied += len(true - edges - set(graph.undetermined))
+        count.undetermined += len(graph.undetermined)
+        count.unread += len(graph.unread)
+    return count
+
+
+def study(seeds: int, anchors: int, names: tuple[str, ...] = tuple(QUALITIES)) -> dict[str, float]:
+    """The figures of every quality."""
+    found: dict[str, float] = {}
+    for name in names:
+        for short, setting in (("independent", "panda-2c-independent"), ("causal", "panda-2c-causal")):
+            model = panda_setting(setting).splits["train"]
+            count, place = tally(model, QUALITIES[name], seeds, anchors), f"{name}_{short}"
+            found[f"{place}_runs_with_a_false_edge"] = count.wrong_runs / count.runs
+            found[f"{place}_false_edges"] = count.false
+            if model.weights:
+                found[f"{place}_true_edges_found"] = count.found / (count.runs * len(model.weights))
+                found[f"{place}_true_edges_denied"] = count.denied / (count.runs * len(model.weights))
+            found[f"{place}_pairs_undetermined"] = count.undetermined / count.runs
+            found[f"{place}_joints_unread"] = count.unread / count.runs
+    return found
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--seeds", type=int, default=20, help="runs of each quality and setting (20)")
+    parser.add_argument("--anchors", type=int, default=500, help="poses under each policy (500)")
+    given = parser.parse_args()
+    publish(study(given.seeds, given.anchors), given.out)
+
+
+if __name__ == "__main__":
+    main()

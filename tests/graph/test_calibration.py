@@ -1,0 +1,21 @@
+"""Edges between independent joints are rare at every quality of the coordinates; see benchmarks/graph_calibration.py."""
+
+import pytest
+
+from benchmarks.graph_calibration import QUALITIES, tally
+from ropes.settings import panda_setting
+
+INDEPENDENT = panda_setting("panda-2c-independent").splits["train"]
+
+
+@pytest.mark.parametrize("quality", ["mixed_0.6_noise_0.3", "three_hardly_told"])
+def test_poor_coordinates_of_independent_joints_make_no_edge(quality: str) -> None:
+    count = tally(INDEPENDENT, QUALITIES[quality], 2, 300)
+    assert count.false == 0
+    assert count.undetermined > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("quality", QUALITIES)
+def test_at_most_one_run_in_twenty_has_a_false_edge(quality: str) -> None:
+    assert tally(INDEPENDENT, QUALITIES[quality], 20, 300).wrong_runs <= 1
