@@ -13,10 +13,20 @@ from tests import tiny
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-@pytest.mark.parametrize("name", ["conformal", "disentanglement", "faults", "graph_calibration", "memory", "precision", "prediction", "rendering", "sparsity"])
+SCRIPTS = (
+    "conformal",
+    "disentanglement",
+    "faults",
+    "graph_calibration",
+    "memory",
+    "precision",
+    "prediction",
+    "rendering",
 )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*SCRIPTS, "sparsity"])
 def test_a_benchmark_starts_as_a_script(name: str) -> None:
     done = subprocess.run(
         [sys.executable, str(FOLDER / f"{name}.py"), "--help"], check=True, capture_output=True, text=True
