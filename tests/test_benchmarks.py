@@ -18,6 +18,7 @@ SCRIPTS = (
     "disentanglement",
     "faults",
     "graph_calibration",
+    "kills",
     "memory",
     "precision",
     "prediction",
