@@ -1,4 +1,4 @@
-"""Edges between independent joints are rare at every quality of the coordinates."""
+"""Edges between independent joints are rare at every quality of the coordinates (benchmarks/graph_calibration.py)."""
 
 import pytest
 

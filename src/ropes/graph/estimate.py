@@ -78,7 +78,8 @@ def estimate_graph(
     Only joints are asked of whose policies the coordinates tell.  An edge is a direct effect of at least `bound` that
     differs from zero at the level .01, corrected for the number of pairs; and so must the total effect that is left
     when mixtures are cleared away, which has to be of the same sign.  The cleared direct effect must not fall short
-    of the bound.  So the chance of any edge between joints that are independent is .01, however coordinates mix them.
+    of the bound.  So the chance of any edge between joints that are independent is .01, whatever linear mixtures
+    coordinates are.
     No edge is
 
     - a cleared effect that falls short of the bound by 1.645 standard errors;
