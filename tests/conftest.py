@@ -75,9 +75,13 @@ def finger_data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> P
     """Finger and cube at 16 pixels: 32 pairs, and 600 images of each test split; never to be changed."""
     from ropes.data.generate_finger import simulate_finger
     from ropes.finger import FingerSetting
+    from ropes.simulate import feasibility
 
     out = tmp_path_factory.mktemp("finger") / "data"
-    simulate_finger(FingerSetting(image_size=16), out=out, samples=64, test_samples=600, progress=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(feasibility, "_DRAWN", 500)
+        patch.setattr(feasibility, "_EACH", 1)
+        simulate_finger(FingerSetting(image_size=16), out=out, samples=64, test_samples=600, progress=False)
     return out
 
 

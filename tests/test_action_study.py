@@ -42,6 +42,7 @@ def tiny_plan(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> None:
     monkeypatch.setattr(experiments, "experiment", planned)
 
 
+@pytest.mark.slow
 def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) -> None:
     out = tmp_path / "study"
     methods = ("cde-global", "cde-patch", "plain-vit")

@@ -130,6 +130,7 @@ def test_no_file_is_longer_than_300_lines(folder: str) -> None:
     assert long == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [

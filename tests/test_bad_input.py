@@ -228,6 +228,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, tiny_data: Path) -> Path:
     return run
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing(
     whole: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,6 +36,7 @@ def test_a_benchmark_starts_as_a_script(name: str) -> None:
     assert "also write the figures here, as JSON" in done.stdout
 
 
+@pytest.mark.slow
 def test_prediction_is_timed_for_a_run(tiny_run: Path, tmp_path: Path) -> None:
     words = [sys.executable, str(FOLDER / "prediction.py"), str(tiny_run), "--seconds", "0.05"]
     subprocess.run([*words, "--out", str(tmp_path / "figures.json")], check=True, capture_output=True)
@@ -47,6 +48,7 @@ def test_prediction_is_timed_for_a_run(tiny_run: Path, tmp_path: Path) -> None:
     assert "no-such-run is neither a run's folder nor a packaged estimator" in done.stderr
 
 
+@pytest.mark.slow
 def test_quantiles_of_held_out_anchors_are_tried_on_fresh_ones(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
     fresh = tiny.write_data(tmp_path / "fresh", anchors=6, tests=0)
     words = [sys.executable, str(FOLDER / "conformal.py"), str(tiny_run), "--level", "0.5", "--fresh"]
@@ -70,6 +72,7 @@ def test_figures_are_printed_and_kept(tmp_path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out.partition("\n\n")[0] == printed
 
 
+@pytest.mark.slow
 def test_every_metric_of_disentanglement_is_timed(tmp_path: Path) -> None:
     sizes = ["--samples", "400", "--latents", "3", "--factors", "2", "--workers", "1"]
     words = [sys.executable, str(FOLDER / "disentanglement.py"), *sizes, "--out", str(tmp_path / "figures.json")]

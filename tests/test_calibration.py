@@ -130,6 +130,7 @@ def test_a_calibration_may_say_nothing_of_its_origin_but_not_of_its_weights(own_
         read_calibration(own_run, Run.read(own_run))
 
 
+@pytest.mark.slow
 def test_a_calibration_of_other_weights_is_refused_until_it_is_made_anew(
     own_run: Path, tiny_data: Path, tmp_path: Path, refit: Callable[..., Any]
 ) -> None:

@@ -170,6 +170,7 @@ def test_the_command_prints_and_draws(
     assert refusal(capsys, "graph", "R", "--data", "D", "--bound", "1").startswith("--bound is 1; it must be")
 
 
+@pytest.mark.slow
 def test_an_evaluation_leaves_the_graph_where_the_report_finds_it(
     tiny_run: Path, tiny_data: Path, tmp_path: Path
 ) -> None:

@@ -170,6 +170,7 @@ def entries() -> dict[str, Any]:
     return {joint: {"policies": policies, "observational": {"mean": 0.0, **told}} for joint in tiny.JOINTS}
 
 
+@pytest.mark.slow
 def test_a_file_tells_what_the_data_set_does_not(data: Path, tmp_path: Path) -> None:
     untold = tiny.write_data(tmp_path / "untold", anchors=400, tests=0, described=False)
     files.write_json(tmp_path / "c.json", entries())

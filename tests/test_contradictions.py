@@ -106,6 +106,7 @@ def test_a_coordinate_bent_at_its_ends_does_not_contradict() -> None:
     require_agreement("D", "wrist", TRUE, Angles(first, second, None, 0.04))
 
 
+@pytest.mark.slow
 def test_few_poses_of_a_noisy_joint_do_not_contradict_by_chance() -> None:
     for seed in range(200):
         require(TRUE, 0.6, None, n=30, seed=seed)

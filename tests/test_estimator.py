@@ -36,6 +36,7 @@ def test_a_pose_s_coordinates_do_not_depend_on_the_others(estimator: Estimator, 
     assert estimator.coordinates(images[:0]).shape == (0, 2)
 
 
+@pytest.mark.slow
 def test_each_joint_is_read_from_its_own_network(tmp_path: Path, refit, images: np.ndarray) -> None:
     refit(tmp_path / "run", joint_ae2=False)
     whole = Estimator.load(tmp_path / "run").coordinates(images)
@@ -57,6 +58,7 @@ def test_reconstructions_look_like_images(estimator: Estimator, images: np.ndarr
         assert pictures.dtype == np.uint8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", [32, 24, 41])
 def test_reconstructions_are_as_large_as_the_images(side: int, tmp_path: Path, refit) -> None:
     images = {"train": tiny.draw(tiny.model().sample(np.random.default_rng(0), 8), side=side)}
@@ -98,6 +100,7 @@ def test_an_unfinished_run_is_refused(own_run: Path, lost: str, line: str) -> No
         Estimator.load(own_run)
 
 
+@pytest.mark.slow
 def test_a_run_begun_anew_with_another_recipe_is_unfinished_and_uncalibrated(
     own_run: Path, refit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def test_the_figures_are_the_protocol_s(measured: Path, tiny_run: Path, tiny_dat
     np.testing.assert_allclose([row.mse_std for row in rows], expected.mse_std)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_figures(measured: Path, tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
     first = results.read(measured / "results.json").rows
     again = evaluate(tiny_run, tiny_data, tmp_path / "a", occlusions=(0, 8), seed=3, show=False)
@@ -103,6 +104,7 @@ def test_angles_that_are_no_numbers_are_refused(tiny_run: Path, tmp_path: Path) 
     refused(tiny_run, data, tmp_path / "e", r"\.parquet, row \d+: a joint angle is not a finite number")
 
 
+@pytest.mark.slow
 def test_other_cameras_sizes_and_joints_are_refused(tiny_run: Path, tmp_path: Path) -> None:
     other = tiny.write_data(tmp_path / "other", anchors=2, cameras=("right", "top"))
     refused(tiny_run, other, tmp_path / "e", r"has no camera left \(it has right, top\)")
@@ -131,6 +133,7 @@ def test_something_else_s_folder_is_left_alone(tiny_run: Path, tiny_data: Path, 
     assert (tmp_path / "results.json").read_text() == "{}"
 
 
+@pytest.mark.slow
 def test_another_run_s_evaluation_is_left_alone(
     measured: Path, tiny_data: Path, tmp_path: Path, refit: Callable[..., Any]
 ) -> None:
@@ -141,6 +144,7 @@ def test_another_run_s_evaluation_is_left_alone(
     assert tiny.tree(measured) == before
 
 
+@pytest.mark.slow
 def test_a_data_set_of_test_poses_alone_will_do(tiny_run: Path, tmp_path: Path) -> None:
     angles = tiny.model().sample_observational(np.random.default_rng(0), tiny.TESTED)[:, None]
     data = tiny.write_data(tmp_path / "data", images={"test-id": tiny.draw(angles)}, states={"test-id": angles})
@@ -152,6 +156,7 @@ def test_a_data_set_of_test_poses_alone_will_do(tiny_run: Path, tmp_path: Path) 
     assert artefacts.evaluation.interventions is None
 
 
+@pytest.mark.slow
 def test_an_evaluation_killed_half_way_is_done_again(
     tiny_run: Path, tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +174,7 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_both_test_splits_are_measured_each_by_its_own_poses(tiny_run: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     near = tiny.model().sample_observational(rng, tiny.TESTED)[:, None]

@@ -70,6 +70,7 @@ def test_an_evaluation_of_other_data_or_of_an_older_version_is_not_current(measu
     assert not is_current(measured, own_run)
 
 
+@pytest.mark.slow
 def test_an_evaluation_of_other_weights_is_repeated(
     measured: Path, own_run: Path, tiny_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ def test_every_example_has_a_test() -> None:
     assert all(f'"{path.name}"' in here for path in EXAMPLES.glob("*.py"))
 
 
+@pytest.mark.slow
 def test_own_arm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(monkeypatch, "own_arm.py", tmp_path / "kuka", "--anchors", 2, "--test-anchors", 1)
     assert open_dataset(tmp_path / "kuka").joints == ("lbr_iiwa_joint_2", "lbr_iiwa_joint_4")
@@ -58,6 +59,7 @@ def test_own_recordings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys:
     np.testing.assert_array_equal(made.read_images(made.frames("train").index), expected)
 
 
+@pytest.mark.slow
 def test_the_page_on_data_writes_a_folder_that_is_valid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     page = (EXAMPLES.parent / "docs" / "data.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -68,6 +70,7 @@ def test_the_page_on_data_writes_a_folder_that_is_valid(monkeypatch: pytest.Monk
     assert tuple(regimes) == open_dataset(tmp_path / "data" / "mine").regimes
 
 
+@pytest.mark.slow
 def test_read_angles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = tiny.write_data(tmp_path / "data", anchors=16, tests=20)
     fit(tiny.write_data(tmp_path / "learnt", anchors=12, tests=0), tmp_path / "run", tiny.recipe(), show=False)
@@ -79,6 +82,7 @@ def test_read_angles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: py
     assert angles_read(monkeypatch, tmp_path / "run", exchanged, capsys) == lines
 
 
+@pytest.mark.slow
 def test_told_of_things(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

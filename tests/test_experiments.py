@@ -57,6 +57,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> list[str]:
     return done
 
 
+@pytest.mark.slow
 def test_every_seed_is_fitted_and_evaluated_and_nothing_twice(calls: list[str], tmp_path: Path) -> None:
     out = tmp_path / "demo"
     found = reproduce("demo", preset="compact", out=out, show=False)
@@ -89,6 +90,7 @@ def test_every_seed_is_fitted_and_evaluated_and_nothing_twice(calls: list[str], 
     assert read_json(out / "artefacts" / "tiny" / "ropes" / "training.json")["seed"] == 0
 
 
+@pytest.mark.slow
 def test_more_methods_are_added_and_what_is_finished_is_read(calls: list[str], tmp_path: Path) -> None:
     out = tmp_path / "demo"
     first = reproduce("demo", preset="compact", out=out, methods=("ropes",), seeds=(1,), show=False)
@@ -117,6 +119,7 @@ def test_more_methods_are_added_and_what_is_finished_is_read(calls: list[str], t
     assert every.rows == more.rows
 
 
+@pytest.mark.slow
 def test_a_method_that_was_not_finished_everywhere_stays_out(
     calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +132,7 @@ def test_a_method_that_was_not_finished_everywhere_stays_out(
     assert {row.method for row in found.rows} == {"ropes"}
 
 
+@pytest.mark.slow
 def test_an_interrupted_experiment_goes_on(calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "demo"
     with monkeypatch.context() as patch:
@@ -144,6 +148,7 @@ def test_an_interrupted_experiment_goes_on(calls: list[str], tmp_path: Path, mon
     assert tiny.weights(out / ONE / "ropes" / "seed-1") == weights
 
 
+@pytest.mark.slow
 def test_a_fit_that_goes_on_has_the_threads_that_it_began_with(
     calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +171,7 @@ def test_a_fit_that_goes_on_has_the_threads_that_it_began_with(
     assert had == [1, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_copied_experiment_is_not_measured_again(calls: list[str], tmp_path: Path) -> None:
     found = reproduce("demo", preset="compact", out=tmp_path / "demo", seeds=(0,), show=False)
     assert [(row.setup, row.method, row.seed) for row in found.fit_rows] == [("tiny", "ropes", 0)]
@@ -223,6 +229,7 @@ def test_something_else_s_folder_is_left_alone(calls: list[str], tmp_path: Path)
     assert list(tiny.tree(tmp_path)) == ["thesis.tex"]
 
 
+@pytest.mark.slow
 def test_a_variant_is_a_method_with_another_recipe(calls: list[str], tmp_path: Path, monkeypatch) -> None:
     few = replace(tiny.recipe_of("anchored"), anchors=6, erased=0.5)
     plan = small(recipes={"anchored@few": few, "anchored@more": tiny.recipe_of("anchored")}, seeds=(0,))
@@ -236,6 +243,7 @@ def test_a_variant_is_a_method_with_another_recipe(calls: list[str], tmp_path: P
     assert results.read(tmp_path / "demo" / "results.json") == found
 
 
+@pytest.mark.slow
 def test_shares_of_labels_take_one_pretraining(calls: list[str], tmp_path: Path, monkeypatch) -> None:
     short = tiny.jointnet_recipe(training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-3))
     few, many = (replace(short, labels=share) for share in (0.5, 1.0))

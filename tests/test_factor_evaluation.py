@@ -65,6 +65,7 @@ def test_every_score_of_the_study_is_there(measured: Path) -> None:
     assert row.scores["trees_id"] == pytest.approx(np.mean(list(row.errors["trees_id"].values())))
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_figures(run: Path, measured: Path, finger_data: Path, tmp_path: Path) -> None:
     evaluate_factors(run, finger_data, tmp_path / "again")
     assert row_of(tmp_path / "again") == row_of(measured)
@@ -120,6 +121,7 @@ def test_the_transfer_score_leaves_out_the_factor_that_shifts() -> None:
     assert _mean_error(but_hue, errors) == pytest.approx(0.1)
 
 
+@pytest.mark.slow
 def test_latents_that_are_the_factors_are_disentangled() -> None:
     factors = np.random.default_rng(0).uniform(size=(1_500, 3))
     told = disentanglement(factors * [1, -2, 3], factors, ("a", "b", "c"), workers=1)
@@ -131,6 +133,7 @@ def test_latents_that_are_the_factors_are_disentangled() -> None:
         disentanglement(factors, np.zeros((1_500, 1)), ("a",))
 
 
+@pytest.mark.slow
 def test_the_page_shows_models_beside_one_another(measured: Path, tmp_path: Path) -> None:
     found, row = results.read(measured / "results.json"), row_of(measured)
     rows = tuple(
@@ -159,6 +162,7 @@ def test_the_page_shows_models_beside_one_another(measured: Path, tmp_path: Path
     assert not re.search(r"\bnan\b", re.sub(r"data:image[^\"]*", "", page))
 
 
+@pytest.mark.slow
 def test_a_page_compares_supervisions_by_images(measured: Path, tmp_path: Path) -> None:
     found, row = results.read(measured / "results.json"), row_of(measured)
     known = {score: value for score, value in row.scores.items() if "_ood" not in score}
@@ -178,6 +182,7 @@ def test_a_page_compares_supervisions_by_images(measured: Path, tmp_path: Path) 
     assert "Transfer" not in page
 
 
+@pytest.mark.slow
 def test_evaluate_chooses_by_the_run(
     run: Path, finger_data: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -194,6 +199,7 @@ def test_evaluate_chooses_by_the_run(
     assert "has other images; the run reads colour ones of front" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ada-gvae", "anchored"])
 def test_estimators_and_vaes_of_an_arm_are_measured_alike(method: str, tiny_data: Path, tmp_path: Path) -> None:
     fit(tiny_data, tmp_path / "run", tiny.recipe_of(method), 0, method=method, show=False)
@@ -216,6 +222,7 @@ def test_a_row_says_why_a_score_is_missing(measured: Path) -> None:
         replace(row, settings=[1.0])  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_photographs_are_one_more_domain(
     run: Path, finger_data: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,6 +42,7 @@ def rows_by_labels(found: tuple[Row, ...]) -> dict[int, list[Row]]:
     return {count: [row for row in found if row.calibration_labels == count] for count in (0, 10, 100, 1000)}
 
 
+@pytest.mark.slow
 def test_every_number_of_labels_has_a_row_a_joint(
     read: None, data: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -59,6 +60,7 @@ def test_every_number_of_labels_has_a_row_a_joint(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_the_rows_are_of_the_protocol_s_draws(read: None, data: Path, tiny_run: Path, tmp_path: Path) -> None:
     found = rows_by_labels(evaluate(tiny_run, data, tmp_path / "e", occlusions=(0,), seed=3, show=False).rows)
     dataset, estimator = open_dataset(data), Estimator.load(tiny_run)
@@ -76,6 +78,7 @@ def test_the_rows_are_of_the_protocol_s_draws(read: None, data: Path, tiny_run: 
         np.testing.assert_allclose([row.mse_std for row in rows], expected[count][1])
 
 
+@pytest.mark.slow
 def test_the_map_without_labels_reads_no_angle_and_few_poses(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +124,7 @@ def test_too_few_poses_give_no_line_and_a_warning(tmp_path: Path, capsys: pytest
     assert "has 5 training images under elbow/1; commanded distributions need 30 or more" in line
 
 
+@pytest.mark.slow
 def test_distributions_that_contradict_the_images_are_said_to(
     read: None, data: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

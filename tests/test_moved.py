@@ -33,6 +33,8 @@ from ropes.settings import Camera, Setting, panda_setting
 from ropes.simulate.arm import arm_setting
 from tests import planar, tiny
 
+pytestmark = pytest.mark.slow  # the fixtures fit
+
 MARK = "home-of-somebody"
 SIDE = 16
 JOINTS, RANGES = ("elbow", "wrist"), ((-1.5, 1.5), (-1.0, 1.0))

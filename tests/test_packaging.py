@@ -74,6 +74,7 @@ def test_only_what_prediction_needs_is_there(packaged: Path, run: Path) -> None:
         assert (packaged / NAME / file).read_bytes() == (run / file).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_run_that_does_not_know_what_to_trust_is_packaged_too(run: Path, data: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(run, tmp_path / "run"))
     (copy / "trust.safetensors").unlink()
@@ -81,6 +82,7 @@ def test_a_run_that_does_not_know_what_to_trust_is_packaged_too(run: Path, data:
     assert not (made / "trust.safetensors").exists()
 
 
+@pytest.mark.slow
 def test_every_command_takes_the_name(
     packaged: Path,
     run: Path,
@@ -241,6 +243,7 @@ def test_a_packaged_estimator_is_replaced_and_nothing_else(run: Path, data: Path
         package(run, name="Panda 2c", **options)
 
 
+@pytest.mark.slow
 def test_figures_of_another_fit_of_the_same_name_are_refused(run: Path, data: Path, tmp_path: Path) -> None:
     """Setting, method and seed agree; recipe and weights do not."""
     other = tmp_path / "other"

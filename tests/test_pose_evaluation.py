@@ -56,6 +56,7 @@ def test_the_errors_are_those_of_hand_solved_kinematics(measured: Path, data: Pa
     np.testing.assert_allclose([std for _, std in found], np.std(figures, axis=0), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_joints_rows_do_not_change(measured: Path, tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
     plain = evaluate(tiny_run, tiny_data, tmp_path / "e", occlusions=(0, 8), seed=3, show=False)
     assert plain.rows == results.read(measured / "results.json").rows
@@ -63,6 +64,7 @@ def test_the_joints_rows_do_not_change(measured: Path, tiny_run: Path, tiny_data
     assert "pose_rows" not in read_json(tmp_path / "e" / "results.json")
 
 
+@pytest.mark.slow
 def test_the_report_shows_them(measured: Path, tmp_path: Path) -> None:
     write_report(measured, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -73,6 +75,7 @@ def test_the_report_shows_them(measured: Path, tmp_path: Path) -> None:
     assert 'href="#poses"' in page
 
 
+@pytest.mark.slow
 def test_an_arm_that_is_not_there_is_said_and_angles_are_measured(
     tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

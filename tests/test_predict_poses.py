@@ -26,6 +26,7 @@ def urdf(tmp_path: Path) -> Path:
     return planar.write_urdf(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_pose_is_that_of_the_angles_beside_it(calibrated: Path, urdf: Path, tiny_data: Path) -> None:
     lines = [json.loads(line) for line in predict_lines(calibrated, tiny_data, poses=(), urdf=urdf)]
     plain = [json.loads(line) for line in predict_lines(calibrated, tiny_data)]
@@ -36,6 +37,7 @@ def test_the_pose_is_that_of_the_angles_beside_it(calibrated: Path, urdf: Path, 
     np.testing.assert_allclose(found, planar.tip(angles), atol=3e-6)
 
 
+@pytest.mark.slow
 def test_the_command_prints_named_links(
     calibrated: Path, urdf: Path, tiny_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

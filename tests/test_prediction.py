@@ -242,6 +242,7 @@ def test_a_run_with_one_camera_takes_one_file(
         list(predict_lines(tiny_run, file))
 
 
+@pytest.mark.slow
 def test_cameras_in_another_order_give_the_same_figures(own_run: Path, tiny_data: Path, tmp_path: Path) -> None:
     dataset, rng = open_dataset(tiny_data), np.random.default_rng(1)
     states = {"train": tiny.model().sample(rng, 16), "test-id": tiny.model().sample_observational(rng, 1500)[:, None]}

@@ -40,6 +40,7 @@ def wait(path: Path) -> None:
     time.sleep(60)
 
 
+@pytest.mark.slow
 def test_every_job_is_done_in_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     paths = [tmp_path / str(number) for number in range(5)]
@@ -52,6 +53,7 @@ def test_every_job_is_done_in_a_process_of_its_own(tmp_path: Path, monkeypatch: 
     assert "OMP_NUM_THREADS" not in os.environ
 
 
+@pytest.mark.slow
 def test_an_error_is_passed_on_when_the_others_have_ended(tmp_path: Path) -> None:
     done: list[int] = []
     jobs = [partial(refuse, tmp_path / "x"), partial(write, tmp_path / "later"), partial(lack, tmp_path / "y")]
@@ -79,6 +81,7 @@ run_all([partial(wait, Path(sys.argv[1]) / str(k)) for k in range(2)], processes
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_jobs_store_where_they_stand_when_their_caller_is_ended(number: int, tmp_path: Path) -> None:
     words = [sys.executable, "-c", SCRIPT, str(tmp_path)]

@@ -48,6 +48,7 @@ def test_type_checkers_see_what_is_loaded() -> None:
         assert getattr(ropes, name) is getattr(import_module(str(module)), known_as)
 
 
+@pytest.mark.slow
 def test_the_snippet_of_the_readme_reads_angles(
     tiny_run: Path, tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

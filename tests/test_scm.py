@@ -56,6 +56,7 @@ def test_the_second_number_is_a_variance() -> None:
     assert samples.var() == pytest.approx(0.3537, abs=0.005)
 
 
+@pytest.mark.slow
 @given(
     mean=st.floats(-4, 4),
     variance=st.floats(0.05, 3),

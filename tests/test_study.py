@@ -58,6 +58,7 @@ def out(tmp_path: Path, finger_data: Path, monkeypatch: pytest.MonkeyPatch) -> P
     return tmp_path / "study"
 
 
+@pytest.mark.slow
 def test_every_model_is_fitted_in_a_process_of_its_own_and_nothing_twice(out: Path) -> None:
     seen: list[int] = []
     gather = experiments._gather
@@ -94,6 +95,7 @@ def test_every_model_is_fitted_in_a_process_of_its_own_and_nothing_twice(out: Pa
     assert page.count('<img src="data:') == 3 * (4 + 3)
 
 
+@pytest.mark.slow
 def test_the_last_of_several_fits_that_were_killed_ends_with_the_same_weights(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +114,7 @@ def test_the_last_of_several_fits_that_were_killed_ends_with_the_same_weights(
     assert [row.scores for row in again.model_rows] == [row.scores for row in whole.model_rows]
 
 
+@pytest.mark.slow
 def test_fits_with_more_threads_than_are_usual_wait_for_each_other(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a machine with fewer cores than the one that they were begun on."""
     asked: list[tuple[int, list[int]]] = []
@@ -133,6 +136,7 @@ def test_threads_of_a_fit_that_was_begun_are_kept(tmp_path: Path) -> None:
     assert read_json(tmp_path / "experiment.json")["preset"] == "compact"
 
 
+@pytest.mark.slow
 def test_one_model_that_fails_leaves_the_others_and_their_page(
     out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -150,6 +154,7 @@ def test_one_model_that_fails_leaves_the_others_and_their_page(
     assert '<img src="data:' in (out / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_where_every_model_fails_there_is_no_page(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = experiments.experiment
     steep = tiny.vae_recipe(training=Optimisation(epochs=3, batch=8, learning_rate=1e18))
@@ -178,6 +183,7 @@ def test_pictures_are_of_the_first_seed_that_is_done(tmp_path: Path, tiny_run: P
     assert list(shown) == [(setting, label, 1)]
 
 
+@pytest.mark.slow
 def test_photographs_are_looked_at_first_and_tested_on(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = experiments.experiment
     file = out.with_name("photographs.npz")
@@ -198,6 +204,7 @@ def test_photographs_are_looked_at_first_and_tested_on(out: Path, monkeypatch: p
     assert "errors of each factor, OOD2-B (photographs)" in (out / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_possible_states_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feasibility, "_DRAWN", 2_000)
     monkeypatch.setattr(feasibility, "_EACH", 2)

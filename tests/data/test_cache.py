@@ -91,6 +91,7 @@ def test_the_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp
     assert cache_module.cache_folder() == tmp_path / ".cache" / "ropes"
 
 
+@pytest.mark.slow
 def test_resident_memory_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def resident() -> float:
         pages = int(Path("/proc/self/statm").read_text().split()[1])

@@ -42,6 +42,7 @@ def test_exports_are_not_mixed(tiny, tmp_path: Path) -> None:
         export_images(tiny.path, "test-id", 2, tiny.path)
 
 
+@pytest.mark.slow
 def test_predict_reads_what_was_exported(tiny_data: Path, tiny_run: Path, tmp_path: Path) -> None:
     export_images(tiny_data, "test-id", 3, tmp_path / "photos")
     from_files = [json.loads(line)["joints"] for line in predict_lines(tiny_run, tmp_path / "photos")]

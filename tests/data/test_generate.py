@@ -264,6 +264,7 @@ def test_test_splits_can_be_left_out(renderer: FakeRenderer, tmp_path: Path) -> 
         make(tmp_path / "e", anchors=0)
 
 
+@pytest.mark.slow
 def test_one_and_two_workers_write_the_same_bytes(tmp_path: Path) -> None:
     setting = dataclasses.replace(panda_setting("panda-1c-independent"), image_size=24)
     for workers in (1, 2):

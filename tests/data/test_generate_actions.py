@@ -46,6 +46,7 @@ def test_policies_are_not_asked_of_actions(pairs: Dataset) -> None:
         _ = pairs.regimes
 
 
+@pytest.mark.slow
 def test_a_pair_differs_by_its_action_and_little_else(tmp_path: Path, cache_home: Path) -> None:
     still = made(tmp_path / "still", PairsSetting(image_size=24, jitter=0.0), samples=40, tests=0)
     moving = made(tmp_path / "moving", PairsSetting(image_size=24), samples=40, tests=0)
@@ -58,6 +59,7 @@ def test_a_pair_differs_by_its_action_and_little_else(tmp_path: Path, cache_home
     assert np.median(changes[0]) < 0.5 * np.median(changes[1])
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path: Path) -> None:
     first, again, other = (
         made(tmp_path / name, samples=12, tests=0, seed=seed) for name, seed in (("a", 0), ("b", 0), ("c", 1))
@@ -80,6 +82,7 @@ def test_several_things_stand_in_a_scene(tmp_path: Path) -> None:
     assert len(dataset.frames(TRAIN)) == 8
 
 
+@pytest.mark.slow
 def test_a_joint_goes_up_or_down_and_the_others_hardly_move(tmp_path: Path) -> None:
     dataset = simulate_arm_actions(
         panda_setting("panda-1c-independent"),

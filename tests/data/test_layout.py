@@ -227,6 +227,7 @@ def test_a_camera_missing_from_a_file_is_named(tiny) -> None:
         open_dataset(tiny.path).read_images([0])
 
 
+@pytest.mark.slow
 def test_reading_needs_neither_torch_nor_a_simulator() -> None:
     code = "import sys, ropes.data.cache, ropes.data.generate, ropes.data.validate as _; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -64,6 +64,7 @@ def test_no_edge_is_made_up_between_independent_joints(seed: int) -> None:
     assert len(found.undetermined) < 15
 
 
+@pytest.mark.slow
 def test_without_anchors_more_poses_do_it() -> None:
     coordinates, target, policy, _ = poses(CAUSAL, 8000, np.random.default_rng(0), noise=0.1)
     keep = np.random.default_rng(1).permutation(len(target))[: len(target) // 2]  # no anchor is whole
@@ -104,6 +105,7 @@ def test_effects_of_a_chain_by_hand() -> None:
     np.testing.assert_allclose(direct_effects(total), [[0, 2, 0], [0, 0, -0.5], [0, 0, 0]], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_effects_are_the_model_s_coefficients() -> None:
     found = estimate_graph(*poses(CAUSAL, 4000, np.random.default_rng(0), noise=0.3))
     for (parent, child), weight in CAUSAL.weights.items():
@@ -121,6 +123,7 @@ def test_weights_count_poses_more_than_once() -> None:
     np.testing.assert_allclose(total_effects(coordinates, target, policy, weight.astype(float)), expected)
 
 
+@pytest.mark.slow
 def test_standard_errors_are_those_of_repeated_draws() -> None:
     drawn = [estimate_graph(*poses(CAUSAL, 100, np.random.default_rng(k), noise=0.3)) for k in range(12)]
     spread = np.std([found.effects for found in drawn], axis=0, ddof=1)
@@ -210,6 +213,7 @@ def test_a_coordinate_that_tells_nothing_makes_its_pairs_undetermined() -> None:
     assert np.isfinite(found.effects[np.ix_([0, 1, 3, 5], [0, 1, 3, 5])]).all()
 
 
+@pytest.mark.slow
 def test_a_blurred_joint_is_not_asked() -> None:
     coordinates, *design = poses(INDEPENDENT, 2000, np.random.default_rng(0))
     coordinates[:, 1] += 3 * np.random.default_rng(1).normal(size=len(coordinates))

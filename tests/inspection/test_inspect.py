@@ -112,6 +112,7 @@ def test_one_episode_a_regime_cannot_work_and_a_fit_refuses_it(tmp_path: Path, c
     assert tiny.tree(tmp_path / "run") == {}
 
 
+@pytest.mark.slow
 def test_a_missing_policy_cannot_work_and_is_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pixels = {"train": images(regimes=4)}
     regimes = tiny.model().regimes[:4]
@@ -121,6 +122,7 @@ def test_a_missing_policy_cannot_work_and_is_no_error(tmp_path: Path, capsys: py
     assert first == f"{data} cannot work: wrist: no images under policy 2."
 
 
+@pytest.mark.slow
 def test_without_observational_images_the_means_are_compared(tmp_path: Path) -> None:
     pixels, regimes = {"train": images()[:, 1:]}, tiny.model().regimes[1:]
     data = tiny.write_data(tmp_path / "data", described=False, images=pixels, states=None, regimes=regimes)
@@ -153,6 +155,7 @@ def test_the_sample_is_bounded_and_of_the_same_anchors(data: Path, monkeypatch: 
     assert len(sampling.draw_sample(dataset, show=False).regime) == 12 * 5
 
 
+@pytest.mark.slow
 def test_the_command_prints_writes_and_draws(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["inspect", str(data), "--json", str(tmp_path / "i.json"), "--out", str(tmp_path / "out")]
     assert cli.main(words) == 0
@@ -171,6 +174,7 @@ def test_the_command_prints_writes_and_draws(data: Path, tmp_path: Path, capsys:
     assert cli.main(words) == 0  # over its own picture
 
 
+@pytest.mark.slow
 def test_the_picture_has_an_example_of_every_regime_and_a_map_a_joint_and_camera(data: Path) -> None:
     found = inspect_data(data, show=False)
     figure = picture(found)

@@ -26,6 +26,8 @@ from ropes.scm import Regime
 from ropes.stage import Stage
 from tests import tiny
 
+pytestmark = pytest.mark.slow  # the fixtures fit
+
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -51,6 +51,7 @@ def test_it_falls_as_the_other_joint_leaves() -> None:
 scale = st.floats(1e-3, 1e3)
 
 
+@pytest.mark.slow
 @given(scale, st.sampled_from([-1.0, 1.0]), st.floats(-100, 100))
 def test_sign_scale_and_origin_do_not_matter(factor: float, sign: float, origin: float) -> None:
     few = slice(None, None, 97)

@@ -82,6 +82,7 @@ def data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
     return write_pairs(tmp_path_factory.mktemp("drawn") / "data", counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", DELTA_METHODS)
 def test_every_method_tells_what_was_done(method: str, data: Path, tmp_path: Path) -> None:
     run = fit(data, tmp_path / "run", recipe(method), 1, method=method, show=False)

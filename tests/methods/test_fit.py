@@ -38,6 +38,7 @@ def stages_trained(patch: pytest.MonkeyPatch) -> list[str]:
     return trained
 
 
+@pytest.mark.slow
 def test_the_same_inputs_give_the_same_weights(tiny_run: Path, tmp_path: Path, refit: Refit) -> None:
     refit(tmp_path / "run")
     assert tiny.weights(tmp_path / "run") == tiny.weights(tiny_run)
@@ -46,12 +47,14 @@ def test_the_same_inputs_give_the_same_weights(tiny_run: Path, tmp_path: Path, r
     ]
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_weights(tiny_run: Path, tmp_path: Path, refit: Refit) -> None:
     refit(tmp_path / "run", seed=1)
     ours, theirs = tiny.weights(tmp_path / "run"), tiny.weights(tiny_run)
     assert all(ours[name] != theirs[name] for name in ours)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "step"), [(AE1Stage, 1), (AE1Stage, 4), (LDRStage, 4), (AE2Stage, 4), (AE2Stage, 6)])
 def test_killed_in_a_stage_and_resumed_it_ends_with_the_same_weights(
     kind: type[Stage], step: int, tiny_run: Path, tmp_path: Path, refit: Refit
@@ -75,6 +78,7 @@ def stories(run: Path) -> Any:
     return story
 
 
+@pytest.mark.slow
 def test_killed_between_the_last_step_and_the_weights(
     tiny_run: Path, tmp_path: Path, refit: Refit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,6 +96,7 @@ def test_killed_between_the_last_step_and_the_weights(
     assert "AE1Stage" not in trained
 
 
+@pytest.mark.slow
 def test_killed_while_a_checkpoint_is_written(tiny_run: Path, tmp_path: Path, refit: Refit) -> None:
     run = tmp_path / "run"
     with killed(AE1Stage, 3):
@@ -104,6 +109,7 @@ def test_killed_while_a_checkpoint_is_written(tiny_run: Path, tmp_path: Path, re
     assert tiny.weights(run) == tiny.weights(tiny_run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_the_step_under_way(number: int, tiny_run: Path, tmp_path: Path, refit: Refit) -> None:
     def send(stage: Stage) -> None:
@@ -131,6 +137,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "ropes"
 
 
+@pytest.mark.slow
 def test_without_a_label_in_the_data_the_weights_are_the_same(
     tiny_run: Path, tiny_data: Path, own_cache: Path, tmp_path: Path, refit: Refit
 ) -> None:
@@ -142,6 +149,7 @@ def test_without_a_label_in_the_data_the_weights_are_the_same(
     assert stories(tmp_path / "run") == stories(tiny_run)
 
 
+@pytest.mark.slow
 def test_wrong_labels_in_the_data_change_nothing(tiny_run: Path, own_cache: Path, tmp_path: Path, refit: Refit) -> None:
     def lie(states: dict[str, Any]) -> None:
         for split in states:
@@ -168,6 +176,7 @@ def test_a_finished_run_trains_nothing_again(own_run: Path, refit: Refit, monkey
 FASTER = Optimisation(epochs=4, batch=40, learning_rate=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "stages"),
     [
@@ -188,6 +197,7 @@ def test_a_changed_setting_redoes_its_stage_and_what_follows(
     assert len(changed) == len(stages)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_changed_ends_as_a_fresh_one(own_run: Path, tmp_path: Path, refit: Refit) -> None:
     refit(own_run, ldr_training=FASTER)
     refit(tmp_path / "fresh", ldr_training=FASTER)
@@ -200,6 +210,7 @@ def test_lost_weights_are_trained_again(own_run: Path, tiny_run: Path, refit: Re
     assert tiny.weights(own_run) == tiny.weights(tiny_run)
 
 
+@pytest.mark.slow
 def test_one_ae2_a_joint(tmp_path: Path, refit: Refit) -> None:
     refit(tmp_path / "run", joint_ae2=False)
     names = [name for name in tiny.weights(tmp_path / "run") if name.startswith("ae2")]
@@ -209,6 +220,7 @@ def test_one_ae2_a_joint(tmp_path: Path, refit: Refit) -> None:
     assert np.array(story["sparsity_matrix"]).shape == (2, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("best", [0.1, 10.0])
 def test_the_sparsity_weight_of_the_least_held_out_contrast_is_taken(
     best: float, tmp_path: Path, refit: Refit, monkeypatch: pytest.MonkeyPatch
@@ -247,6 +259,7 @@ def test_the_story_has_what_the_report_shows(tiny_run: Path) -> None:
     assert story["provenance"]["poses"] == 80
 
 
+@pytest.mark.slow
 def test_memorised_poses_are_told_of(
     tmp_path: Path, refit: Refit, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,6 +271,7 @@ def test_memorised_poses_are_told_of(
     assert "below the Bayes floor of 0.229: it memorised them" in lines[0]
 
 
+@pytest.mark.slow
 def test_without_known_distributions_there_is_no_floor(tmp_path: Path, refit: Refit) -> None:
     refit(tmp_path / "run", data=tiny.write_data(tmp_path / "others", tests=0, described=False))
     story = read_json(tmp_path / "run" / TRAINING_FILE)

@@ -13,6 +13,7 @@ from tests import tiny
 
 
 # Those of actions, which have data of their own, are in test_delta.
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [method for method in METHODS if method not in DELTA_METHODS])
 def test_every_method_is_fitted_by_its_name(method: str, tiny_data: Path, finger_data: Path, tmp_path: Path) -> None:
     recipe, data = tiny.recipe_of(method), finger_data if method in VAE_METHODS else tiny_data

@@ -65,6 +65,7 @@ def test_many_anchors_leave_little_doubt(setting: str) -> None:
     assert int((found & ~followed(setting)).sum()) <= 1
 
 
+@pytest.mark.slow
 def test_errors_of_shares_are_those_of_repeated_samples() -> None:
     model = panda_setting("panda-2c-independent").splits["train"]
     target, rng = targets(model.regimes, model.joints), np.random.default_rng(0)
@@ -109,6 +110,7 @@ def test_of_two_joints_only_one_follows_the_other():
     assert followers(drawn, target, torch.tensor([2.0, 1.1])).tolist() == [[False, True], [False, False]]
 
 
+@pytest.mark.slow
 def test_few_anchors_show_no_followers_by_chance() -> None:
     found = 0
     for seed in range(10):

@@ -46,6 +46,7 @@ def test_a_joint_has_a_floor_where_its_policies_are_told(change: Change, known: 
     assert floors == {joint: tiny.model().bayes_floor(joint) if joint in known else None for joint in tiny.JOINTS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ropes", "anchored"])
 def test_a_fit_does_not_need_them(method: str, tmp_path: Path) -> None:
     data = described(tmp_path / "data", lambda told: told["interventions"].pop("wrist"))

@@ -56,6 +56,7 @@ def test_lost_weights_are_of_the_version_and_machine_that_train_them_anew(finish
     assert made(finished) == (__version__, __version__, device_name())
 
 
+@pytest.mark.slow
 def test_weights_of_other_inputs_are_trained_anew_by_this_version(finished: Path, tiny_data: Path) -> None:
     summary = finished / "vae" / "stage.json"
     write_json(summary, {**read_json(summary), "fingerprint": "of an earlier objective"})
@@ -71,6 +72,7 @@ def test_another_recipe_is_of_this_version(finished: Path, tiny_data: Path) -> N
     assert made(finished) == (__version__, __version__, device_name())
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_is_of_the_version_that_began_it(tiny_data: Path, tmp_path: Path) -> None:
     with killed(VAEStage, 3):
         fit(tiny_data, tmp_path / "run")
@@ -79,6 +81,7 @@ def test_a_run_that_was_killed_is_of_the_version_that_began_it(tiny_data: Path, 
     assert made(tmp_path / "run") == (OLD, OLD, device_name())
 
 
+@pytest.mark.slow
 def test_stages_that_were_not_begun_leave_the_version_alone(tiny_data: Path, tmp_path: Path) -> None:
     with killed(LDRStage, 1):  # before it is saved, so that it begins at step 0
         ropes.fit(tiny_data, tmp_path / "run", tiny.recipe(), show=False)

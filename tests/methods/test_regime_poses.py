@@ -60,6 +60,7 @@ def images_of(path: Path) -> TrainingImages:
     return TrainingImages(ImageCache(dataset, "train", tiny.SIDE), dataset.frames("train"), dataset.regimes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("counts", "regimes"),
     [((200, 80, 100, 140, 90), REGIMES), ((120, 160, 200, 140), REGIMES[1:])],

@@ -29,6 +29,8 @@ from ropes.report.html import write_report
 from ropes.stage import Stage
 from tests import tiny
 
+pytestmark = pytest.mark.slow  # the fixtures fit
+
 PLACES = "encoder.vit.embeddings.position_embeddings"
 SHORT = Optimisation(epochs=0.5, batch=20, learning_rate=1e-3)
 

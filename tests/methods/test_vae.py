@@ -23,6 +23,8 @@ from ropes.scm import Regime
 from ropes.stage import Stage
 from tests import tiny
 
+pytestmark = pytest.mark.slow  # the fixtures fit
+
 CPU = torch.device("cpu")
 
 

@@ -125,6 +125,7 @@ def test_explicitness_of_what_is_told_and_of_noise() -> None:
     assert explicitness(noise, factors) == pytest.approx(0.5, abs=0.05)
 
 
+@pytest.mark.slow
 def test_perfect_and_mixed_codes_stand_apart() -> None:
     factors = grid()
     unit = (factors - factors.mean(0)) / factors.std(0)
@@ -135,6 +136,7 @@ def test_perfect_and_mixed_codes_stand_apart() -> None:
         assert score(metric, mixed, factors) < perfect[metric.__name__] - 0.1, metric.__name__
 
 
+@pytest.mark.slow
 def test_informativeness_is_measured_on_other_samples() -> None:
     """Trees learn noise by heart; what they tell of new samples is nothing."""
     noise = np.random.default_rng(0).normal(size=(400, 5))
@@ -156,6 +158,7 @@ def test_classes_have_no_order() -> None:
     assert sap(latents, factors, categorical=(0,)) > 0.2
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_and_another_one_another() -> None:
     factors, noise = grid(), np.random.default_rng(3).normal(size=(2_000, 3))
     latents = factors + 8 * noise
@@ -166,6 +169,7 @@ def test_the_same_seed_gives_the_same_and_another_one_another() -> None:
         assert (other.informativeness if isinstance(other, DCI) else other) != first, metric.__name__
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(
     order=st.permutations(range(3)),
@@ -188,6 +192,7 @@ def test_order_sign_and_scale_of_latents_do_not_count(
         assert few == pytest.approx(more, abs=0.02)
 
 
+@pytest.mark.slow
 def test_faint_latents_are_left_out_and_the_others_are_not() -> None:
     """A faint copy of a factor would be the least varying; a mask taken by its length would keep it."""
     factors = grid()
@@ -250,6 +255,7 @@ def test_what_single_metrics_cannot_do_is_refused() -> None:
         explicitness(seldom, seldom)
 
 
+@pytest.mark.slow
 def test_torch_is_not_imported() -> None:
     code = "import sys; from ropes.metrics import dci; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -11,6 +11,7 @@ FACTORS = RNG.random((1_500, 2))
 CODES = np.stack([RNG.normal(size=1_500), 5 * FACTORS[:, 0], FACTORS[:, 0] - FACTORS[:, 1]], axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regressor", ["trees", "mlp"])
 def test_what_codes_hold_is_told_and_what_they_lack_is_not(regressor: str) -> None:
     learnt, tested = slice(0, 1_000), slice(1_000, 1_500)
@@ -28,6 +29,7 @@ def test_trees_learn_from_few_samples() -> None:
     assert transfer_errors((factors, factors), (factors, factors))[0, 0] < 0.15
 
 
+@pytest.mark.slow
 def test_several_sets_are_tested_with_what_was_learnt_once() -> None:
     learnt, first, second = ((CODES[rows], FACTORS[rows]) for rows in np.split(np.arange(1_500), 3))
     both = transfer_errors(learnt, first, second)
@@ -35,6 +37,7 @@ def test_several_sets_are_tested_with_what_was_learnt_once() -> None:
     assert both[1] == pytest.approx(transfer_errors(learnt, second)[0])
 
 
+@pytest.mark.slow
 def test_trees_are_axis_aligned_where_samples_shift() -> None:
     """A code of its own for the factor that shifts leaves the other one alone; a mixed code carries the shift over."""
     low, high = FACTORS[:, 1] < 0.5, FACTORS[:, 1] >= 0.5

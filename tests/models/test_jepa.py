@@ -28,6 +28,7 @@ def weights(network: torch.nn.Module) -> int:
     return sum(each.numel() for each in network.parameters())
 
 
+@pytest.mark.slow
 def test_the_paper_s_encoder_is_vit_huge() -> None:
     shape = jointnet_recipe("paper").vit
     with torch.device("meta"):

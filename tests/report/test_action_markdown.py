@@ -134,6 +134,7 @@ def test_joints_of_an_arm_are_summed_up(told: Results) -> None:
     )
 
 
+@pytest.mark.slow
 def test_they_are_published_with_their_pictures(told: Results, tmp_path: Path) -> None:
     folder, out = tmp_path / "run", tmp_path / "results"
     results.write(folder / "results.json", told)
@@ -172,6 +173,7 @@ def test_they_are_published_with_their_pictures(told: Results, tmp_path: Path) -
     assert page.read_text() == f"<!-- table:causal-triplet-compact -->\n{action_markdown(told)}<!-- /table -->\n"
 
 
+@pytest.mark.slow
 def test_rows_of_other_methods_are_kept(told: Results, tmp_path: Path) -> None:
     for name, methods in (("before", ("plain-vit",)), ("after", ("cde-global",))):
         packaged = of_an_arm("anchored (panda-2c)", 0, -0.9)

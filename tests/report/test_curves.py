@@ -4,6 +4,8 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from ropes import results
 from ropes.paper import TWO_CAMERAS
 from ropes.report.curves import described, error_curves, series
@@ -117,6 +119,7 @@ def test_fits_of_two_methods_on_the_same_data_have_a_line_each() -> None:
     assert "After a line on 1,000 labels where nothing else is said." in table
 
 
+@pytest.mark.slow
 def test_report_and_stills_hold_the_curves(tmp_path: Path) -> None:
     results.write(tmp_path / "results.json", FOUND)
     write_report(tmp_path, tmp_path / "report.html")

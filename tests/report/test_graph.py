@@ -113,6 +113,7 @@ def test_what_is_undetermined_is_said_and_marked_and_never_looks_independent(tmp
     report.write_pictures(content, tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_the_page_draws_a_recorded_graph(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run", ("panda-2c-causal",))
     place = folder / "artefacts" / "panda-2c-causal" / "ropes" / "graph.json"

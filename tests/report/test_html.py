@@ -103,6 +103,7 @@ def test_absent_inputs_take_one_line_each(tmp_path) -> None:
     assert "Occlusion and shift" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("last", "ended"), [(4000, False), (2500, True)])
 def test_an_encoder_s_section_says_which_weights_were_kept(tmp_path, last: int, ended: bool) -> None:
     folder = tmp_path / "artefacts" / ONE_CAMERA / "anchored"
@@ -165,6 +166,7 @@ def test_names_cannot_smuggle_markup_in(tmp_path) -> None:
     assert "<b>" not in source
 
 
+@pytest.mark.slow
 def test_the_same_folder_gives_the_same_bytes(run_folder, tmp_path, source) -> None:
     write_report(run_folder, tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == source
@@ -190,6 +192,7 @@ def test_figures_for_other_pages(run_folder, tmp_path) -> None:
     assert sizes[1] == (6 * 64 + 5 * 4, 6 * 64 + 5 * 4)
 
 
+@pytest.mark.slow
 def test_results_and_figures_are_committed_together(run_folder, tmp_path) -> None:
     table, *pictures = publish(run_folder, tmp_path)
     found = results.read(run_folder / "results.json")

@@ -110,6 +110,7 @@ def test_a_map_that_some_seeds_lack_does_not_stand_for_all() -> None:
     assert "| anchored | 0 + 1,000 |" in markdown(replace(a_table(), rows=tuple(rows)))
 
 
+@pytest.mark.slow
 def test_report_and_stills_hold_the_curve(tmp_path: Path) -> None:
     results.write(tmp_path / "results.json", a_table())
     write_report(tmp_path, tmp_path / "report.html")

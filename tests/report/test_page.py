@@ -4,6 +4,7 @@ import shutil
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from ropes import files, results
 from ropes.action_rows import ActionRow
@@ -26,6 +27,7 @@ def test_figures_without_a_label_come_first_and_each_says_which_it_is(tmp_path) 
     assert 0 < text.index(first) < text.index(second)
 
 
+@pytest.mark.slow
 def test_what_has_no_row_is_not_shown(tmp_path, run_folder) -> None:
     folder = tmp_path / "run"
     shutil.copytree(run_folder, folder)
@@ -40,6 +42,7 @@ def test_what_has_no_row_is_not_shown(tmp_path, run_folder) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_rows_of_every_kind_have_their_part_of_one_page(tmp_path) -> None:
     model = ModelRow(setup="arm", method="ldr", seed=3, seconds=1.0, settings={}, scores={"dci": 0.4321})
     told = {"accuracy": {IID: 0.5}, "pairs": {IID: 3}, "recall": {IID: {"open": 0.5}}}
@@ -67,6 +70,7 @@ def test_rows_of_every_kind_have_their_part_of_one_page(tmp_path) -> None:
         assert f"training seeds {', '.join(map(str, seeds))}" in page.text
 
 
+@pytest.mark.slow
 def test_the_scatter_says_what_it_is_of(tmp_path, run_folder) -> None:
     folder = tmp_path / "run"
     shutil.copytree(run_folder, folder)
@@ -85,6 +89,7 @@ def test_the_scatter_says_what_it_is_of(tmp_path, run_folder) -> None:
         assert words in Page((folder / "report.html").read_text(encoding="utf-8")).text.partition("gives the means.")[2]
 
 
+@pytest.mark.slow
 def test_errors_under_squares_say_that_they_are_after_a_line(run_folder, tmp_path) -> None:
     write_report(run_folder, tmp_path / "report.html")
     text = Page((tmp_path / "report.html").read_text(encoding="utf-8")).text

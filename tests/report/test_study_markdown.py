@@ -86,6 +86,7 @@ def test_supervisions_are_told_by_their_images_and_what_was_measured() -> None:
     assert not any(line.startswith("- ") for line in lines)
 
 
+@pytest.mark.slow
 def test_a_study_is_published_with_its_pictures(sweep: Results, tmp_path: Path) -> None:
     folder, out = tmp_path / "run", tmp_path / "results"
     results.write(folder / "results.json", sweep)

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from ropes import results
 from ropes.flag_rows import FlagRow
 from ropes.paper import JOINTS, TWO_CAMERAS
@@ -56,6 +58,7 @@ def page(tmp_path, trust_rows, flag_rows=()) -> str:
     return (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_section_shows_figure_and_table(tmp_path) -> None:
     text = page(tmp_path, rows())
     section = text.partition('<section id="trust">')[2].partition("</section>")[0]
@@ -72,6 +75,7 @@ def test_without_rows_there_is_no_section(tmp_path) -> None:
     assert "#trust" not in page(tmp_path, [])
 
 
+@pytest.mark.slow
 def test_seeds_are_averaged_and_methods_kept_apart() -> None:
     one, other = trust_sections([*rows(), *rows(seed=1, shift=0.02), *rows(method="ldr")])
     assert one["heading"].endswith("anchored")
@@ -89,6 +93,7 @@ def test_only_labels_give_one_kind() -> None:
     assert trust_sections([dataclasses.replace(rows()[0])])[0]["kinds"] == ["width without labels, 1,000 labels"]
 
 
+@pytest.mark.slow
 def test_intervals_without_any_label_are_shown_too() -> None:
     bare = [dataclasses.replace(row, intervals="commanded", calibration_labels=0, coverage=0.5) for row in rows()[::2]]
     (section,) = trust_sections([*rows(), *bare])
@@ -97,6 +102,7 @@ def test_intervals_without_any_label_are_shown_too() -> None:
     assert {len(line["pairs"]) for line in section["lines"]} == {3}
 
 
+@pytest.mark.slow
 def test_images_unlike_those_of_the_fit_have_a_table(tmp_path) -> None:
     flags = [
         FlagRow(setup=TWO_CAMERAS, method="anchored", seed=seed, images=images, count=500, auroc=auroc, flagged=0.5)

@@ -41,6 +41,7 @@ def test_the_last_joints_are_shifted_out_of_distribution(kuka):
     assert shifted[JOINTS[2]].mean == pytest.approx(1.25 - 0.5)
 
 
+@pytest.mark.slow
 def test_both_views_hold_the_whole_arm_and_it_is_drawn(kuka):
     assert [camera.name for camera in kuka.cameras] == ["cam45", "cam135"]
     ranges = drawable_ranges(kuka.splits.values())
@@ -75,6 +76,7 @@ def test_a_camera_that_loses_a_part_of_the_arm_is_refused(side_camera, distance,
         arm_setting(KUKA, JOINTS, RANGES, [near])
 
 
+@pytest.mark.slow
 def test_joints_left_out_stay_within_their_limits(side_camera):
     setting = arm_setting("franka_panda/panda.urdf", ["panda_joint1"], [(-1, 1)], [side_camera])
     assert setting.robot.neutral["panda_joint2"] == 0.0

@@ -124,6 +124,7 @@ def test_pairs_that_differ_in_none_or_several_are_told() -> None:
         changed_factor(state, other)
 
 
+@pytest.mark.slow
 def test_a_data_set_is_the_same_whoever_renders_it_and_is_valid(tmp_path: Path) -> None:
     for name, workers in (("one", 1), ("two", 2)):
         simulate_finger(SETTING, out=tmp_path / name, samples=40, test_samples=3, workers=workers, progress=False)

@@ -23,6 +23,7 @@ def test_ranges_follow_the_weights():
     assert drawable_ranges([model, wider])["a"] == (-9.0, 2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_whole_panda_is_in_view_of_every_camera_in_every_pose(name):
     setting = panda_setting(name)

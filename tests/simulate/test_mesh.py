@@ -121,6 +121,7 @@ def test_a_missing_collada_reader_names_its_install_command(tmp_path, monkeypatc
         read_surface(tmp_path / "a.dae")
 
 
+@pytest.mark.slow
 def test_the_simplified_panda_looks_like_the_full_one():
     setting = panda_setting("panda-2c-independent")
     model = setting.splits["train"]
@@ -138,6 +139,7 @@ def test_the_simplified_panda_looks_like_the_full_one():
     assert np.abs(grey - light_grey)[full & light].mean() < 8
 
 
+@pytest.mark.slow
 def test_nothing_simplified_is_the_full_image(small_robot, side_camera, monkeypatch, tmp_path):
     """Reading, writing and rewriting lose nothing: with every triangle kept, each pixel is the same."""
     link6 = locate("franka_panda/panda.urdf").parent / "meshes" / "visual" / "link6.obj"
@@ -157,6 +159,7 @@ def test_nothing_simplified_is_the_full_image(small_robot, side_camera, monkeypa
         np.testing.assert_array_equal(light.render({}), full.render({}))
 
 
+@pytest.mark.slow
 def test_the_copy_is_made_once_and_again_when_it_is_gone(tmp_path):
     urdf = locate("kuka_iiwa/model.urdf")
     first = simplified_urdf(urdf, cache=tmp_path)

@@ -36,6 +36,7 @@ def test_arrays_and_names_give_the_same_image_and_neutral_values_hold(small_robo
     assert (by_array != other).any()
 
 
+@pytest.mark.slow
 def test_joint_4_of_the_paper_s_panda_may_leave_its_limits():
     setting = panda_setting("panda-1c-independent")
     with Scene(setting.robot, setting.cameras, 32) as scene:
@@ -87,6 +88,7 @@ def test_an_unknown_mesh_or_robot_is_refused(small_robot, tmp_path):
         Scene(Robot(urdf=str(tmp_path / "no.urdf"), joints=()), [])
 
 
+@pytest.mark.slow
 def test_pybullet_says_nothing(small_urdf):
     program = (
         "from ropes.settings import Robot\nfrom ropes.simulate.scene import Scene\n"

@@ -42,6 +42,7 @@ def test_the_digest_tells_how_a_thing_looks(changed: str, monkeypatch: pytest.Mo
     assert things_digest() != before
 
 
+@pytest.mark.slow
 def test_each_action_shows_in_the_image() -> None:
     frames = [(number, after, number) for number in range(len(ACTIONS)) for after in (0, 1)]
     with ActionScene(PairsSetting(jitter=0.0, held_out=HeldOut((), ())), seed=0) as scene:

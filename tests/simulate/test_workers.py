@@ -23,6 +23,7 @@ def poses():
     return np.random.default_rng(0).uniform(-1.5, 1.5, (2 * UNIT + 5, 2))
 
 
+@pytest.mark.slow
 def test_the_same_bytes_in_order_whatever_the_number_of_workers(small_robot, side_camera, poses):
     cameras = (side_camera, side_camera)
     alone = list(render_poses(small_robot, cameras, 32, "simplified", JOINTS, poses, 1))
@@ -36,6 +37,7 @@ def test_the_same_bytes_in_order_whatever_the_number_of_workers(small_robot, sid
             assert alone[row] == [png.encode(view) for view in decoded]
 
 
+@pytest.mark.slow
 def test_closing_the_iterator_ends_all_workers(small_robot, side_camera, poses):
     before = set(multiprocessing.active_children())
     drawn = render_poses(small_robot, [side_camera], 32, "simplified", JOINTS, poses, 2)
@@ -45,6 +47,7 @@ def test_closing_the_iterator_ends_all_workers(small_robot, side_camera, poses):
     assert set(multiprocessing.active_children()) == before
 
 
+@pytest.mark.slow
 def test_a_dead_worker_ends_all_of_them(small_robot, side_camera, poses):
     before = set(multiprocessing.active_children())
     many = np.tile(poses, (40, 1))
@@ -57,6 +60,7 @@ def test_a_dead_worker_ends_all_of_them(small_robot, side_camera, poses):
     assert set(multiprocessing.active_children()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("from_file", [True, False])
 def test_a_script_needs_no_guard(small_urdf, tmp_path, from_file):
     program = f"""
@@ -75,6 +79,7 @@ print(len(list(render_poses(robot, [camera], 32, "simplified", ("elbow",), np.ze
     assert (done.stdout, done.stderr) == ("started\n40\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGKILL])
 def test_no_worker_outlives_its_parent(small_urdf, blow):
     program = f"""

@@ -39,6 +39,7 @@ def lines_of(run: Path, data: Path) -> list[dict]:
     return [json.loads(line) for line in predict_lines(run, data)]
 
 
+@pytest.mark.slow
 def test_the_evaluation_measures_intervals_and_the_flag(run: Path, data: Path, tmp_path: Path) -> None:
     evaluate(run, data, tmp_path / "e", occlusions=(0, 8), show=False)
     found = results.read(tmp_path / "e" / "results.json")
@@ -58,6 +59,7 @@ def test_the_evaluation_measures_intervals_and_the_flag(run: Path, data: Path, t
     assert covered.flag_rows == found.flag_rows
 
 
+@pytest.mark.slow
 def test_the_coverage_is_that_of_what_a_user_runs(own: Path, data: Path, tmp_path: Path) -> None:
     measured = evaluate(own, data, tmp_path / "e", occlusions=(0,), show=False).trust_rows
     angles, held = open_dataset(data).states("test-id"), []
@@ -74,6 +76,7 @@ def test_the_coverage_is_that_of_what_a_user_runs(own: Path, data: Path, tmp_pat
     assert found == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_shifted_poses_alone_are_not_taken_for_in_distribution(run: Path, data: Path, tmp_path: Path) -> None:
     rng, causal = np.random.default_rng(3), tiny.model()
     states = {"train": causal.sample(rng, 30), "test-ood": causal.sample_observational(rng, 1500)[:, None] + 0.3}
@@ -99,6 +102,7 @@ def test_the_scatter_is_of_images_without_squares(
     assert (artefact["scatter_split"], artefact["scatter_occlusion"]) == ("id", shown)
 
 
+@pytest.mark.slow
 def test_the_flag_is_asked_about_other_cameras_and_robots(run: Path, data: Path, tmp_path: Path) -> None:
     from ropes.flag_evaluation import disturbed
 

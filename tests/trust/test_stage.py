@@ -103,6 +103,7 @@ def lines_of(run: Path, data: Path) -> list[dict]:
     return [json.loads(line) for line in predict_lines(run, data)]
 
 
+@pytest.mark.slow
 def test_predictions_carry_deviations_intervals_and_the_flag(
     own: Path, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -151,6 +152,7 @@ def test_commanded_distributions_need_no_label_for_intervals(
     assert (intervals.source, intervals.level) == ("anchors", 0.8)
 
 
+@pytest.mark.slow
 def test_a_run_from_before_predicts_without_and_says_so(
     own: Path, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -174,6 +176,7 @@ def test_a_run_from_before_predicts_without_and_says_so(
     assert "std" not in lines_of(own, data)[0]
 
 
+@pytest.mark.slow
 def test_data_without_complete_anchors_leave_the_flag(
     own: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
