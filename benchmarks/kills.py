@@ -28,12 +28,16 @@ from ropes.progress import progress
 
 #: All that may differ between two runs of one command: entries of JSON files, by name, and why.
 DIFFERS = {"seconds": "how long a stage took is measured with the clock"}
-#: What is killed: name → words; those that fit learn from the data that `simulate` of the reference left.
+SMALL_EXPERIMENT = "small_experiment.py"
+#: What is killed: name → words; those that fit learn from the data that `simulate` of the reference left.  What
+#: `ropes reproduce` does is killed at the size of `small_experiment.py`.
 COMMANDS = {
     "simulate": "simulate --setting panda-2c-independent --anchors 30 --test-anchors 40 --out OUT",
     "fit anchored": "fit --data DATA --out OUT --training.epochs 4 --training.at-least 0 --training.batch 26",
     "fit ldr": "fit --data DATA --out OUT --method ldr --training.epochs 4 --training.at-least 0 --training.batch 32",
     "fit cnn": "fit --data DATA --out OUT --method cnn --training.epochs 4 --training.at-least 0 --training.batch 32",
+    "reproduce, one fit after the other": f"{SMALL_EXPERIMENT} --out OUT",
+    "reproduce, two fits at a time": f"{SMALL_EXPERIMENT} --at-once --out OUT",
 }
 
 
@@ -53,9 +57,10 @@ class Trial:
 
 
 def start(words: list[str], home: Path, log: Path) -> "subprocess.Popen[bytes]":
-    """Call ropes in a process group of its own, with its cache of images in `home`."""
+    """Call ropes, or the small experiment, in a process group of its own, with its cache of images in `home`."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(home)}
-    command = [sys.executable, "-m", "ropes", *words]
+    script = [str(Path(__file__).with_name(SMALL_EXPERIMENT))] if words[0] == SMALL_EXPERIMENT else ["-m", "ropes"]
+    command = [sys.executable, *script, *(words[1:] if words[0] == SMALL_EXPERIMENT else words)]
     with log.open("wb") as stream:
         return subprocess.Popen(command, stdout=stream, stderr=stream, env=environment, start_new_session=True)
 
@@ -88,6 +93,10 @@ def _comparable(content: Any) -> Any:
     if isinstance(content, dict):
         return {key: _comparable(value) for key, value in content.items() if key not in DIFFERS}
     return [_comparable(value) for value in content] if isinstance(content, list) else content
+
+
+def _folder(name: str) -> str:
+    return name.replace(",", "").replace(" ", "-")
 
 
 def trial(name: str, words: list[str], expected: Path, seconds: float, scratch: Path, draw: random.Random) -> Trial:
@@ -143,12 +152,12 @@ def main() -> None:
         for name, words in COMMANDS.items():
             calls[name] = words.replace("DATA", str(data))
             if name in (*chosen, "simulate"):
-                own = calls[name].replace("OUT", str(root / "reference" / name.replace(" ", "-"))).split()
+                own = calls[name].replace("OUT", str(root / "reference" / _folder(name))).split()
                 seconds[name] = finish(own, root / "home", root / "log")
         with progress("kills", arguments.kills) as update:
             while (killed := sum(one.kills for one in trials)) < arguments.kills:
                 name = chosen[len(trials) % len(chosen)]
-                expected = root / "reference" / name.replace(" ", "-")
+                expected = root / "reference" / _folder(name)
                 own = calls[name].replace("OUT", str(root / "trial" / expected.name)).split()
                 trials.append(trial(name, own, expected, seconds[name], root / "trial", draw))
                 update(min(killed + trials[-1].kills, arguments.kills), name)

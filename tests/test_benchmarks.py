@@ -37,6 +37,15 @@ def test_a_benchmark_starts_as_a_script(name: str) -> None:
 
 
 @pytest.mark.slow
+def test_the_experiment_that_is_killed_trains_all_its_fits(tmp_path: Path) -> None:
+    words = [sys.executable, str(FOLDER / "small_experiment.py"), "--out", str(tmp_path / "out")]
+    subprocess.run(words, check=True, capture_output=True)
+    found = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+    fits = {(fit["method"], fit["seed"]) for fit in found["fit_rows"]}
+    assert fits == {(method, seed) for method in ("anchored", "ldr", "ropes") for seed in (0, 1)}
+
+
+@pytest.mark.slow
 def test_prediction_is_timed_for_a_run(tiny_run: Path, tmp_path: Path) -> None:
     words = [sys.executable, str(FOLDER / "prediction.py"), str(tiny_run), "--seconds", "0.05"]
     subprocess.run([*words, "--out", str(tmp_path / "figures.json")], check=True, capture_output=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from ropes import cli, evaluation, experiments, filming, fits, paper, registry, results
+from ropes import cli, experiments, filming, fits, paper, registry, results
 from ropes.errors import UserError
 from ropes.experiments import reproduce
 from ropes.files import read_json
@@ -264,10 +264,9 @@ def test_from_simulation_to_report_by_one_command(
     config = AE1Config(
         image_size=64, stem=8, encoder_widths=(4,), encoder_blocks=(1,), decoder_widths=(4,), decoder_blocks=(1,)
     )
-    plan = small(recipes={"ropes": replace(tiny.recipe(), ae1=config)}, seeds=(0,), occlusions=(0,), test_anchors=60)
-    monkeypatch.setattr(evaluation, "FITTED", 40)
-    monkeypatch.setattr(evaluation, "TESTED", 20)
-    monkeypatch.setattr(paper, "CALIBRATION_LABELS", 40)
+    plan = small(recipes={"ropes": replace(tiny.recipe(), ae1=config)}, seeds=(0,), occlusions=(0,))
+    plan = replace(plan, test_anchors=60, sizes=tiny.SIZES)
+    monkeypatch.setattr(paper, "CALIBRATION_LABELS", tiny.SIZES.fit)
     monkeypatch.setattr(experiments, "experiment", lambda *_, **__: plan)
     out = tmp_path / "demo"
     assert cli.main(["reproduce", "demo", "--out", str(out)]) == 0

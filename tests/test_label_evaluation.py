@@ -14,7 +14,7 @@ from ropes.data.layout import open_dataset, strip_states
 from ropes.estimator import Estimator
 from ropes.evaluation import evaluate
 from ropes.label_evaluation import FEWER, few_label_rows, map_without_labels
-from ropes.metrics import few_labels
+from ropes.metrics import ProtocolSizes, few_labels
 from ropes.results import Row
 from ropes.seeds import generator
 from ropes.trust.trust import Reading
@@ -145,7 +145,8 @@ def test_the_paper_has_no_figures_for_fewer_labels() -> None:
         setup="panda-2c-independent", joint="panda_joint1", split="id", occlusion=0, seed=0, mcc=(1, 0), mse=(0, 0)
     )
     angles = np.random.default_rng(0).normal(size=(200, 1))
-    made = few_label_rows([row], angles, angles, np.random.default_rng(0), None, FEWER, 2, 150, 50)
+    sizes = ProtocolSizes(repeats=2, fit=150, test=50)
+    made = few_label_rows([row], angles, angles, np.random.default_rng(0), None, FEWER, sizes)
     assert [(each.calibration_labels, each.paper_mcc, each.paper_mse) for each in made] == [
         (10, None, None),
         (100, None, None),

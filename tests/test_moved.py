@@ -4,7 +4,6 @@ import csv
 import json
 import shutil
 import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 import pytest
 
-from ropes import evaluation, files, png
+from ropes import files, png
 from ropes.causal_graph import write_graph
 from ropes.data.dataset import Dataset
 from ropes.data.generate import simulate
@@ -65,19 +64,9 @@ def learn(home: Path) -> Run:
 
 
 def measure(home: Path) -> Results:
-    found = evaluate(home / "run", home / "data", home / "measured", occlusions=(0,), show=False)
+    found = evaluate(home / "run", home / "data", home / "measured", occlusions=(0,), sizes=tiny.SIZES, show=False)
     write_report(home / "measured", home / "measured" / "report.html")
     return found
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _few_poses() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluation, "FITTED", 40)
-        patch.setattr(evaluation, "TESTED", 20)
-        patch.setattr(evaluation, "FEWER", (10,))
-        patch.setattr(evaluation, "REPEATS", 2)
-        yield
 
 
 @pytest.fixture(scope="module", params=["panda", "of a file"])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ropes import files
 from ropes.data import parquet, schema, writer
+from ropes.metrics import PAPER_SIZES, ProtocolSizes
 from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig, VAEConfig, ViTConfig
 from ropes.recipes import (
     CNNRecipe,
@@ -26,8 +27,10 @@ from ropes.scm import CausalModel, TruncatedNormal
 
 CAMERAS, JOINTS = ("right", "left"), ("elbow", "wrist")
 SIDE = 16
-#: Poses in the test split: just enough for the evaluation.
-TESTED = 1500
+#: Poses in the test split: just enough for the evaluation by the paper's protocol.
+TESTED = PAPER_SIZES.fit + PAPER_SIZES.test
+#: Of evaluations whose figures do not count.
+SIZES = ProtocolSizes(repeats=2, fit=40, test=20)
 
 
 def model() -> CausalModel:

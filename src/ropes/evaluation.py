@@ -22,8 +22,7 @@ from ropes.flag_rows import FlagRow
 from ropes.hardware import device_name
 from ropes.label_evaluation import FEWER, few_label_rows, labelled_poses, map_without_labels
 from ropes.methods.run import TRAINING_FILE
-from ropes.metrics import Evaluation, protocol
-from ropes.paper import CALIBRATION_LABELS
+from ropes.metrics import PAPER_SIZES, Evaluation, ProtocolSizes, protocol
 from ropes.pose_evaluation import arm_or_none, pose_row
 from ropes.pose_rows import PoseRow
 from ropes.prediction import images_of, states_of, views_of
@@ -37,7 +36,6 @@ from ropes.trust.measure import USUAL, Condition, ToAngles, measure_trust
 from ropes.trust.trust import Reading
 from ropes.trust_rows import TrustRow
 
-FITTED, TESTED, REPEATS = CALIBRATION_LABELS, 500, 15
 OCCLUSIONS = (0, 16, 32, 64)
 #: Labelled poses that intervals rest on, where their coverage is measured.
 COVERAGE_LABELS = (100, 1000)
@@ -57,6 +55,7 @@ def evaluate(
     name: str = "evaluation",
     label: str | None = None,
     unlike: Sequence[Path] = (),
+    sizes: ProtocolSizes = PAPER_SIZES,
     show: bool = True,
 ) -> Results:
     """Measure a run on the test splits of a labelled data set.
@@ -79,6 +78,7 @@ def evaluate(
         name: of the results.
         label: what the rows call the method; its own name where None.
         unlike: data sets of another robot or of other cameras, whose images are to be called unusual.
+        sizes: of the draws; other than the paper's make figures that cannot be compared with it.
         show: show progress.
 
     Raises:
@@ -88,7 +88,7 @@ def evaluate(
     began = time.monotonic()
     estimator, dataset = Estimator.load(run), open_dataset(data)
     called = label or estimator.run.method
-    splits = _test_splits(dataset)
+    splits = _test_splits(dataset, sizes)
     views_of(estimator.run, dataset)
     angles_of = {split: states_of(estimator.run, dataset, _SPLITS[split]) for split in splits}
     for occlusion in occlusions:
@@ -117,15 +117,15 @@ def evaluate(
                     continue
                 draws = reading.coordinates, angles_of[split]
                 first, *others = (generator(seed, "evaluation", split, occlusion) for _ in range(3))  # the same draws
-                measured = protocol(*draws, first, REPEATS, FITTED, TESTED, known=own)
-                found = _rows(estimator, called, measured, split, occlusion)
+                measured = protocol(*draws, first, sizes.repeats, sizes.fit, sizes.test, known=own)
+                found = _rows(estimator, called, measured, split, occlusion, sizes)
                 rows += found
                 if own is None:
                     fewer = FEWER if occlusion == 0 else ()  # lines are fitted without squares in practice
-                    rows += few_label_rows(found, *draws, others[0], known, fewer, REPEATS, FITTED, TESTED)
+                    rows += few_label_rows(found, *draws, others[0], known, fewer, sizes)
                 if arm is not None:
                     about_pose = _conditions(estimator, called, split, occlusion)
-                    pose_rows.append(pose_row(arm, *draws, others[1], REPEATS, FITTED, TESTED, own, **about_pose))
+                    pose_rows.append(pose_row(arm, *draws, others[1], sizes, own, **about_pose))
                 update(len({(row.split, row.occlusion) for row in rows}))
                 if shown is None or (split, occlusion) == USUAL:
                     shown = (split, occlusion), measured
@@ -142,7 +142,7 @@ def evaluate(
         version=__version__,
         seconds=round(time.monotonic() - began, 1),
         rows=tuple(rows),
-        trust_rows=_trust_rows(estimator, dataset, called, readings, angles_of, known, own, occlusions),
+        trust_rows=_trust_rows(estimator, dataset, called, readings, angles_of, known, own, occlusions, sizes.repeats),
         flag_rows=flags,
         pose_rows=tuple(pose_rows),
         fit_rows=(fitted,),
@@ -151,16 +151,17 @@ def evaluate(
     return results
 
 
-def _test_splits(dataset: Dataset) -> list[str]:
+def _test_splits(dataset: Dataset, sizes: ProtocolSizes) -> list[str]:
     found = [split for split, name in _SPLITS.items() if name in dataset.splits]
     if not found:
         raise UserError(f"{dataset.path} has no split test-id or test-ood; simulate it with --test-anchors 2000")
     for split in found:
         poses = len(dataset.frames(_SPLITS[split]))
-        if poses < FITTED + TESTED:
+        if poses < sizes.fit + sizes.test:
             raise UserError(
                 f"{dataset.path}: split {_SPLITS[split]} has {poses} poses; the evaluation needs at least "
-                f"{FITTED + TESTED} ({FITTED} to calibrate, {TESTED} to test): simulate with more --test-anchors"
+                f"{sizes.fit + sizes.test} ({sizes.fit} to calibrate, {sizes.test} to test): "
+                "simulate with more --test-anchors"
             )
     return found
 
@@ -171,13 +172,15 @@ def _occluded(images: Images, occlusion: int, seed: int, split: str) -> Images:
     return occlude(images, occlusion, generator(seed, "occlusion", split, occlusion))
 
 
-def _rows(estimator: Estimator, called: str, measured: Evaluation, split: str, occlusion: int) -> list[Row]:
+def _rows(
+    estimator: Estimator, called: str, measured: Evaluation, split: str, occlusion: int, sizes: ProtocolSizes
+) -> list[Row]:
     return [
         Row.measured(
             joint=joint,
             mcc=(float(measured.mcc_mean[k]), float(measured.mcc_std[k])),
             mse=(float(measured.mse_mean[k]), float(measured.mse_std[k])),
-            calibration_labels=0 if estimator.learnt_from_labels else FITTED,
+            calibration_labels=0 if estimator.learnt_from_labels else sizes.fit,
             **_trained_on(estimator),
             **_conditions(estimator, called, split, occlusion),
         )
@@ -194,6 +197,7 @@ def _trust_rows(
     known: Calibration | None,
     own: ToAngles | None,
     occlusions: Sequence[int],
+    repeats: int,
 ) -> tuple[TrustRow, ...]:
     """Intervals and flags against the truth; nothing for a run that knows nothing of its errors."""
     if estimator.trust is None:
@@ -202,7 +206,7 @@ def _trust_rows(
         estimator.trust,
         readings,
         angles,
-        labelled={} if own else labelled_poses(estimator, dataset, COVERAGE_LABELS, REPEATS),
+        labelled={} if own else labelled_poses(estimator, dataset, COVERAGE_LABELS, repeats),
         commanded=known.angles if known else None,
         own=own,
     )

@@ -47,33 +47,60 @@ def reproduce(
     recorded: Path | None = None,
     show: bool = True,
 ) -> Results:
-    """Run an experiment in the folder `out`, going on where an earlier call stopped.
-
-    More methods and more seeds are no other experiment: what an earlier call finished is read, and stays in the
-    results.
+    """Run an experiment of the papers in the folder `out`, going on where an earlier call stopped.
 
     Args:
         name: see `ropes.plans.experiment`.
         preset: "compact" or "paper".
-        out: holds `SETTING/data`, `SETTING/METHOD/seed-K/` (the runs), `artefacts/` and `results.json`, which is
-            written at the end, or after every fit where many run at once.
+        out: see `run_experiment`.
         methods: what to fit instead of the experiment's own methods.
         seeds: training seeds instead of the experiment's own.
         workers: processes that render.
-        processes: fits at a time; None: one for each core in an experiment that is made for it, else one.
+        processes: see `run_experiment`.
         recorded: of causal-triplet: its own files, to learn from instead of what is simulated; of disentanglement:
             photographs to test on as well.
         show: show progress.
 
     Raises:
-        UserError: no such experiment or method, or the folder holds something else.
-        UnfinishedError: a fit failed of several that ran at once; all the others are done, and in the results.
+        UserError: no such experiment or method, or see `run_experiment`.
+        UnfinishedError: see `run_experiment`.
     """
     plan = experiment(name, preset, methods or (), recorded=recorded)
     if seeds:
         plan = replace(plan, seeds=tuple(seeds))
+    return run_experiment(plan, preset=preset, out=out, workers=workers, processes=processes, show=show)
+
+
+def run_experiment(
+    plan: Experiment,
+    *,
+    preset: str,
+    out: Path,
+    workers: int | None = None,
+    processes: int | None = None,
+    show: bool = True,
+) -> Results:
+    """Run an experiment of one's own in the folder `out`, going on where an earlier call stopped.
+
+    More methods and more seeds are no other experiment: what an earlier call finished is read, and stays in the
+    results.
+
+    Args:
+        plan: what to run.
+        preset: what the results call the sizes of its recipes.
+        out: holds `SETTING/data`, `SETTING/METHOD/seed-K/` (the runs), `artefacts/` and `results.json`, which is
+            written at the end, or after every fit where many run at once.
+        workers: processes that render.
+        processes: fits at a time; None: one for each core in an experiment that is made for it, else one.
+        show: show progress.
+
+    Raises:
+        UserError: the folder holds something else, recordings cannot be read, or `processes` are more than the
+            experiment is made for.
+        UnfinishedError: a fit failed of several that ran at once; all the others are done, and in the results.
+    """
     if processes is not None and processes > 1 and not plan.at_once:
-        raise UserError(f"{name} fits one model after the other, each on all cores; leave --processes out")
+        raise UserError(f"{plan.name} fits one model after the other, each on all cores; leave --processes out")
     if plan.recorded is not None:  # what cannot be read is told before hours of fits, and leaves no folder
         if plan.measures == "factors":
             read_photographs(Path(plan.recorded), max(recipe.shape.image_size for recipe in plan.recipes.values()))
@@ -235,7 +262,7 @@ def _claim(out: Path, plan: Experiment, preset: str) -> None:
 def _described(plan: Experiment) -> dict[str, Any]:
     """What a folder has to agree with; methods and seeds may be added, and the rest follows from the name."""
     content = asdict(replace(plan, recipes={}, seeds=()))
-    follows = ("at_once", "measures", "only", "own", "recorded")
+    follows = ("at_once", "measures", "only", "own", "recorded", "sizes")
     described = {name: value for name, value in content.items() if name not in follows}
     return described if plan.recorded is None else {**described, "recorded": _checksums(Path(plan.recorded))}
 

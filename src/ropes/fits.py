@@ -50,7 +50,16 @@ def one_run(
                 case "actions":
                     evaluate_actions(run, data, measured, name=plan.name, label=label, show=show)
                 case _:
-                    evaluate(run, data, measured, occlusions=plan.occlusions, name=plan.name, label=label, show=show)
+                    evaluate(
+                        run,
+                        data,
+                        measured,
+                        occlusions=plan.occlusions,
+                        sizes=plan.sizes,
+                        name=plan.name,
+                        label=label,
+                        show=show,
+                    )
 
 
 def _pretrained(plan: Experiment, out: Path, setting: str, seed: int) -> Path | None:

@@ -14,7 +14,7 @@ from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.methods.held_out import not_learnt_from, rows_to_label
 from ropes.methods.policies import described_model
-from ropes.metrics import few_labels
+from ropes.metrics import ProtocolSizes, few_labels
 from ropes.prediction import images_of, states_of
 from ropes.results import Row
 from ropes.trust.measure import LabelledPoses
@@ -97,9 +97,7 @@ def few_label_rows(
     rng: np.random.Generator,
     known: Calibration | None,
     fewer: Sequence[int],
-    repeats: int,
-    fit: int,
-    test: int,
+    sizes: ProtocolSizes,
 ) -> list[Row]:
     """The protocol's rows once more for every smaller number of calibration labels, joint by joint.
 
@@ -112,19 +110,17 @@ def few_label_rows(
         rng: in the state that the protocol was given it in.
         known: from `map_without_labels`.
         fewer: numbers of labels.
-        repeats: as of the protocol.
-        fit: as of the protocol.
-        test: as of the protocol.
+        sizes: as of the protocol.
     """
     measured = few_labels(
         estimates,
         angles,
         rng,
-        [count for count in fewer if count < fit],
+        [count for count in fewer if count < sizes.fit],
         known=known.angles if known else None,
-        repeats=repeats,
-        fit=fit,
-        test=test,
+        repeats=sizes.repeats,
+        fit=sizes.fit,
+        test=sizes.test,
     )
     return [
         # The paper has no figures for fewer labels.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ropes.errors import UserError
+from ropes.metrics import PAPER_SIZES, ProtocolSizes
 from ropes.recipes import (
     DELTA_METHODS,
     LABEL_SHARES,
@@ -86,6 +87,7 @@ class Experiment:
         only: setting → the only methods and variants that are fitted there; all where it is not named.
         own: setting → method or variant → recipe that is its own there.
         recorded: what is not simulated: recordings to learn from, or photographs to test on.
+        sizes: of the protocol's draws, where joint angles are measured.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Experiment:
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     own: Mapping[str, Mapping[str, Recipe]] = field(default_factory=dict)
     recorded: str | None = None
+    sizes: ProtocolSizes = PAPER_SIZES
 
     def fits(self, setting: str, label: str) -> bool:
         """Whether a method or variant is fitted in a setting."""
@@ -140,10 +143,11 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
     match name:
         case "causal-triplet":
             return _actions(recipes, paper, recorded)
-        case "coverage":
-            anchors = {"panda-2c-independent": 10_000 if paper else 2_000}
+        case "coverage" | "demo":
+            compact, seeds = (2_000, (0, 1, 2)) if name == "coverage" else (3_500, (0,))
+            anchors = {"panda-2c-independent": 10_000 if paper else compact}
             return Experiment(
-                name=name, recipes=recipes, anchors=anchors, test_anchors=2_000, seeds=(0, 1, 2), occlusions=(0, 32)
+                name=name, recipes=recipes, anchors=anchors, test_anchors=2_000, seeds=seeds, occlusions=(0, 32)
             )
         case "curves":
             return Experiment(
@@ -154,11 +158,6 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
                 seeds=(0,),
                 occlusions=(0, 16, 32, 64),
                 data_seed=1,
-            )
-        case "demo":
-            anchors = {"panda-2c-independent": 10_000 if paper else 3_500}
-            return Experiment(
-                name=name, recipes=recipes, anchors=anchors, test_anchors=2_000, seeds=(0,), occlusions=(0, 32)
             )
         case "disentanglement":
             return Experiment(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.run import Run
+from ropes.metrics.calibration import ProtocolSizes
 from ropes.metrics.pose import calibrated_draws, pose_errors
 from ropes.pose_rows import PoseRow
 from ropes.poses import Arm, arm_of, robot_of
@@ -37,9 +38,7 @@ def pose_row(
     coordinates: Array,
     angles: Array,
     rng: np.random.Generator,
-    repeats: int,
-    fit: int,
-    test: int,
+    sizes: ProtocolSizes,
     known: Callable[[Array], Array] | None = None,
     **conditions: Any,
 ) -> PoseRow:
@@ -50,15 +49,13 @@ def pose_row(
         coordinates: (n, d).
         angles: (n, d) true angles, radians.
         rng: seeded as for `protocol`, which then draws the same poses.
-        repeats: how many draws.
-        fit: labelled poses for the lines.
-        test: poses to test on.
+        sizes: as of `protocol`.
         known: from coordinates to radians, where no line is needed.
         conditions: the fields of `PoseRow` that say what the errors are of.
     """
     true, true_points = _frames(arm, angles)
     found = []
-    for read, rows in calibrated_draws(coordinates, angles, rng, repeats, fit, test, known):
+    for read, rows in calibrated_draws(coordinates, angles, rng, sizes.repeats, sizes.fit, sizes.test, known):
         estimated, points = _frames(arm, read)
         found.append(pose_errors(estimated, true[rows], points, true_points[rows]).summary())
     figures = np.stack(found)
@@ -67,7 +64,7 @@ def pose_row(
         deviations=figures.std(axis=0),
         link=arm.end_effector,
         frame=arm.frame,
-        calibration_labels=fit if known is None else 0,
+        calibration_labels=sizes.fit if known is None else 0,
         **conditions,
     )
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropes.metrics import calibrated_mse, linear_calibration, mcc, protocol
+from ropes.metrics import PAPER_SIZES, calibrated_mse, linear_calibration, mcc, protocol
+from ropes.paper import CALIBRATION_LABELS
 
 
 def test_line_of_a_hand_solved_case() -> None:
@@ -109,3 +110,10 @@ def test_too_few_poses_are_refused() -> None:
         linear_calibration(np.zeros((3, 2)), np.zeros((3, 1)))
     with pytest.raises(ValueError, match="no sample"):
         calibrated_mse(np.zeros((0, 1)), np.zeros((0, 1)), [1.0], [0.0])
+
+
+def test_sizes_left_out_are_the_paper_s() -> None:
+    assert (PAPER_SIZES.repeats, PAPER_SIZES.fit, PAPER_SIZES.test) == (15, CALIBRATION_LABELS, 500)
+    z = np.random.default_rng(0).normal(size=(PAPER_SIZES.fit + PAPER_SIZES.test - 1, 2))
+    with pytest.raises(ValueError, match=f"{PAPER_SIZES.fit} to fit, {PAPER_SIZES.test} to test"):
+        protocol(z, z, np.random.default_rng(0))

@@ -11,8 +11,9 @@ from ropes import results
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
-from ropes.evaluation import REPEATS, evaluate
+from ropes.evaluation import evaluate
 from ropes.methods import anchored
+from ropes.metrics import PAPER_SIZES
 from ropes.prediction import calibrate, predict_lines
 from tests import tiny
 from tests.trust.test_stage import RECIPE
@@ -63,7 +64,7 @@ def test_the_evaluation_measures_intervals_and_the_flag(run: Path, data: Path, t
 def test_the_coverage_is_that_of_what_a_user_runs(own: Path, data: Path, tmp_path: Path) -> None:
     measured = evaluate(own, data, tmp_path / "e", occlusions=(0,), show=False).trust_rows
     angles, held = open_dataset(data).states("test-id"), []
-    for seed in range(REPEATS):
+    for seed in range(PAPER_SIZES.repeats):
         calibrate(own, data=data, samples=100, seed=seed)
         told = [line for line in lines_of(own, data) if line["images"]["split"] == "test-id"]
         low, high = (

@@ -1,7 +1,15 @@
 """Numpy in, numbers out: how well estimates match truth, angles or factors. Imports nothing of ours."""
 
 from ropes.metrics.bend import bend, matched_means
-from ropes.metrics.calibration import Evaluation, calibrated_mse, commanded_calibration, linear_calibration, protocol
+from ropes.metrics.calibration import (
+    PAPER_SIZES,
+    Evaluation,
+    ProtocolSizes,
+    calibrated_mse,
+    commanded_calibration,
+    linear_calibration,
+    protocol,
+)
 from ropes.metrics.correlation import assignment, correlation_matrix, mcc
 from ropes.metrics.disentanglement import (
     beta_vae_score,
@@ -16,7 +24,9 @@ from ropes.metrics.graph import structural_hamming_distance
 from ropes.metrics.labels import few_labels
 
 __all__ = [
+    "PAPER_SIZES",
     "Evaluation",
+    "ProtocolSizes",
     "assignment",
     "bend",
     "beta_vae_score",

@@ -18,6 +18,25 @@ from ropes.metrics.correlation import (
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProtocolSizes:
+    """How much `protocol` draws; the defaults are the paper's (Section 4 "Evaluation Metrics").
+
+    Attributes:
+        repeats: draws, at least 1.
+        fit: labelled poses for the line in each draw, at least 2.
+        test: other poses to test on in each draw, at least 2.
+    """
+
+    repeats: int = 15
+    fit: int = 1000
+    test: int = 500
+
+
+#: As in the paper.
+PAPER_SIZES = ProtocolSizes()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Evaluation:
     """What `protocol` measured, per joint.
 
