@@ -1,10 +1,12 @@
-"""What the commands do with wrong inputs: more than 200 of them, over all commands.
+"""What the commands do with wrong inputs, more than 200 of them over all commands, and when they are killed.
 
-    python benchmarks/faults.py [--only WORD] [--out FILE]
+    python benchmarks/faults.py [--only WORD] [--kills 60] [--seed 0] [--out FILE]
 
-Every case is a right call with one thing wrong: an option, a path, or a byte of a file.  It passes where the command
-ends with code 2 and one line on standard error, without a traceback, and leaves every file as it was and nothing new.
-The table counts them by command; those that fail are named below it, and the script ends with code 1.
+Every wrong input is a right call with one thing wrong: an option, a path, or a byte of a file.  It passes where the
+command ends with code 2 and one line on standard error, without a traceback, and leaves every file as it was and
+nothing new.  Then commands are killed at random moments and called again (see `kills.py`): they pass where they end
+with the same bytes as without a kill.  Tables count both by command; what fails is named below them, and the script
+ends with code 1.  Wrong inputs take a minute or two, 60 kills half an hour; --kills 0 leaves them out.
 """
 
 import contextlib
@@ -17,6 +19,7 @@ from collections import Counter
 from pathlib import Path
 
 from fault_inputs import Case, cases, run_case
+from kills import kill_all, print_kills
 
 from figures import options
 from ropes import cli
@@ -58,31 +61,59 @@ def prepare(folder: Path) -> None:
 
 
 def main() -> None:
-    """Run all cases and print the table."""
+    """Run wrong inputs and kills, and print the tables."""
     parser = options(__doc__)
-    parser.add_argument("--only", default="", help="cases whose name has this word")
+    parser.add_argument("--only", default="", help="wrong inputs and commands whose name has this word")
+    parser.add_argument("--kills", type=int, default=60, help="how many in all, at the least")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills")
     arguments = parser.parse_args()
-    began, failed, counts = time.monotonic(), list[tuple[Case, str]](), Counter[str]()
     chosen = [case for case in cases() if arguments.only in case.name]
+    began = time.monotonic()
+    failed = run_cases(chosen)
+    if chosen:
+        print_cases(chosen, failed)
+        print(f"\n{time.monotonic() - began:.0f} s")
+    began = time.monotonic()
+    trials = kill_all(arguments.kills, arguments.seed, arguments.only)
+    if trials:
+        print()
+        print_kills(trials)
+        print(f"\n{time.monotonic() - began:.0f} s")
+    if not chosen and not trials:
+        parser.error(f"--only {arguments.only}: no such wrong input, and no such command to kill")
+    otherwise = [f"{one.command}: {one.fault}" for one in trials if one.fault]
+    if arguments.out:
+        figures = {"cases": len(chosen), "failed": {case.name: fault for case, fault in failed}}
+        killed = {"kills": sum(one.kills for one in trials), "ended_otherwise": otherwise}
+        write_json(arguments.out, figures | killed)
+    sys.exit(bool(failed or otherwise))
+
+
+def run_cases(chosen: list[Case]) -> list[tuple[Case, str]]:
+    """The wrong inputs that failed, each with what is wrong."""
+    failed: list[tuple[Case, str]] = []
+    if not chosen:
+        return failed
     with tempfile.TemporaryDirectory(prefix="ropes-faults-") as scratch:
         prepared = Path(scratch) / "prepared"
         prepared.mkdir()
         prepare(prepared)
         with progress("wrong inputs", len(chosen)) as update:
             for done, case in enumerate(chosen, start=1):
-                counts[case.command] += 1
                 if fault := run_case(case, prepared, Path(scratch)):
                     failed.append((case, fault))
                 update(done, case.name)
+    return failed
+
+
+def print_cases(chosen: list[Case], failed: list[tuple[Case, str]]) -> None:
+    """The table by command, and below it what failed."""
     print("| command | wrong inputs | failed |\n|---|---:|---:|")
-    for command, count in counts.items():
+    for command, count in Counter(case.command for case in chosen).items():
         print(f"| {command} | {count} | {sum(case.command == command for case, _ in failed)} |")
-    print(f"| all | {len(chosen)} | {len(failed)} |\n\n{time.monotonic() - began:.0f} s")
+    print(f"| all | {len(chosen)} | {len(failed)} |")
     for case, fault in failed:
         print(f"\n{case.name}\n    ropes {' '.join(case.words)}\n    {fault}")
-    if arguments.out:
-        write_json(arguments.out, {"cases": len(chosen), "failed": {case.name: fault for case, fault in failed}})
-    sys.exit(bool(failed))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,8 @@
 """Commands killed at random moments and gone on with: do they end with the same bytes?
 
-    python benchmarks/kills.py [--kills 40] [--seed 0] [--only WORD] [--out FILE]
-
-Each command runs once without interruption, and then again and again: killed (SIGKILL, with its processes) at random
-moments of the time that it took, once to three times, and called once more until it ends.  Every file it leaves is
-compared with the first run's, byte for byte but for `DIFFERS`; temporary files that are left over fail as well.  The
-script ends with code 1 if anything differs.
+Part of `faults.py`.  Each command runs once without interruption, and then again and again: killed (SIGKILL, with its
+processes) at random moments of the time that it took, once to three times, and called once more until it ends.  Every
+file it leaves is compared with the first run's, byte for byte but for `DIFFERS`; a temporary file left over fails too.
 """
 
 import hashlib
@@ -22,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from figures import options
-from ropes.files import write_json
 from ropes.progress import progress
 
 #: All that may differ between two runs of one command: entries of JSON files, by name, and why.
@@ -132,17 +127,18 @@ def trial(name: str, words: list[str], expected: Path, seconds: float, scratch: 
     return Trial(name, kills, f"differs in {', '.join(differing[:4])}" if differing else None)
 
 
-def main() -> None:
-    """Run the trials, round by round over the commands, until there were enough kills, and print the table."""
-    parser = options(__doc__)
-    parser.add_argument("--kills", type=int, default=40, help="how many in all, at the least")
-    parser.add_argument("--seed", type=int, default=0, help="of the moments")
-    parser.add_argument("--only", default="", help="commands whose name has this word")
-    arguments = parser.parse_args()
-    draw, trials, began = random.Random(arguments.seed), list[Trial](), time.monotonic()
-    chosen = [name for name in COMMANDS if arguments.only in name]
-    if not chosen:
-        parser.error(f"--only {arguments.only}: no such command; there are {', '.join(COMMANDS)}")
+def kill_all(kills: int, seed: int, only: str = "") -> list[Trial]:
+    """Round by round over the commands, until there were enough kills.
+
+    Args:
+        kills: how many in all, at the least.
+        seed: of the moments.
+        only: commands whose name has this word; none at all where no name has it.
+    """
+    draw, trials = random.Random(seed), list[Trial]()
+    chosen = [name for name in COMMANDS if only in name]
+    if not chosen or not kills:
+        return trials
     with tempfile.TemporaryDirectory(prefix="ropes-kills-") as folder:
         root = Path(folder)
         for part in ("reference", "trial"):
@@ -154,27 +150,24 @@ def main() -> None:
             if name in (*chosen, "simulate"):
                 own = calls[name].replace("OUT", str(root / "reference" / _folder(name))).split()
                 seconds[name] = finish(own, root / "home", root / "log")
-        with progress("kills", arguments.kills) as update:
-            while (killed := sum(one.kills for one in trials)) < arguments.kills:
+        with progress("kills", kills) as update:
+            while (killed := sum(one.kills for one in trials)) < kills:
                 name = chosen[len(trials) % len(chosen)]
                 expected = root / "reference" / _folder(name)
                 own = calls[name].replace("OUT", str(root / "trial" / expected.name)).split()
                 trials.append(trial(name, own, expected, seconds[name], root / "trial", draw))
-                update(min(killed + trials[-1].kills, arguments.kills), name)
+                update(min(killed + trials[-1].kills, kills), name)
+    return trials
+
+
+def print_kills(trials: list[Trial]) -> None:
+    """The table, what is not compared, and below it what ended otherwise."""
     print("| command | runs | kills | ended otherwise |\n|---|---:|---:|---:|")
-    for name in [*chosen, ""]:
+    for name in [*dict.fromkeys(one.command for one in trials), ""]:
         ours = [one for one in trials if not name or one.command == name]
         faults = sum(one.fault is not None for one in ours)
         print(f"| {name or 'all'} | {len(ours)} | {sum(one.kills for one in ours)} | {faults} |")
-    reasons = ", ".join(f"{key} ({why})" for key, why in DIFFERS.items())
-    print(f"\n{time.monotonic() - began:.0f} s; not compared: {reasons}")
-    failed = [one for one in trials if one.fault]
-    for one in failed:
-        print(f"\n{one.command}, {one.kills} kills: {one.fault}")
-    if arguments.out:
-        write_json(arguments.out, {"kills": sum(one.kills for one in trials), "failed": [one.fault for one in failed]})
-    sys.exit(bool(failed))
-
-
-if __name__ == "__main__":
-    main()
+    print(f"\nnot compared: {', '.join(f'{key} ({why})' for key, why in DIFFERS.items())}")
+    for one in trials:
+        if one.fault:
+            print(f"\n{one.command}, {one.kills} kills: {one.fault}")

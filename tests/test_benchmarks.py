@@ -18,7 +18,6 @@ SCRIPTS = (
     "disentanglement",
     "faults",
     "graph_calibration",
-    "kills",
     "memory",
     "precision",
     "prediction",

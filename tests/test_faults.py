@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.kills import Trial, digests, print_kills
 from ropes import cli
 from ropes.errors import UserError
 from ropes.estimator import Estimator
-from ropes.files import claim_folder, require_free
+from ropes.files import claim_folder, require_free, write_json
 from ropes.methods.run import TRAINING_FILE
 from ropes.report.readme_tables import update
 from tests.command_line import refusal
@@ -64,9 +65,29 @@ def test_a_page_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.CaptureF
 
 @pytest.mark.slow
 def test_some_wrong_inputs(cache_home: Path) -> None:
-    words = [sys.executable, str(BENCHMARK), "--only", "export"]
+    words = [sys.executable, str(BENCHMARK), "--only", "export", "--kills", "0"]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     table = [line for line in done.stdout.splitlines() if line.startswith("| export |")]
     assert len(table) == 1
     assert int(table[0].split("|")[2]) > 20
+
+
+def test_what_a_killed_command_leaves_is_compared_but_for_its_seconds(tmp_path: Path) -> None:
+    for name, seconds, loss in (("a", 1.0, 0.5), ("b", 2.0, 0.5), ("c", 1.0, 0.6)):
+        (tmp_path / name).mkdir()
+        write_json(tmp_path / name / "stage.json", {"stages": [{"seconds": seconds, "loss": loss}]})
+        (tmp_path / name / "weights").write_bytes(b"same")
+    first, slower, other = (digests(tmp_path / name) for name in "abc")
+    assert first == slower
+    assert first["stage.json"] != other["stage.json"]
+    (tmp_path / "b" / ".weights.part").touch()
+    assert digests(tmp_path / "b").keys() - first.keys() == {".weights.part"}
+
+
+def test_a_command_that_ends_otherwise_is_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    print_kills([Trial("fit", 2, None), Trial("fit", 1, "differs in run.json"), Trial("simulate", 3, None)])
+    printed = capsys.readouterr().out
+    assert "| fit | 2 | 3 | 1 |" in printed
+    assert "| all | 3 | 6 | 1 |" in printed
+    assert "fit, 1 kills: differs in run.json" in printed
