@@ -120,12 +120,37 @@ def study(seeds: int, anchors: int, names: tuple[str, ...] = tuple(QUALITIES)) -
     return found
 
 
+def page_table(found: dict[str, float]) -> str:
+    """The table of docs/graph.md."""
+    lines = [
+        "| coordinates | runs with a false edge, independent | false edges | open | true edges found | denied "
+        "| runs with a false edge, causal | open |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name in QUALITIES:
+        free, causal = f"{name}_independent", f"{name}_causal"
+        cells = [
+            name.replace("_", " "),
+            f"{found[f'{free}_runs_with_a_false_edge']:.0%}",
+            f"{found[f'{free}_false_edges']:.0f}",
+            f"{found[f'{free}_pairs_undetermined']:.1f}",
+            f"{found[f'{causal}_true_edges_found']:.0%}",
+            f"{found[f'{causal}_true_edges_denied']:.0%}",
+            f"{found[f'{causal}_runs_with_a_false_edge']:.0%}",
+            f"{found[f'{causal}_pairs_undetermined']:.1f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--seeds", type=int, default=20, help="runs of each quality and setting (20)")
     parser.add_argument("--anchors", type=int, default=500, help="poses under each policy (500)")
     given = parser.parse_args()
-    publish(study(given.seeds, given.anchors), given.out)
+    found = study(given.seeds, given.anchors)
+    publish(found, given.out)
+    print(f"\n{given.seeds} runs of each line, {given.anchors} anchors\n\n{page_table(found)}")
 
 
 if __name__ == "__main__":

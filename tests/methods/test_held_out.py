@@ -9,7 +9,7 @@ import pytest
 from ropes.data.batches import first_anchors
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.methods.held_out import held_out_by_kind, not_learnt_from, rows_to_label
+from ropes.methods.held_out import held_out_by_kind, not_learnt_from, rows_to_label, without_intervention
 from ropes.methods.regime_poses import RegimePoses
 from ropes.methods.run import Run
 from tests import tiny
@@ -77,4 +77,15 @@ def test_labels_are_of_poses_that_no_weight_was_fitted_on(method: str, dataset: 
         more = rows_to_label(run, dataset, held + 1, seed)
         assert set(rows) < set(more) <= set(fresh)
     np.testing.assert_array_equal(rows_to_label(run, dataset, len(fresh), 0), fresh)
-    assert (rows_to_label(run, dataset, held, 0) != rows_to_label(run, dataset, held, 1)).any()
+    assert (rows_to_label(run, dataset, held + 2, 0) != rows_to_label(run, dataset, held + 2, 1)).any()
+
+
+def test_poses_without_intervention_are_labelled_first(dataset: Dataset) -> None:
+    run = Run.of(dataset, method="anchored", recipe=tiny.recipe_of("anchored"), seed=2)
+    fresh, usual = not_learnt_from(run, dataset), without_intervention(dataset)
+    number = int((fresh & usual).sum())
+    assert 0 < number < fresh.sum()
+    for count in (number - 1, number, number + 3):
+        assert usual[rows_to_label(run, dataset, count, 0)].sum() == min(count, number)
+    few = [rows_to_label(run, dataset, number - 1, seed).tolist() for seed in range(8)]
+    assert len(set(map(tuple, few))) > 1

@@ -8,6 +8,7 @@ from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.run import Run
 from ropes.recipes import EncoderRecipe
+from ropes.scm import Regime
 from ropes.seeds import generator
 
 Ints = NDArray[np.int64]
@@ -40,8 +41,10 @@ def not_learnt_from(run: Run, dataset: Dataset) -> Mask:
 def rows_to_label(run: Run, dataset: Dataset, samples: int, seed: int) -> Ints:
     """Which training frames to label for a calibration: (samples,) positions in the training split, sorted.
 
-    Drawn at random from the frames that no weight was fitted on: errors on the others would be too small.  Poses of
-    one anchor share all angles but one, so that a pose of every such anchor is drawn before a second one of any.
+    Drawn at random from the frames that no weight was fitted on: errors on the others would be too small.  Poses
+    without intervention come first, for the images that an estimator is to read later are mostly such; under a policy
+    angles are more extreme, and read worse.  Poses of one anchor share all angles but one, so that a pose of every
+    such anchor is drawn before a second one of any.
 
     Args:
         run: that is to be calibrated.
@@ -52,7 +55,8 @@ def rows_to_label(run: Run, dataset: Dataset, samples: int, seed: int) -> Ints:
     Raises:
         UserError: fewer such frames than `samples`.
     """
-    anchor = dataset.frames("train").anchor
+    frames = dataset.frames("train")
+    anchor = frames.anchor
     fresh = np.flatnonzero(not_learnt_from(run, dataset))
     if len(fresh) < samples:
         left = " that the run has not learnt from" if len(fresh) < len(anchor) else ""
@@ -65,7 +69,13 @@ def rows_to_label(run: Run, dataset: Dataset, samples: int, seed: int) -> Ints:
     order = np.argsort(anchor[drawn], kind="stable")
     _, first, count = np.unique(anchor[drawn][order], return_index=True, return_counts=True)
     nth[order] = np.arange(len(drawn)) - np.repeat(first, count)
-    return np.sort(drawn[np.argsort(nth, kind="stable")[:samples]])
+    return np.sort(drawn[np.lexsort((nth, ~without_intervention(dataset)[drawn]))[:samples]])
+
+
+def without_intervention(dataset: Dataset) -> Mask:
+    """Frames of a data set's training split that are under no policy, (n,); none where no regime is such."""
+    number = dataset.regimes.index(Regime()) if Regime() in dataset.regimes else -1
+    return np.asarray(dataset.frames("train").regime == number)
 
 
 def held_out_by_kind(anchor: Ints, regime: Ints, fraction: float, seed: int) -> Mask:
