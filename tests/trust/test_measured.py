@@ -52,7 +52,7 @@ def test_the_evaluation_measures_intervals_and_the_flag(run: Path, data: Path, t
         if row.occlusion == 0:
             assert row.auroc is None
             if row.intervals == "labels":
-                assert 0.85 < row.coverage < 0.95
+                assert 0.8 < row.coverage < 0.98  # labels of 30 anchors: known to a twentieth or so
         else:
             assert row.auroc is not None
     covered = evaluate(run, data, tmp_path / "f", occlusions=(8,), show=False)

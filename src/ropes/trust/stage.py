@@ -43,8 +43,9 @@ def fit_trust(
 ) -> None:
     """Learn what to trust from the held-out poses, and store it with the run, unless it is stored already.
 
-    One half of the anchors teaches standard deviations and what images look like to the network, the other how large
-    errors are in those units, and which distances are usual.  Which grey levels there are is asked of many images that
+    Each half of the anchors teaches standard deviations, in units of which errors of the other half are scored; those
+    of a prediction are learnt from both.  One half also teaches what images look like to the network, the other which
+    distances are usual.  Which grey levels there are is asked of many images that
     the network learnt from: no weight enters there, and what is rare must have been seen once.  Without complete
     anchors there are no samples of the error, and no standard deviations, and with fewer than four held-out ones
     nothing at all: one line on standard error says so.
@@ -64,7 +65,7 @@ def fit_trust(
         path.relative_to(context.folder).as_posix(): sha256(path)
         for path in sorted(context.folder.rglob("weights.safetensors"))
     }
-    fingerprint = context.digest("trust", weights)
+    fingerprint = context.digest("trust", 2, weights)
     if stored_fingerprint(context.folder) == fingerprint:
         return
     anchors = np.unique(held.anchor)
@@ -132,9 +133,15 @@ def _known(samples: Array, first: NDArray[np.bool_]) -> Array | None:
 
 
 def _errors(seen: Seen, samples: Array, first: NDArray[np.bool_]) -> tuple[Spread, Array]:
-    """Standard deviations from one half of the anchors, and |error| / σ of the other, sorted,
-    with NaN at the end of a joint that has fewer.
+    """Standard deviations from all anchors, and |error| / σ of each half by those of the other half, sorted, with NaN
+    at the end of a joint that has fewer.
+
+    So each error is scored by a σ that has not seen it, and none is lost (cross-conformal: Vovk, "Cross-conformal
+    predictors", 2015).  The σ of all anchors is somewhat better than those of halves, and the intervals wide enough.
     """
-    spread = fit_spread(seen.describing[first], samples[first])
-    errors = np.abs(samples[~first]) / spread(seen.describing[~first])
-    return spread, np.sort(errors, axis=0)[: int(np.isfinite(errors).sum(0).max())]
+    scores = np.empty_like(samples)
+    for half in (first, ~first):
+        by_others = fit_spread(seen.describing[~half], samples[~half])
+        scores[half] = np.abs(samples[half]) / by_others(seen.describing[half])
+    known = int(np.isfinite(scores).sum(0).max())
+    return fit_spread(seen.describing, samples), np.sort(scores, axis=0)[:known]
