@@ -12,7 +12,7 @@ from ropes.commanded import commanded_map
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
-from ropes.methods.held_out import not_learnt_from, rows_to_label, without_intervention
+from ropes.methods.held_out import not_learnt_from, rows_to_label
 from ropes.methods.policies import described_model
 from ropes.metrics import ProtocolSizes, few_labels
 from ropes.prediction import images_of, states_of
@@ -80,13 +80,13 @@ def labelled_poses(
     if beyond := [f"{count:,}" for count in counts if count > fresh]:
         few = f"{dataset.path} has {fresh:,} training poses that the run has not learnt from"
         print(f"ropes: no coverage with {' or '.join(beyond)} labels: {few}", file=sys.stderr)
-    found, usual = {}, without_intervention(dataset)
+    found = {}
     for count in (count for count in counts if count <= fresh):
         drawn = [rows_to_label(estimator.run, dataset, count, seed) for seed in range(repeats)]
         rows, place = np.unique(np.concatenate(drawn), return_inverse=True)  # of each image one look is enough
         reading = estimator.read(images_of(estimator.run, dataset, index[rows]))
         parts = place.reshape(repeats, count)
-        found[count] = [LabelledPoses(reading.take(part), angles[rows[part]], usual[rows[part]]) for part in parts]
+        found[count] = [LabelledPoses(reading.take(part), angles[rows[part]]) for part in parts]
     return found
 
 

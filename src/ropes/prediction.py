@@ -25,7 +25,7 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
-from ropes.methods.held_out import rows_to_label, without_intervention
+from ropes.methods.held_out import rows_to_label
 from ropes.methods.run import Run
 from ropes.poses import chosen_arm
 from ropes.trust.columns import missing_columns, trust_columns
@@ -63,18 +63,16 @@ def calibrate(
     estimator = Estimator.load(run, calibrated=False)
     if labels is not None:
         images, angles = _read_labels(estimator.run, labels)
-        usual = None
     elif data is not None:
         dataset = open_dataset(data)
         states = states_of(estimator.run, dataset, "train")
         rows = rows_to_label(estimator.run, dataset, samples, seed)
         images, angles = images_of(estimator.run, dataset, dataset.frames("train").index[rows]), states[rows]
-        usual = without_intervention(dataset)[rows]
     else:
         raise UserError("give labelled samples: a data set or a CSV file")
     reading = estimator.read(images)
     line = fit_calibration(reading.coordinates, angles, estimator.run.joints)
-    intervals = intervals_from_labels(reading.coordinates, reading.deviation, angles, line.slope, level, usual)
+    intervals = intervals_from_labels(reading.coordinates, reading.deviation, angles, line.slope, level)
     if intervals is None:
         print(f"ropes: {len(angles)} samples are too few for {level:.0%} intervals of their own", file=sys.stderr)
         intervals = estimator.own_intervals(level)

@@ -6,7 +6,7 @@ import torch
 from numpy.typing import NDArray
 
 from ropes.trust.deviations import deviations, error_variance
-from ropes.trust.intervals import ENOUGH, Intervals, intervals_from_held_out, intervals_from_labels
+from ropes.trust.intervals import Intervals, intervals_from_held_out, intervals_from_labels
 from ropes.trust.novelty import fit_novelty
 from ropes.trust.spread import fit_spread
 from ropes.trust.trust import Trust
@@ -203,21 +203,6 @@ def test_labels_widen_the_intervals_by_what_anchors_cannot_see() -> None:
     half = wide.quantile * sigma * np.abs(slope)
     held = (np.abs(coordinates * slope + intercept - angles) <= half).mean()
     assert abs(held - 0.9) < 4 * np.sqrt(0.09 * (1 / 2000 + 1 / 1000))
-
-
-def test_enough_labels_without_intervention_set_the_width_alone() -> None:
-    coordinates, sigma, angles = labelled(np.random.default_rng(0), 1000, 0.0)
-    usual = np.arange(1000) < 400
-    angles[~usual] += 3 * np.random.default_rng(1).normal(size=(600, 1))  # read worse under a policy
-    slope = np.array([-0.5])
-    for mask, width in ((usual, 1.645), (np.ones(1000, dtype=bool), 5.0), (np.arange(1000) < ENOUGH - 1, 5.0)):
-        found = intervals_from_labels(coordinates, sigma, angles, slope, usual=mask)
-        assert found is not None
-        assert found.samples == (400 if mask is usual else 1000)
-        assert (found.quantile[0] > 4) == (width > 4)
-    narrow = intervals_from_labels(coordinates, sigma, angles, slope, usual=usual)
-    assert narrow is not None
-    assert narrow.quantile == pytest.approx([1.645], rel=0.15)
 
 
 def test_too_few_labels_give_no_intervals() -> None:

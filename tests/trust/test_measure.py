@@ -27,7 +27,7 @@ def setup() -> tuple[Trust, Reading, Array]:
 def drawn(count: int, seed: int) -> LabelledPoses:
     _, reading, angles = setup()
     rows = np.random.default_rng(seed).choice(len(angles), count, replace=False)
-    return LabelledPoses(reading.take(rows), angles[rows], np.ones(count, dtype=bool))
+    return LabelledPoses(reading.take(rows), angles[rows])
 
 
 def coverage_and_width(

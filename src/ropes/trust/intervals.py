@@ -11,8 +11,6 @@ from ropes.metrics.intervals import conformal_quantile, left_out_residuals
 from ropes.trust.trust import Trust
 
 LEVEL = 0.9
-#: Labelled poses without intervention that tell by themselves how large errors are: 90% of 100 is known to 3%.
-ENOUGH = 100
 Array = NDArray[np.float64]
 Source = Literal["anchors", "labels"]
 
@@ -91,17 +89,9 @@ def intervals_from_held_out(trust: Trust, level: float = LEVEL, source: Source =
 
 
 def intervals_from_labels(
-    coordinates: Array,
-    deviation: Array | None,
-    angles: Array,
-    slope: Array,
-    level: float = LEVEL,
-    usual: NDArray[np.bool_] | None = None,
+    coordinates: Array, deviation: Array | None, angles: Array, slope: Array, level: float = LEVEL
 ) -> Intervals | None:
     """Intervals from what labelled samples are off by, each from the line fitted without it.
-
-    They are to hold their level for poses without intervention, as later ones are: with `ENOUGH` of those, other
-    samples fit the line alone.
 
     Args:
         coordinates: (n, d).
@@ -109,7 +99,6 @@ def intervals_from_labels(
         angles: (n, d), radians.
         slope: (d,), radians per unit of the coordinate.
         level: in (0, 1).
-        usual: (n,), samples without intervention; None where that is not known, or true of all.
 
     Returns:
         None with too few samples for the level.
@@ -119,10 +108,7 @@ def intervals_from_labels(
     except ValueError:
         return None
     unit = np.abs(slope) * (np.ones_like(coordinates) if deviation is None else deviation)
-    scores = np.abs(residuals) / unit
-    if usual is not None and usual.sum() >= ENOUGH:
-        scores = scores[usual]
-    return _intervals(scores, level, "labels", by_image=deviation is not None)
+    return _intervals(np.abs(residuals) / unit, level, "labels", by_image=deviation is not None)
 
 
 def _intervals(scores: Array, level: float, source: Source, *, by_image: bool) -> Intervals | None:

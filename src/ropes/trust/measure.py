@@ -27,12 +27,10 @@ class LabelledPoses:
     Attributes:
         reading: what was read off their images, n poses.
         angles: (n, d), radians.
-        usual: (n,), those without intervention.
     """
 
     reading: Reading
     angles: Array
-    usual: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.angles)
@@ -127,7 +125,7 @@ def _calibrated(poses: LabelledPoses, level: float) -> tuple[Intervals | None, T
     """Intervals from labelled poses, None from too few, and the line to radians that they lie around."""
     reading = poses.reading
     slope, intercept = linear_calibration(reading.coordinates, poses.angles)
-    width = intervals_from_labels(reading.coordinates, reading.deviation, poses.angles, slope, level, poses.usual)
+    width = intervals_from_labels(reading.coordinates, reading.deviation, poses.angles, slope, level)
     return width, partial(_on_line, slope, intercept)
 
 
