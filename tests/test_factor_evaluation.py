@@ -27,16 +27,16 @@ from tests import tiny
 
 
 @pytest.fixture(scope="module")
-def run(finger_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(measured_finger: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vae") / "run"
-    fit(finger_data, folder, tiny.vae_recipe(), 0, method="ada-gvae", show=False)
+    fit(measured_finger, folder, tiny.vae_recipe(), 0, method="ada-gvae", show=False)
     return folder
 
 
 @pytest.fixture(scope="module")
-def measured(run: Path, finger_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measured(run: Path, measured_finger: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("measured") / "evaluation"
-    evaluate_factors(run, finger_data, out, name="disentanglement")
+    evaluate_factors(run, measured_finger, out, name="disentanglement")
     return out
 
 
@@ -66,8 +66,8 @@ def test_every_score_of_the_study_is_there(measured: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_run_gives_the_same_figures(run: Path, measured: Path, finger_data: Path, tmp_path: Path) -> None:
-    evaluate_factors(run, finger_data, tmp_path / "again")
+def test_the_same_run_gives_the_same_figures(run: Path, measured: Path, measured_finger: Path, tmp_path: Path) -> None:
+    evaluate_factors(run, measured_finger, tmp_path / "again")
     assert row_of(tmp_path / "again") == row_of(measured)
 
 
@@ -79,8 +79,8 @@ def test_pictures_are_stored(measured: Path) -> None:
         assert np.ptp(stored["test-id_images"]) > 100
 
 
-def test_scenarios_split_by_hue(finger_data: Path) -> None:
-    task = factor_task(open_dataset(finger_data))
+def test_scenarios_split_by_hue(measured_finger: Path) -> None:
+    task = factor_task(open_dataset(measured_finger))
     assert set(hues_of(task.factors["test-id"])) == {0, 2, 4, 7, 8, 9, 10, 11}
     assert set(hues_of(task.factors["test-hues"])) == {1, 3, 5, 6}
     red = task.trials["ood1_a"]
@@ -184,16 +184,18 @@ def test_a_page_compares_supervisions_by_images(measured: Path, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_evaluate_chooses_by_the_run(
-    run: Path, finger_data: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Path, measured_finger: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["evaluate", str(run), "--data", str(finger_data), "--out", str(tmp_path / "e")]
+    words = ["evaluate", str(run), "--data", str(measured_finger), "--out", str(tmp_path / "e")]
     assert cli.main(words) == 0
     shown = capsys.readouterr().out
     assert "ada-gvae" in shown
     assert "OOD2-B" in shown
     assert cli.main([*words, "--unlike", str(tiny_data)]) == 2
     assert "leave them out" in capsys.readouterr().err
-    assert cli.main([*words[:-1], str(tmp_path / "e"), "--photographs", str(finger_data / "meta" / "info.json")]) == 2
+    assert (
+        cli.main([*words[:-1], str(tmp_path / "e"), "--photographs", str(measured_finger / "meta" / "info.json")]) == 2
+    )
     assert "cannot be read as an npz file" in capsys.readouterr().err
     assert cli.main(["evaluate", str(run), "--data", str(tiny_data), "--out", str(tmp_path / "other")]) == 2
     assert "has other images; the run reads colour ones of front" in capsys.readouterr().err
@@ -224,12 +226,12 @@ def test_a_row_says_why_a_score_is_missing(measured: Path) -> None:
 
 @pytest.mark.slow
 def test_photographs_are_one_more_domain(
-    run: Path, finger_data: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Path, measured_finger: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dataset = open_dataset(finger_data)
+    dataset = open_dataset(measured_finger)
     images = dataset.read_images(dataset.frames("test-shifted").index)[:, 0]
     np.savez(tmp_path / "real.npz", images=images, labels=dataset.factors("test-shifted"))
-    words = ["--data", str(finger_data), "--photographs", str(tmp_path / "real.npz")]
+    words = ["--data", str(measured_finger), "--photographs", str(tmp_path / "real.npz")]
     assert cli.main(["evaluate", str(run), *words, "--out", str(tmp_path / "e")]) == 0
     row = row_of(tmp_path / "e")
     for regressor in ("trees", "mlp"):

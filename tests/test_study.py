@@ -29,7 +29,7 @@ from tests.killing import killed
 
 
 @pytest.fixture
-def out(tmp_path: Path, finger_data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def out(tmp_path: Path, measured_finger: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for a tiny study, which `reproduce` runs meanwhile; its data are there already."""
 
     def planned(name: str, preset: str, methods: Sequence[str] = (), **_: object) -> Experiment:
@@ -51,7 +51,7 @@ def out(tmp_path: Path, finger_data: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
     def simulate(plan: Experiment, setting: str, out: Path, workers: int | None, *, show: bool) -> None:
         if not (out / setting).exists():  # as it would come out
-            shutil.copytree(finger_data, out / setting / "data")
+            shutil.copytree(measured_finger, out / setting / "data")
         original(plan, setting, out, workers, show=show)
 
     monkeypatch.setattr(experiments, "film", simulate)

@@ -44,6 +44,7 @@ def test_joint_4_of_the_paper_s_panda_may_leave_its_limits():
         assert (scene.render({"panda_joint4": 1.5}) != scene.render({"panda_joint4": 0.0})).any()
 
 
+@pytest.mark.slow
 def test_drawing_a_window_only_loses_nothing():
     setting = panda_setting("panda-2c-independent")
     model = setting.splits["train"]
