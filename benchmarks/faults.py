@@ -85,7 +85,7 @@ def main() -> None:
         print_kills(trials)
         print(f"\n{time.monotonic() - began:.0f} s")
     if not chosen and not trials:
-        parser.error(f"--only {arguments.only}: no such wrong input, and no such command to kill")
+        parser.error(f"--only {arguments.only} with --kills {arguments.kills}: nothing to do")
     otherwise = [f"{one.command}: {one.fault}" for one in trials if one.fault]
     if arguments.out:
         figures = {"cases": len(chosen), "failed": {case.name: fault for case, fault in failed}}

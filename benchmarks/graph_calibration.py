@@ -7,7 +7,7 @@ runs.  Of the causal setting: true edges found, edges that are not there, true e
 shares of, or per, run).  A run in which nothing can be read has no edge and thirty undetermined pairs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,11 +76,11 @@ class Tally:
     unread: int = 0
 
 
-def tally(model: CausalModel, quality: Quality, seeds: int, anchors: int) -> Tally:
+def tally(model: CausalModel, quality: Quality, seeds: Iterable[int], anchors: int) -> Tally:
     """Count right and wrong edges over seeds."""
     count, d = Tally(), len(model.joints)
     true = {(model.joints.index(parent), model.joints.index(child)) for parent, child in model.weights}
-    for seed in range(seeds):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         angles = model.sample(rng, anchors).reshape(-1, d)
         target = [-1 if r.joint is None else model.joints.index(r.joint) for r in model.regimes]
@@ -109,7 +109,7 @@ def study(seeds: int, anchors: int, names: tuple[str, ...] = tuple(QUALITIES)) -
     for name in names:
         for short, setting in (("independent", "panda-2c-independent"), ("causal", "panda-2c-causal")):
             model = panda_setting(setting).splits["train"]
-            count, place = tally(model, QUALITIES[name], seeds, anchors), f"{name}_{short}"
+            count, place = tally(model, QUALITIES[name], range(seeds), anchors), f"{name}_{short}"
             found[f"{place}_runs_with_a_false_edge"] = count.wrong_runs / count.runs
             found[f"{place}_false_edges"] = count.false
             if model.weights:

@@ -36,8 +36,9 @@ def test_a_benchmark_starts_as_a_script(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_experiment_that_is_killed_trains_all_its_fits(tmp_path: Path) -> None:
-    words = [sys.executable, str(FOLDER / "small_experiment.py"), "--out", str(tmp_path / "out")]
+@pytest.mark.parametrize("how", [(), ("--at-once",)])
+def test_the_experiment_that_is_killed_trains_all_its_fits(how: tuple[str, ...], tmp_path: Path) -> None:
+    words = [sys.executable, str(FOLDER / "small_experiment.py"), *how, "--out", str(tmp_path / "out")]
     subprocess.run(words, check=True, capture_output=True)
     found = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
     fits = {(fit["method"], fit["seed"]) for fit in found["fit_rows"]}
@@ -59,14 +60,16 @@ def test_prediction_is_timed_for_a_run(tiny_run: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_quantiles_of_held_out_anchors_are_tried_on_fresh_ones(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
     fresh = tiny.write_data(tmp_path / "fresh", anchors=6, tests=0)
-    words = [sys.executable, str(FOLDER / "conformal.py"), str(tiny_run), "--level", "0.5", "--fresh"]
-    subprocess.run([*words, str(fresh), "--out", str(tmp_path / "f.json")], check=True, capture_output=True)
+    words = [sys.executable, str(FOLDER / "conformal.py"), str(tiny_run), "--level", "0.5"]
+    right = ["--data", str(tiny_data), "--fresh", str(fresh)]
+    subprocess.run([*words, *right, "--out", str(tmp_path / "f.json")], check=True, capture_output=True)
     found = json.loads((tmp_path / "f.json").read_text(encoding="utf-8"))
     for joint in tiny.JOINTS:
         assert 0 < found[f"{joint}_share"] <= 1
         assert found[f"{joint}_standard_error"] > 0
-    done = subprocess.run([*words, str(tiny_data)], capture_output=True, text=True)
-    assert (done.returncode, "was fitted on" in done.stderr) == (2, True)
+    for data, other, line in ((tiny_data, tiny_data, "was fitted on"), (fresh, fresh, "was not fitted on")):
+        done = subprocess.run([*words, "--data", str(data), "--fresh", str(other)], capture_output=True, text=True)
+        assert (done.returncode, line in done.stderr) == (2, True)
 
 
 def test_figures_are_printed_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

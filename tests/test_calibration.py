@@ -19,12 +19,12 @@ from ropes.calibration import (
     read_calibration,
     write_calibration,
 )
-from ropes.checkpoints import WEIGHTS
+from ropes.checkpoints import WEIGHTS, load_tree, save_tree
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.files import read_json, write_json
-from ropes.methods.run import CALIBRATION_FILE, Run
+from ropes.methods.run import CALIBRATION_FILE, TRUST_FILE, Run
 from ropes.methods.weights import weights_digest
 from ropes.prediction import calibrate, predict_lines
 from ropes.trust.intervals import Intervals
@@ -142,6 +142,22 @@ def test_a_calibration_of_other_weights_is_refused_until_it_is_made_anew(
     with pytest.raises(UserError, match="of other weights") as caught:
         list(predict_lines(own_run, tiny_data))
     assert "\n" not in str(caught.value)
+    calibrate(own_run, data=tiny_data, samples=20)
+    assert Estimator.load(own_run).calibration is not None
+
+
+@pytest.mark.slow
+def test_intervals_in_units_of_other_standard_deviations_are_refused(own_run: Path, tiny_data: Path) -> None:
+    """The same weights with what they know of their errors learnt anew, as a later version may."""
+    found = calibrate(own_run, data=tiny_data, samples=20).intervals
+    assert found is not None
+    assert found.by_image
+    Estimator.load(own_run)
+    tree = load_tree(own_run / TRUST_FILE)
+    tree["spread"]["level"] = tree["spread"]["level"] + 1
+    save_tree(own_run / TRUST_FILE, tree)
+    with pytest.raises(UserError, match=r"intervals in other units .*run `ropes calibrate` again"):
+        list(predict_lines(own_run, tiny_data))
     calibrate(own_run, data=tiny_data, samples=20)
     assert Estimator.load(own_run).calibration is not None
 

@@ -7,12 +7,13 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from ropes import experiments, results
+from ropes.checkpoints import load_tree, save_tree
 from ropes.data.layout import open_dataset
 from ropes.evaluation import evaluate
 from ropes.evaluation_record import claim_evaluation, is_current
 from ropes.files import read_json, write_json
 from ropes.fit_rows import FitRow
-from ropes.methods.run import Run
+from ropes.methods.run import TRUST_FILE, Run
 from ropes.methods.weights import weights_digest
 from ropes.plans import experiment
 from ropes.results import write_measured
@@ -67,6 +68,14 @@ def test_an_evaluation_of_other_data_or_of_an_older_version_is_not_current(measu
     assert not is_current(measured, own_run)
     del about["weights"]
     write_json(measured / "evaluation.json", about)
+    assert not is_current(measured, own_run)
+
+
+def test_an_evaluation_of_other_standard_deviations_is_not_current(measured: Path, own_run: Path) -> None:
+    assert is_current(measured, own_run)
+    tree = load_tree(own_run / TRUST_FILE)
+    tree["spread"]["level"] = tree["spread"]["level"] + 1
+    save_tree(own_run / TRUST_FILE, tree)
     assert not is_current(measured, own_run)
 
 

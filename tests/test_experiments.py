@@ -12,9 +12,10 @@ import torch
 
 from ropes import cli, experiments, filming, fits, paper, registry, results
 from ropes.errors import UserError
-from ropes.experiments import reproduce
+from ropes.experiments import reproduce, run_experiment
 from ropes.files import read_json
 from ropes.fits import torch_threads
+from ropes.metrics import PAPER_SIZES
 from ropes.models.shapes import AE1Config
 from ropes.plans import Experiment
 from ropes.recipes import Optimisation
@@ -282,3 +283,5 @@ def test_from_simulation_to_report_by_one_command(
     assert {round(joint["floor"], 4) for joint in floors.values()} == {0.3801}
     assert cli.main(["reproduce", "demo", "--out", str(out)]) == 0
     assert results.read(out / "results.json").rows == found.rows
+    with pytest.raises(UserError, match="holds another experiment or preset"):
+        run_experiment(replace(plan, sizes=PAPER_SIZES), preset="compact", out=out, show=False)

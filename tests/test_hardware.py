@@ -44,9 +44,15 @@ def test_bf16_is_for_what_multiplies_it(
     cuda: bool, amx: bool, avx512: bool, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
-    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+    known = {"amx_tile": amx, "avx512_bf16": avx512}
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: known, raising=False)
     assert hardware.training_precision() == precision
+    monkeypatch.delattr(torch.cpu, "get_capabilities")  # as before torch 2.10
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512, raising=False)
+    assert hardware.training_precision() == precision
+    monkeypatch.delattr(torch.cpu, "_is_amx_tile_supported")
+    assert hardware.training_precision() == ("32-true" if amx and not avx512 and not cuda else precision)
 
 
 def test_results_name_the_cores_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -235,8 +235,7 @@ def test_a_packaged_estimator_is_replaced_and_nothing_else(run: Path, data: Path
     package(run, name=NAME, **options)
     assert not (made / "old").exists()
     assert [entry.name for entry in tmp_path.iterdir()] == [NAME]
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").touch()
+    write_json(tmp_path / "mine" / "thesis.json", {})
     with pytest.raises(UserError, match=r"mine holds something else \(no MODEL_CARD\.md in it\)"):
         package(run, name="mine", **options)
     with pytest.raises(UserError, match="--name 'Panda 2c': use small letters, digits and single hyphens"):
@@ -256,6 +255,10 @@ def test_figures_of_another_fit_of_the_same_name_are_refused(run: Path, data: Pa
         with pytest.raises(UserError, match=r"results\.json is of another fit: its weights are not those of .*run"):
             package(run, results=figures, **options)
     content = read_json(run / "e" / "results.json")
+    seventh = [{**content["fit_rows"][0], "seed": 7}]
+    write_json(tmp_path / "seed" / "results.json", {**content, "fit_rows": seventh})
+    with pytest.raises(UserError, match=r"has no figures of the fit in .*run; evaluate it with `ropes evaluate`"):
+        package(run, results=tmp_path / "seed" / "results.json", **options)
     del content["fit_rows"]  # as a file of an older version
     write_json(tmp_path / "old" / "results.json", content)
     with pytest.raises(UserError, match=r"does not say which fit it is of; evaluate .*run again with `ropes evaluate`"):

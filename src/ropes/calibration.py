@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ropes.errors import UserError
 from ropes.files import read_json, write_json
 from ropes.methods.run import CALIBRATION_FILE, Run
-from ropes.methods.weights import weights_digest
+from ropes.methods.weights import trust_digest, weights_digest
 from ropes.metrics.bend import bend
 from ropes.metrics.calibration import linear_calibration
 from ropes.metrics.intervals import left_out_residuals
@@ -149,7 +149,7 @@ def half_widths(
 
 
 def write_calibration(folder: Path, run: Run, calibration: Calibration) -> None:
-    """Store a calibration with its run, bound to the weights that it is of."""
+    """Store a calibration with its run, bound to the weights, and to the standard deviations, that it is of."""
     lines: dict[str, dict[str, Any]] = {
         joint: {"slope": float(calibration.slope[k]), "intercept": float(calibration.intercept[k])}
         for k, joint in enumerate(run.joints)
@@ -164,6 +164,7 @@ def write_calibration(folder: Path, run: Run, calibration: Calibration) -> None:
     }
     if calibration.intervals is not None:
         content["intervals"] = calibration.intervals.to_dict(run.joints)
+        content["trust_sha256"] = trust_digest(folder) if calibration.intervals.by_image else None
     if calibration.origin is not None:
         content["origin"] = asdict(calibration.origin)
     if calibration.errors is not None:
@@ -175,7 +176,8 @@ def read_calibration(folder: Path, run: Run) -> Calibration | None:
     """The calibration stored with a run; None before `ropes calibrate`.
 
     Raises:
-        UserError: the file is damaged, or the calibration is of other weights than the run has now.
+        UserError: the file is damaged, or the calibration is of other weights or standard deviations than the run has
+            now.
     """
     path = folder / CALIBRATION_FILE
     if not path.exists():
@@ -199,6 +201,9 @@ def read_calibration(folder: Path, run: Run) -> Calibration | None:
         raise UserError(f"{path} is damaged ({error}); run `ropes calibrate` again") from error
     if weights != weights_digest(folder):
         raise UserError(f"{path} is of other weights than {folder} has now; run `ropes calibrate` again")
+    by_image, known = found.intervals is not None and found.intervals.by_image, trust_digest(folder)
+    if by_image and known is not None and known != content.get("trust_sha256"):
+        raise UserError(f"{path} has intervals in other units than {folder} has now; run `ropes calibrate` again")
     return found
 
 

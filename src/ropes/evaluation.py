@@ -78,7 +78,7 @@ def evaluate(
         name: of the results.
         label: what the rows call the method; its own name where None.
         unlike: data sets of another robot or of other cameras, whose images are to be called unusual.
-        sizes: of the draws; other than the paper's make figures that cannot be compared with it.
+        sizes: of the draws; the paper's figures beside the rows are always of its own sizes.
         show: show progress.
 
     Raises:

@@ -7,7 +7,7 @@ from ropes.data.dataset import Dataset
 from ropes.files import claim_folder, claim_record, read_json, write_json
 from ropes.fit_rows import FitRow
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
-from ropes.methods.weights import weights_digest
+from ropes.methods.weights import trust_digest, weights_digest
 
 RESULTS_FILE, ABOUT_FILE, ARTEFACTS = "results.json", "evaluation.json", "artefacts"
 
@@ -33,9 +33,10 @@ def claim_evaluation(out: Path, folder: Path, run: Run, dataset: Dataset, called
     about |= {"method": run.method, "seed": run.seed, "fitted_on": run.data_checksum, "measured_on": dataset.checksum}
     claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
     weights, content = weights_digest(folder), read_json(out / ABOUT_FILE)
-    if content.get("weights") != weights:
+    read_with = {"weights": weights, "trust": trust_digest(folder)}
+    if content != content | read_with:
         (out / RESULTS_FILE).unlink(missing_ok=True)  # first: what is left half-done must not vouch for old figures
-        write_json(out / ABOUT_FILE, {**content, "weights": weights})
+        write_json(out / ABOUT_FILE, content | read_with)
     return FitRow(
         setup=run.setting,
         method=called,
@@ -47,7 +48,7 @@ def claim_evaluation(out: Path, folder: Path, run: Run, dataset: Dataset, called
 
 
 def is_current(measured: Path, folder: Path) -> bool:
-    """Whether a finished evaluation is of the weights and the training data that a finished run has now.
+    """Whether a finished evaluation is of the weights, errors and training data that a finished run has now.
 
     Args:
         measured: folder of the evaluation.
@@ -59,4 +60,5 @@ def is_current(measured: Path, folder: Path) -> bool:
     about = read_json(measured / ABOUT_FILE)
     if about.get("fitted_on") != Run.read(folder).data_checksum:
         return False
-    return bool(about.get("weights") == weights_digest(folder))
+    known = about.get("weights"), about.get("trust")
+    return known == (weights_digest(folder), trust_digest(folder))

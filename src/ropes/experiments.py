@@ -23,6 +23,7 @@ from ropes.files import as_json, claim_folder, claim_record, copy_tree, read_jso
 from ropes.filming import film
 from ropes.fits import EVALUATION, EXPERIMENT_FILE, clocked, one_run, run_folder, threads_of, torch_threads
 from ropes.hardware import device_kind, device_name, usable_cores
+from ropes.metrics import PAPER_SIZES
 from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.plans import Experiment, experiment
 from ropes.processes import run_all
@@ -82,8 +83,8 @@ def run_experiment(
 ) -> Results:
     """Run an experiment of one's own in the folder `out`, going on where an earlier call stopped.
 
-    More methods and more seeds are no other experiment: what an earlier call finished is read, and stays in the
-    results.
+    A folder belongs to one experiment: its name, settings, numbers of anchors and poses, occlusions and sizes.  More
+    methods and more seeds are no other experiment: what an earlier call finished is read, and stays in the results.
 
     Args:
         plan: what to run.
@@ -264,6 +265,8 @@ def _described(plan: Experiment) -> dict[str, Any]:
     content = asdict(replace(plan, recipes={}, seeds=()))
     follows = ("at_once", "measures", "only", "own", "recorded", "sizes")
     described = {name: value for name, value in content.items() if name not in follows}
+    if plan.sizes != PAPER_SIZES:
+        described["sizes"] = asdict(plan.sizes)
     return described if plan.recorded is None else {**described, "recorded": _checksums(Path(plan.recorded))}
 
 

@@ -41,8 +41,18 @@ def training_precision() -> Precision:
     """
     import torch
 
-    multiplies = torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported()
-    return "bf16-mixed" if torch.cuda.is_available() or multiplies else "32-true"
+    return "bf16-mixed" if torch.cuda.is_available() or _multiplies_bf16() else "32-true"
+
+
+def _multiplies_bf16() -> bool:
+    """Whether the processor has AMX tiles or AVX-512's bf16 products; as torch says, from 2.10 on in public."""
+    import torch
+
+    if hasattr(torch.cpu, "get_capabilities"):
+        can = torch.cpu.get_capabilities()
+        return bool(can.get("amx_tile") or can.get("avx512_bf16"))
+    asked = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
+    return any(getattr(torch.cpu, name, bool)() for name in asked)
 
 
 def device_name() -> str:

@@ -87,6 +87,8 @@ def _read_results(path: Path, folder: Path, run: Run) -> Results:
     fits = [row for row in found.fit_rows if (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)]
     if not found.fit_rows:
         raise UserError(f"{path} does not say which fit it is of; evaluate {folder} again with `ropes evaluate`")
+    if not fits:
+        raise UserError(f"{path} has no figures of the fit in {folder}; evaluate it with `ropes evaluate`")
     if any(row.data_checksum != run.data_checksum for row in fits):
         raise UserError(f"{path} is of a run that was fitted on other data; evaluate {folder}")
     if any(row.weights != weights_digest(folder) for row in fits):

@@ -18,6 +18,21 @@ def test_the_defaults_of_evaluate_are_the_library_s_own(stub: Stub, monkeypatch:
     assert calls == [((Path("R"), Path("D"), Path("E")), {"seed": 0, "unlike": ()})]
 
 
+@pytest.mark.parametrize(
+    ("method", "words", "line"),
+    [
+        ("cde-global", "--seed 0", "leave --seed"),
+        ("cde-global", "--occlusions 0 16 32 64", "leave --seed, --unlike, --occlusions"),
+        ("beta-vae", "--occlusions 0 16 32 64", "--unlike and --occlusions go with errors of joint angles"),
+    ],
+)
+def test_an_option_that_does_not_apply_is_refused_with_its_default_value_too(
+    method: str, words: str, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Run, "read", lambda _: SimpleNamespace(method=method))
+    assert line in refusal(capsys, "evaluate", "R", "--data", "D", "--out", "E", *words.split())
+
+
 @pytest.mark.parametrize("typed", ["0", "few"])
 def test_the_help_of_fit_does_not_pass_over_a_bad_share_of_labels(
     typed: str, capsys: pytest.CaptureFixture[str]

@@ -89,3 +89,13 @@ def test_poses_without_intervention_are_labelled_first(dataset: Dataset) -> None
         assert usual[rows_to_label(run, dataset, count, 0)].sum() == min(count, number)
     few = [rows_to_label(run, dataset, number - 1, seed).tolist() for seed in range(8)]
     assert len(set(map(tuple, few))) > 1
+
+
+def test_of_recordings_by_policy_every_one_is_labelled_before_a_second_pose_of_any(tmp_path: Path) -> None:
+    write_apart(tmp_path / "data", (4, 4, 4, 4, 4), frames=6)
+    dataset = open_dataset(tmp_path / "data")
+    run = replace(Run.of(dataset, method="ldr", recipe=tiny.recipe_of("ldr"), seed=2), data_checksum="of other data")
+    anchor = dataset.frames("train").anchor
+    for count in (20, 33):
+        drawn = np.bincount(anchor[rows_to_label(run, dataset, count, 0)], minlength=20)
+        assert (drawn.min(), drawn.max()) == (count // 20, -(-count // 20))

@@ -28,7 +28,7 @@ def poses(rng: np.random.Generator, anchors: int, effects: Array | None = None) 
 
 def test_perfect_estimates_deviate_nowhere() -> None:
     rng = np.random.default_rng(0)
-    found = deviations(torch.from_numpy(poses(rng, 20)), TARGET, ALONE)
+    found, _ = deviations(torch.from_numpy(poses(rng, 20)), TARGET, ALONE)
     assert found.shape == (20, 7, 3)
     for j in range(JOINTS):
         own = np.array([False, *TARGET.eq(j).tolist()])
@@ -39,17 +39,27 @@ def test_perfect_estimates_deviate_nowhere() -> None:
 def test_followers_are_taken_into_account() -> None:
     effects = np.array([[1.0, 0.7, 0.0], [0.0, 1.0, -1.2], [0.0, 0.0, 1.0]])
     angles = torch.from_numpy(poses(np.random.default_rng(0), 20, effects))
-    assert np.nanmax(np.abs(deviations(angles, TARGET, ALONE))) > 0.5
+    assert np.nanmax(np.abs(deviations(angles, TARGET, ALONE)[0])) > 0.5
     follows = torch.from_numpy(effects != 0).fill_diagonal_(False)
-    assert np.nanmax(np.abs(deviations(angles, TARGET, follows))) < 1e-12
+    assert np.nanmax(np.abs(deviations(angles, TARGET, follows)[0])) < 1e-12
 
 
 def test_deviations_have_the_variance_of_one_error() -> None:
     rng, sigma = np.random.default_rng(0), np.array([0.1, 0.5, 2.0])
     noisy = poses(rng, 4000) + sigma * rng.normal(size=(4000, 7, 3))
-    found = np.nanmean(deviations(torch.from_numpy(noisy), TARGET, ALONE) ** 2, axis=(0, 1))
-    assert (found > 0.96 * sigma**2).all()
-    assert (found < 1.15 * sigma**2).all()  # two standard errors above
+    found, enlarged = deviations(torch.from_numpy(noisy), TARGET, ALONE)
+    np.testing.assert_allclose(np.nanmean(found**2, axis=(0, 1)), sigma**2, rtol=0.04)
+    assert ((enlarged >= 1) & (enlarged < 1.07)).all()  # two standard errors
+
+
+def test_few_anchors_rather_enlarge_deviations() -> None:
+    rng, enlarged = np.random.default_rng(0), []
+    for _ in range(40):
+        noisy = poses(rng, 12) + rng.normal(size=(12, 7, 3))
+        found, factor = deviations(torch.from_numpy(noisy), TARGET, ALONE)
+        enlarged.append(np.nanmean((factor * found) ** 2, axis=(0, 1)))
+    assert (np.array(enlarged) > 0.75).mean() > 0.95  # of the true variance
+    assert 1 < np.median(enlarged) < 2
 
 
 def test_errors_that_poses_of_an_anchor_share_are_seen_where_they_differ_most() -> None:
@@ -58,8 +68,8 @@ def test_errors_that_poses_of_an_anchor_share_are_seen_where_they_differ_most() 
     alike, under_first = rng.normal(size=(4000, 1, 3)), rng.normal(size=(4000, 2, 3))
     errors = np.repeat(alike, 7, axis=1) + 0.1 * rng.normal(size=(4000, 7, 3))
     errors[:, 1:3] = under_first
-    found = deviations(torch.from_numpy(poses(rng, 4000) + errors), TARGET, ALONE)
-    mean = np.nanmean(found**2, axis=(0, 1))[1:]
+    found, enlarged = deviations(torch.from_numpy(poses(rng, 4000) + errors), TARGET, ALONE)
+    mean = np.nanmean((enlarged * found) ** 2, axis=(0, 1))[1:]
     assert (mean > 0.96).all()
     assert (mean < 1.15).all()  # two standard errors above
 
@@ -99,7 +109,8 @@ def test_the_size_of_an_error_that_is_a_function_of_all_joints(rough: float) -> 
     error = np.sin(angles @ waves + phase) @ rng.normal(size=60) * 0.05
     coordinates = angles + error[:, :, None]
     free = torch.zeros(joints, joints, dtype=torch.bool)
-    found = np.nanmean(deviations(torch.from_numpy(coordinates), target, free) ** 2, axis=(0, 1))
+    apart, enlarged = deviations(torch.from_numpy(coordinates), target, free)
+    found = np.nanmean((enlarged * apart) ** 2, axis=(0, 1))
     within = error.var(axis=1).mean() / error.var()
     assert within < {0.5: 0.35, 1.0: 0.45, 2.0: 0.65, 4.0: 0.85}[rough]
     size = np.sqrt(found / error.var())

@@ -21,8 +21,8 @@ _LEVEL = 0.01
 _SHORT = 1.645
 #: A mixture of the opposite sign may hide an effect of up to so many bounds where a coordinate does not respond.
 _CANCELLED = 2.0
-#: Of the bound: what a strong bend of mixed coordinates leaves in a cleared effect (measured: .025, root mean square).
-_BENT = 0.25
+#: What a strong bend of mixed coordinates leaves in a cleared effect (root mean square, measured).
+_BENT = 0.025
 _RESAMPLED = 200
 #: Why a joint is not read.
 SILENT = "its coordinate does not answer to the policies on it"
@@ -78,10 +78,10 @@ def estimate_graph(
     """Infer which joint causes which, assuming a linear structural model without hidden causes of two joints.
 
     Only joints are asked of whose policies the coordinates tell.  An edge is a direct effect of at least `bound` that
-    differs from zero at the level .01, corrected for the number of pairs; and the total effect that is left when
-    mixtures are cleared away must be of the same sign, at least `bound`, and at that level above a quarter of it.  The
-    cleared direct effect must not fall short of the bound.  So the chance of any edge between joints that are
-    independent is .01, whatever linear mixtures coordinates are.
+    differs from zero at the level .01, corrected for the number of pairs.  The total effect that is left when mixtures
+    are cleared away must have the same sign, be at least `bound`, and exceed .025 at the same level: as much may be
+    left of a mixture where coordinates are bent.  The cleared direct effect must not fall short of the bound.  So the
+    chance of any edge between joints that are independent is .01, whatever linear mixtures coordinates are.
     No edge is
 
     - a cleared effect that falls short of the bound by 1.645 standard errors;
@@ -188,7 +188,7 @@ def _among_read(
     threshold = stats.norm.ppf(1 - _LEVEL / (2 * max(1, joints * (joints - 1))))
     strength, size, off = np.abs(effects), np.abs(cleared), ~np.eye(d, dtype=bool)
     large = (strength >= bound) & off
-    causes = (size >= bound) & (size > _BENT * bound + threshold * cleared_errors) & off
+    causes = (size >= bound) & (size > _BENT + threshold * cleared_errors) & off
     # What a mixture of the opposite sign cancels, or more than that, stays open.
     causes &= (cleared * total[0] > 0) & (np.abs(total[0]) >= bound)
     direct = np.eye(d) - np.linalg.pinv(np.where(causes | ~off, every, 0.0))

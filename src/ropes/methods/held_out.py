@@ -41,10 +41,10 @@ def not_learnt_from(run: Run, dataset: Dataset) -> Mask:
 def rows_to_label(run: Run, dataset: Dataset, samples: int, seed: int) -> Ints:
     """Which training frames to label for a calibration: (samples,) positions in the training split, sorted.
 
-    Drawn at random from the frames that no weight was fitted on: errors on the others would be too small.  Poses
-    without intervention come first, for the images that an estimator is to read later are mostly such; under a policy
-    angles are more extreme, and read worse.  Poses of one anchor share all angles but one, so that a pose of every
-    such anchor is drawn before a second one of any.
+    Drawn at random from the frames that no weight was fitted on: errors on the others would be too small.  Poses of
+    one anchor share all angles but one, so that a pose of every such anchor is drawn before a second one of any.  Of
+    each anchor a pose without intervention comes first, where it has any: the images that an estimator is to read later
+    are mostly such, and under a policy angles are more extreme, and read worse.
 
     Args:
         run: that is to be calibrated.
@@ -64,12 +64,13 @@ def rows_to_label(run: Run, dataset: Dataset, samples: int, seed: int) -> Ints:
             f"{dataset.path} has {len(fresh)} training poses{left}, fewer than the {samples} samples asked for; "
             "calibrate on fewer, or on another data set of the same arm and cameras"
         )
-    drawn = generator(seed, "calibration").permutation(fresh)
+    drawn, usual = generator(seed, "calibration").permutation(fresh), without_intervention(dataset)
+    drawn = drawn[np.argsort(~usual[drawn], kind="stable")]
     nth = np.empty(len(drawn), dtype=np.int64)  # how many poses of the same anchor were drawn before
     order = np.argsort(anchor[drawn], kind="stable")
     _, first, count = np.unique(anchor[drawn][order], return_index=True, return_counts=True)
     nth[order] = np.arange(len(drawn)) - np.repeat(first, count)
-    return np.sort(drawn[np.lexsort((nth, ~without_intervention(dataset)[drawn]))[:samples]])
+    return np.sort(drawn[np.argsort(nth, kind="stable")[:samples]])
 
 
 def without_intervention(dataset: Dataset) -> Mask:

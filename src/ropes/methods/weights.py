@@ -1,4 +1,4 @@
-"""What identifies the weights of a run: everything that is derived from them is bound to this digest."""
+"""What identifies the weights of a run, and its standard deviations: what is derived from them is bound to a digest."""
 
 import hashlib
 import json
@@ -6,9 +6,15 @@ from pathlib import Path
 
 from ropes.checkpoints import WEIGHTS
 from ropes.files import sha256
+from ropes.methods.run import TRUST_FILE
 
 
 def weights_digest(folder: Path) -> str:
     """Digest of every weights.safetensors of a run's folder, by relative path."""
     found = {path.relative_to(folder).as_posix(): sha256(path) for path in sorted(folder.rglob(WEIGHTS))}
     return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+
+
+def trust_digest(folder: Path) -> str | None:
+    """Digest of what a run knows of its own errors; None for one that knows nothing."""
+    return sha256(folder / TRUST_FILE) if (folder / TRUST_FILE).exists() else None

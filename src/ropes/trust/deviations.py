@@ -11,17 +11,18 @@ Array = NDArray[np.float64]
 _ABOVE = 2.0
 
 
-def deviations(coordinates: Tensor, target: Tensor, follows: Tensor) -> Array:
+def deviations(coordinates: Tensor, target: Tensor, follows: Tensor) -> tuple[Array, Array]:
     """Each pose's coordinate against the mean of the others that should share it, in units of one pose's error.
 
-        e_j(r) = c_j √((K − 1) / K) · (a_j(r) − mean over r' ≠ r of a_j(r'))
+        e_j(r) = √((K − 1) / K) · (a_j(r) − mean over r' ≠ r of a_j(r'))
 
     with K poses that share joint j, and a_j of `left_alone`.  The mean of K − 1 poses has an error as well: where
-    all errors are independent and of equal variance σ², that of e_j is σ² exactly, and c_j is 1.
+    all errors are independent and of equal variance σ², that of e_j is σ² exactly.
 
     But poses of an anchor that look alike are misread alike, and what they share leaves no trace in their differences.
-    So c_j² is the variance of the error (`error_variance`) over the mean square of e_j without c_j, two standard errors
-    (jackknife over anchors) above the estimate, and never below 1.
+    So c_j e_j is the sample of the error: c_j² is the error's variance (`error_variance`) over the mean square of e_j,
+    two standard errors (jackknife over anchors) above the estimate, and never below 1.  Few anchors make it large
+    rather than small.
 
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
@@ -29,7 +30,7 @@ def deviations(coordinates: Tensor, target: Tensor, follows: Tensor) -> Array:
         follows: bool (d, d), see `ropes.methods.followers.followers`.
 
     Returns:
-        (A, R, d); NaN for poses under an intervention on joint j.
+        e, (A, R, d), NaN for poses under an intervention on joint j; and c, (d,).
     """
     alone, counts = (part.double() for part in left_alone(coordinates, target, follows))
     every, counted = alone.numpy(), counts.numpy()
@@ -43,7 +44,7 @@ def deviations(coordinates: Tensor, target: Tensor, follows: Tensor) -> Array:
         without = [(part.sum(0) - part) / (len(part) - 1) for part in (apart, usual)]  # each anchor in turn
         ratios = error_variance(without[0]) / _above_zero(without[1])
         ratio = ratios.mean(0) + _ABOVE * np.sqrt((len(every) - 1) * ratios.var(0))
-    return found * np.sqrt(np.maximum(1, ratio))
+    return found, np.sqrt(np.maximum(1, ratio))
 
 
 def error_variance(apart: Array) -> Array:
@@ -54,8 +55,12 @@ def error_variance(apart: Array) -> Array:
         T_i = V (1 − ρ_i),  T_ik = V (1 − ρ_i ρ_k)    hence    V = Σ T_i T_k / Σ (T_i + T_k − T_ik)    over pairs i < k
 
     where T is half the mean square of what poses differ by that joint i, or joints i and k, set apart.  So the size of
-    a population is estimated from two samples and what is in both (Lincoln and Petersen).  Whatever the error is like,
-    its variance is at least each T_ik and at most Σ T_i, if joints are independent (Sobol' 1993); V is kept within.
+    a population is estimated from two samples and what is in both (Lincoln and Petersen).  What of the error depends on
+    other joints has a variance of at least each T_ik and at most Σ T_i, if joints are independent and both poses of a
+    pair are drawn alike (Sobol' 1993); V is kept within.  What depends on joint j alone is in none of them.
+
+    Deviation: one pose of a pair is observational and one under a policy, which draws more widely; so T is somewhat
+    larger than for two observational poses.
 
     Args:
         apart: (..., 1 + d, 1 + d, d), T between the observational pose and those under a policy on each joint, see

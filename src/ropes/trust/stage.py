@@ -43,12 +43,12 @@ def fit_trust(
 ) -> None:
     """Learn what to trust from the held-out poses, and store it with the run, unless it is stored already.
 
-    Each half of the anchors teaches standard deviations, in units of which errors of the other half are scored; those
-    of a prediction are learnt from both.  One half also teaches what images look like to the network, the other which
-    distances are usual.  Which grey levels there are is asked of many images that
-    the network learnt from: no weight enters there, and what is rare must have been seen once.  Without complete
-    anchors there are no samples of the error, and no standard deviations, and with fewer than four held-out ones
-    nothing at all: one line on standard error says so.
+    The standard deviations of predictions are fitted on all held-out anchors.  Errors are scored in units of standard
+    deviations that were fitted on the other half of them.  For the distance, one half of the anchors gives the mean and
+    covariance of the network's features, the other the scale.  The range of grey levels is that of many images of the
+    training: no weight enters there, and what is rare must have been seen once.  Without complete anchors there are no
+    samples of the error, and no standard deviations; with fewer than four held-out ones there is nothing at all.  One
+    line on standard error says so.
 
     Args:
         context: of the fit.
@@ -76,9 +76,12 @@ def fit_trust(
     seen = look_at(context, held)
     first = np.isin(held.anchor, generator(context.run.seed, "trust").permutation(anchors)[: len(anchors) // 2])
     learnt, checked = np.flatnonzero(first), np.flatnonzero(~first)
-    samples = (
-        error_samples(context, dataset, held, seen) if angles is None else _known(seen.coordinates - angles, first)
-    )
+    samples: Array | None
+    if angles is not None:
+        samples = _known(seen.coordinates - angles, first)
+    else:
+        apart = error_samples(context, dataset, held, seen)
+        samples = None if apart is None else apart[0] * apart[1]
     pixels = np.concatenate([seen.pixels[learnt], _coarse(context, learnt_from)])
     novelty = fit_novelty(seen.features[learnt], pixels, seen.features[checked], seen.pixels[checked])
     spread, scores = (None, None) if samples is None else _errors(seen, samples, first)
@@ -104,8 +107,11 @@ def _coarse(context: Context, images: TrainingImages) -> Array:
     return np.concatenate([coarse(torch.from_numpy(images.pixels(chunk))) for chunk in chunks])
 
 
-def error_samples(context: Context, dataset: Dataset, held: TrainingImages, seen: Seen) -> Array | None:
-    """Samples of the errors, (n, d), from what anchors share; without complete ones None, and a line that says why."""
+def error_samples(context: Context, dataset: Dataset, held: TrainingImages, seen: Seen) -> tuple[Array, Array] | None:
+    """Deviations within anchors, (n, d), and what makes each joint's a sample of the whole error, (d,).
+
+    Without complete anchors there are none, and a line on standard error says why.
+    """
     joints = context.run.joints
     try:
         table = by_anchor(dataset, held)
@@ -119,8 +125,8 @@ def error_samples(context: Context, dataset: Dataset, held: TrainingImages, seen
     samples = np.full_like(seen.coordinates, np.nan)
     few = table[:_FEW_ANCHORS]
     change = image_changes(torch.from_numpy(held.pixels(few.reshape(-1))).unflatten(0, few.shape))
-    samples[table] = deviations(coordinates, target, followers(coordinates, target, change))
-    return samples
+    samples[table], enlarged = deviations(coordinates, target, followers(coordinates, target, change))
+    return samples, enlarged
 
 
 def _known(samples: Array, first: NDArray[np.bool_]) -> Array | None:
@@ -136,8 +142,8 @@ def _errors(seen: Seen, samples: Array, first: NDArray[np.bool_]) -> tuple[Sprea
     """Standard deviations from all anchors, and |error| / σ of each half by those of the other half, sorted, with NaN
     at the end of a joint that has fewer.
 
-    So each error is scored by a σ that has not seen it, and none is lost (cross-conformal: Vovk, "Cross-conformal
-    predictors", 2015).  The σ of all anchors is somewhat better than those of halves, and the intervals wide enough.
+    So each error is scored by a σ that has not seen it, and none is lost, as in Vovk, "Cross-conformal predictors",
+    2015.  Deviation: predictions take the σ of all anchors, which fits new errors somewhat better than those of halves.
     """
     scores = np.empty_like(samples)
     for half in (first, ~first):

@@ -92,8 +92,8 @@ class Trust:
     Attributes:
         novelty: distance to the images of the fit.
         spread: standard deviations of the coordinates; None where the data had no complete anchors.
-        scores: (n, d), |error| / σ of anchors that `spread` has not seen, each column sorted, after its last one NaN;
-            None likewise.
+        scores: (n, d), |error| / σ of the held-out anchors, by a σ learnt without them; each column sorted, after its
+            last one NaN; None likewise.
     """
 
     novelty: Novelty
