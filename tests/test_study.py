@@ -19,7 +19,7 @@ from ropes.fits import run_folder, threads_of, torch_threads
 from ropes.methods.fitting import fit
 from ropes.methods.run import Run
 from ropes.methods.vae_stage import VAEStage
-from ropes.methods.weights import weights_digest
+from ropes.methods.weights import trust_digest, weights_digest
 from ropes.plans import Experiment, experiment
 from ropes.recipes import VAE_METHODS, EncoderRecipe, Optimisation, VAERecipe, method_of
 from ropes.report.html import write_report
@@ -177,7 +177,8 @@ def test_pictures_are_of_the_first_seed_that_is_done(tmp_path: Path, tiny_run: P
         run = run_folder(tmp_path, setting, label, seed)
         shutil.copytree(tiny_run, run)
         write_json(run / "evaluation" / "results.json", {})
-        about = {"fitted_on": Run.read(run).data_checksum, "weights": weights_digest(run)}
+        read_with = {"weights": weights_digest(run), "trust": trust_digest(run)}
+        about = {"fitted_on": Run.read(run).data_checksum, **read_with}
         write_json(run / "evaluation" / "evaluation.json", about)
     shown = experiments._shown(plan, tmp_path, [(label, seed) for seed in (0, 1, 2)], ())
     assert list(shown) == [(setting, label, 1)]
