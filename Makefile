@@ -8,7 +8,7 @@ DEMO := runs/demo
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test lint types unit quick format clean
+.PHONY: help install demo test lint types unit portable quick format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -54,6 +54,12 @@ PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile
 
 unit: $(STAMP)
 	$(PYTEST) $(PYTEST_FLAGS)
+
+# What trains anything, as a processor without AMX and AVX-512 computes it (and in the precision that it then takes).
+TRAINING := tests/methods tests/models tests/trust tests/test_training.py tests/test_checkpoints.py
+
+portable: $(STAMP) ## the tests that train something, as on a processor without AMX and AVX-512
+	ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 $(PYTEST) $(TRAINING) $(PYTEST_FLAGS)
 
 quick: lint types ## the checks without the slow tests
 	$(PYTEST) -m 'not slow' $(PYTEST_FLAGS)

@@ -6,8 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from torch import Tensor, nn
 
-from benchmarks import figures
+from benchmarks import figures, layers
+from ropes.recipes import METHODS
 from tests import tiny
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
@@ -18,6 +21,7 @@ SCRIPTS = (
     "disentanglement",
     "faults",
     "graph_calibration",
+    "layers",
     "memory",
     "precision",
     "prediction",
@@ -43,6 +47,25 @@ def test_the_experiment_that_is_killed_trains_all_its_fits(how: tuple[str, ...],
     found = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
     fits = {(fit["method"], fit["seed"]) for fit in found["fit_rows"]}
     assert fits == {(method, seed) for method in ("anchored", "ldr", "ropes") for seed in (0, 1)}
+
+
+def test_a_layer_that_is_computed_wrong_is_found() -> None:
+    class Wrong(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x) * (1.0 if x.dtype == torch.float64 else 1.01)
+
+    given = torch.randn(5, 3)
+    assert layers.error(nn.Linear(3, 4), given, 2) < 1e-5
+    assert layers.error(Wrong(3, 4), given, 2) == pytest.approx(0.01, rel=1e-3)
+
+
+@pytest.mark.slow
+def test_every_network_s_layers_are_measured(tmp_path: Path) -> None:
+    words = [sys.executable, str(FOLDER / "layers.py"), "--preset", "compact", "--repeats", "1"]
+    subprocess.run([*words, "--out", str(tmp_path / "f.json")], check=True, capture_output=True)
+    found = json.loads((tmp_path / "f.json").read_text(encoding="utf-8"))["largest_errors"]
+    assert {name.split()[1] for name in found} == set(METHODS)
+    assert all(0 < error < layers.MOST for error in found.values())
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from ropes import cli
 from ropes.commands import COMMANDS
 from ropes.errors import UserError
 from tests.command_line import Stub, refusal
+from tests.waiting import PATIENCE
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,7 +151,7 @@ from ropes.cli import main
 def validate(path):
     print("ready", flush=True)
     try:
-        time.sleep(60)
+        time.sleep(600)
     except KeyboardInterrupt:
         if path.name == "lightning":
             sys.exit(1)
@@ -171,7 +172,7 @@ def test_signals_end_with_their_exit_codes(number: int, code: int, behaviour: st
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
-    _, error = process.communicate(timeout=20)
+    _, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert error == "ropes: interrupted; run the same command again to go on\n"
 
@@ -187,7 +188,7 @@ def test_a_forked_worker_dies_of_the_signal_without_a_word() -> None:
     with cli.recorded_signals() as received:
         child = os.fork()
         if child == 0:
-            time.sleep(30)
+            time.sleep(PATIENCE)
             os._exit(0)
         time.sleep(0.1)
         os.kill(child, signal.SIGTERM)

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from ropes import hardware
+from ropes.errors import UserError
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, "1"), ("0", "0")])
@@ -43,16 +44,61 @@ def test_a_c_library_without_such_settings_will_do(monkeypatch: pytest.MonkeyPat
 def test_bf16_is_for_what_multiplies_it(
     cuda: bool, amx: bool, avx512: bool, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
-    known = {"amx_tile": amx, "avx512_bf16": avx512}
+    known = {"amx_tile": amx, "avx512_bf16": avx512, "avx512_f": True, "avx2": True}
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: known, raising=False)
-    assert hardware.training_precision() == precision
+    best = "cuda" if cuda else "amx" if amx else "avx512-bf16" if avx512 else "avx512"
+    assert (hardware.training_precision(), hardware.capability()) == (precision, best)
     monkeypatch.delattr(torch.cpu, "get_capabilities")  # as before torch 2.10
-    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512, raising=False)
-    assert hardware.training_precision() == precision
-    monkeypatch.delattr(torch.cpu, "_is_amx_tile_supported")
-    assert hardware.training_precision() == ("32-true" if amx and not avx512 and not cuda else precision)
+    private = {"amx_tile": amx, "avx512_bf16": avx512, "avx512": True, "avx2": True}
+    for name, has in private.items():
+        monkeypatch.setattr(torch.cpu, f"_is_{name}_supported", lambda has=has: has, raising=False)
+    assert (hardware.training_precision(), hardware.capability()) == (precision, best)
+    for name in private:
+        monkeypatch.delattr(torch.cpu, f"_is_{name}_supported")
+    assert hardware.capability() == ("cuda" if cuda else "other")
+
+
+@pytest.mark.parametrize(
+    ("kept_to", "found"),
+    [
+        ("AVX2", "avx2"),
+        ("avx512_core", "avx512"),
+        ("AVX512_CORE_BF16", "avx512-bf16"),
+        ("SSE41", "other"),
+        ("ALL", "amx"),
+    ],
+)
+def test_what_onednn_is_kept_to_counts(kept_to: str, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"amx_tile": True, "avx512_bf16": True, "avx512_f": True, "avx2": True}
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: known, raising=False)
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", kept_to)
+    assert hardware.capability() == found
+
+
+def test_a_precision_is_asked_for_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    assert [hardware.precision_of(asked) for asked in ("auto", "32-true", "bf16-mixed")] == [
+        "32-true",
+        "32-true",
+        "bf16-mixed",
+    ]
+    with pytest.raises(UserError, match=r"unknown precision 'half': choose one of auto, bf16-mixed, 32-true"):
+        hardware.precision_of("half")  # type: ignore[arg-type]
+
+
+def test_emulated_bf16_is_said_to_be_slow(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    hardware.warn_if_emulated("32-true")
+    assert capsys.readouterr().err == ""
+    hardware.warn_if_emulated("bf16-mixed")
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "(avx2) emulates bf16; convolutions take about three times as long" in said
 
 
 def test_results_name_the_cores_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from ropes.errors import UserError
 from ropes.processes import run_all
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[1]
 
@@ -37,7 +38,7 @@ def wait(path: Path) -> None:
     """Until told to end, as a training is, which then stores where it stands."""
     signal.signal(signal.SIGTERM, lambda *_: (path.with_suffix(".stored").touch(), os._exit(0)))
     path.touch()
-    time.sleep(60)
+    time.sleep(2 * PATIENCE)
 
 
 @pytest.mark.slow
@@ -92,12 +93,12 @@ def test_jobs_store_where_they_stand_when_their_caller_is_ended(number: int, tmp
     with subprocess.Popen(words, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL, preexec_fn=heed) as caller:
         wait_for(tmp_path / "0", tmp_path / "1")
         caller.send_signal(number)
-        caller.wait(30)
+        caller.wait(PATIENCE)
     wait_for(tmp_path / "0.stored", tmp_path / "1.stored")
 
 
 def wait_for(*paths: Path) -> None:
-    end = time.monotonic() + 60
-    while not all(path.exists() for path in paths):
-        assert time.monotonic() < end
+    end = time.monotonic() + PATIENCE
+    while lacking := [path.name for path in paths if not path.exists()]:
+        assert time.monotonic() < end, f"after {PATIENCE} s there is no {', '.join(lacking)}"
         time.sleep(0.05)

@@ -11,7 +11,7 @@ from ropes.calibration import Calibration, radians_already, read_calibration
 from ropes.data.dataset import Dataset
 from ropes.data.pictures import area_average, enlarge
 from ropes.errors import UserError
-from ropes.hardware import device_kind
+from ropes.hardware import AskedPrecision, device_kind
 from ropes.methods.readers import Reader, finished_reader
 from ropes.methods.run import TRAINING_FILE, Run, read_training
 from ropes.recipes import LABELLED_METHODS, VAE_METHODS
@@ -46,19 +46,20 @@ class Estimator:
         self._reader = reader
 
     @classmethod
-    def load(cls, folder: Path | str, *, calibrated: bool = True) -> "Estimator":
+    def load(cls, folder: Path | str, *, calibrated: bool = True, precision: AskedPrecision = "auto") -> "Estimator":
         """Load the run in `folder`.
 
         Args:
             folder: of the run.
             calibrated: load its calibration as well, where it has one; without it the run can be calibrated anew.
+            precision: see `ropes.methods.readers.load_reader`.
 
         Raises:
             UserError: no run there, one of another version, one without weights, an unfinished or a damaged one, or a
                 calibration of other weights.
         """
         folder = Path(folder)
-        run, reader = finished_reader(folder, torch.device(device_kind()))
+        run, reader = finished_reader(folder, torch.device(device_kind()), precision)
         if run.method in VAE_METHODS:
             raise UserError(f"{folder} is of method {run.method}, which reads no joints; use ropes evaluate")
         calibration, labelled = read_calibration(folder, run) if calibrated else None, 0

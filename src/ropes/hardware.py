@@ -2,9 +2,28 @@
 
 import ctypes
 import os
-from typing import Literal
+import sys
+from typing import Literal, get_args
+
+from ropes.errors import UserError
 
 Precision = Literal["bf16-mixed", "32-true"]
+AskedPrecision = Literal["auto", "bf16-mixed", "32-true"]
+#: What processors are told apart by, from the plainest on; and those that multiply bf16 themselves.
+_RANKS = ("other", "avx2", "avx512", "avx512-bf16", "amx")
+_MULTIPLY_BF16 = ("avx512-bf16", "amx", "cuda")
+#: Values of ONEDNN_MAX_CPU_ISA, and the rank that oneDNN is kept to.
+_KEPT_TO = {
+    "SSE41": 0,
+    "AVX": 0,
+    "AVX2": 1,
+    "AVX2_VNNI": 1,
+    "AVX2_VNNI_2": 1,
+    "AVX512_CORE": 2,
+    "AVX512_CORE_VNNI": 2,
+    "AVX512_CORE_BF16": 3,
+    "AVX512_CORE_FP16": 3,
+}
 #: Their numbers in glibc's malloc.h.
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
 
@@ -34,25 +53,65 @@ def device_kind() -> Literal["cuda", "cpu"]:
 
 
 def training_precision() -> Precision:
-    """bf16 autocast on a CUDA device or a processor that multiplies bf16 itself, float32 elsewhere.
+    """What `auto` stands for: bf16 autocast on a CUDA device or a processor that multiplies bf16 itself, else float32.
 
     AMX tiles are several times as fast as float32, AVX-512's own bf16 products up to twice (`benchmarks/precision.py`).
     Other processors emulate bf16 and run convolutions at a third of their float32 speed.
     """
+    return "bf16-mixed" if capability() in _MULTIPLY_BF16 else "32-true"
+
+
+def precision_of(asked: AskedPrecision) -> Precision:
+    """The precision that is asked for; `auto` is what this machine is fast in.
+
+    Raises:
+        UserError: no such precision.
+    """
+    if asked not in (known := get_args(AskedPrecision)):
+        raise UserError(f"unknown precision {asked!r}: choose one of {', '.join(known)}")
+    return training_precision() if asked == "auto" else asked
+
+
+def warn_if_emulated(precision: Precision) -> None:
+    """Say on standard error that this machine is slow in a precision, if it is."""
+    if precision == "bf16-mixed" and training_precision() != precision:
+        print(
+            f"ropes: warning: this processor ({capability()}) emulates bf16; convolutions take about three times as "
+            "long as in 32-true",
+            file=sys.stderr,
+        )
+
+
+def capability() -> str:
+    """What networks are computed with: "cuda", or the best of "amx", "avx512-bf16", "avx512", "avx2" and "other".
+
+    The same seed and precision give the same weights on machines of one capability.  ONEDNN_MAX_CPU_ISA counts, which
+    keeps the library of convolutions from what a processor could do.
+    """
     import torch
 
-    return "bf16-mixed" if torch.cuda.is_available() or _multiplies_bf16() else "32-true"
+    if torch.cuda.is_available():
+        return "cuda"
+    can = _processor_can()
+    best = next(rank for rank in reversed(range(len(_RANKS))) if rank == 0 or can[_RANKS[rank]])
+    return _RANKS[min(best, _KEPT_TO.get(os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper(), best))]
 
 
-def _multiplies_bf16() -> bool:
-    """Whether the processor has AMX tiles or AVX-512's bf16 products; as torch says, from 2.10 on in public."""
+def _processor_can() -> dict[str, bool]:
+    """What torch says of the processor; in public from 2.10 on."""
     import torch
 
     if hasattr(torch.cpu, "get_capabilities"):
-        can = torch.cpu.get_capabilities()
-        return bool(can.get("amx_tile") or can.get("avx512_bf16"))
-    asked = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
-    return any(getattr(torch.cpu, name, bool)() for name in asked)
+        known = torch.cpu.get_capabilities()
+        flags = {"amx": "amx_tile", "avx512-bf16": "avx512_bf16", "avx512": "avx512_f", "avx2": "avx2"}
+        return {name: bool(known.get(flag)) for name, flag in flags.items()}
+    asked = {
+        "amx": "_is_amx_tile_supported",
+        "avx512-bf16": "_is_avx512_bf16_supported",
+        "avx512": "_is_avx512_supported",
+        "avx2": "_is_avx2_supported",
+    }
+    return {name: bool(getattr(torch.cpu, function, bool)()) for name, function in asked.items()}
 
 
 def device_name() -> str:

@@ -25,6 +25,7 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
+from ropes.hardware import AskedPrecision
 from ropes.methods.held_out import rows_to_label
 from ropes.methods.run import Run
 from ropes.poses import chosen_arm
@@ -126,7 +127,12 @@ def states_of(run: Run, dataset: Dataset, split: str) -> NDArray[np.float64]:
 
 
 def predict_lines(
-    run: Path, source: Source, *, poses: Sequence[str] | None = None, urdf: str | Path | None = None
+    run: Path,
+    source: Source,
+    *,
+    poses: Sequence[str] | None = None,
+    urdf: str | Path | None = None,
+    precision: AskedPrecision = "auto",
 ) -> Iterator[str]:
     """One JSON line a pose: its images, the unit ("rad", or "raw" before calibration), a value a joint, what to trust.
 
@@ -140,12 +146,13 @@ def predict_lines(
             camera, equal names belonging together (with one camera the images may lie in it directly, or be one file).
         poses: links whose poses to add; none named for the end effector's, "all" for all.
         urdf: the arm's URDF file, where the run's setting does not name it.
+        precision: see `ropes.methods.readers.load_reader`.
 
     Raises:
         UserError: a camera is missing or unknown, or an image is of another size or type; with `poses`, no such link,
             no URDF, or a run that is not calibrated.
     """
-    estimator = Estimator.load(run)
+    estimator = Estimator.load(run, precision=precision)
     calibration, intervals = estimator.calibration, estimator.intervals
     unit, to_shown = ("raw", np.asarray) if calibration is None else ("rad", calibration.angles)
     describe = None if poses is None else _describer(estimator, poses, urdf)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ropes.errors import UserError
+from ropes.models.pointwise import slice_strided_pointwise
 from ropes.recipes import Optimisation
 from ropes.seeds import integer
 
@@ -31,6 +32,7 @@ class Stage(pl.LightningModule):
 
     def __init__(self, network: torch.nn.Module, optimisation: Optimisation, *, steps: int, seed: int) -> None:
         super().__init__()
+        slice_strided_pointwise(network)
         self.network = network
         self.optimisation = optimisation
         self.steps = steps

@@ -15,10 +15,12 @@ from ropes.recipes import LABELLED_METHODS, METHODS, encoder_recipe, recipe_of, 
 from ropes.stage import Stage
 from tests.command_line import Stub, refusal
 
+AUTO = {"precision": "auto"}
+
 
 def examples(command: type[Command]) -> list[list[str]]:
-    text = (command.__doc__ or "").partition("Example:")[2].replace("\\\n", " ")
-    return [shlex.split(line)[1:] for line in text.splitlines() if line.strip()]
+    lines = (command.__doc__ or "").partition("Example:")[2].replace("\\\n", " ").splitlines()
+    return [shlex.split(line)[1:] for line in lines if line.strip()]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -113,7 +115,7 @@ def test_fit_changes_fields_of_the_recipe(stub: Stub) -> None:
     expected = dataclasses.replace(
         paper, joint_ae2=True, ae1_training=dataclasses.replace(paper.ae1_training, epochs=2.5)
     )
-    assert calls == [((Path("D"), Path("R"), expected, 4), {"method": "ropes", "pretrained": None})]
+    assert calls == [((Path("D"), Path("R"), expected, 4), {"method": "ropes", "pretrained": None, **AUTO})]
 
 
 @pytest.mark.parametrize("stage", [AE1Stage, LDRStage, AE2Stage, EncoderStage])
@@ -130,8 +132,8 @@ def test_fit_takes_the_anchored_method_s_compact_recipe_unless_told(stub: Stub) 
     assert cli.main(["fit", "--data", "D", "--out", "R"]) == 0
     assert cli.main(["fit", "--method", "ropes", "--data", "D", "--out", "R"]) == 0
     first, second = calls
-    assert (first[0][2], first[1]) == (encoder_recipe("compact"), {"method": "anchored", "pretrained": None})
-    assert (second[0][2], second[1]) == (ropes_recipe("compact"), {"method": "ropes", "pretrained": None})
+    assert (first[0][2], first[1]) == (encoder_recipe("compact"), {"method": "anchored", "pretrained": None, **AUTO})
+    assert (second[0][2], second[1]) == (ropes_recipe("compact"), {"method": "ropes", "pretrained": None, **AUTO})
 
 
 @pytest.mark.parametrize("method", LABELLED_METHODS)
@@ -140,11 +142,9 @@ def test_a_share_of_the_labels_chooses_its_recipe(method: str, stub: Stub) -> No
     words = ["fit", "--method", method, "--data", "D", "--out", "R", "--preset", "paper"]
     assert cli.main([*words, "--labels", "0.05", "--pretrained", "P"]) == 0
     assert cli.main(words) == 0
-    first, second = calls
-    assert (first[0][2], first[1]) == (
-        recipe_of(method, "paper", labels=0.05),
-        {"method": method, "pretrained": Path("P")},
-    )
+    (first, second) = calls
+    expected = {"method": method, "pretrained": Path("P"), **AUTO}
+    assert (first[0][2], first[1]) == (recipe_of(method, "paper", labels=0.05), expected)
     assert second[0][2] == recipe_of(method, "paper", labels=1.0)
 
 
@@ -271,7 +271,7 @@ def test_predict_prints_lines_as_they_come(stub: Stub, capsys: pytest.CaptureFix
     calls = stub("ropes.prediction.predict_lines", result=iter(['{"a": 1}', '{"a": 2}']))
     assert cli.main(["predict", "R", "--images", "cam45=a.png", "cam135=b.png"]) == 0
     sources = {"cam45": Path("a.png"), "cam135": Path("b.png")}
-    assert calls == [((Path("R"), sources), {"poses": None, "urdf": None})]
+    assert calls == [((Path("R"), sources), {"poses": None, "urdf": None, **AUTO})]
     assert capsys.readouterr().out == '{"a": 1}\n{"a": 2}\n'
 
 
@@ -286,7 +286,7 @@ def test_predict_prints_lines_as_they_come(stub: Stub, capsys: pytest.CaptureFix
 def test_predict_adds_poses_where_asked(words: str, poses: tuple[str, ...], urdf: Path | None, stub: Stub) -> None:
     calls = stub("ropes.prediction.predict_lines", result=iter(()))
     assert cli.main(["predict", "R", "--images", "photos", *words.split()]) == 0
-    assert calls == [((Path("R"), Path("photos")), {"poses": poses, "urdf": urdf})]
+    assert calls == [((Path("R"), Path("photos")), {"poses": poses, "urdf": urdf, **AUTO})]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -14,6 +14,7 @@ from ropes import png
 from ropes.errors import UserError
 from ropes.simulate.scene import Scene
 from ropes.simulate.workers import UNIT, render_poses
+from tests.waiting import PATIENCE
 
 JOINTS = ("elbow", "shoulder")
 
@@ -99,8 +100,8 @@ for image in render_poses(robot, [camera], 64, "simplified", ("elbow",), np.zero
     assert len(children) == 2
     os.kill(parent.pid, blow)
     parent.stdout.close()
-    assert parent.wait(timeout=30) != 0
-    deadline = time.monotonic() + 20
+    assert parent.wait(timeout=PATIENCE) != 0
+    deadline = time.monotonic() + PATIENCE
     while any(_lives(pid) for pid in children) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(_lives(pid) for pid in children)

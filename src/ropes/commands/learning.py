@@ -11,6 +11,7 @@ import tyro
 
 from ropes.commands.options import RunFolder, at_least, distinct, image_sources
 from ropes.errors import UserError
+from ropes.hardware import AskedPrecision
 from ropes.recipes import LABELLED_METHODS, Recipe, recipe_of
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Fit:
     """Seed of weights, splits and batches."""
     pretrained: Path | None = None
     """With jointnet: another run of it, of the same data and seed, to take over the pre-training of."""
+    precision: AskedPrecision = "auto"
+    """bf16 autocast, float32, or the one that this machine is fast in; a run that goes on keeps its own."""
     recipe: Recipe
 
     def __post_init__(self) -> None:
@@ -66,7 +69,8 @@ class Fit:
         """Fit the method."""
         from ropes.methods.fitting import fit
 
-        fit(self.data, self.out, self.recipe, self.seed, method=self.method, pretrained=self.pretrained)
+        how: dict[str, Any] = {"method": self.method, "pretrained": self.pretrained, "precision": self.precision}
+        fit(self.data, self.out, self.recipe, self.seed, **how)
         print(f"wrote {self.out}")
 
 
@@ -266,6 +270,8 @@ class Predict:
     """Add where links of the arm are, in the frame of its base: the end effector, or those named, or all."""
     urdf: Path | None = None
     """With --poses: the arm's URDF file (or one of pybullet_data); the setting's where left out."""
+    precision: AskedPrecision = "auto"
+    """bf16 autocast or float32; auto: float32 for convolutions, for others the one that this machine is fast in."""
 
     def __post_init__(self) -> None:
         if self.urdf is not None and self.poses is None:
@@ -277,5 +283,6 @@ class Predict:
         from ropes.prediction import predict_lines
         from ropes.registry import find_run
 
-        for line in predict_lines(find_run(self.run), sources, poses=self.poses, urdf=self.urdf):
+        options: dict[str, Any] = {"poses": self.poses, "urdf": self.urdf, "precision": self.precision}
+        for line in predict_lines(find_run(self.run), sources, **options):
             print(line, flush=True)

@@ -19,6 +19,7 @@ from ropes.data.cache import ImageCache
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
+from ropes.hardware import AskedPrecision
 from ropes.methods.anchored_stage import AnchoredStage
 from ropes.methods.anchors import by_anchor, require_all_regimes
 from ropes.methods.context import Context
@@ -50,6 +51,7 @@ def fit(
     seed: int = 0,
     *,
     method: str = "anchored",
+    precision: AskedPrecision = "auto",
     show: bool = True,
 ) -> Run:
     """Fit one encoder on the training split of the data set `data`; the run is left in the folder `out`.
@@ -82,7 +84,9 @@ def fit(
         poses = RegimePoses.of(images, dataset.joints, recipe.held_out, seed)
     else:
         poses = AnchoredPoses.of(dataset, images, recipe.held_out, seed)
-    context = Context.begin(run, out, show=show)  # only now: what the data lack must not leave a run behind
+    context = Context.begin(
+        run, out, precision=precision, show=show
+    )  # only now: what the data lack must not leave a run behind
     summary, stage = _fit_encoder(context, recipe, poses)
     curves = summary["history"]
     ratios = _ratios(curves, floors)

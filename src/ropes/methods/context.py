@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import torch
 
 from ropes.checkpoints import remove_leftovers
-from ropes.hardware import device_kind, training_precision
+from ropes.hardware import AskedPrecision, Precision, capability, device_kind, training_precision, warn_if_emulated
 from ropes.methods.run import TRAINING_FILE, Run
 from ropes.recipes import RopesRecipe
 from ropes.seeds import integer
@@ -29,17 +30,27 @@ class Context:
     show: bool
 
     @classmethod
-    def begin(cls, run: Run, folder: Path, *, show: bool) -> "Context":
+    def begin(cls, run: Run, folder: Path, *, precision: AskedPrecision = "auto", show: bool) -> "Context":
         """Store the run's identity in its folder, and clear what a killed run left half-written.
 
-        A data set whose folder has another name by now is still the one that the run began with.
+        A data set whose folder has another name by now is still the one that the run began with.  The precision is
+        said on standard error where something is left to train.
 
         Raises:
-            UserError: see `Run.write`.
+            UserError: see `Run.write` and `Run.in_precision`.
         """
-        stored = run.named_as_in(folder).write(folder)
+        stored = run.named_as_in(folder).in_precision(folder, precision).write(folder)
         remove_leftovers(folder)
-        return cls(stored, folder, show)
+        context = cls(stored, folder, show)
+        if show and not (folder / TRAINING_FILE).exists():
+            print(f"ropes: training in {context.precision} on {capability()}", file=sys.stderr)
+            warn_if_emulated(context.precision)
+        return context
+
+    @property
+    def precision(self) -> Precision:
+        """That networks are trained in, but for stages that always take float32."""
+        return self.run.precision or training_precision()
 
     @property
     def recipe(self) -> RopesRecipe:
@@ -76,6 +87,6 @@ class Context:
             folder=folder,
             fingerprint=fingerprint,
             description=name,
-            precision="32-true" if full else training_precision(),
+            precision="32-true" if full else self.precision,
             show=self.show,
         )

@@ -15,6 +15,7 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
+from ropes.hardware import AskedPrecision
 from ropes.methods.context import Context
 from ropes.methods.delta_stage import Batch, DeltaStage
 from ropes.methods.readers import finished_encoder
@@ -33,7 +34,16 @@ from ropes.seeds import generator
 _ASKED = 512
 
 
-def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: str, show: bool = True) -> Run:
+def fit(
+    data: Path,
+    out: Path,
+    recipe: DeltaRecipe,
+    seed: int = 0,
+    *,
+    method: str,
+    precision: AskedPrecision = "auto",
+    show: bool = True,
+) -> Run:
     """Fit a method on the training pairs of the data set `data`; the run is left in the folder `out`.
 
     Weights are chosen on the validation split, or on training pairs held out where there is none: never on a test.
@@ -45,6 +55,7 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
         recipe: of that method.
         seed: of weights, splits and batches.
         method: one of `ropes.recipes.DELTA_METHODS`.
+        precision: see `ropes.methods.fitting.fit`.
         show: show progress.
 
     Raises:
@@ -84,7 +95,9 @@ def fit(data: Path, out: Path, recipe: DeltaRecipe, seed: int = 0, *, method: st
     began_as = None if recipe.delta.checkpoint is None else weights_digest(network.backbone)
     recipe = _by_content(recipe, began_as)
     run = replace(run, recipe=recipe)
-    context = Context.begin(run, out, show=show)  # only now: what is refused must not leave a run behind
+    context = Context.begin(
+        run, out, precision=precision, show=show
+    )  # only now: what is refused must not leave a run behind
     shuffle = EpochShuffle(len(rows), recipe.training.batch, context.seed("order"))
 
     def batch_at(step: int) -> Batch:

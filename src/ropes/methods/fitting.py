@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ropes.errors import UserError
+from ropes.hardware import AskedPrecision
 from ropes.methods import anchored, delta, ropes, supervised, vae
 from ropes.methods.run import Run
 from ropes.recipes import (
@@ -27,6 +28,7 @@ def fit(
     *,
     method: str,
     pretrained: Path | None = None,
+    precision: AskedPrecision = "auto",
     show: bool = True,
 ) -> Run:
     """Fit a method on the training split of the data set `data`; the run is left in the folder `out`.
@@ -38,10 +40,14 @@ def fit(
         seed: of weights, splits and batches.
         method: one of `ropes.recipes.METHODS`.
         pretrained: a run of `jointnet` to take over the pre-training of; of that method alone.
+        precision: "bf16-mixed" (bf16 autocast), "32-true" (float32), or "auto": the one that this machine is fast in.
+            A run that is gone on with keeps the one that it was begun in.  Stages that measure score differences take
+            float32 whatever is asked for.
         show: show progress.
 
     Raises:
-        UserError: no such method, another method's recipe, or as the method's own `fit`.
+        UserError: no such method, another method's recipe, another precision than the run was begun in, or as the
+            method's own `fit`.
         KeyboardInterrupt: interrupted; everything so far is stored.
     """
     require_method(method)
@@ -49,15 +55,17 @@ def fit(
         raise UserError(f"method {method} is not pre-trained; leave --pretrained out, or take --method jointnet")
     match recipe:
         case RopesRecipe() if method == "ropes":
-            return ropes.fit(data, out, recipe, seed, show=show)
+            return ropes.fit(data, out, recipe, seed, precision=precision, show=show)
         case EncoderRecipe() if method in ("anchored", "ldr"):
-            return anchored.fit(data, out, recipe, seed, method=method, show=show)
+            return anchored.fit(data, out, recipe, seed, method=method, precision=precision, show=show)
         case CNNRecipe() if method == "cnn":
-            return supervised.fit(data, out, recipe, seed, method=method, show=show)
+            return supervised.fit(data, out, recipe, seed, method=method, precision=precision, show=show)
         case JointNetRecipe() if method == "jointnet":
-            return supervised.fit(data, out, recipe, seed, method=method, pretrained=pretrained, show=show)
+            return supervised.fit(
+                data, out, recipe, seed, method=method, pretrained=pretrained, precision=precision, show=show
+            )
         case VAERecipe() if method in VAE_METHODS:
-            return vae.fit(data, out, recipe, seed, method=method, show=show)
+            return vae.fit(data, out, recipe, seed, method=method, precision=precision, show=show)
         case DeltaRecipe() if method in DELTA_METHODS:
-            return delta.fit(data, out, recipe, seed, method=method, show=show)
+            return delta.fit(data, out, recipe, seed, method=method, precision=precision, show=show)
     raise UserError(f"method {method} cannot be fitted with another method's recipe; take the one of its own presets")

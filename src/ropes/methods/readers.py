@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ropes.checkpoints import WEIGHTS, load_weights
 from ropes.errors import UserError
-from ropes.hardware import training_precision
+from ropes.hardware import AskedPrecision, precision_of
 from ropes.methods.run import Run, read_training
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.autoencoder import AE1, AE2
@@ -71,10 +71,17 @@ class RopesReader:
 class NetworkReader:
     """One network straight from images, as all methods but `ropes` train."""
 
-    def __init__(self, network: PoseEncoder | AngleCNN | AngleTransformer, size: int, device: torch.device) -> None:
+    def __init__(
+        self,
+        network: PoseEncoder | AngleCNN | AngleTransformer,
+        size: int,
+        device: torch.device,
+        precision: AskedPrecision = "auto",
+    ) -> None:
         self.size, self._network = size, network.to(device).eval()
-        # A transformer is much slower in float32; convolutions are fast enough in it.  By what this machine can do.
-        self._mixed = isinstance(network, AngleTransformer) and training_precision() == "bf16-mixed"
+        # Left to us, convolutions read in float32, which is fast enough; a transformer is much slower in it.
+        always = precision == "auto" and not isinstance(network, AngleTransformer)
+        self._mixed = not always and precision_of(precision) == "bf16-mixed"
 
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, V, size, size) → (n, d)."""
@@ -93,13 +100,15 @@ class NetworkReader:
 class VAEReader:
     """The VAE of methods `beta-vae` and `ada-gvae`: its coordinates are the posterior's means."""
 
-    def __init__(self, recipe: VAERecipe, folder: Path, device: torch.device) -> None:
+    def __init__(
+        self, recipe: VAERecipe, folder: Path, device: torch.device, precision: AskedPrecision = "auto"
+    ) -> None:
         self.size = recipe.vae.image_size
         self._vae = VAE(recipe.vae)
         load_weights(self._vae, folder / "vae" / WEIGHTS)
         self._vae.to(device).eval()
         torch.nn.utils.convert_conv2d_weight_memory_format(self._vae, torch.channels_last)
-        self._mixed = training_precision() == "bf16-mixed"
+        self._mixed = precision_of(precision) == "bf16-mixed"
 
     def coordinates(self, images: Tensor) -> Tensor:
         """Images as `ropes.models.vae.levels` takes them → means (n, latents)."""
@@ -157,8 +166,15 @@ def weight_files(run: Run) -> list[str]:
             return [f"angles/{WEIGHTS}"]
 
 
-def load_reader(run: Run, folder: Path, device: torch.device) -> Reader:
+def load_reader(run: Run, folder: Path, device: torch.device, precision: AskedPrecision = "auto") -> Reader:
     """The reader of the run in `folder`.
+
+    Args:
+        run: its identity.
+        folder: of the run.
+        device: where its networks are computed.
+        precision: that they read in; "auto": float32 for convolutions, for others the one that this machine is fast in.
+            Method `ropes` always reads in float32.
 
     Raises:
         UserError: weights are missing, damaged or of another shape; or the run tells actions.
@@ -167,23 +183,23 @@ def load_reader(run: Run, folder: Path, device: torch.device) -> Reader:
         case RopesRecipe() as recipe:
             return RopesReader(run, recipe, folder, device)
         case EncoderRecipe() as recipe:
-            return NetworkReader(_encoder(run, recipe, folder), recipe.shape.image_size, device)
+            return NetworkReader(_encoder(run, recipe, folder), recipe.shape.image_size, device, precision)
         case VAERecipe() as recipe:
-            return VAEReader(recipe, folder, device)
+            return VAEReader(recipe, folder, device, precision)
         case DeltaRecipe():
             raise UserError(f"{folder} is of method {run.method}, which tells actions and reads no joints")
         case recipe:
-            return NetworkReader(_angles(run, recipe, folder), recipe.shape.image_size, device)
+            return NetworkReader(_angles(run, recipe, folder), recipe.shape.image_size, device, precision)
 
 
-def finished_reader(folder: Path, device: torch.device) -> tuple[Run, Reader]:
-    """The run in `folder` with its reader.
+def finished_reader(folder: Path, device: torch.device, precision: AskedPrecision = "auto") -> tuple[Run, Reader]:
+    """The run in `folder` with its reader, see `load_reader`.
 
     Raises:
         UserError: no run there, one of another version, one without weights, an unfinished or a damaged one.
     """
     run = Run.read(folder)
-    reader = load_reader(run, folder, device)
+    reader = load_reader(run, folder, device, precision)
     read_training(folder)
     return run, reader
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
+from ropes.hardware import AskedPrecision
 from ropes.methods.codes import Codes, encode, standardise
 from ropes.methods.context import Context
 from ropes.methods.disentangle import fit_ae2
@@ -36,7 +37,9 @@ _HELD_OUT_IMAGES = 512
 MEMORISED = 0.03
 
 
-def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool = True) -> Run:
+def fit(
+    data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, precision: AskedPrecision = "auto", show: bool = True
+) -> Run:
     """Fit ROPES on the training split of the data set `data`; the run is left in the folder `out`.
 
     Interrupted or killed, the same call goes on and ends with the same weights.
@@ -54,7 +57,9 @@ def fit(data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, show: bool
     cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     kept, held = images.split_anchors(recipe.held_out, seed)
-    context = Context.begin(run, out, show=show)  # only now: what the data lack must not leave a run behind
+    context = Context.begin(
+        run, out, precision=precision, show=show
+    )  # only now: what the data lack must not leave a run behind
 
     ae1, ae1_summary = _fit_ae1(context, kept, held)
     scale, (kept_codes, held_codes) = standardise(

@@ -11,6 +11,7 @@ from ropes import __version__, registry
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.files import read_json, require_free, write_json
+from ropes.hardware import AskedPrecision, Precision, capability, precision_of
 from ropes.recipes import Recipe, recipe_from_dict
 
 TRAINING_FILE, CALIBRATION_FILE = "training.json", "calibration.json"
@@ -35,6 +36,9 @@ class Run:
         version: of the package that began the run, or last began weights of it anew.
         anchors: in the training split; None where a run of an earlier version does not say.
         angles_checksum: of the training angles, of a method that reads labels; None for the others.
+        precision: that its networks are trained in, but for stages that always take float32; None where a run of an
+            earlier version does not say.
+        processor: what the machine that began it computes with, see `ropes.hardware.capability`; None likewise.
     """
 
     method: str
@@ -48,6 +52,8 @@ class Run:
     version: str = __version__
     anchors: int | None = None
     angles_checksum: str | None = None
+    precision: Precision | None = None
+    processor: str | None = None
 
     @classmethod
     def of(
@@ -100,6 +106,21 @@ class Run:
         """This run with the setting's name that `folder` has for it, if it holds this run already."""
         self.require_same(folder)
         return replace(self, setting=Run.read(folder).setting) if (folder / RUN_FILE).exists() else self
+
+    def in_precision(self, folder: Path, asked: AskedPrecision) -> "Run":
+        """This run in the precision that `folder` began it in; where it has not, in the one that is asked for.
+
+        Raises:
+            UserError: no such precision, or another one than the run was begun in.
+        """
+        precision = precision_of(asked)
+        begun = Run.read(folder) if (folder / RUN_FILE).exists() else None
+        if begun is None or begun.recipe != self.recipe:
+            return replace(self, precision=precision, processor=capability())
+        if asked not in ("auto", begun.precision):
+            how = begun.precision or "a precision that it does not say"
+            raise UserError(f"{folder} was begun in {how}; leave --precision out, or choose another --out")
+        return replace(self, precision=begun.precision, processor=begun.processor)
 
     def require_same(self, folder: Path) -> None:
         """Check that `folder` may hold this run: it is empty, or holds it already; another recipe is no other run.

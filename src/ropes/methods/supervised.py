@@ -18,6 +18,7 @@ from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.files import link_file, read_json
+from ropes.hardware import AskedPrecision
 from ropes.methods.context import Context
 from ropes.methods.held_out import not_learnt_from
 from ropes.methods.image_size import require_size
@@ -46,6 +47,7 @@ def fit(
     *,
     method: str,
     pretrained: Path | None = None,
+    precision: AskedPrecision = "auto",
     show: bool = True,
 ) -> Run:
     """Fit a supervised baseline on a share of the labels of the data set `data`; the run is left in the folder `out`.
@@ -59,6 +61,7 @@ def fit(
         seed: of weights, splits and batches.
         method: "cnn" or "jointnet".
         pretrained: run of `jointnet` whose pre-training is taken over: of the same data, seed and settings.
+        precision: see `ropes.methods.fitting.fit`.
         show: show progress.
 
     Raises:
@@ -86,7 +89,9 @@ def fit(
     run.require_same(out)
     cache = ImageCache(dataset, "train", recipe.shape.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
-    context = Context.begin(run, out, show=show)  # only now: what the data lack must not leave a run behind
+    context = Context.begin(
+        run, out, precision=precision, show=show
+    )  # only now: what the data lack must not leave a run behind
     fresh = not_learnt_from(run, dataset)
     learnt_from, held = images.split(fresh)
     stages: dict[str, Any] = {}

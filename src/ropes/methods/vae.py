@@ -12,6 +12,7 @@ from ropes.data.batches import TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
+from ropes.hardware import AskedPrecision
 from ropes.methods.context import Context
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
@@ -26,7 +27,16 @@ from ropes.scm import Regime
 _ASKED = 512
 
 
-def fit(data: Path, out: Path, recipe: VAERecipe, seed: int = 0, *, method: str, show: bool = True) -> Run:
+def fit(
+    data: Path,
+    out: Path,
+    recipe: VAERecipe,
+    seed: int = 0,
+    *,
+    method: str,
+    precision: AskedPrecision = "auto",
+    show: bool = True,
+) -> Run:
     """Fit a VAE on the images of the data set `data`, without a label; the run is left in the folder `out`.
 
     Interrupted or killed, the same call goes on and ends with the same weights.
@@ -37,6 +47,7 @@ def fit(data: Path, out: Path, recipe: VAERecipe, seed: int = 0, *, method: str,
         recipe: of that method.
         seed: of weights, splits and batches.
         method: "beta-vae" or "ada-gvae".
+        precision: see `ropes.methods.fitting.fit`.
         show: show progress.
 
     Raises:
@@ -65,7 +76,7 @@ def fit(data: Path, out: Path, recipe: VAERecipe, seed: int = 0, *, method: str,
         )
     if recipe.warm_up > (steps := recipe.training.steps(rows.size)):
         raise UserError(f"warm_up takes {recipe.warm_up} steps and the training {steps}; choose fewer")
-    context = Context.begin(run, out, show=show)
+    context = Context.begin(run, out, precision=precision, show=show)
     order = EpochShuffle(len(rows), recipe.training.batch // rows.shape[1], context.seed("order"))
 
     def batch_at(step: int) -> Tensor:

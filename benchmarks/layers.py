@@ -1,0 +1,164 @@
+"""How far each layer of each preset is from float64 on this processor, forward and backward, in float32.
+
+    python benchmarks/layers.py [--preset compact] [--threads 2] [--repeats 3] [--out FILE]
+    ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 python benchmarks/layers.py
+
+Each network of each method sees a small batch of random images, laid out as in training.  Each of its layers is then
+computed again on what it was given, several times, since some faults show only now and then, and compared with the same
+layer in float64: its output and the gradients of its input and weights, each in shares of its largest value.  The
+script ends with code 1 where a layer is off by more than 1e-4.
+"""
+
+import copy
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor, nn
+
+from figures import options
+from ropes.errors import UserError
+from ropes.files import write_json
+from ropes.hardware import capability
+from ropes.methods.delta import network_of
+from ropes.models.angles import AngleCNN, AngleTransformer
+from ropes.models.autoencoder import AE1, AE2
+from ropes.models.density_ratio import LDR
+from ropes.models.encoder import ContrastNetwork
+from ropes.models.pointwise import slice_strided_pointwise
+from ropes.models.vae import VAE
+from ropes.recipes import (
+    METHODS,
+    CNNRecipe,
+    DeltaRecipe,
+    EncoderRecipe,
+    JointNetRecipe,
+    RopesRecipe,
+    VAERecipe,
+    recipe_of,
+)
+
+LAYERS = (nn.Conv2d, nn.ConvTranspose2d, nn.Linear, nn.GroupNorm, nn.LayerNorm, nn.BatchNorm2d)
+#: Of an error in shares of the largest value.
+MOST = 1e-4
+_BATCH, _VIEWS, _JOINTS, _VERBS, _NOUNS = 4, 2, 6, 11, 16
+Call = Callable[[], object]
+
+
+def networks(method: str, preset: str) -> Iterator[tuple[str, nn.Module, Call]]:
+    """The networks that a method trains, each with a call that shows it a batch."""
+    recipe = recipe_of(method, preset)
+    side = recipe.shape.image_size
+    grey = torch.randint(0, 256, (_BATCH, _VIEWS, side, side), dtype=torch.uint8)
+    colour = torch.rand(_BATCH, 3, side, side).contiguous(memory_format=torch.channels_last)
+    match recipe:
+        case RopesRecipe():
+            first = AE1(recipe.ae1)
+            ldr, second = LDR(recipe.ldr, views=_VIEWS), AE2(recipe.ae2, views=_VIEWS, joints=_JOINTS)
+            codes = first.encode_views(grey.float() / 255).detach()
+            yield "ae1", first, lambda: first(grey[:, :1].float() / 255)
+            yield "ldr", ldr, lambda: ldr(codes)
+            yield "ae2", second, lambda: second(codes)
+        case EncoderRecipe():
+            encoder = ContrastNetwork(recipe.encoder, views=_VIEWS, joints=_JOINTS)
+            yield "encoder", encoder, lambda: encoder(grey)
+        case CNNRecipe():
+            cnn = AngleCNN(recipe.encoder, views=_VIEWS, joints=_JOINTS)
+            yield "angles", cnn, lambda: cnn(grey)
+        case JointNetRecipe():
+            transformer = AngleTransformer(recipe.vit, views=_VIEWS, joints=_JOINTS)
+            yield "angles", transformer, lambda: transformer(grey)
+        case VAERecipe():
+            vae = VAE(recipe.vae)
+            yield "vae", vae, lambda: vae(colour)
+        case DeltaRecipe():
+            delta = network_of(method, recipe.delta, 3, _VERBS, _NOUNS)
+            yield "delta", delta, lambda: delta(colour, colour.flip(0))
+
+
+def seen(network: nn.Module, call: Call) -> list[tuple[str, nn.Module, Tensor]]:
+    """The layers of a network, by name, with what each was given; of those that are alike the first."""
+    found: dict[tuple[object, ...], tuple[str, nn.Module, Tensor]] = {}
+    hooks = []
+    for name, module in network.named_modules():
+        if isinstance(module, LAYERS):
+
+            def keep(module: nn.Module, given: tuple[Tensor, ...], name: str = name) -> None:
+                shapes = [tuple(weight.shape) for weight in module.parameters()]
+                key = (type(module), str(module), tuple(given[0].shape), *shapes)
+                found.setdefault(key, (name, module, given[0].detach().float()))
+
+            hooks.append(module.register_forward_pre_hook(keep))
+    with torch.no_grad():
+        call()
+    for hook in hooks:
+        hook.remove()
+    return list(found.values())
+
+
+def passed(layer: nn.Module, given: Tensor, answer: Tensor) -> list[Tensor]:
+    """Output, gradient of the input and gradients of the weights."""
+    given = given.detach().requires_grad_()
+    layer.zero_grad()
+    made = layer(given)
+    made.backward(answer.to(made))
+    assert given.grad is not None
+    return [made.detach(), given.grad, *(weight.grad for weight in layer.parameters() if weight.grad is not None)]
+
+
+def error(layer: nn.Module, given: Tensor, repeats: int) -> float:
+    """The largest error of a layer, in shares of the largest value of what is off."""
+    with torch.no_grad():
+        answer = torch.randn_like(copy.deepcopy(layer)(given))
+    exact = copy.deepcopy(layer).double()
+    for weight in exact.parameters():
+        weight.data = weight.data.contiguous()
+    right = passed(exact, given.double().contiguous(), answer)
+    worst = 0.0
+    for _ in range(repeats):
+        ours = passed(copy.deepcopy(layer), given, answer)
+        shares = [
+            float((one.double() - other).abs().max() / other.abs().max().clamp_min(1e-30))
+            for one, other in zip(ours, right, strict=True)
+        ]
+        worst = max(worst, *shares)
+    return worst
+
+
+def main() -> None:
+    """Measure every layer and print the table."""
+    parser = options(__doc__)
+    parser.add_argument("--preset", action="append", choices=["compact", "paper"], help="both where left out")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3, help="of each layer")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    began, found = time.monotonic(), {}
+    print(f"{capability()}, {arguments.threads} threads\n")
+    print("| preset | method | network | layers | largest error | of |\n|---|---|---|---:|---:|---|")
+    for preset in arguments.preset or ("compact", "paper"):
+        for method in METHODS:
+            torch.manual_seed(0)
+            try:
+                made = list(networks(method, preset))
+            except UserError as reason:  # its checkpoint is not on this machine
+                print(f"| {preset} | {method} | {reason} | 0 | | |", flush=True)
+                continue
+            for name, network, call in made:
+                slice_strided_pointwise(network)
+                torch.nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
+                errors = {
+                    layer: error(module, given, arguments.repeats) for layer, module, given in seen(network, call)
+                }
+                worst = max(errors, key=errors.__getitem__)
+                found[f"{preset} {method} {name}"] = errors[worst]
+                print(f"| {preset} | {method} | {name} | {len(errors)} | {errors[worst]:.1e} | {worst} |", flush=True)
+    print(f"\n{time.monotonic() - began:.0f} s")
+    if arguments.out:
+        write_json(arguments.out, {"processor": capability(), "threads": arguments.threads, "largest_errors": found})
+    sys.exit(max(found.values()) > MOST)
+
+
+if __name__ == "__main__":
+    main()

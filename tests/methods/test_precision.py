@@ -1,0 +1,82 @@
+"""Networks are trained in the precision that a fit was begun in, whatever machine it goes on on."""
+
+from pathlib import Path
+
+import pytest
+
+from ropes import cli
+from ropes.errors import UserError
+from ropes.files import read_json, write_json
+from ropes.hardware import Precision, capability
+from ropes.methods.fitting import fit
+from ropes.methods.run import RUN_FILE, TRAINING_FILE
+from ropes.recipes import DELTA_METHODS, METHODS, VAE_METHODS
+from tests import tiny
+
+OF_JOINTS = sorted(set(METHODS) - set(DELTA_METHODS) - set(VAE_METHODS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["bf16-mixed", "32-true"])
+@pytest.mark.parametrize("method", [*OF_JOINTS, "beta-vae"])
+def test_one_seed_and_precision_give_one_set_of_weights(
+    method: str, precision: Precision, tiny_data: Path, tmp_path: Path
+) -> None:
+    recipe, digests = tiny.recipe_of(method), []
+    for name in ("first", "second"):
+        fit(tiny_data, tmp_path / name, recipe, 3, method=method, precision=precision, show=False)
+        digests.append(tiny.weights(tmp_path / name))
+    assert digests[0] == digests[1]
+    run = read_json(tmp_path / "first" / RUN_FILE)
+    assert (run["precision"], run["processor"]) == (precision, capability())
+
+
+@pytest.mark.slow
+def test_precision_is_no_empty_word(tiny_data: Path, tmp_path: Path) -> None:
+    for precision in ("bf16-mixed", "32-true"):
+        fit(tiny_data, tmp_path / precision, tiny.encoder_recipe(), method="anchored", precision=precision, show=False)
+    assert tiny.weights(tmp_path / "bf16-mixed") != tiny.weights(tmp_path / "32-true")
+
+
+@pytest.mark.slow
+def test_a_fit_goes_on_in_the_precision_that_it_was_begun_in(
+    tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, recipe = tmp_path / "run", tiny.encoder_recipe()
+    fit(tiny_data, run, recipe, method="anchored", precision="bf16-mixed", show=False)
+    expected = tiny.weights(run)
+    (run / TRAINING_FILE).unlink()
+    for path in (run / "encoder").iterdir():
+        path.unlink()
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")  # read by us; torch has read it long ago
+    fit(tiny_data, run, recipe, method="anchored")
+    assert tiny.weights(run) == expected
+    said = capsys.readouterr().err
+    assert "ropes: training in bf16-mixed on " in said
+    assert ("emulates bf16" in said) == (capability() != "cuda")
+    fit(tiny_data, run, recipe, method="anchored", precision="bf16-mixed")
+    assert "training in" not in capsys.readouterr().err  # there is nothing left to train
+    with pytest.raises(UserError, match=r"was begun in bf16-mixed; leave --precision out, or choose another --out"):
+        fit(tiny_data, run, recipe, method="anchored", precision="32-true", show=False)
+    assert tiny.weights(run) == expected
+    another = tiny.encoder_recipe(anchor_weight=1.0)  # whose weights are trained anew
+    fit(tiny_data, run, another, method="anchored", precision="32-true", show=False)
+    assert read_json(run / RUN_FILE)["precision"] == "32-true"
+
+
+def test_a_run_of_an_earlier_version_does_not_say_its_precision(own_run: Path, tiny_data: Path) -> None:
+    content = read_json(own_run / RUN_FILE)
+    del content["precision"], content["processor"]
+    write_json(own_run / RUN_FILE, content)
+    fit(tiny_data, own_run, tiny.recipe(), method="ropes", show=False)
+    assert read_json(own_run / RUN_FILE) == content
+    with pytest.raises(UserError, match="was begun in a precision that it does not say"):
+        fit(tiny_data, own_run, tiny.recipe(), method="ropes", precision="32-true", show=False)
+
+
+@pytest.mark.parametrize("command", ["fit --data D --out R", "predict panda-2c --images photos"])
+def test_an_unknown_precision_is_refused_in_one_line(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([*command.split(), "--precision", "half"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "--precision" in said
