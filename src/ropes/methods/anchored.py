@@ -84,9 +84,8 @@ def fit(
         poses = RegimePoses.of(images, dataset.joints, recipe.held_out, seed)
     else:
         poses = AnchoredPoses.of(dataset, images, recipe.held_out, seed)
-    context = Context.begin(
-        run, out, precision=precision, show=show
-    )  # only now: what the data lack must not leave a run behind
+    # Only now: what the data lack must not leave a run behind.
+    context = Context.begin(run, out, precision=precision, show=show)
     summary, stage = _fit_encoder(context, recipe, poses)
     curves = summary["history"]
     ratios = _ratios(curves, floors)

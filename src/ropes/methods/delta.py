@@ -95,9 +95,8 @@ def fit(
     began_as = None if recipe.delta.checkpoint is None else weights_digest(network.backbone)
     recipe = _by_content(recipe, began_as)
     run = replace(run, recipe=recipe)
-    context = Context.begin(
-        run, out, precision=precision, show=show
-    )  # only now: what is refused must not leave a run behind
+    # Only now: what is refused must not leave a run behind.
+    context = Context.begin(run, out, precision=precision, show=show)
     shuffle = EpochShuffle(len(rows), recipe.training.batch, context.seed("order"))
 
     def batch_at(step: int) -> Batch:

@@ -57,9 +57,8 @@ def fit(
     cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     kept, held = images.split_anchors(recipe.held_out, seed)
-    context = Context.begin(
-        run, out, precision=precision, show=show
-    )  # only now: what the data lack must not leave a run behind
+    # Only now: what the data lack must not leave a run behind.
+    context = Context.begin(run, out, precision=precision, show=show)
 
     ae1, ae1_summary = _fit_ae1(context, kept, held)
     scale, (kept_codes, held_codes) = standardise(

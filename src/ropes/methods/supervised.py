@@ -89,9 +89,8 @@ def fit(
     run.require_same(out)
     cache = ImageCache(dataset, "train", recipe.shape.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
-    context = Context.begin(
-        run, out, precision=precision, show=show
-    )  # only now: what the data lack must not leave a run behind
+    # Only now: what the data lack must not leave a run behind.
+    context = Context.begin(run, out, precision=precision, show=show)
     fresh = not_learnt_from(run, dataset)
     learnt_from, held = images.split(fresh)
     stages: dict[str, Any] = {}
