@@ -71,6 +71,11 @@ class CausalGraph:
             found[edge] = True
         return found
 
+    @property
+    def descendants(self) -> Mask:
+        """Which joint (column) the edges reach from which (row), (d, d)."""
+        return _descendants(self.edges, len(self.effects))
+
 
 def estimate_graph(
     coordinates: Array, target: Ints, policy: Ints, anchor: Ints, *, bound: float = BOUND, seed: int = 0

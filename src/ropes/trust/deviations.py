@@ -27,7 +27,7 @@ def deviations(coordinates: Tensor, target: Tensor, follows: Tensor) -> tuple[Ar
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
         target: which joint each intervention is on, see `ropes.methods.contrast.targets`.
-        follows: bool (d, d), see `ropes.methods.followers.followers`.
+        follows: bool (d, d), whose joint (column) follows which (row): such a response is no error.
 
     Returns:
         e, (A, R, d), NaN for poses under an intervention on joint j; and c, (d,).

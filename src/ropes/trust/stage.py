@@ -5,15 +5,16 @@ import sys
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ropes.data.batches import TrainingImages
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.files import sha256
+from ropes.graph import estimate_graph
 from ropes.methods.anchors import by_anchor
 from ropes.methods.context import Context
-from ropes.methods.contrast import head_regimes, image_changes, targets
-from ropes.methods.followers import followers
+from ropes.methods.contrast import head_regimes, targets
 from ropes.methods.readers import load_reader
 from ropes.methods.run import TRUST_FILE
 from ropes.progress import progress
@@ -26,8 +27,6 @@ from ropes.trust.trust import Seen, Trust, coarse, see, stored_fingerprint, writ
 _CHUNK = 256
 #: Fewer held-out anchors than this tell nothing of a distribution.
 _FEWEST = 4
-#: Enough anchors to see how much interventions on each joint change the images.
-_FEW_ANCHORS = 128
 #: Enough images to have seen nearly every place that an arm reaches; read in seconds.
 _MOST = 30_000
 Array = NDArray[np.float64]
@@ -65,7 +64,7 @@ def fit_trust(
         path.relative_to(context.folder).as_posix(): sha256(path)
         for path in sorted(context.folder.rglob("weights.safetensors"))
     }
-    fingerprint = context.digest("trust", 2, weights)
+    fingerprint = context.digest("trust", 3, weights)
     if stored_fingerprint(context.folder) == fingerprint:
         return
     anchors = np.unique(held.anchor)
@@ -123,10 +122,30 @@ def error_samples(context: Context, dataset: Dataset, held: TrainingImages, seen
     target = targets(head_regimes(joints), joints)
     coordinates = torch.from_numpy(seen.coordinates[table])
     samples = np.full_like(seen.coordinates, np.nan)
-    few = table[:_FEW_ANCHORS]
-    change = image_changes(torch.from_numpy(held.pixels(few.reshape(-1))).unflatten(0, few.shape))
-    samples[table], enlarged = deviations(coordinates, target, followers(coordinates, target, change))
+    samples[table], enlarged = deviations(coordinates, target, descendants(coordinates, target))
     return samples, enlarged
+
+
+def descendants(coordinates: Tensor, target: Tensor) -> Tensor:
+    """Which joint (column) the causal graph of the coordinates reaches from which (row), bool (d, d).
+
+    The fit itself excuses more responses than that (`ropes.methods.followers`), and a coordinate that holds another
+    joint by mistake may be among them: its error would leave no trace.
+
+    Args:
+        coordinates: (A, R, d), the observational pose of each anchor first.
+        target: see `ropes.methods.contrast.targets`.
+    """
+    anchors, poses, d = coordinates.shape
+    joint = np.tile(np.concatenate([[-1], target.numpy()]), anchors)
+    policy = np.tile(np.concatenate([[0], 1 + np.arange(len(target)) % 2]), anchors)
+    try:
+        graph = estimate_graph(
+            coordinates.flatten(0, 1).double().numpy(), joint, policy, np.repeat(np.arange(anchors), poses)
+        )
+    except ValueError:  # coordinates that tell nothing of any joint tell nothing of causes
+        return torch.zeros(d, d, dtype=torch.bool)
+    return torch.from_numpy(graph.descendants)
 
 
 def _known(samples: Array, first: NDArray[np.bool_]) -> Array | None:
