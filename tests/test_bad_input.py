@@ -246,8 +246,10 @@ def test_a_full_disk_loses_nothing(
     words = FIT.format(data=tiny_data, out=tmp_path / "run").split()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoints, "save_file", full)
-        line = refusal(capsys, *words)
-    assert line.startswith("the disk is full at ")
+        assert cli.main(words) == 2
+    begun, line = capsys.readouterr().err.splitlines()
+    assert begun.startswith("ropes: training in ")
+    assert line.startswith("ropes: the disk is full at ")
     assert line.endswith("; free some space and run the same command again to go on")
     assert len(tiny.weights(tmp_path / "run")) == 2
     assert not list((tmp_path / "run").rglob("*.part"))
