@@ -83,7 +83,7 @@ def error_variance(apart: Array) -> Array:
         overlap = (one + other - pair).sum(-1)
         most = single.sum(-1)
         recaptured = np.where(overlap > 0, (one * other).sum(-1) / _above_zero(overlap), most)
-        found[..., j] = np.minimum(np.maximum(recaptured, pair.max(-1)), np.maximum(most, pair.max(-1)))
+        found[..., j] = np.maximum(np.minimum(recaptured, most), pair.max(-1))
     return found
 
 
