@@ -226,12 +226,7 @@ def run_case(case: Case, prepared: Path, scratch: Path, seconds: float = 60) -> 
     if case.breaking:
         case.breaking(folder)
     before = tree(folder)
-    out, err = scratch / "out", scratch / "err"
-    child = os.fork()
-    if child == 0:  # torch and the rest are imported once, by the parent
-        _call(case.words, folder, out, err, seconds)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    said = err.read_text(encoding="utf-8", errors="replace")
+    code, said = called(case.words, folder, scratch, seconds)
     if code != 2:
         return f"code {code}: {said.strip().splitlines()[-1] if said.strip() else 'nothing said'}"
     if "Traceback" in said:
@@ -242,6 +237,20 @@ def run_case(case: Case, prepared: Path, scratch: Path, seconds: float = 60) -> 
     if changed := [name for name in sorted(before.keys() | after.keys()) if before.get(name) != after.get(name)]:
         return f"left {', '.join(changed[:3])}"
     return None
+
+
+def called(words: tuple[str, ...], folder: Path, scratch: Path, seconds: float) -> tuple[int, str]:
+    """Exit code of a call in a fork of this process, and what it says on standard error.
+
+    This process must have imported what is needed, and never have computed with torch: a fork of a process whose torch
+    has started threads may wait for them for ever.
+    """
+    out, err = scratch / "out", scratch / "err"
+    child = os.fork()
+    if child == 0:
+        _call(words, folder, out, err, seconds)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return code, err.read_text(encoding="utf-8", errors="replace")
 
 
 def _call(words: tuple[str, ...], folder: Path, out: Path, err: Path, seconds: float) -> None:

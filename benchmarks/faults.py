@@ -13,14 +13,13 @@ import contextlib
 import importlib
 import pkgutil
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
-from fault_inputs import Case, cases, run_case
+from fault_inputs import Case, called, cases, run_case
 from kills import kill_all, print_kills
 
 import ropes
@@ -28,13 +27,12 @@ from figures import options
 from ropes.files import write_json
 from ropes.progress import progress
 
+#: Seconds that a call of the preparation may take.
+_PATIENCE = 600.0
 
-def prepare(folder: Path) -> None:
-    """A small data set, a run of one step, its calibration and evaluation, photographs, labels and a table's page.
 
-    In processes of their own: each case is a fork of this one, and a fork of a process whose torch has started threads
-    may wait for them for ever.
-    """
+def prepare(folder: Path, scratch: Path) -> None:
+    """A small data set, a run of one step, its calibration and evaluation, photographs, labels and a table's page."""
     calls = (
         "simulate --setting panda-2c-independent --anchors 16 --test-anchors 1500 --out data",
         "fit --data data --out run --training.epochs 1 --training.at-least 0",
@@ -44,9 +42,9 @@ def prepare(folder: Path) -> None:
     )
     with contextlib.chdir(folder):
         for call in calls:
-            done = subprocess.run([sys.executable, "-m", "ropes", *call.split()], capture_output=True, text=True)
-            if done.returncode:
-                raise RuntimeError(f"ropes {call}: code {done.returncode}: {done.stderr[-500:]}")
+            code, said = called(tuple(call.split()), folder, scratch, _PATIENCE)
+            if code:
+                raise RuntimeError(f"ropes {call}: code {code}: {said[-500:]}")
         names = sorted(path.name for path in (folder / "photos" / "cam45").iterdir())
         for camera in ("cam45", "cam135"):
             (folder / "photos" / camera / names[0]).rename(folder / "photos" / camera / "a.png")
@@ -102,10 +100,10 @@ def run_cases(chosen: list[Case]) -> list[tuple[Case, str]]:
     with tempfile.TemporaryDirectory(prefix="ropes-faults-") as scratch:
         prepared = Path(scratch) / "prepared"
         prepared.mkdir()
-        prepare(prepared)
         for module in pkgutil.walk_packages(ropes.__path__, "ropes."):  # once, for all forks
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
+        prepare(prepared, Path(scratch))
         with progress("wrong inputs", len(chosen)) as update:
             for done, case in enumerate(chosen, start=1):
                 if fault := run_case(case, prepared, Path(scratch)):

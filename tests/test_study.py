@@ -12,10 +12,11 @@ import pytest
 
 from ropes import cli, experiments, results
 from ropes.errors import UnfinishedError, UserError
+from ropes.experiment_folder import claim, run_folder, threads_of
 from ropes.experiments import reproduce
 from ropes.files import read_json, write_json
 from ropes.finger import FACTORS, FingerSetting
-from ropes.fits import run_folder, threads_of, torch_threads
+from ropes.fits import torch_threads
 from ropes.methods.fitting import fit
 from ropes.methods.run import Run
 from ropes.methods.vae_stage import VAEStage
@@ -119,7 +120,7 @@ def test_fits_with_more_threads_than_are_usual_wait_for_each_other(out: Path, mo
     """As on a machine with fewer cores than the one that they were begun on."""
     asked: list[tuple[int, list[int]]] = []
     monkeypatch.setattr(
-        experiments, "run_all", lambda _, *, processes, threads, finished: asked.append((processes, threads))
+        experiments, "run_all", lambda _, *, processes, threads, **others: asked.append((processes, threads))
     )
     for cores, processes in ((8, 2), (2, 2)):
         monkeypatch.setattr(experiments, "usable_cores", lambda cores=cores: cores)
@@ -263,14 +264,14 @@ def test_recordings_are_known_by_their_content(tmp_path: Path) -> None:
         file.parent.mkdir()
         file.write_bytes(b"photographs")
 
-    def claim(file: Path) -> None:
-        experiments._claim(tmp_path / "study", experiment("disentanglement", "compact", recorded=file), "compact")
+    def taken(file: Path) -> None:
+        claim(tmp_path / "study", experiment("disentanglement", "compact", recorded=file), "compact")
 
-    claim(first)
-    claim(second)
+    taken(first)
+    taken(second)
     assert "somebody" not in (tmp_path / "study" / "experiment.json").read_text(encoding="utf-8")
     second.write_bytes(b"others")
     with pytest.raises(UserError, match="holds another experiment"):
-        claim(second)
+        taken(second)
     with pytest.raises(UserError, match="holds another experiment"):
-        experiments._claim(tmp_path / "study", experiment("disentanglement", "compact"), "compact")
+        claim(tmp_path / "study", experiment("disentanglement", "compact"), "compact")

@@ -23,7 +23,7 @@ from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
 from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
 from ropes.files import atomic_path
-from ropes.hardware import device_kind, training_precision
+from ropes.hardware import AskedPrecision, device_kind, precision_of
 from ropes.methods.delta import network_of
 from ropes.methods.run import Run, read_training
 from ropes.metrics.deltas import active_share, mean_cosines, principal_axes
@@ -59,12 +59,13 @@ class DeltaReader:
 
     Args:
         folder: of the run.
+        precision: that pairs are read in, see `ropes.hardware.precision_of`.
 
     Raises:
         UserError: the run is of another method, or unfinished.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, precision: AskedPrecision = "auto") -> None:
         self.run = Run.read(folder)
         recipe = self.run.recipe
         if not isinstance(recipe, DeltaRecipe):
@@ -79,7 +80,7 @@ class DeltaReader:
         self._network.to(device_kind()).eval()
         torch.nn.utils.convert_conv2d_weight_memory_format(self._network, torch.channels_last)
         self.grid = self._network.backbone.grid
-        self._mixed = training_precision() == "bf16-mixed"
+        self._mixed = precision_of(precision) == "bf16-mixed"
 
     @torch.no_grad()
     def read(self, pairs: ActionPairs) -> Told:
@@ -96,7 +97,14 @@ class DeltaReader:
 
 
 def evaluate_actions(
-    run: Path, data: Path, out: Path, *, name: str = "evaluation", label: str | None = None, show: bool = True
+    run: Path,
+    data: Path,
+    out: Path,
+    *,
+    name: str = "evaluation",
+    label: str | None = None,
+    precision: AskedPrecision = "auto",
+    show: bool = True,
 ) -> Results:
     """Measure how often a run tells what was done, on every test split of a data set of actions.
 
@@ -106,13 +114,14 @@ def evaluate_actions(
         out: folder for `results.json` and `artefacts/` (what the report shows).
         name: of the results.
         label: what the row calls the method; its own name where None.
+        precision: that pairs are read in, see `ropes.hardware.precision_of`.
         show: show progress.
 
     Raises:
         UserError: an unfinished run, other data, no test split, or a folder with something else.
     """
     began = time.monotonic()
-    reader, dataset = DeltaReader(run), open_dataset(data)
+    reader, dataset = DeltaReader(run, precision), open_dataset(data)
     found = reader.run
     _require_images(reader, dataset)
     splits = [split for split in TESTS if split in dataset.splits]

@@ -19,7 +19,7 @@ from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
 from ropes.files import atomic_path, write_text
 from ropes.flag_evaluation import flag_rows, unlike_images
 from ropes.flag_rows import FlagRow
-from ropes.hardware import device_name
+from ropes.hardware import AskedPrecision, device_name
 from ropes.label_evaluation import FEWER, few_label_rows, labelled_poses, map_without_labels
 from ropes.methods.run import TRAINING_FILE
 from ropes.metrics import PAPER_SIZES, Evaluation, ProtocolSizes, protocol
@@ -56,6 +56,7 @@ def evaluate(
     label: str | None = None,
     unlike: Sequence[Path] = (),
     sizes: ProtocolSizes = PAPER_SIZES,
+    precision: AskedPrecision = "auto",
     show: bool = True,
 ) -> Results:
     """Measure a run on the test splits of a labelled data set.
@@ -79,6 +80,7 @@ def evaluate(
         label: what the rows call the method; its own name where None.
         unlike: data sets of another robot or of other cameras, whose images are to be called unusual.
         sizes: of the draws; the paper's figures beside the rows are always of its own sizes.
+        precision: that images are read in, see `ropes.methods.readers.load_reader`.
         show: show progress.
 
     Raises:
@@ -86,7 +88,7 @@ def evaluate(
             unfinished run, a folder that holds something else, or see `unlike_images`.
     """
     began = time.monotonic()
-    estimator, dataset = Estimator.load(run), open_dataset(data)
+    estimator, dataset = Estimator.load(run, precision=precision), open_dataset(data)
     called = label or estimator.run.method
     splits = _test_splits(dataset, sizes)
     views_of(estimator.run, dataset)

@@ -2,10 +2,9 @@
 
 import itertools
 import math
-import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -19,16 +18,24 @@ from ropes.data.import_pairs import read_and_split
 from ropes.data.photographs import read_photographs
 from ropes.errors import UnfinishedError, UserError
 from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, is_current
-from ropes.files import as_json, claim_folder, claim_record, copy_tree, read_json, sha256, write_json
+from ropes.experiment_folder import (
+    EVALUATION,
+    EXPERIMENT_FILE,
+    by_number,
+    claim,
+    clocked,
+    finished,
+    run_folder,
+    threads_of,
+)
+from ropes.files import copy_tree, read_json
 from ropes.filming import film
-from ropes.fits import EVALUATION, EXPERIMENT_FILE, clocked, one_run, run_folder, threads_of, torch_threads
-from ropes.hardware import device_kind, device_name, usable_cores
-from ropes.metrics import PAPER_SIZES
+from ropes.fits import one_run, torch_threads
+from ropes.hardware import AskedPrecision, device_kind, device_name, usable_cores, warn_if_emulated
 from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.plans import Experiment, experiment
 from ropes.processes import run_all
 from ropes.progress import progress
-from ropes.recipes import METHODS, method_of
 from ropes.registry import ARM_ESTIMATOR, PACKAGED, find_run
 from ropes.results import FURTHER, Results, Row, read, write
 from ropes.settings import ARM_ACTIONS, FINGER_CUBE
@@ -46,6 +53,7 @@ def reproduce(
     workers: int | None = None,
     processes: int | None = None,
     recorded: Path | None = None,
+    precision: AskedPrecision = "auto",
     show: bool = True,
 ) -> Results:
     """Run an experiment of the papers in the folder `out`, going on where an earlier call stopped.
@@ -60,13 +68,14 @@ def reproduce(
         processes: see `run_experiment`.
         recorded: of causal-triplet: its own files, to learn from instead of what is simulated; of disentanglement:
             photographs to test on as well.
+        precision: that networks are trained and measured in; fits that were begun in another one are refused.
         show: show progress.
 
     Raises:
         UserError: no such experiment or method, or see `run_experiment`.
         UnfinishedError: see `run_experiment`.
     """
-    plan = experiment(name, preset, methods or (), recorded=recorded)
+    plan = replace(experiment(name, preset, methods or (), recorded=recorded), precision=precision)
     if seeds:
         plan = replace(plan, seeds=tuple(seeds))
     return run_experiment(plan, preset=preset, out=out, workers=workers, processes=processes, show=show)
@@ -109,9 +118,11 @@ def run_experiment(
             read_and_split(Path(plan.recorded), seed=plan.data_seed)
     if any(plan.fits(ARM_ACTIONS, label) for label in plan.recipes if ARM_ACTIONS in plan.anchors):
         find_run(f"{PACKAGED}{ARM_ESTIMATOR}")  # which is begun from, and measured at the end
-    _claim(out, plan, preset)
+    if plan.at_once:  # of fits one after the other each says so itself
+        warn_if_emulated(plan.precision)
+    claim(out, plan, preset)
     asked = set(product(plan.recipes, plan.seeds))
-    listed = sorted(asked | _finished(out, plan), key=_by_number)
+    listed = sorted(asked | finished(out, plan), key=by_number)
     gather = partial(_gather, plan, preset, out, listed, {})
     failed: list[str] = []
     for setting in plan.anchors:
@@ -168,12 +179,12 @@ def _fit_at_once(
     with clocked(out, f"{setting} fits"), progress("models", len(jobs), show=show) as update:
         done = itertools.count(1)
 
-        def finished(number: int) -> None:
+        def done_with(number: int) -> None:
             gather()
             label, seed = left[number]
             update(next(done), f"{label} seed {seed}")
 
-        run_all(jobs, processes=processes, threads=threads, finished=finished)
+        run_all(jobs, processes=processes, threads=threads, finished=done_with, needs=["ropes.fits"])
 
 
 def _measure_packaged(plan: Experiment, out: Path) -> None:
@@ -244,53 +255,3 @@ def _shown(
         done = [fit for fit in done if is_current((run := run_folder(out, setting, *fit)) / EVALUATION, run)]
         first = dict(reversed(done))
         yield from ((setting, label, seed) for label, seed in first.items())
-
-
-def _claim(out: Path, plan: Experiment, preset: str) -> None:
-    """Make sure that `out` is this experiment's; methods and seeds may be added to it, each method by one recipe."""
-    claim_folder(out, EXPERIMENT_FILE)
-    described = {"experiment": _described(plan), "preset": preset}
-    claim_record(out / EXPERIMENT_FILE, described, "holds another experiment or preset; choose a new --out")
-    content = read_json(out / EXPERIMENT_FILE)
-    begun, asked = content.get("recipes", {}), as_json({name: asdict(recipe) for name, recipe in plan.recipes.items()})
-    for method, recipe in asked.items():
-        if begun.get(method, recipe) != recipe:
-            raise UserError(f"{out} holds method {method} by another recipe; choose a new --out")
-    if not asked.keys() <= begun.keys():
-        write_json(out / EXPERIMENT_FILE, {**content, "recipes": begun | asked})
-
-
-def _described(plan: Experiment) -> dict[str, Any]:
-    """What a folder has to agree with; methods and seeds may be added, and the rest follows from the name."""
-    content = asdict(replace(plan, recipes={}, seeds=()))
-    follows = ("at_once", "measures", "only", "own", "recorded", "sizes")
-    described = {name: value for name, value in content.items() if name not in follows}
-    if plan.sizes != PAPER_SIZES:
-        described["sizes"] = asdict(plan.sizes)
-    return described if plan.recorded is None else {**described, "recorded": _checksums(Path(plan.recorded))}
-
-
-def _checksums(recorded: Path) -> dict[str, str]:
-    """SHA-256 of a file, or of each table of a folder: recordings are known by their content, wherever they lie."""
-    if recorded.is_file():
-        return {recorded.name: sha256(recorded)}
-    return {path.relative_to(recorded).as_posix(): sha256(path) for path in sorted(recorded.rglob("*.csv"))}
-
-
-def _by_number(labelled: tuple[str, int]) -> tuple[list[str], int]:
-    """Order of variants: by the numbers in their names, cnn@5-percent before cnn@10-percent."""
-    label, seed = labelled
-    return [part.zfill(9) if part.isdigit() else part for part in re.split(r"(\d+)", label)], seed
-
-
-def _finished(out: Path, plan: Experiment) -> set[tuple[str, int]]:
-    """Methods (and variants) with the seeds that an earlier call brought to an end in every setting of theirs."""
-    found: list[set[tuple[str, int]]] = []
-    for setting in plan.anchors:
-        runs = [path.parent.parent for path in (out / setting).glob(f"*/seed-*/{EVALUATION}/{RESULTS_FILE}")]
-        # Other folders, as somebody's copies, are none of ours.
-        numbered = [(run.parent.name, re.fullmatch(r"seed-(0|[1-9][0-9]*)", run.name)) for run in runs]
-        found.append({(label, int(seed[1])) for label, seed in numbered if seed and method_of(label) in METHODS})
-    ended = set().union(*found)
-    asked = list(zip(plan.anchors, found, strict=True))
-    return {fit for fit in ended if all(fit in own for setting, own in asked if plan.fits(setting, fit[0]))}

@@ -21,7 +21,7 @@ from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
 from ropes.factor_scores import disentanglement
 from ropes.factor_tasks import PHOTOGRAPHS, FactorTask, Trial, factor_task, with_photographs
 from ropes.files import atomic_path, sha256
-from ropes.hardware import device_kind
+from ropes.hardware import AskedPrecision, device_kind
 from ropes.methods.readers import Reader, VAEReader, finished_reader
 from ropes.methods.run import Run, read_training
 from ropes.metrics import assignment, correlation_matrix
@@ -51,6 +51,7 @@ def evaluate_factors(
     label: str | None = None,
     photographs: Path | None = None,
     workers: int | None = None,
+    precision: AskedPrecision = "auto",
 ) -> Results:
     """Measure a run's latents, or coordinates, against the factors of a data set: finger and cube's, or joint angles.
 
@@ -69,12 +70,13 @@ def evaluate_factors(
         label: what the row calls the method; its own name where None.
         photographs: of finger and cube, see `ropes.data.photographs`, to test regressors on as well.
         workers: threads of the trees; None for as many as torch has.
+        precision: that images are read in, see `ropes.methods.readers.load_reader`.
 
     Raises:
         UserError: an unfinished run, other data, too few images, or a folder with something else.
     """
     began = time.monotonic()
-    found, reader = finished_reader(run, torch.device(device_kind()))
+    found, reader = finished_reader(run, torch.device(device_kind()), precision)
     dataset = open_dataset(data)
     _require_views(found, dataset)
     task = factor_task(dataset)

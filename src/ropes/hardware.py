@@ -72,7 +72,7 @@ def precision_of(asked: AskedPrecision) -> Precision:
     return training_precision() if asked == "auto" else asked
 
 
-def warn_if_emulated(precision: Precision) -> None:
+def warn_if_emulated(precision: AskedPrecision) -> None:
     """Say on standard error that this machine is slow in a precision, if it is."""
     if precision == "bf16-mixed" and training_precision() != precision:
         print(

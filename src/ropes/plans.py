@@ -1,26 +1,19 @@
 """The papers' tables as things to run: which settings, which methods, how many anchors, which seeds."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import product
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ropes.errors import UserError
+from ropes.hardware import AskedPrecision
 from ropes.metrics import PAPER_SIZES, ProtocolSizes
 from ropes.recipes import (
     DELTA_METHODS,
-    LABEL_SHARES,
-    LABELLED_METHODS,
     METHODS,
     VAE_METHODS,
-    CNNRecipe,
     DeltaRecipe,
-    EncoderRecipe,
-    JointNetRecipe,
     Recipe,
-    RopesRecipe,
-    VAERecipe,
     delta_recipe,
     recipe_of,
 )
@@ -33,6 +26,7 @@ from ropes.recipes.delta_variants import (
     delta_variants,
     of_a_resnet,
 )
+from ropes.recipes.variants import COMPARED, NUMBERS, by_labels, curves, fewer_anchors, vaes
 from ropes.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
@@ -54,19 +48,6 @@ DEFAULT_METHODS = {
     "table1": ("ropes",),
     "table2": ("anchored", "cnn", "jointnet", "ldr", "ropes"),
 }
-#: The curves: numbers of anchors, and at how many of them images are made smaller.
-_NUMBERS, _AT = (250, 500, 1_000, 2_500, 5_000, 10_000), 2_500
-#: Encoders of smaller images: as many cells, each of fewer pixels (the smallest window has fewer cells too).
-_SMALLER: dict[int, dict[str, Any]] = {
-    64: {"image_size": 64, "stem": 2, "window": 20, "window_stem": 1},
-    32: {"image_size": 32, "stem": 1, "window": 12, "window_stem": 1},
-}
-#: Anchors of the comparison of supervisions.
-_COMPARED = (500, 2_000, 6_000)
-#: Images that a VAE of that comparison is shown under the compact preset: its fit takes as long as one of anchored.
-_SHOWN = 7_000 * 32
-#: Poses that even the smallest training sees.
-_POSES_AT_LEAST = 150_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +69,7 @@ class Experiment:
         own: setting → method or variant → recipe that is its own there.
         recorded: what is not simulated: recordings to learn from, or photographs to test on.
         sizes: of the protocol's draws, where joint angles are measured.
+        precision: that networks are trained and measured in, see `ropes.hardware.precision_of`.
     """
 
     name: str
@@ -103,6 +85,7 @@ class Experiment:
     own: Mapping[str, Mapping[str, Recipe]] = field(default_factory=dict)
     recorded: str | None = None
     sizes: ProtocolSizes = PAPER_SIZES
+    precision: AskedPrecision = "auto"
 
     def fits(self, setting: str, label: str) -> bool:
         """Whether a method or variant is fitted in a setting."""
@@ -152,8 +135,8 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
         case "curves":
             return Experiment(
                 name=name,
-                recipes={f"{method}@{label}": each for method in recipes for label, each in _curves(recipes[method])},
-                anchors={"panda-2c-independent": max(_NUMBERS)},
+                recipes={f"{method}@{label}": each for method in recipes for label, each in curves(recipes[method])},
+                anchors={"panda-2c-independent": max(NUMBERS)},
                 test_anchors=2_000,
                 seeds=(0,),
                 occlusions=(0, 16, 32, 64),
@@ -162,7 +145,7 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
         case "disentanglement":
             return Experiment(
                 name=name,
-                recipes={label: each for method in recipes for label, each in _vaes(method, preset)},
+                recipes={label: each for method in recipes for label, each in vaes(method, preset)},
                 anchors={FINGER_CUBE: 1_000_000 if paper else 20_000},
                 test_anchors=10_000 if paper else 4_000,
                 seeds=tuple(range(10 if paper else 3)),
@@ -184,8 +167,8 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
         case "supervision":
             return Experiment(
                 name=name,
-                recipes={label: each for method in recipes for label, each in _fewer_anchors(method, recipes[method])},
-                anchors={"panda-1c-independent": max(_COMPARED)},
+                recipes={label: each for method in recipes for label, each in fewer_anchors(method, recipes[method])},
+                anchors={"panda-1c-independent": max(COMPARED)},
                 test_anchors=2_000,
                 seeds=(0,),
                 occlusions=(),
@@ -195,7 +178,7 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
         case "table2":
             return Experiment(
                 name=name,
-                recipes={label: each for method in recipes for label, each in _by_labels(method, preset)},
+                recipes={label: each for method in recipes for label, each in by_labels(method, preset)},
                 anchors={"panda-2c-independent": 10_000 if paper else 3_000},
                 test_anchors=10_000 if paper else 2_000,
                 seeds=(0, 1),
@@ -241,59 +224,3 @@ def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) 
         own={ARM_ACTIONS: {OF_A_RESNET: of_a_resnet(delta_recipe("cde-global", "compact"))}},
         recorded=None if recorded is None else str(recorded.resolve()),
     )
-
-
-def _by_labels(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
-    """The method's recipe for each of the paper's shares of the labels; the one recipe of a method that reads none."""
-    if method not in LABELLED_METHODS:
-        yield method, recipe_of(method, preset)
-        return
-    for share in LABEL_SHARES:
-        yield f"{method}@{100 * share:g}-percent", recipe_of(method, preset, labels=share)
-
-
-def _vaes(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
-    """The method with and without input noise; under the paper preset every combination of its sweep (Section 3)."""
-    recipe = recipe_of(method, preset)
-    assert isinstance(recipe, VAERecipe)
-    swept = product((1.0, 2.0, 4.0), (0, 10_000, 50_000), (10, 25, 50)) if preset == "paper" else [None]
-    for chosen, noise in product(swept, (False, True)):
-        variant, words = replace(recipe, noise=noise), ["noise"] if noise else []
-        if chosen is not None:
-            beta, warm_up, latents = chosen
-            variant = replace(variant, beta=beta, warm_up=warm_up, vae=replace(recipe.vae, latents=latents))
-            words = [f"beta-{beta:g}", f"warm-up-{warm_up}", f"latents-{latents}", *words]
-        yield "@".join(filter(None, (method, "-".join(words)))), variant
-
-
-def _fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
-    """The recipe with fewer and with all anchors; under the compact preset as many steps whatever their number.
-
-    Deviation: there VAEs take half the steps that they take in the study of finger and cube, and encoders fewer than
-    all anchors would be worth in Table 1.
-    """
-    if isinstance(recipe, CNNRecipe | JointNetRecipe | DeltaRecipe):
-        raise UserError(f"method {method} learns from labels; compare ada-gvae, anchored, beta-vae, ldr and ropes")
-    if isinstance(recipe, RopesRecipe):  # learns from all that there are
-        yield f"{method}@{max(_COMPARED)}-anchors", recipe
-        return
-    training = replace(recipe.training, at_least=max(recipe.training.at_least, _POSES_AT_LEAST))
-    if recipe.preset == "compact":
-        shown = _SHOWN if isinstance(recipe, VAERecipe) else _POSES_AT_LEAST
-        training = replace(recipe.training, epochs=1, at_least=shown)
-    base = replace(recipe, training=training)
-    for number in _COMPARED:
-        yield f"{method}@{number}-anchors", replace(base, anchors=number)
-
-
-def _curves(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
-    """The recipe with fewer anchors, with smaller images, and with squares in training."""
-    if not isinstance(recipe, EncoderRecipe):
-        raise UserError("the curves are of methods anchored and ldr; leave the other ones out")
-    base = replace(recipe, training=replace(recipe.training, at_least=_POSES_AT_LEAST))
-    for number in _NUMBERS:
-        yield f"{number}-anchors", replace(base, anchors=number)
-    for side, smaller in _SMALLER.items():
-        window = {} if base.encoder.window else {"window": 0}
-        yield f"{side}-pixels", replace(base, anchors=_AT, encoder=replace(base.encoder, **smaller | window))
-    yield "squares", replace(base, erased=0.5)

@@ -6,12 +6,15 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing import connection
-from multiprocessing.context import SpawnProcess
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import cast
+
+from threadpoolctl import threadpool_limits
 
 from ropes.errors import UnfinishedError, UserError
 from ropes.hardware import keep_memory
@@ -21,7 +24,12 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def run_all(
-    jobs: Sequence[Callable[[], None]], *, processes: int, threads: Sequence[int], finished: Callable[[int], None]
+    jobs: Sequence[Callable[[], None]],
+    *,
+    processes: int,
+    threads: Sequence[int],
+    finished: Callable[[int], None],
+    needs: Sequence[str] = (),
 ) -> None:
     """Run every job, some at a time, each in a process of its own, started in their order.
 
@@ -33,20 +41,22 @@ def run_all(
         processes: at a time.
         threads: of each job's process.
         finished: called with a job's number when it is done.
+        needs: modules that all jobs import; on Linux once for all.
 
     Raises:
         UnfinishedError: when all have ended: a job's own, or a process died; tells how many failed.
     """
-    spawn = multiprocessing.get_context("spawn")
+    context = _context(needs)
     failed: list[str] = []
-    waiting, running = deque(enumerate(jobs)), dict[int, tuple[int, SpawnProcess, connection.Connection]]()
+    waiting, running = deque(enumerate(jobs)), dict[int, tuple[int, BaseProcess, connection.Connection]]()
     try:
         while waiting or running:
             while waiting and len(running) < processes:
                 number, job = waiting.popleft()
-                ours, theirs = spawn.Pipe(duplex=False)
-                process = spawn.Process(target=_work, args=(job, theirs))
-                with nothing_of_main(), _limited(threads[number]):
+                ours, theirs = context.Pipe(duplex=False)
+                inherited = {**os.environ, **dict.fromkeys(_THREADS, str(threads[number]))}
+                process = context.Process(target=_work, args=(job, theirs, threads[number], inherited))  # type: ignore[attr-defined]
+                with nothing_of_main(), _limited(1):
                     process.start()
                 theirs.close()
                 running[process.sentinel] = number, process, ours
@@ -65,6 +75,19 @@ def run_all(
     if failed:
         more = f" ({len(failed)} of {len(jobs)} failed)" if len(jobs) > 1 else ""
         raise UnfinishedError(failed[0] + more)
+
+
+def _context(needs: Sequence[str]) -> BaseContext:
+    """How processes are started: on Linux by a server that has imported what they need and forks them.
+
+    To import torch and Lightning takes several seconds, as long as a small fit.  The server runs nothing but imports,
+    so no thread is lost in a fork; elsewhere system libraries do not allow for forks.
+    """
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(needs))
+    return context
 
 
 @contextmanager
@@ -110,9 +133,12 @@ def _limited(threads: int) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _work(job: Callable[[], None], pipe: connection.Connection) -> None:
-    """Do a job in a process of its own; what the user can mend goes into the pipe."""
+def _work(job: Callable[[], None], pipe: connection.Connection, threads: int, environment: Mapping[str, str]) -> None:
+    """Do a job in a process of its own, in its caller's environment; what the user can mend goes into the pipe."""
+    os.environ.clear()  # a server's is of the time when it was started
+    os.environ.update(environment)
     keep_memory()
+    _take_threads(threads)
     end_with_parent(lambda: os.kill(os.getpid(), signal.SIGTERM))
     try:
         job()
@@ -122,7 +148,14 @@ def _work(job: Callable[[], None], pipe: connection.Connection) -> None:
         sys.exit(128 + signal.SIGINT)
 
 
-def _fault(process: SpawnProcess, pipe: connection.Connection) -> str | None:
+def _take_threads(threads: int) -> None:
+    """Let libraries that are loaded take so many; later ones find them in the environment."""
+    threadpool_limits(threads)
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(threads)
+
+
+def _fault(process: BaseProcess, pipe: connection.Connection) -> str | None:
     """What went wrong in a process that has ended; None where nothing did."""
     try:
         if pipe.poll():

@@ -59,7 +59,8 @@ class Fit:
     pretrained: Path | None = None
     """With jointnet: another run of it, of the same data and seed, to take over the pre-training of."""
     precision: AskedPrecision = "auto"
-    """bf16 autocast, float32, or the one that this machine is fast in; a run that goes on keeps its own."""
+    """bf16-mixed: bf16 autocast; 32-true: float32; auto: the faster one on this machine.  A run that goes on keeps its
+    own."""
     recipe: Recipe
 
     def __post_init__(self) -> None:
@@ -143,6 +144,8 @@ class Evaluate:
     factors: bool = False
     """Measure instead how disentangled the coordinates are, and what regressors make of them; of beta-vae and ada-gvae
     always."""
+    precision: AskedPrecision = "auto"
+    """bf16-mixed: bf16 autocast; 32-true: float32; auto: as ropes predict."""
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed or 0, occlusions=min(self.occlusions or (0,)))
@@ -153,12 +156,15 @@ class Evaluate:
     def execute(self) -> None:
         """Evaluate every split of `data` at every occlusion, and print the table."""
         from ropes.evaluation import evaluate
+        from ropes.hardware import warn_if_emulated
         from ropes.methods.run import Run
         from ropes.recipes import DELTA_METHODS, VAE_METHODS
         from ropes.registry import find_run
         from ropes.report.terminal import print_table
 
         run, seed = find_run(self.run), self.seed or 0
+        chosen: dict[str, Any]
+        warn_if_emulated(self.precision)
         method = Run.read(run).method
         if method in DELTA_METHODS:
             given = [value is not None for value in (self.seed, self.occlusions, self.photographs)]
@@ -169,7 +175,7 @@ class Evaluate:
                 )
             from ropes.delta_evaluation import evaluate_actions
 
-            results = evaluate_actions(run, self.data, self.out)
+            results = evaluate_actions(run, self.data, self.out, precision=self.precision)
         elif self.factors or method in VAE_METHODS:
             if self.unlike or self.occlusions is not None:
                 raise UserError(
@@ -177,12 +183,14 @@ class Evaluate:
                 )
             from ropes.factor_evaluation import evaluate_factors
 
-            results = evaluate_factors(run, self.data, self.out, seed=seed, photographs=self.photographs)
+            chosen = {"photographs": self.photographs, "precision": self.precision}
+            results = evaluate_factors(run, self.data, self.out, seed=seed, **chosen)
         elif self.photographs is not None:
             raise UserError(f"--photographs are of finger and cube, and {run} reads an arm's joints; leave it out")
         else:
-            chosen: dict[str, Any] = {} if self.occlusions is None else {"occlusions": self.occlusions}
-            results = evaluate(run, self.data, self.out, seed=seed, unlike=self.unlike, **chosen)
+            chosen = {"unlike": self.unlike, "precision": self.precision}
+            chosen |= {} if self.occlusions is None else {"occlusions": self.occlusions}
+            results = evaluate(run, self.data, self.out, seed=seed, **chosen)
         print_table(results)
         print(f"wrote {self.out / 'results.json'}")
 
@@ -271,7 +279,8 @@ class Predict:
     urdf: Path | None = None
     """With --poses: the arm's URDF file (or one of pybullet_data); the setting's where left out."""
     precision: AskedPrecision = "auto"
-    """bf16 autocast or float32; auto: float32 for convolutions, for others the one that this machine is fast in."""
+    """bf16-mixed: bf16 autocast; 32-true: float32; auto: float32 for joints read by convolutions, for others the
+    faster one on this machine."""
 
     def __post_init__(self) -> None:
         if self.urdf is not None and self.poses is None:
@@ -280,9 +289,11 @@ class Predict:
     def execute(self) -> None:
         """Print the predictions as they come."""
         sources = image_sources(self.images)
+        from ropes.hardware import warn_if_emulated
         from ropes.prediction import predict_lines
         from ropes.registry import find_run
 
+        warn_if_emulated(self.precision)
         options: dict[str, Any] = {"poses": self.poses, "urdf": self.urdf, "precision": self.precision}
         for line in predict_lines(find_run(self.run), sources, **options):
             print(line, flush=True)

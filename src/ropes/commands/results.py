@@ -8,6 +8,7 @@ import tyro
 
 from ropes.commands.options import EvaluationFolder, at_least, distinct
 from ropes.errors import UserError
+from ropes.hardware import AskedPrecision
 from ropes.recipes import Preset, require_method
 
 
@@ -84,6 +85,8 @@ class Reproduce:
     processes: int | None = None
     """With disentanglement, supervision and causal-triplet: models that are fitted at a time; one for each core where
     left out."""
+    precision: AskedPrecision = "auto"
+    """Of fits and evaluations, as in ropes fit and ropes evaluate."""
 
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))
@@ -121,6 +124,7 @@ class Reproduce:
                 workers=self.workers,
                 processes=self.processes,
                 recorded=self.data,
+                precision=self.precision,
             )
         except UnfinishedError:
             done = read(self.out / "results.json")
