@@ -67,7 +67,7 @@ LAYERS = (
         "label_evaluation",
         "pose_evaluation",
     },
-    {"experiments", "filming", "fits", "report", "packaging"},
+    {"experiment_folder", "experiments", "filming", "fits", "report", "packaging"},
     {"commands", "cli", "__main__"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

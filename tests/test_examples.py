@@ -17,7 +17,7 @@ from ropes.methods import fitting
 from ropes.methods.ropes import fit
 from ropes.scm import Regime
 from tests import tiny
-from tests.methods.test_delta import ACTIONS, recipe, write_pairs
+from tests.tiny_pairs import ACTIONS, recipe, write_pairs
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from ropes.experiments import _by_number
+from ropes.experiment_folder import by_number
 
 
 def test_variants_stand_in_the_order_of_their_numbers() -> None:
@@ -10,4 +10,4 @@ def test_variants_stand_in_the_order_of_their_numbers() -> None:
     ordered = [(label, seed) for label in ("anchored", *shares, "ldr") for seed in (0, 1, 10)]
     mixed = ordered.copy()
     Random(0).shuffle(mixed)
-    assert sorted(mixed, key=_by_number) == ordered
+    assert sorted(mixed, key=by_number) == ordered

@@ -215,9 +215,10 @@ def test_tables_stand_in_the_readme_and_in_the_docs(stub: Stub) -> None:
 def test_reproduce_writes_the_report_and_prints_the_table(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
     runs = stub("ropes.experiments.reproduce", result="the results")
     reports, tables = stub("ropes.report.html.write_report"), stub("ropes.report.terminal.print_table")
-    assert cli.main(["reproduce", "table1", "--preset", "paper", "--out", "R", "--seeds", "0", "1"]) == 0
+    words = "reproduce table1 --preset paper --out R --seeds 0 1 --precision 32-true"
+    assert cli.main(words.split()) == 0
     options = {"preset": "paper", "out": Path("R"), "methods": None, "seeds": (0, 1), "workers": None}
-    options |= {"processes": None, "recorded": None}
+    options |= {"processes": None, "recorded": None, "precision": "32-true"}
     assert runs == [(("table1",), options)]
     assert reports == [((Path("R"), Path("R/report.html")), {})]
     assert tables == [(("the results",), {})]
@@ -238,9 +239,9 @@ def test_evaluate_prints_the_table(
     monkeypatch.setattr(Run, "read", lambda _: SimpleNamespace(method="anchored"))
     calls = stub("ropes.evaluation.evaluate", result="the results")
     tables = stub("ropes.report.terminal.print_table")
-    words = "evaluate R --data D --out E --seed 2 --occlusions 0 8 --unlike F G"
+    words = "evaluate R --data D --out E --seed 2 --occlusions 0 8 --unlike F G --precision bf16-mixed"
     assert cli.main(words.split()) == 0
-    options = {"seed": 2, "occlusions": (0, 8), "unlike": (Path("F"), Path("G"))}
+    options = {"seed": 2, "occlusions": (0, 8), "unlike": (Path("F"), Path("G")), "precision": "bf16-mixed"}
     assert calls == [((Path("R"), Path("D"), Path("E")), options)]
     assert tables == [(("the results",), {})]
     assert capsys.readouterr().out == "wrote E/results.json\n"

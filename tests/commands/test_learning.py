@@ -15,7 +15,7 @@ def test_the_defaults_of_evaluate_are_the_library_s_own(stub: Stub, monkeypatch:
     calls = stub("ropes.evaluation.evaluate", result="the results")
     stub("ropes.report.terminal.print_table")
     assert cli.main(["evaluate", "R", "--data", "D", "--out", "E"]) == 0
-    assert calls == [((Path("R"), Path("D"), Path("E")), {"seed": 0, "unlike": ()})]
+    assert calls == [((Path("R"), Path("D"), Path("E")), {"seed": 0, "unlike": (), "precision": "auto"})]
 
 
 @pytest.mark.parametrize(

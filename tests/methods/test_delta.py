@@ -12,10 +12,8 @@ import torch
 from torch import Tensor
 
 from ropes import cli
-from ropes.actions import SPLITS, TRAIN, VALIDATION, Action, both_ways
-from ropes.data import schema, writer
+from ropes.actions import SPLITS, TRAIN, VALIDATION
 from ropes.data.layout import open_dataset
-from ropes.data.writer import SplitPlan
 from ropes.delta_evaluation import evaluate_actions
 from ropes.errors import UserError
 from ropes.evaluation_record import is_current
@@ -27,53 +25,11 @@ from ropes.methods.run import Run
 from ropes.methods.weights import weights_digest
 from ropes.models.delta import DeltaNetwork, Reading
 from ropes.models.shapes import DeltaConfig
-from ropes.png import encode
 from ropes.recipes import DELTA_METHODS, DeltaRecipe, Optimisation, recipe_from_dict, recipe_of
 from ropes.registry import find_run
 from tests import tiny
 from tests.killing import killed, patched_steps
-
-SIDE = 16
-ACTIONS = tuple(Action(verb, noun) for noun in ("left", "right") for verb in ("fill", "empty"))
-
-
-def recipe(method: str, **changes: object) -> DeltaRecipe:
-    small = recipe_of(method, "compact")
-    assert isinstance(small, DeltaRecipe)
-    shape = replace(small.delta, image_size=SIDE, patch=4, width=16, depth=1, heads=2, widths=(4, 8), latents=8)
-    training = Optimisation(epochs=12, batch=16, learning_rate=5e-3)
-    return replace(small, **{"preset": "tiny", "delta": shape, "training": training} | changes)  # type: ignore[arg-type]
-
-
-def pair(action: Action, rng: np.random.Generator) -> list[list[bytes]]:
-    """A bright square on one side that comes or goes, on a background of its own."""
-    empty = np.full((SIDE, SIDE, 3), rng.integers(0, 80), np.uint8)
-    full = empty.copy()
-    first, left = rng.integers(2, 8), 1 if action.noun == "left" else 9
-    full[first : first + 6, left : left + 6] = rng.integers(180, 256, 3)
-    order = (empty, full) if action.verb == "fill" else (full, empty)
-    return [[encode(image)] for image in order]
-
-
-def write_pairs(
-    path: Path, counts: dict[str, int], *, tasks: tuple[int, ...] = (0, 0), only: int | None = None
-) -> Path:
-    rng = np.random.default_rng(0)
-    chosen = {
-        split: rng.integers(len(ACTIONS), size=n) if only is None else np.full(n, only) for split, n in counts.items()
-    }
-    plans = [
-        SplitPlan(name=split, episodes=len(own), tasks=tasks, actions=tuple(own.tolist()))
-        for split, own in chosen.items()
-    ]
-    features = schema.features(("front",), (SIDE, SIDE, 3), None)
-    shards = writer.plan_shards(plans, 1)
-    for shard in shards:
-        views = [view for k in shard.actions for view in (pair(ACTIONS[k], rng) * 2)[: len(tasks)]]
-        writer.write_shard(path, shard, features, views, None)
-    provenance = {"schema": 1, "cameras": [{"name": "front"}], "antonyms": both_ways([("fill", "empty")])}
-    writer.finish(path, shards=shards, features=features, regimes=ACTIONS, provenance=provenance)
-    return path
+from tests.tiny_pairs import SIDE, recipe, write_pairs
 
 
 @pytest.fixture(scope="module")

@@ -1,34 +1,54 @@
 """Networks are trained in the precision that a fit was begun in, whatever machine it goes on on."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ropes import cli
+from ropes.actions import TRAIN, VALIDATION
 from ropes.errors import UserError
 from ropes.files import read_json, write_json
+from ropes.fits import torch_threads
 from ropes.hardware import Precision, capability
 from ropes.methods.fitting import fit
 from ropes.methods.run import RUN_FILE, TRAINING_FILE
-from ropes.recipes import DELTA_METHODS, METHODS, VAE_METHODS
-from tests import tiny
+from ropes.recipes import DELTA_METHODS, METHODS, VAE_METHODS, Optimisation, Recipe
+from tests import tiny, tiny_pairs
 
-OF_JOINTS = sorted(set(METHODS) - set(DELTA_METHODS) - set(VAE_METHODS))
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
+    return tiny_pairs.write_pairs(tmp_path_factory.mktemp("pairs") / "data", dict.fromkeys((TRAIN, VALIDATION), 16))
+
+
+def short_recipe(method: str) -> Recipe:
+    """A few steps of each stage."""
+    recipe = tiny_pairs.recipe(method) if method in DELTA_METHODS else tiny.recipe_of(method)
+    stages = {name: value for name, value in vars(recipe).items() if isinstance(value, Optimisation)}
+    few: dict[str, Any] = {name: replace(stage, epochs=min(1, stage.epochs)) for name, stage in stages.items()}
+    return replace(recipe, **few)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["bf16-mixed", "32-true"])
-@pytest.mark.parametrize("method", [*OF_JOINTS, "beta-vae"])
+@pytest.mark.parametrize("method", METHODS)
 def test_one_seed_and_precision_give_one_set_of_weights(
-    method: str, precision: Precision, tiny_data: Path, tmp_path: Path
+    method: str, precision: Precision, tiny_data: Path, pairs: Path, finger_data: Path, tmp_path: Path
 ) -> None:
-    recipe, digests = tiny.recipe_of(method), []
-    for name in ("first", "second"):
-        fit(tiny_data, tmp_path / name, recipe, 3, method=method, precision=precision, show=False)
-        digests.append(tiny.weights(tmp_path / name))
-    assert digests[0] == digests[1]
-    run = read_json(tmp_path / "first" / RUN_FILE)
-    assert (run["precision"], run["processor"]) == (precision, capability())
+    data = pairs if method in DELTA_METHODS else finger_data if method in VAE_METHODS else tiny_data
+    for threads in (1, 2):
+        found = []
+        for name in ("first", "second"):
+            run = tmp_path / f"{name}-{threads}"
+            with torch_threads(threads):
+                fit(data, run, short_recipe(method), 3, method=method, precision=precision, show=False)
+            found.append(tiny.weights(run))
+        assert found[0], "there are weights to compare"
+        assert found[0] == found[1], f"{threads=}"
+        stored = read_json(run / RUN_FILE)
+        assert (stored["precision"], stored["processor"]) == (precision, capability())
 
 
 @pytest.mark.slow

@@ -1,0 +1,206 @@
+"""Where the time of a training step goes on this processor, and how near it is to what the processor can do.
+
+    python benchmarks/training.py [--precision 32-true] [--threads 2] [--ops 15] [--out FILE]
+    ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 python benchmarks/training.py
+
+Steps are those that `ropes fit` takes of a compact preset, on data simulated first.  The bound is what the step would
+take if each of its operations ran at the speed of a large matrix product or at that of a copy in memory, whichever is
+slower for it (its roofline), both measured in the same run.  A copy of a few megabytes is faster than one of more, and
+layers are of that size, so the bound is rather too low than too high.
+"""
+
+import argparse
+import contextlib
+import io
+import itertools
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
+
+from figures import options
+from ropes import cli
+from ropes.files import write_json
+from ropes.hardware import Precision, capability, training_precision
+from ropes.methods.fitting import fit
+from ropes.recipes import VAE_METHODS, recipe_of
+from ropes.stage import Stage
+from ropes.training import BatchAt
+
+METHODS = ("anchored", "ldr", "beta-vae")
+_DATA = {"arm": "--setting panda-2c-independent --anchors 200", "finger": "--setting finger-cube --samples 256"}
+_STEPS, _WARM, _MATRIX, _COPIED = 8, 3, 2048, 4 << 20
+
+
+class _CapturedError(Exception):
+    """The training that a fit was about to begin."""
+
+
+@dataclass
+class Training:
+    """A stage with its batches, as `ropes.training.train` is given them."""
+
+    stage: Stage
+    batch_at: BatchAt
+    mixed: bool
+
+    @classmethod
+    def of(cls, method: str, data: Path, precision: Precision) -> "Training":
+        """What a fit of the method's compact preset trains last."""
+
+        def capture(stage: Stage, batch_at: BatchAt, **_: Any) -> None:
+            raise _CapturedError(stage, batch_at)
+
+        with tempfile.TemporaryDirectory() as folder, patch("ropes.methods.context.train", capture):
+            try:
+                recipe = recipe_of(method, "compact")
+                fit(data, Path(folder) / "run", recipe, method=method, precision=precision, show=False)
+            except _CapturedError as found:
+                stage, batch_at = found.args
+                return cls(stage, batch_at, precision == "bf16-mixed")
+        raise AssertionError("a fit trains something")
+
+    def steps(self, count: int) -> Iterator[tuple[float, float, float, float]]:
+        """Take steps: seconds of reading the batch, forward, backward and optimiser of each."""
+        optimiser = torch.optim.AdamW(self.stage.network.parameters(), lr=1e-4, fused=True)
+        for step in range(count):
+            moments = [time.perf_counter()]
+            batch = self.batch_at(step)
+            moments.append(time.perf_counter())
+            with torch.autocast("cpu", torch.bfloat16, enabled=self.mixed):
+                loss = self.stage.training_step(batch, 0)
+            assert isinstance(loss, Tensor)
+            moments.append(time.perf_counter())
+            optimiser.zero_grad()
+            loss.backward()
+            moments.append(time.perf_counter())
+            self.stage.configure_gradient_clipping(optimiser)
+            optimiser.step()
+            moments.append(time.perf_counter())
+            read, forward, backward, stepped = (b - a for a, b in itertools.pairwise(moments))
+            yield read, forward, backward, stepped
+
+
+class Roofline(TorchDispatchMode):
+    """Adds up what operations compute and move, and the least seconds that they could take."""
+
+    def __init__(self, flops_a_second: float, bytes_a_second: float) -> None:
+        super().__init__()
+        self.speed, self.bandwidth = flops_a_second, bytes_a_second
+        self.flops, self.bytes, self.seconds = 0.0, 0.0, 0.0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        if any(given.alias_info and not given.alias_info.is_write for given in func._schema.returns):
+            return out  # a view, which moves nothing
+        tensors = [leaf for leaf in tree_leaves((args, kwargs, out)) if isinstance(leaf, Tensor)]
+        moved = float(sum(tensor.numel() * tensor.element_size() for tensor in tensors))
+        count = flop_registry.get(func._overloadpacket)
+        flops = float(count(*args, **kwargs, out_val=out)) if count else 0.0
+        self.flops, self.bytes = self.flops + flops, self.bytes + moved
+        self.seconds += max(flops / self.speed, moved / self.bandwidth)
+        return out
+
+
+def quickest(call: Callable[[], object], times: int = 10) -> float:
+    """Seconds of the quickest of some calls."""
+    found = []
+    for _ in range(times):
+        began = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - began)
+    return min(found)
+
+
+def speeds(mixed: bool) -> tuple[float, float]:
+    """FLOP/s of a large matrix product, and bytes a second of a copy, read and written."""
+    kind = torch.bfloat16 if mixed else torch.float32
+    a, b = (torch.randn(_MATRIX, _MATRIX).to(kind) for _ in range(2))
+    copied, to = torch.zeros(_COPIED, dtype=torch.uint8), torch.zeros(_COPIED, dtype=torch.uint8)
+    return 2 * _MATRIX**3 / quickest(lambda: a @ b), 2 * _COPIED / quickest(lambda: to.copy_(copied), 100)
+
+
+def measured(training: Training, flops_a_second: float, bytes_a_second: float) -> dict[str, float]:
+    """Milliseconds of each part of a step, the bound, and both speeds in shares of what the processor can do."""
+    parts = list(training.steps(_WARM + _STEPS))[_WARM:]
+    best = min(parts, key=sum)
+    seconds = sum(best)
+    with Roofline(flops_a_second, bytes_a_second) as roofline:
+        list(training.steps(1))
+    names = ("read", "forward", "backward", "optimiser")
+    return {
+        **{f"{name}_ms": 1000 * part for name, part in zip(names, best, strict=True)},
+        "step_ms": 1000 * seconds,
+        "bound_ms": 1000 * roofline.seconds,
+        "gflop": roofline.flops / 1e9,
+        "share_of_matrix_product": roofline.flops / seconds / flops_a_second,
+        "share_of_bound": roofline.seconds / seconds,
+    }
+
+
+def print_operations(training: Training, count: int) -> None:
+    """What takes longest, in milliseconds a step."""
+    with profile(activities=[ProfilerActivity.CPU]) as seen:
+        list(training.steps(_STEPS))
+    events = sorted(seen.key_averages(), key=lambda event: -event.self_cpu_time_total)[:count]
+    for event in events:
+        print(f"    {event.self_cpu_time_total / 1000 / _STEPS:8.2f} ms  {event.count / _STEPS:6.1f} ×  {event.key}")
+
+
+def main() -> None:
+    """Simulate, measure and print the table."""
+    parser = options(__doc__)
+    parser.add_argument("--method", action="append", choices=METHODS, help="all where left out")
+    parser.add_argument("--precision", choices=["bf16-mixed", "32-true"], help="the usual one where left out")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--ops", type=int, default=0, help="also show so many operations that take longest")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    precision = arguments.precision or training_precision()
+    flops, moved = speeds(precision == "bf16-mixed")
+    print(f"{capability()}, {precision}, {arguments.threads} threads, load {os.getloadavg()[0]:.1f}: ", end="")
+    print(f"a matrix product at {flops / 1e9:.0f} GFLOP/s, a copy at {moved / 1e9:.0f} GB/s\n")
+    found = measure_methods(arguments, precision, flops, moved)
+    if arguments.out:
+        figures = {"processor": capability(), "precision": precision, "threads": arguments.threads}
+        write_json(arguments.out, figures | {"gflops": flops / 1e9, "gb_a_second": moved / 1e9, "methods": found})
+
+
+def measure_methods(
+    arguments: argparse.Namespace, precision: Precision, flops: float, moved: float
+) -> dict[str, dict[str, float]]:
+    """Each method's figures; the table is printed meanwhile."""
+    found: dict[str, dict[str, float]] = {}
+    heads = "step", "read", "forward", "backward", "optimiser", "bound", "of the bound", "of a matrix product"
+    print(f"| method | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, asked in _DATA.items():
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                if code := cli.main(["simulate", *asked.split(), "--test-anchors", "8", "--out", f"{folder}/{name}"]):
+                    sys.exit(code)
+        for method in arguments.method or METHODS:
+            data = Path(folder) / ("finger" if method in VAE_METHODS else "arm")
+            training = Training.of(method, data, precision)
+            one = found[method] = measured(training, flops, moved)
+            times = " | ".join(f"{one[f'{name}_ms']:.0f} ms" for name in (*heads[:5], "bound"))
+            print(f"| {method} | {times} | {one['share_of_bound']:.0%} | {one['share_of_matrix_product']:.0%} |")
+            if arguments.ops:
+                print_operations(training, arguments.ops)
+    return found
+
+
+if __name__ == "__main__":
+    main()
