@@ -35,7 +35,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> None:
     seen.run.recipe, seen.run.anchors, seen.run.version = tiny.recipe(), None, "0"
     seen.reconstructions = lambda images: None
     seen.trust, seen.read = None, lambda images: Reading(seen.coordinates(images), None, None)
-    monkeypatch.setattr(Estimator, "load", classmethod(lambda cls, run, precision: seen))
+    monkeypatch.setattr(Estimator, "load", classmethod(lambda cls, run, precision="auto": seen))
 
 
 def rows_by_labels(found: tuple[Row, ...]) -> dict[int, list[Row]]:

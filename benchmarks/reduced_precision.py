@@ -1,0 +1,142 @@
+"""What reading in bf16 or int8 costs an estimator in accuracy, and what it gains in speed on this processor.
+
+    python benchmarks/reduced_precision.py [RUN] [--poses 2000] [--out FILE]
+
+RUN is a run of anchored or ldr, or the name of a packaged estimator.  Its setting is simulated first.  A line per joint
+to radians is fitted on half of the poses as float32 reads them, and tested on the other half.  In int8 the weights and
+activations of its residual stages and dense layers are quantised, by the ranges that training images show (static
+quantisation of torch, engine x86); all else stays in float32.
+"""
+
+import contextlib
+import copy
+import io
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from figures import options
+from ropes import cli
+from ropes.data.dataset import Dataset
+from ropes.data.layout import open_dataset
+from ropes.estimator import Estimator
+from ropes.files import write_json
+from ropes.hardware import AskedPrecision, capability
+from ropes.methods.readers import finished_encoder
+from ropes.models.encoder import PoseEncoder
+from ropes.registry import find_run
+
+_SEEN, _TIMED, _TIMES, _CHUNK = 256, 512, 4, 256
+Array = NDArray[np.float64]
+
+
+class Encoded:
+    """A run's encoder as it stands, read in chunks."""
+
+    def __init__(self, network: PoseEncoder) -> None:
+        self.network = network.eval()
+
+    @torch.no_grad()
+    def coordinates(self, images: NDArray[np.uint8]) -> Array:
+        """uint8 (n, V, S, S) → (n, d)."""
+        parts = [self.network(part) for part in torch.from_numpy(images).split(_CHUNK)]
+        return torch.cat(parts).double().numpy()
+
+
+def quantised(run: Path, images: NDArray[np.uint8]) -> Encoded:
+    """The run's encoder in int8, its ranges from these images."""
+    from torch.ao.quantization import get_default_qconfig_mapping
+    from torch.ao.quantization.quantize_fx import convert_fx, prepare_fx
+
+    network = finished_encoder(run)[1].eval()
+    names = [f"{part}.{k}" for part in ("whole", "window") for k in range(len(getattr(network, part, ())))]
+    given: dict[str, Tensor] = {}
+    hooks = []
+    for name in (*names, "far", *(["near"] if network.config.window else [])):
+
+        def keep(module: nn.Module, inputs: tuple[Tensor, ...], name: str = name) -> None:
+            given[name] = inputs[0].detach()
+
+        hooks.append(network.get_submodule(name).register_forward_pre_hook(keep))
+    with torch.no_grad():
+        network(torch.from_numpy(images))
+    for hook in hooks:
+        hook.remove()
+    torch.backends.quantized.engine = "x86"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own, that this way of quantising will move to another package
+        for name, x in given.items():
+            observed = prepare_fx(copy.deepcopy(network.get_submodule(name)), get_default_qconfig_mapping("x86"), (x,))
+            with torch.no_grad():
+                observed(x)
+            network.set_submodule(name, convert_fx(observed))
+    return Encoded(network)
+
+
+def poses_a_second(read: Estimator | Encoded, images: NDArray[np.uint8]) -> float:
+    """The most of some tries."""
+    found = []
+    for _ in range(_TIMES):
+        began = time.perf_counter()
+        read.coordinates(images)
+        found.append(len(images) / (time.perf_counter() - began))
+    return max(found)
+
+
+def measure(run: Path, dataset: Dataset) -> dict[str, dict[str, object]]:
+    """Each precision's figures; the table is printed meanwhile."""
+    rows = dataset.frames("test-id").index
+    images, angles = dataset.read_images(rows), dataset.states("test-id")
+    half = len(rows) // 2
+    asked: dict[str, AskedPrecision] = {"float32": "32-true", "bf16": "bf16-mixed"}
+    readers: dict[str, Estimator | Encoded] = {
+        name: Estimator.load(run, precision=precision) for name, precision in asked.items()
+    }
+    readers["int8"] = quantised(run, dataset.read_images(dataset.frames("train").index[:_SEEN]))
+    found: dict[str, dict[str, object]] = {}
+    lines: list[Array] = []
+    print("| read in | error, in shares of float32's | moved by, in shares of its error | speed |\n|---|---|---|---:|")
+    for name, reader in readers.items():
+        coordinates = reader.coordinates(images)
+        if not lines:
+            lines = [np.polyfit(z[:half], truth[:half], 1) for z, truth in zip(coordinates.T, angles.T, strict=True)]
+        read = np.stack([np.polyval(line, z) for line, z in zip(lines, coordinates.T, strict=True)], axis=1)[half:]
+        error = np.sqrt(((read - angles[half:]) ** 2).mean(axis=0))
+        speed = poses_a_second(reader, images[:_TIMED])
+        if not found:
+            exact, usual, fast = read, error, speed
+        moved = np.sqrt(((read - exact) ** 2).mean(axis=0)) / usual
+        found[name] = {"error": (error / usual).tolist(), "moved": moved.tolist(), "times_as_fast": speed / fast}
+        each = " | ".join(" ".join(f"{share:.3f}" for share in shares) for shares in (error / usual, moved))
+        print(f"| {name} | {each} | {speed / fast:.2f} |", flush=True)
+    return found
+
+
+def main() -> None:
+    """Simulate, measure and print the table."""
+    parser = options(__doc__)
+    parser.add_argument("run", nargs="?", default="panda-2c", help="folder of a run, or name of a packaged estimator")
+    parser.add_argument("--poses", type=int, default=2_000)
+    arguments = parser.parse_args()
+    run = find_run(Path(arguments.run))
+    print(f"{capability()}, {torch.get_num_threads()} threads\n")
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["simulate", "--setting", finished_encoder(run)[0].setting, "--anchors", "40"]
+        words += ["--test-anchors", str(arguments.poses), "--seed", "7", "--out", f"{folder}/data"]
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            if code := cli.main(words):
+                sys.exit(code)
+        found = measure(run, open_dataset(Path(folder) / "data"))
+    if arguments.out:
+        write_json(arguments.out, {"processor": capability(), "threads": torch.get_num_threads(), "readers": found})
+
+
+if __name__ == "__main__":
+    main()
