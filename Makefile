@@ -40,7 +40,7 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## simulate, learn without a label, evaluate and report: at most 15 minutes on two cores
 	$(BIN)/ropes reproduce demo --out $(DEMO)
 
-test: lint types unit ## every check: ruff, mypy and pytest
+test: lint types unit portable ## every check: ruff, mypy, pytest, and again without AMX what trains
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

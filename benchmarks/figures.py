@@ -2,8 +2,10 @@
 
 import argparse
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 
 def options(description: str | None) -> argparse.ArgumentParser:
@@ -11,6 +13,17 @@ def options(description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="also write the figures here, as JSON")
     return parser
+
+
+def described(began: float) -> dict[str, Any]:
+    """What figures are of: the processor, the version of ropes and torch, and seconds since the monotonic `began`."""
+    import torch
+
+    from ropes import __version__
+    from ropes.hardware import capability, device_name
+
+    of = {"processor": capability(), "device": device_name(), "version": __version__, "torch": torch.__version__}
+    return {**of, "seconds": round(time.monotonic() - began)}
 
 
 def publish(figures: Mapping[str, float], out: Path | None) -> None:

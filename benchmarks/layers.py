@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor, nn
 
-from figures import options
+from figures import described, options
 from ropes.errors import UserError
 from ropes.files import write_json
 from ropes.hardware import capability
@@ -156,7 +156,7 @@ def main() -> None:
                 print(f"| {preset} | {method} | {name} | {len(errors)} | {errors[worst]:.1e} | {worst} |", flush=True)
     print(f"\n{time.monotonic() - began:.0f} s")
     if arguments.out:
-        write_json(arguments.out, {"processor": capability(), "threads": arguments.threads, "largest_errors": found})
+        write_json(arguments.out, {**described(began), "threads": arguments.threads, "largest_errors": found})
     sys.exit(max(found.values()) > MOST)
 
 

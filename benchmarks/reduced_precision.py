@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from figures import options
+from figures import described, options
 from ropes import cli
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -124,7 +124,7 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("run", nargs="?", default="panda-2c", help="folder of a run, or name of a packaged estimator")
     parser.add_argument("--poses", type=int, default=2_000)
-    arguments = parser.parse_args()
+    arguments, began = parser.parse_args(), time.monotonic()
     run = find_run(Path(arguments.run))
     print(f"{capability()}, {torch.get_num_threads()} threads\n")
     with tempfile.TemporaryDirectory() as folder:
@@ -135,7 +135,7 @@ def main() -> None:
                 sys.exit(code)
         found = measure(run, open_dataset(Path(folder) / "data"))
     if arguments.out:
-        write_json(arguments.out, {"processor": capability(), "threads": torch.get_num_threads(), "readers": found})
+        write_json(arguments.out, {**described(began), "threads": torch.get_num_threads(), "readers": found})
 
 
 if __name__ == "__main__":

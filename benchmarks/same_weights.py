@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from figures import options
+from figures import described, options
 from ropes import cli
 from ropes.files import write_json
 from ropes.hardware import Precision, capability, training_precision
@@ -76,7 +76,7 @@ def main() -> None:
         "--precision", action="append", choices=["bf16-mixed", "32-true"], help="the usual one where left out"
     )
     parser.add_argument("--method", action="append", choices=METHODS, help="all where left out")
-    arguments = parser.parse_args()
+    arguments, whole = parser.parse_args(), time.monotonic()
     rows = []
     print(f"{capability()}, {arguments.times} fits each\n")
     print("| method | precision | threads | different weights | seconds a fit |\n|---|---|---:|---:|---:|")
@@ -95,7 +95,7 @@ def main() -> None:
                     rows.append({"method": method, "precision": precision, "threads": threads, "digests": len(found)})
                     print(f"| {method} | {precision} | {threads} | {len(found)} | {seconds:.2f} |", flush=True)
     if arguments.out:
-        write_json(arguments.out, {"processor": capability(), "times": arguments.times, "rows": rows})
+        write_json(arguments.out, {**described(whole), "times": arguments.times, "rows": rows})
     sys.exit(any(row["digests"] > 1 for row in rows))
 
 

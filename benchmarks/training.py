@@ -30,7 +30,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
-from figures import options
+from figures import described, options
 from ropes import cli
 from ropes.files import write_json
 from ropes.hardware import Precision, capability, training_precision
@@ -167,7 +167,7 @@ def main() -> None:
     parser.add_argument("--precision", choices=["bf16-mixed", "32-true"], help="the usual one where left out")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--ops", type=int, default=0, help="also show so many operations that take longest")
-    arguments = parser.parse_args()
+    arguments, began = parser.parse_args(), time.monotonic()
     torch.set_num_threads(arguments.threads)
     precision = arguments.precision or training_precision()
     flops, moved = speeds(precision == "bf16-mixed")
@@ -175,7 +175,7 @@ def main() -> None:
     print(f"a matrix product at {flops / 1e9:.0f} GFLOP/s, a copy at {moved / 1e9:.0f} GB/s\n")
     found = measure_methods(arguments, precision, flops, moved)
     if arguments.out:
-        figures = {"processor": capability(), "precision": precision, "threads": arguments.threads}
+        figures = {**described(began), "precision": precision, "threads": arguments.threads}
         write_json(arguments.out, figures | {"gflops": flops / 1e9, "gb_a_second": moved / 1e9, "methods": found})
 
 

@@ -13,8 +13,9 @@ from scipy.spatial.transform import Rotation
 from ropes.errors import UserError
 from ropes.methods.run import Run
 from ropes.settings import SETTINGS, Robot, panda_setting
+from ropes.simulate.installed import find_urdf, locate
 from ropes.simulate.kinematics import link_poses
-from ropes.simulate.urdf import Urdf, find_urdf, locate, read_urdf
+from ropes.simulate.urdf import Urdf, read_urdf
 
 #: Asks for every link.
 ALL = "all"

@@ -8,10 +8,10 @@ import pytest
 from ropes.errors import UserError
 from ropes.settings import Robot, panda_setting
 from ropes.simulate import mesh
+from ropes.simulate.installed import locate
 from ropes.simulate.mesh import cache_folder, simplified_urdf, simplify
 from ropes.simulate.scene import Scene
 from ropes.simulate.surface import flat_normals, read_surface, texture_of, write_obj
-from ropes.simulate.urdf import locate
 
 SQUARE = """mtllib square.mtl
 v 0 0 0

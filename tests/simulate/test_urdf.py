@@ -1,8 +1,13 @@
+import platform
+import sys
+
 import numpy as np
 import pytest
 
 from ropes.errors import UserError
-from ropes.simulate.urdf import find_mesh, kinematics_of, locate, read_urdf, rotation
+from ropes.simulate.bullet import import_pybullet
+from ropes.simulate.installed import locate
+from ropes.simulate.urdf import find_mesh, kinematics_of, read_urdf, rotation
 from tests.simulate.conftest import SMALL_ARM
 
 
@@ -102,3 +107,19 @@ def test_kinematics_alone_are_the_same_tree_and_name_no_file(tmp_path):
 def write(path):
     path.write_text(SMALL_ARM)
     return path
+
+
+@pytest.mark.parametrize(
+    ("machine", "hint"), [("x86_64", "pip install pybullet"), ("arm64", "for arm64 it is built from source")]
+)
+def test_what_is_missing_of_pybullet_is_said_in_one_line(
+    machine: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    for module in ("pybullet", "pybullet_data"):
+        monkeypatch.setitem(sys.modules, module, None)
+    for call in (import_pybullet, lambda: locate("franka_panda/panda.urdf")):
+        with pytest.raises(UserError) as refused:
+            call()
+        assert hint in str(refused.value)
+        assert ("C++ compiler" in str(refused.value)) == (machine == "arm64")

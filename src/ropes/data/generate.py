@@ -14,8 +14,8 @@ from ropes.errors import UserError
 from ropes.seeds import generator
 from ropes.settings import Setting
 from ropes.simulate import cameras
+from ropes.simulate.installed import locate
 from ropes.simulate.mesh import arm_digest
-from ropes.simulate.urdf import locate
 from ropes.simulate.workers import render_poses
 
 

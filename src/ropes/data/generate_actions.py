@@ -29,9 +29,9 @@ from ropes.seeds import generator
 from ropes.settings import Setting
 from ropes.simulate import cameras
 from ropes.simulate.action_scene import CAMERA, ActionScene
+from ropes.simulate.installed import locate
 from ropes.simulate.mesh import arm_digest
 from ropes.simulate.things import things_digest
-from ropes.simulate.urdf import locate
 from ropes.simulate.workers import render, render_poses, require_workers
 
 Floats = NDArray[np.float64]

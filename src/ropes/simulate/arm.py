@@ -12,7 +12,8 @@ from ropes.errors import UserError
 from ropes.scm import CausalModel, TruncatedNormal
 from ropes.settings import Camera, Robot, Setting
 from ropes.simulate.framing import drawable_ranges, farthest_place, nearest_view
-from ropes.simulate.urdf import Urdf, find_urdf, read_urdf
+from ropes.simulate.installed import find_urdf
+from ropes.simulate.urdf import Urdf, read_urdf
 
 # Table 7, joint 5: interval of width 3, observational mean in its middle, policies .9 to either side.
 _WIDTH, _VARIANCE, _POLICY_SHIFT = 3.0, 0.4, 0.9

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import ModuleType, TracebackType
 from typing import Self
 
-from ropes.errors import UserError
+from ropes.simulate.installed import pybullet_missing
 
 #: Pixels drawn along a side for each pixel of an image.
 SUPERSAMPLING = 2
@@ -50,7 +50,7 @@ def import_pybullet() -> ModuleType:
         with quiet():
             import pybullet
     except ModuleNotFoundError as error:
-        raise UserError("simulation needs PyBullet (Python 3.11): pip install pybullet") from error
+        raise pybullet_missing() from error
     return pybullet
 
 

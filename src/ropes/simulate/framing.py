@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from ropes.scm import CausalModel
 from ropes.settings import Camera, Robot
 from ropes.simulate.cameras import axes, eye
+from ropes.simulate.installed import locate
 from ropes.simulate.kinematics import outline, visible_points
 from ropes.simulate.mesh import simplified_urdf
-from ropes.simulate.urdf import Urdf, locate, read_urdf
+from ropes.simulate.urdf import Urdf, read_urdf
 
 Array = NDArray[np.float64]
 Ranges = Mapping[str, tuple[float, float]]

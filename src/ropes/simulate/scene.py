@@ -21,9 +21,10 @@ from ropes.simulate.cameras import (
     view_matrix,
     windows_around,
 )
+from ropes.simulate.installed import locate
 from ropes.simulate.kinematics import outline, visible_points
 from ropes.simulate.mesh import simplified_urdf
-from ropes.simulate.urdf import Urdf, locate, read_urdf
+from ropes.simulate.urdf import Urdf, read_urdf
 
 Mesh = Literal["simplified", "full"]
 _Window = tuple[slice, slice]

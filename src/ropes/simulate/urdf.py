@@ -113,33 +113,6 @@ class Urdf:
         raise UserError(f"{self.path.name} has no movable joint {name!r}: {hint}")
 
 
-def locate(urdf: str) -> Path:
-    """The URDF file: an absolute path, or one relative to the data folder of pybullet_data.
-
-    Raises:
-        UserError: no such file, or pybullet_data is not installed.
-    """
-    path = Path(urdf)
-    if not path.is_absolute():
-        try:
-            import pybullet_data
-        except ModuleNotFoundError as error:
-            raise UserError("simulation needs PyBullet (Python 3.11): pip install pybullet") from error
-        path = Path(pybullet_data.getDataPath()) / path
-    if not path.is_file():
-        raise UserError(f"no URDF file at {path}; give the path of an existing one")
-    return path
-
-
-def find_urdf(urdf: str | Path) -> Path:
-    """The URDF file at a path, absolute or relative to the working folder; or else as `locate`.
-
-    Raises:
-        UserError: see `locate`.
-    """
-    return Path(urdf).resolve() if Path(urdf).is_file() else locate(str(urdf))
-
-
 def find_mesh(urdf: Path, name: str) -> Path:
     """The file that a URDF means by a mesh's `name`, "package://…" included.
 

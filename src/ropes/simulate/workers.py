@@ -19,8 +19,9 @@ from ropes.errors import UserError
 from ropes.hardware import usable_cores
 from ropes.processes import end_with_parent, nothing_of_main
 from ropes.settings import Camera, Robot
+from ropes.simulate.installed import locate
 from ropes.simulate.scene import Mesh, Scene, check_poses, resolve_urdf
-from ropes.simulate.urdf import locate, read_urdf
+from ropes.simulate.urdf import read_urdf
 
 Floats = NDArray[np.float64]
 UNIT = 32

@@ -1,0 +1,146 @@
+"""Write the tables of docs/processors.md from the figures of other benchmarks, or check that they agree.
+
+    python benchmarks/processors.py [--check]
+
+The figures are in results/processors, one file a benchmark and processor, written by the option --out of
+`layers.py`, `training.py`, `reduced_precision.py`, `same_weights.py` and `wheels.py`.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ropes.files import read_json, write_text
+
+ROOT = Path(__file__).parents[1]
+PAGE, FIGURES = ROOT / "docs" / "processors.md", ROOT / "results" / "processors"
+_MARKED = re.compile(r"(<!-- figures:(\S+) -->\n).*?(<!-- /figures -->)", re.DOTALL)
+Found = Mapping[str, Any]
+_NAMES = {"avx2": "AVX2", "avx512": "AVX-512", "avx512-bf16": "AVX-512 with bf16", "amx": "AMX", "cuda": "CUDA"}
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; the first column is text, all others numbers."""
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def origin(found: Sequence[Found]) -> str:
+    """A line on where figures are from."""
+    told = [f"{_NAMES[one['processor']]}: {one['device']}, torch {one['torch']}, {one['seconds']} s" for one in found]
+    return f"\n{'; '.join(told)}.\n"
+
+
+def layers(found: Sequence[Found]) -> str:
+    """Largest error of a layer, by network and processor."""
+    names = sorted({name for one in found for name in one["largest_errors"]})
+    rows = [
+        [name, *(f"{one['largest_errors'][name]:.1e}" if name in one["largest_errors"] else "" for one in found)]
+        for name in names
+    ]
+    return table(["network", *(_NAMES[one["processor"]] for one in found)], rows) + origin(found)
+
+
+def training(found: Sequence[Found]) -> str:
+    """Where the time of a step goes."""
+    parts = ("step", "read", "forward", "backward", "optimiser", "bound")
+    rows = [
+        [
+            f"{method}, {_NAMES[one['processor']]}, {one['precision']}",
+            *(f"{figures[f'{part}_ms']:.0f}" for part in parts),
+            f"{figures['share_of_bound']:.0%}",
+        ]
+        for method in found[0]["methods"]
+        for one in found
+        for figures in [one["methods"][method]]
+    ]
+    speeds = [
+        f"{_NAMES[one['processor']]}, {one['precision']}: {one['gflops']:.0f} GFLOP/s and {one['gb_a_second']:.0f} GB/s"
+        for one in found
+    ]
+    heads = ["method", *(f"{part}, ms" for part in parts), "bound ÷ step"]
+    return table(heads, rows) + f"\nA matrix product and a copy: {'; '.join(speeds)}.\n" + origin(found)
+
+
+def reading(found: Sequence[Found]) -> str:
+    """What reduced precision costs and gains."""
+    rows = [
+        [
+            f"{name}, {_NAMES[one['processor']]}",
+            *(f"{min(figures[key]):.3f} to {max(figures[key]):.3f}" for key in ("error", "moved")),
+            f"{figures['times_as_fast']:.2f}",
+        ]
+        for one in found
+        for name, figures in one["readers"].items()
+    ]
+    heads = ["read in", "RMS error ÷ float32's", "RMS difference ÷ float32's error", "poses a second ÷ float32's"]
+    return table(heads, rows) + origin(found)
+
+
+def weights(found: Sequence[Found]) -> str:
+    """How many fits gave how many sets of weights."""
+    rows = [
+        [
+            row["method"],
+            f"{_NAMES[one['processor']]}, {row['precision']}",
+            str(row["threads"]),
+            str(one["times"]),
+            str(row["digests"]),
+        ]
+        for one in found
+        for row in one["rows"]
+    ]
+    return table(["method", "processor", "threads", "fits", "different weights"], rows) + origin(found)
+
+
+def wheels(found: Sequence[Found]) -> str:
+    """What has no wheel, by platform and Python."""
+    (one,) = found
+    rows = [
+        [
+            name,
+            str(figures["looked_at"]),
+            " ".join(figures["missing"]) or "none",
+            " ".join(figures["simulation"]) or "none",
+        ]
+        for name, figures in one["platforms"].items()
+    ]
+    return table(["platform", "distributions needed", "without a wheel", "without a wheel, to simulate"], rows)
+
+
+WRITERS: dict[str, Callable[[Sequence[Found]], str]] = {
+    "layers": layers,
+    "training": training,
+    "reading": reading,
+    "weights": weights,
+    "wheels": wheels,
+}
+
+
+def written(page: str, folder: Path) -> str:
+    """The page with every table written anew."""
+
+    def replaced(match: re.Match[str]) -> str:
+        files = sorted(folder.glob(f"{match[2]}*.json"))
+        return match[1] + WRITERS[match[2]]([read_json(file) for file in files]) + match[3]
+
+    return _MARKED.sub(replaced, page)
+
+
+def main() -> None:
+    """Write or check the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing; code 1 where the page differs")
+    arguments = parser.parse_args()
+    before = PAGE.read_text(encoding="utf-8")
+    after = written(before, FIGURES)
+    if arguments.check:
+        sys.exit(before != after)
+    write_text(PAGE, after)
+
+
+if __name__ == "__main__":
+    main()

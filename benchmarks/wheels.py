@@ -1,0 +1,113 @@
+"""Whether wheels of all that ropes needs exist for other processors and Pythons, asked of the package index.
+
+    python benchmarks/wheels.py [--out FILE]
+
+For each platform and Python the requirements of pyproject.toml are followed, with the markers that hold there, as pip
+would resolve each of them; nothing is downloaded or installed.  That a wheel exists does not say that it works.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from figures import described, options
+from ropes.files import write_json
+from ropes.progress import progress
+
+PYTHONS = ("3.11", "3.12", "3.13")
+#: Of glibc 2.17 to 2.35, that of Ubuntu 22.04.
+_LINUX = ("manylinux2014_{0}", *(f"manylinux_2_{minor}_{{0}}" for minor in range(17, 36)))
+#: Name → what pip calls it, and the values of markers there.
+PLATFORMS = {
+    "Linux, x86-64": (
+        tuple(tag.format("x86_64") for tag in _LINUX),
+        {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64", "os_name": "posix"},
+    ),
+    "Linux, ARM": (
+        tuple(tag.format("aarch64") for tag in _LINUX),
+        {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "aarch64", "os_name": "posix"},
+    ),
+    "macOS, Apple silicon": (
+        ("macosx_14_0_arm64",),
+        {"sys_platform": "darwin", "platform_system": "Darwin", "platform_machine": "arm64", "os_name": "posix"},
+    ),
+}
+_PROJECT = Path(__file__).parents[1] / "pyproject.toml"
+_AT_ONCE = 8
+
+
+def project_requirements() -> list[Requirement]:
+    """What ropes needs."""
+    project = tomllib.loads(_PROJECT.read_text(encoding="utf-8"))["project"]
+    return [Requirement(line) for line in project["dependencies"]]
+
+
+def wheel(requirement: Requirement, tags: tuple[str, ...], python: str) -> dict[str, Any] | None:
+    """Metadata of the wheel that pip would take for a platform; None where there is none."""
+    bare = Requirement(str(requirement))
+    bare.marker = None
+    where = [word for tag in tags for word in ("--platform", tag)]
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        words = ["install", "--dry-run", "--no-deps", "--ignore-installed", "--only-binary=:all:", "--quiet", "--quiet"]
+        words += ["--disable-pip-version-check", "--target", folder, "--python-version", python, *where]
+        command = [sys.executable, "-m", "pip", *words, "--report", str(report), str(bare)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            if "No matching distribution" not in done.stderr:
+                raise RuntimeError(f"pip cannot tell of {bare}: {done.stderr[-300:]}")
+            return None
+        metadata: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))["install"][0]["metadata"]
+        return metadata
+
+
+def missing(begin: list[Requirement], platform: str, python: str) -> tuple[list[str], int]:
+    """Distributions without a wheel there, and how many were looked at."""
+    tags, values = PLATFORMS[platform]
+    environment = {**values, "python_version": python, "python_full_version": f"{python}.0"}
+    waiting, known, lacking = list(begin), set[str](), list[str]()
+    while waiting:
+        new: dict[str, Requirement] = {}
+        for requirement in waiting:
+            name = canonicalize_name(requirement.name)
+            if name not in known and (requirement.marker is None or requirement.marker.evaluate(environment)):
+                new.setdefault(name, requirement)
+        known |= new.keys()
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            found = list(threads.map(lambda one: wheel(one, tags, python), new.values()))
+        lacking += [name for name, metadata in zip(new, found, strict=True) if metadata is None]
+        environment["extra"] = ""
+        waiting = [Requirement(line) for one in found if one for line in one.get("requires_dist", ())]
+    return sorted(lacking), len(known)
+
+
+def main() -> None:
+    """Ask, and print the table."""
+    arguments, began = options(__doc__).parse_args(), time.monotonic()
+    needed = project_requirements()
+    found: dict[str, dict[str, Any]] = {}
+    pairs = [(platform, python) for platform in PLATFORMS for python in PYTHONS]
+    with progress("platforms", len(pairs)) as update:
+        for done, (platform, python) in enumerate(pairs, start=1):
+            lacking, count = missing(needed, platform, python)
+            simulation, _ = missing([Requirement("pybullet")], platform, python)
+            found[f"{platform}, Python {python}"] = {"looked_at": count, "missing": lacking, "simulation": simulation}
+            update(done, platform)
+    print("| platform | distributions | without a wheel | for simulation |\n|---|---:|---|---|")
+    for name, one in found.items():
+        print(f"| {name} | {one['looked_at']} | {' '.join(one['missing'])} | {' '.join(one['simulation'])} |")
+    if arguments.out:
+        write_json(arguments.out, {**described(began), "platforms": found})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""What is there of PyBullet, which has no wheel for every machine, and of the arms that come with it."""
+
+import platform
+from pathlib import Path
+
+from ropes.errors import UserError
+
+
+def pybullet_missing() -> UserError:
+    """What to do where PyBullet, whose data folder has the Panda too, is not installed."""
+    how = "pip install pybullet"
+    if (machine := platform.machine()) not in ("x86_64", "AMD64"):
+        how += f" (for {machine} it is built from source, which takes a C++ compiler)"
+    return UserError(f"this needs PyBullet, which is not installed: {how}")
+
+
+def locate(urdf: str) -> Path:
+    """The URDF file: an absolute path, or one relative to the data folder of pybullet_data.
+
+    Raises:
+        UserError: no such file, or pybullet_data is not installed.
+    """
+    path = Path(urdf)
+    if not path.is_absolute():
+        try:
+            import pybullet_data
+        except ModuleNotFoundError as error:
+            raise pybullet_missing() from error
+        path = Path(pybullet_data.getDataPath()) / path
+    if not path.is_file():
+        raise UserError(f"no URDF file at {path}; give the path of an existing one")
+    return path
+
+
+def find_urdf(urdf: str | Path) -> Path:
+    """The URDF file at a path, absolute or relative to the working folder; or else as `locate`.
+
+    Raises:
+        UserError: see `locate`.
+    """
+    return Path(urdf).resolve() if Path(urdf).is_file() else locate(str(urdf))
