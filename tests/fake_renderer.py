@@ -33,8 +33,9 @@ class FakeRenderer:
         self.closed = 0
 
     def __call__(
-        self, robot: Any, cameras: Any, size: int, mesh: str, joints: Any, angles: Any, workers: Any
+        self, robot: Any, cameras: Any, size: int, mesh: str, joints: Any, angles: Any, workers: Any, scene: str
     ) -> Iterator[list[bytes]]:
+        assert scene == SMALL.scene
         assert joints == SMALL.splits["train"].joints
         return self.frames(len(cameras), size, angles)
 

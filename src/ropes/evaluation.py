@@ -21,7 +21,7 @@ from ropes.flag_evaluation import flag_rows, unlike_images
 from ropes.flag_rows import FlagRow
 from ropes.hardware import AskedPrecision, device_name
 from ropes.label_evaluation import FEWER, few_label_rows, labelled_poses, map_without_labels
-from ropes.methods.run import TRAINING_FILE
+from ropes.methods.run import TRAINING_FILE, scene_of, warn_of_scene
 from ropes.metrics import PAPER_SIZES, Evaluation, ProtocolSizes, protocol
 from ropes.pose_evaluation import arm_or_none, pose_row
 from ropes.pose_rows import PoseRow
@@ -92,6 +92,7 @@ def evaluate(
     called = label or estimator.run.method
     splits = _test_splits(dataset, sizes)
     views_of(estimator.run, dataset)
+    warn_of_scene(estimator.run, dataset)
     angles_of = {split: states_of(estimator.run, dataset, _SPLITS[split]) for split in splits}
     for occlusion in occlusions:
         check_square(occlusion, dataset.image_size)
@@ -148,6 +149,7 @@ def evaluate(
         flag_rows=flags,
         pose_rows=tuple(pose_rows),
         fit_rows=(fitted,),
+        scene=scene_of(dataset),
     )
     write(out / RESULTS_FILE, results)
     return results

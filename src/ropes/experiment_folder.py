@@ -40,10 +40,12 @@ def claim(out: Path, plan: Experiment, preset: str) -> None:
 def _described(plan: Experiment) -> dict[str, Any]:
     """What a folder has to agree with; methods and seeds may be added, and the rest follows from the name."""
     content = asdict(replace(plan, recipes={}, seeds=()))
-    follows = ("at_once", "measures", "only", "own", "precision", "recorded", "sizes")
+    follows = ("at_once", "measures", "only", "own", "precision", "recorded", "scene", "sizes")
     described = {name: value for name, value in content.items() if name not in follows}
     if plan.sizes != PAPER_SIZES:
         described["sizes"] = asdict(plan.sizes)
+    if plan.scene != "white":
+        described["scene"] = plan.scene
     return described if plan.recorded is None else {**described, "recorded": _checksums(Path(plan.recorded))}
 
 

@@ -38,7 +38,7 @@ from ropes.processes import run_all
 from ropes.progress import progress
 from ropes.registry import ARM_ESTIMATOR, PACKAGED, find_run
 from ropes.results import FURTHER, Results, Row, read, write
-from ropes.settings import ARM_ACTIONS, FINGER_CUBE
+from ropes.settings import ARM_ACTIONS, FINGER_CUBE, SceneName
 
 _MEASURED_PACKAGED = "packaged"
 
@@ -54,6 +54,7 @@ def reproduce(
     processes: int | None = None,
     recorded: Path | None = None,
     precision: AskedPrecision = "auto",
+    scene: SceneName = "white",
     show: bool = True,
 ) -> Results:
     """Run an experiment of the papers in the folder `out`, going on where an earlier call stopped.
@@ -69,13 +70,16 @@ def reproduce(
         recorded: of causal-triplet: its own files, to learn from instead of what is simulated; of disentanglement:
             photographs to test on as well.
         precision: that networks are trained and measured in; fits that were begun in another one are refused.
+        scene: behind arms, see `ropes.settings.SceneName`.
         show: show progress.
 
     Raises:
         UserError: no such experiment or method, or see `run_experiment`.
         UnfinishedError: see `run_experiment`.
     """
-    plan = replace(experiment(name, preset, methods or (), recorded=recorded), precision=precision)
+    if scene != "white" and name == "disentanglement":
+        raise UserError("disentanglement films no arm; leave --scene out")
+    plan = replace(experiment(name, preset, methods or (), recorded=recorded), precision=precision, scene=scene)
     if seeds:
         plan = replace(plan, seeds=tuple(seeds))
     return run_experiment(plan, preset=preset, out=out, workers=workers, processes=processes, show=show)
@@ -236,6 +240,7 @@ def _gather(
         seconds=round(sum(read_json(out / EXPERIMENT_FILE)["seconds"].values()), 1),
         rows=tuple(rows),
         **further,
+        scene=plan.scene if plan.measures == "joints" else None,
     )
     write(out / RESULTS_FILE, results)
     return results

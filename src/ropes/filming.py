@@ -1,6 +1,7 @@
 """The data of an experiment: each of its settings simulated, or taken over from recordings."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def film(plan: Experiment, setting: str, out: Path, workers: int | None, *, show
             scene = PairsSetting(name=setting, image_size=side, things=4 if name == MANY_THINGS else 1)
             _decode(simulate_pairs(scene, out=data, **sizes, **given), sides, show)
         case name if name == ARM_ACTIONS:
-            arm = panda_setting(ARM_SETTING)
+            arm = replace(panda_setting(ARM_SETTING), scene=plan.scene)
             _decode(simulate_arm_actions(arm, out=data, **sizes, **given), sides, show)
         case name if name in (RECORDED_PAIRS, RECORDED_SCENES):
             assert plan.recorded is not None
@@ -64,7 +65,8 @@ def film(plan: Experiment, setting: str, out: Path, workers: int | None, *, show
             )
             _decode(taken, sides, show)
         case _:
-            made = simulate(panda_setting(setting), out=data, anchors=count, test_anchors=plan.test_anchors, **given)
+            arm = replace(panda_setting(setting), scene=plan.scene)
+            made = simulate(arm, out=data, anchors=count, test_anchors=plan.test_anchors, **given)
             if plan.at_once:
                 _decode(made, sides, show)
 

@@ -34,6 +34,7 @@ from ropes.settings import (
     MANY_THINGS,
     RECORDED_PAIRS,
     RECORDED_SCENES,
+    SceneName,
 )
 
 #: What each experiment fits unless told otherwise.
@@ -69,6 +70,7 @@ class Experiment:
         own: setting → method or variant → recipe that is its own there.
         recorded: what is not simulated: recordings to learn from, or photographs to test on.
         sizes: of the protocol's draws, where joint angles are measured.
+        scene: behind arms, see `ropes.settings.SceneName`.
         precision: that networks are trained and measured in, see `ropes.hardware.precision_of`.
     """
 
@@ -86,6 +88,7 @@ class Experiment:
     recorded: str | None = None
     sizes: ProtocolSizes = PAPER_SIZES
     precision: AskedPrecision = "auto"
+    scene: SceneName = "white"
 
     def fits(self, setting: str, label: str) -> bool:
         """Whether a method or variant is fitted in a setting."""

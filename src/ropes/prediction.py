@@ -27,7 +27,7 @@ from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.hardware import AskedPrecision
 from ropes.methods.held_out import rows_to_label
-from ropes.methods.run import Run
+from ropes.methods.run import Run, warn_of_scene
 from ropes.poses import chosen_arm
 from ropes.trust.columns import missing_columns, trust_columns
 from ropes.trust.intervals import LEVEL, intervals_from_labels
@@ -67,6 +67,7 @@ def calibrate(
     elif data is not None:
         dataset = open_dataset(data)
         states = states_of(estimator.run, dataset, "train")
+        warn_of_scene(estimator.run, dataset)
         rows = rows_to_label(estimator.run, dataset, samples, seed)
         images, angles = images_of(estimator.run, dataset, dataset.frames("train").index[rows]), states[rows]
     else:
@@ -187,6 +188,7 @@ def _batches(run: Run, source: Source) -> Iterator[tuple[list[object], Images]]:
         files = [{camera: source[camera] for camera in run.cameras}]
     elif (source / "meta" / "info.json").exists():
         dataset = open_dataset(source)
+        warn_of_scene(run, dataset)
         for split in dataset.splits:
             rows = dataset.frames(split).index
             for start in range(0, len(rows), _CHUNK):

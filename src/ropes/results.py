@@ -179,6 +179,7 @@ class Results:
         model_rows: how disentangled latents are, likewise.
         action_rows: how often what was done was told, likewise.
         fit_rows: which fits the other rows are of; empty in files of older versions.
+        scene: behind the arm, see `ropes.settings.SceneName`; None without an arm, or where an older version wrote it.
 
     Raises:
         ValueError: a field is empty or out of range, or two rows are of the same conditions.
@@ -196,6 +197,7 @@ class Results:
     model_rows: tuple[ModelRow, ...] = ()
     action_rows: tuple[ActionRow, ...] = ()
     fit_rows: tuple[FitRow, ...] = ()
+    scene: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("name", "preset", "device", "version"):

@@ -8,10 +8,13 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 from ropes.errors import UserError
 from ropes.scm import CausalModel, TruncatedNormal
+
+#: What stands behind an arm: nothing but white, or the table on a plane of panda-gym, whose images the paper takes.
+SceneName = Literal["white", "panda-gym"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +70,14 @@ class Robot:
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A robot, its cameras, the images' side in pixels, and a causal model for each split."""
+    """A robot, its cameras, a causal model for each split, the images' side in pixels, and what stands behind."""
 
     name: str
     robot: Robot
     cameras: tuple[Camera, ...]
     splits: Mapping[str, CausalModel]
     image_size: int = 128
+    scene: SceneName = "white"
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able description; `from_dict` is its inverse."""
@@ -87,6 +91,7 @@ class Setting:
             "cameras": [{**asdict(camera), "target": list(camera.target)} for camera in self.cameras],
             "splits": {split: model.to_dict() for split, model in self.splits.items()},
             "image_size": self.image_size,
+            **({} if self.scene == "white" else {"scene": self.scene}),  # as descriptions before there were scenes
         }
 
     @classmethod
@@ -99,7 +104,20 @@ class Setting:
             cameras=tuple(Camera(**{**camera, "target": tuple(camera["target"])}) for camera in content["cameras"]),
             splits={split: CausalModel.from_dict(model) for split, model in content["splits"].items()},
             image_size=content["image_size"],
+            scene=require_scene(content.get("scene", "white")),
         )
+
+
+def require_scene(name: str) -> SceneName:
+    """The scene of that name.
+
+    Raises:
+        UserError: there is none.
+    """
+    for known in get_args(SceneName):
+        if name == known:
+            return known
+    raise UserError(f"unknown scene {name!r}: choose one of {', '.join(get_args(SceneName))}")
 
 
 def _tn(interval: tuple[float, float], mean: float, variance: float) -> TruncatedNormal:

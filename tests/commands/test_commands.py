@@ -104,7 +104,7 @@ def test_simulate_builds_any_arm(stub: Stub) -> None:
     assert [(camera.name, camera.yaw, camera.pitch) for camera in arm["cameras"]] == [("c", 9.0, -30.0)]
     assert calls[0][0] == ("an arm",)
     assert cli.main([*words.split(), "--name", "mine"]) == 0
-    assert arms[1][1]["name"] == "mine"
+    assert (arms[1][1]["name"], arms[1][1]["scene"]) == ("mine", "white")
 
 
 def test_fit_changes_fields_of_the_recipe(stub: Stub) -> None:
@@ -218,7 +218,7 @@ def test_reproduce_writes_the_report_and_prints_the_table(stub: Stub, capsys: py
     words = "reproduce table1 --preset paper --out R --seeds 0 1 --precision 32-true"
     assert cli.main(words.split()) == 0
     options = {"preset": "paper", "out": Path("R"), "methods": None, "seeds": (0, 1), "workers": None}
-    options |= {"processes": None, "recorded": None, "precision": "32-true"}
+    options |= {"processes": None, "recorded": None, "precision": "32-true", "scene": "white"}
     assert runs == [(("table1",), options)]
     assert reports == [((Path("R"), Path("R/report.html")), {})]
     assert tables == [(("the results",), {})]

@@ -3,11 +3,12 @@
 import inspect
 from typing import Protocol
 
-from ropes.commands.images import Export, Import, Simulate, Strip, Validate
+from ropes.commands.images import Export, Import, Strip, Validate
 from ropes.commands.insight import Graph, Inspect
 from ropes.commands.learning import Calibrate, Evaluate, Fit, Predict
 from ropes.commands.packaging import Card, Package
 from ropes.commands.results import Report, Reproduce, Tables
+from ropes.commands.simulating import Simulate
 
 
 class Command(Protocol):

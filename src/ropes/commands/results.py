@@ -88,6 +88,9 @@ class Reproduce:
     precision: AskedPrecision = "auto"
     """Of fits and evaluations, as in ropes fit and ropes evaluate."""
 
+    scene: Literal["white", "panda-gym"] = "white"
+    """What stands behind arms, as in ropes simulate."""
+
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))
         if "" in self.chosen:
@@ -125,6 +128,7 @@ class Reproduce:
                 processes=self.processes,
                 recorded=self.data,
                 precision=self.precision,
+                scene=self.scene,
             )
         except UnfinishedError:
             done = read(self.out / "results.json")

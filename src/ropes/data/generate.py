@@ -67,7 +67,9 @@ def simulate(
     names = tuple(camera.name for camera in setting.cameras)
 
     def render(poses: NDArray[np.float64]) -> Iterator[list[bytes]]:
-        return render_poses(setting.robot, setting.cameras, setting.image_size, mesh, model.joints, poses, workers)
+        return render_poses(
+            setting.robot, setting.cameras, setting.image_size, mesh, model.joints, poses, workers, setting.scene
+        )
 
     return building.build(
         root,

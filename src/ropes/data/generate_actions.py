@@ -156,8 +156,8 @@ def simulate_arm_actions(
         return {split: _moves(ranges, chosen[split], generator(seed, "moves", split)) for split in chosen}
 
     def photographs(wanted: Floats) -> Iterator[list[bytes]]:
-        size = setting.image_size
-        return render_poses(setting.robot, setting.cameras, size, "simplified", model.joints, wanted, workers)
+        size, given = setting.image_size, (model.joints, wanted, workers, setting.scene)
+        return render_poses(setting.robot, setting.cameras, size, "simplified", *given)
 
     return building.build(
         Path(out),

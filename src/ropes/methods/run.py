@@ -1,5 +1,6 @@
 """What a run folder says about itself: method, recipe, seed, and the data that it was fitted on."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from ropes.errors import UserError
 from ropes.files import read_json, require_free, write_json
 from ropes.hardware import AskedPrecision, Precision, capability, precision_of
 from ropes.recipes import Recipe, recipe_from_dict
+from ropes.settings import SETTINGS
 
 TRAINING_FILE, CALIBRATION_FILE = "training.json", "calibration.json"
 RUN_FILE = registry.RUN_FILE
@@ -39,6 +41,7 @@ class Run:
         precision: that its networks are trained in, but for stages that always take float32; None where a run of an
             earlier version does not say.
         processor: what the machine that began it computes with, see `ropes.hardware.capability`; None likewise.
+        scene: behind the arm in the images, see `scene_of`.
     """
 
     method: str
@@ -54,6 +57,7 @@ class Run:
     angles_checksum: str | None = None
     precision: Precision | None = None
     processor: str | None = None
+    scene: str | None = None
 
     @classmethod
     def of(
@@ -71,6 +75,7 @@ class Run:
             data_checksum=dataset.checksum,
             anchors=len(np.unique(dataset.frames("train").anchor)),
             angles_checksum=angles_checksum,
+            scene=scene_of(dataset),
         )
 
     def write(self, folder: Path) -> "Run":
@@ -151,6 +156,8 @@ class Run:
             )
         fields: dict[str, Any] = {key: value for key, value in content.items() if key != "format"}
         try:
+            if "scene" not in fields and fields["setting"] in SETTINGS:  # from before there was another one
+                fields["scene"] = "white"
             fields["recipe"] = recipe_from_dict(fields["recipe"])
             fields["cameras"], fields["joints"] = tuple(fields["cameras"]), tuple(fields["joints"])
             return cls(**fields)
@@ -158,6 +165,21 @@ class Run:
             raise UserError(f"{folder / RUN_FILE} is damaged ({error}); fit the run again") from error
         except UserError as error:  # a value that recipes no longer take
             raise UserError(f"{folder / RUN_FILE} is of another version ({error}); fit the run again") from error
+
+
+def scene_of(dataset: Dataset) -> str | None:
+    """What stands behind the arm of a data set that ropes simulated, see `ropes.settings.SceneName`; None of others."""
+    setting = (dataset.provenance or {}).get("setting", {})
+    return str(setting.get("scene", "white")) if "robot" in setting else None
+
+
+def warn_of_scene(run: Run, dataset: Dataset) -> None:
+    """Say on standard error that a data set shows another scene than the run was fitted on, where both are known."""
+    if run.scene is not None and (shown := scene_of(dataset)) not in (None, run.scene):
+        print(
+            f"ropes: warning: {dataset.path} shows the scene {shown}, and the run was fitted on {run.scene}",
+            file=sys.stderr,
+        )
 
 
 def _differ(first: Run, second: Run, name: str) -> bool:

@@ -30,12 +30,13 @@ def coverage_markdown(found: Results) -> str:
         before = name
     written = table(["tested on", "intervals"], ["labels", *(joint_label(joint) for joint in joints)], lines)
     levels = sorted({row.level for row in found.trust_rows})
+    scene = "" if found.scene is None else f"Scene {found.scene}. "
     seeds = len({row.seed for row in found.trust_rows})
     return (
         f"{written}\n\nShare of the true angles within {' and '.join(f'{level:.0%}' for level in levels)} intervals, "
         f"percent: mean over {seeds} training seed{'s' * (seeds > 1)}, in brackets the least and the greatest. Labels: "
         "poses that the calibration took, of anchors that no weight was fitted on. "
-        f"Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes.\n"
+        f"{scene}Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes.\n"
     )
 
 

@@ -187,7 +187,8 @@ def _counted(cells: Sequence[Cell]) -> str:
 
 
 def _origin(found: Results, cells: Sequence[Cell], bar: str = "the paper's ROPES") -> str:
+    scene = "" if found.scene is None else f"Scene {found.scene}. "
     return (
         f"MSE in rad², ± over test draws and {_counted(cells)}, bold where it reaches {bar}. "
-        f"Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes."
+        f"{scene}Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes."
     )

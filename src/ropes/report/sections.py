@@ -34,6 +34,7 @@ def provenance(found: Results, rows: Iterable[Row | ModelRow | ActionRow]) -> li
     return [
         ("experiment", found.name),
         ("preset", found.preset),
+        *((("scene", found.scene),) if found.scene else ()),
         ("device", found.device),
         ("version", found.version),
         ("wall time", f"{found.seconds:,.0f} s"),

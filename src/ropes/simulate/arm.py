@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ropes.errors import UserError
 from ropes.scm import CausalModel, TruncatedNormal
-from ropes.settings import Camera, Robot, Setting
+from ropes.settings import Camera, Robot, SceneName, Setting
 from ropes.simulate.framing import drawable_ranges, farthest_place, nearest_view
 from ropes.simulate.installed import find_urdf
 from ropes.simulate.urdf import Urdf, read_urdf
@@ -31,6 +31,7 @@ def arm_setting(
     cameras: Sequence[Camera] | None = None,
     name: str | None = None,
     image_size: int = 128,
+    scene: SceneName = "white",
 ) -> Setting:
     """A setting with independent joints for the arm of any URDF file.
 
@@ -45,6 +46,7 @@ def arm_setting(
             135°.
         name: of the setting; the robot's name in the URDF when left out, or else the file's.
         image_size: side of the images, pixels.
+        scene: what stands behind the arm.
 
     Returns:
         Splits "train", "test-id" (the same distribution) and "test-ood" (the last joints shifted,
@@ -82,6 +84,7 @@ def arm_setting(
         robot=robot,
         cameras=tuple(cameras),
         image_size=image_size,
+        scene=scene,
         splits={"train": model, "test-id": model, "test-ood": _model(intervals, _OOD_SHIFTS)},
     )
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes.errors import UserError
-from ropes.settings import Camera, Robot
+from ropes.settings import Camera, Robot, SceneName, require_scene
+from ropes.simulate.backdrop import WHITE, panda_gym
 from ropes.simulate.bullet import SUPERSAMPLING, BulletScene, quiet
 from ropes.simulate.cameras import (
     cropped,
@@ -29,7 +30,6 @@ from ropes.simulate.urdf import Urdf, read_urdf
 Mesh = Literal["simplified", "full"]
 _Window = tuple[slice, slice]
 _SLACK = 1e-6
-_BACKGROUND = 255
 
 
 def resolve_urdf(robot: Robot, mesh: Mesh) -> Path:
@@ -74,11 +74,12 @@ def check_poses(robot: Robot, urdf: Urdf, joints: Sequence[str], angles: ArrayLi
 class Scene(BulletScene):
     """A context manager that draws poses of one robot.
 
-    White background, no floor, no shadows, PyBullet's default light.
+    White background without a floor, or panda-gym's table and plane; no shadow on the arm, PyBullet's default light.
     Images are drawn at twice their side and averaged over 2 × 2 pixels.  TinyRenderer leaves out triangles of
     less than 1/200 pixel², which at 128 × 128 eats away the full meshes' outline; and the arm is small in the
     image.
-    Deviation: panda-gym draws a table, a plane and shadows too; here nothing may hide the arm.
+    Deviation: panda-gym draws the arm with a table, a plane and shadows, which darken parts of it by up to 8%; here
+    the arm has none, and on white there is nothing that could hide it.
 
     Args:
         robot: what to draw.
@@ -86,9 +87,10 @@ class Scene(BulletScene):
         image_size: side of the square images, pixels.
         mesh: "simplified" (see `mesh`) or "full".
         joints: the order of the angles when poses are given as arrays; all of the robot's when left out.
+        scene: what stands behind the arm.
 
     Raises:
-        UserError: a file is missing or is no URDF, or no such joint.
+        UserError: a file is missing or is no URDF, or no such joint or scene.
     """
 
     def __init__(
@@ -98,10 +100,11 @@ class Scene(BulletScene):
         image_size: int = 128,
         mesh: Mesh = "simplified",
         joints: Sequence[str] | None = None,
+        scene: SceneName = "white",
     ) -> None:
         self.robot, self.cameras, self.image_size = robot, tuple(cameras), image_size
         self.joints = tuple(robot.joints if joints is None else joints)
-        path = resolve_urdf(robot, mesh)
+        path, scene = resolve_urdf(robot, mesh), require_scene(scene)
         self.urdf = read_urdf(locate(robot.urdf))
         for name in (*robot.joints, *robot.neutral, *self.joints):
             self.urdf.joint(name)
@@ -116,7 +119,9 @@ class Scene(BulletScene):
         infos = (self._bullet.getJointInfo(self._body, k, physicsClientId=self._client) for k in range(count))
         self._index = {info[1].decode(): info[0] for info in infos}
         self._side = image_size * SUPERSAMPLING
-        self._views = [_View(camera, self._side) for camera in self.cameras]
+        self._views = [_View(camera, self._side, scene) for camera in self.cameras]
+        shape = len(self.cameras), image_size, image_size
+        self._empty = np.array([view.empty for view in self._views], dtype=np.uint8).reshape(shape)
         # Clearing and copying pixels without an arm is a quarter of the work, so only a window is drawn.  Full
         # meshes are drawn whole: their outlines take seconds to find.
         self._drawn_urdf = read_urdf(path)
@@ -151,7 +156,7 @@ class Scene(BulletScene):
         shape = self.image_size, SUPERSAMPLING, self.image_size, SUPERSAMPLING
         arms = np.zeros((len(self._views), self._side, self._side), dtype=bool)
         for arm, view, window in zip(arms, self._views, windows, strict=True):
-            arm[window] = self._draw(view, *window)[1] >= 0
+            arm[window] = self._draw(view, *window)[1]
         return np.stack([arm.reshape(shape).mean(axis=(1, 3)) >= 0.5 for arm in arms])
 
     def _named(self, pose: Mapping[str, float] | ArrayLike) -> tuple[tuple[str, ...], ArrayLike]:
@@ -183,16 +188,16 @@ class Scene(BulletScene):
 
     def _images(self, poses: NDArray[np.float64]) -> Iterator[NDArray[np.uint8]]:
         for windows in self._placed(poses):
-            images = np.full((len(self._views), self.image_size, self.image_size), _BACKGROUND, dtype=np.uint8)
+            images = self._empty.copy()
             for image, view, window in zip(images, self._views, windows, strict=True):
                 rows, columns = (slice(s.start // SUPERSAMPLING, s.stop // SUPERSAMPLING) for s in window)
                 image[rows, columns] = grey(self._draw(view, *window)[0])
             yield images
 
-    def _draw(self, view: "_View", rows: slice, columns: slice) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
-        """Colours (rows, columns, 3) of a window, and which body each pixel shows (−1 for none)."""
+    def _draw(self, view: "_View", rows: slice, columns: slice) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+        """Colours (rows, columns, 3) of a window, and where it shows the arm."""
         height, width = rows.stop - rows.start, columns.stop - columns.start
-        _, _, colours, _, bodies = self._bullet.getCameraImage(
+        _, _, drawn, distances, bodies = self._bullet.getCameraImage(
             width,
             height,
             viewMatrix=view.view,
@@ -201,17 +206,22 @@ class Scene(BulletScene):
             renderer=self._bullet.ER_TINY_RENDERER,
             physicsClientId=self._client,
         )
-        return (
-            np.asarray(colours, dtype=np.uint8).reshape(height, width, 4)[..., :3],
-            np.asarray(bodies, dtype=np.int32).reshape(height, width),
-        )
+        colours = np.asarray(drawn, dtype=np.uint8).reshape(height, width, 4)[..., :3]
+        arm = np.asarray(bodies, dtype=np.int32).reshape(height, width) >= 0
+        if view.still is None:
+            return colours, arm
+        arm &= np.asarray(distances, dtype=np.float32).reshape(height, width) < view.still.depth[rows, columns]
+        return np.where(arm[..., None], colours, view.still.colours[rows, columns]), arm
 
 
 class _View:
     """What is needed of a camera for every image, worked out once."""
 
-    def __init__(self, camera: Camera, side: int) -> None:
+    def __init__(self, camera: Camera, side: int, scene: SceneName) -> None:
         self.side = side
+        self.still = panda_gym(camera, side) if scene == "panda-gym" else None
+        without = np.full((side, side, 3), WHITE, dtype=np.uint8) if self.still is None else self.still.colours
+        self.empty = grey(without)
         self.view = view_matrix(camera).T.ravel().tolist()
         self.projection = projection_matrix(camera)
         self.to_pixels = intrinsics(camera, side) @ extrinsics(camera)[:3]

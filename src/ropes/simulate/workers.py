@@ -18,7 +18,7 @@ from ropes import png
 from ropes.errors import UserError
 from ropes.hardware import usable_cores
 from ropes.processes import end_with_parent, nothing_of_main
-from ropes.settings import Camera, Robot
+from ropes.settings import Camera, Robot, SceneName
 from ropes.simulate.installed import locate
 from ropes.simulate.scene import Mesh, Scene, check_poses, resolve_urdf
 from ropes.simulate.urdf import read_urdf
@@ -48,6 +48,7 @@ def render_poses(
     joint_names: Sequence[str],
     angles: ArrayLike,
     workers: int | None = None,
+    scene: SceneName = "white",
 ) -> Iterator[list[bytes]]:
     """Draw poses and encode them, a unit of some tens at a time on each worker.
 
@@ -59,6 +60,7 @@ def render_poses(
         joint_names: names of the columns of `angles`.
         angles: (n, len(joint_names)) radians.
         workers: processes; 1 draws in this one, None takes every usable core.
+        scene: what stands behind the robot.
 
     Returns:
         An iterator over the poses in order; for each, one PNG for each camera.  Closing it, or any exception,
@@ -72,7 +74,7 @@ def render_poses(
     poses = check_poses(robot, read_urdf(locate(robot.urdf)), joint_names, angles)
     # Simplified meshes are made once here, not by every worker.
     resolve_urdf(robot, mesh)
-    return render(partial(Scene, robot, tuple(cameras), image_size, mesh, tuple(joint_names)), poses, workers)
+    return render(partial(Scene, robot, tuple(cameras), image_size, mesh, tuple(joint_names), scene), poses, workers)
 
 
 def require_workers(workers: int | None) -> None:
