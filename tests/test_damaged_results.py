@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from ropes import files, results
 from ropes.action_rows import ActionRow
 from ropes.errors import UserError
+from ropes.joint_rows import Row
 from ropes.model_rows import ModelRow
-from ropes.results import FURTHER, Results, Row
+from ropes.results import FURTHER, Results
 
 COMMITTED = sorted((Path(__file__).parents[1] / "results").glob("*.json"))
 #: Of rows of one kind, some from all over the file: those of a kind are alike.

@@ -13,9 +13,9 @@ from ropes.data import schema
 from ropes.data.layout import open_dataset, strip_states
 from ropes.estimator import Estimator
 from ropes.evaluation import evaluate
+from ropes.joint_rows import Row
 from ropes.label_evaluation import FEWER, few_label_rows, map_without_labels
 from ropes.metrics import ProtocolSizes, few_labels
-from ropes.results import Row
 from ropes.seeds import generator
 from ropes.trust.trust import Reading
 from tests import tiny

@@ -9,8 +9,9 @@ import pytest
 from ropes import results
 from ropes.action_rows import ActionRow
 from ropes.errors import UserError
+from ropes.joint_rows import Row
 from ropes.model_rows import ModelRow
-from ropes.results import Results, Row
+from ropes.results import Results
 
 
 def a_row(**changes) -> Row:
@@ -48,7 +49,7 @@ def test_the_file_has_the_agreed_fields_and_comes_back_the_same(tmp_path) -> Non
     wanted = some_results(a_row(), dataclasses.replace(a_row(seed=1), mcc_mean=None, mcc_std=None))
     results.write(path, wanted)
     content = json.loads(path.read_text())
-    assert set(content) == {"schema", "name", "preset", "device", "version", "seconds", "scene", "rows"}
+    assert set(content) == {"schema", "name", "preset", "device", "version", "seconds", "hiding", "scene", "rows"}
     assert content["schema"] == 1
     assert ",".join(sorted(content["rows"][0])) == (
         "anchors,calibration_labels,erased,image_size,joint,label_share,labels,mcc_mean,mcc_std,method,mse_mean,mse_std,occlusion,"

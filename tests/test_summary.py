@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from ropes.results import Row
+from ropes.joint_rows import Row
 from ropes.summary import over_seeds, without_labels
 
 

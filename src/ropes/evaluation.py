@@ -15,11 +15,13 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
+from ropes.evaluation_pictures import SPLITS, occluded, write_pictures
 from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
-from ropes.files import atomic_path, write_text
+from ropes.files import write_text
 from ropes.flag_evaluation import flag_rows, unlike_images
 from ropes.flag_rows import FlagRow
 from ropes.hardware import AskedPrecision, device_name
+from ropes.joint_rows import Row
 from ropes.label_evaluation import FEWER, few_label_rows, labelled_poses, map_without_labels
 from ropes.methods.run import TRAINING_FILE, scene_of, warn_of_scene
 from ropes.metrics import PAPER_SIZES, Evaluation, ProtocolSizes, protocol
@@ -28,10 +30,9 @@ from ropes.pose_rows import PoseRow
 from ropes.prediction import images_of, states_of, views_of
 from ropes.progress import progress
 from ropes.recipes import EncoderRecipe, LabelledRecipe
-from ropes.results import Results, Row, write
-from ropes.scm import Regime
+from ropes.results import Results, write
 from ropes.seeds import generator
-from ropes.simulate.corruption import check_square, occlude
+from ropes.simulate.corruption import Hiding, check_square, require_hiding
 from ropes.trust.measure import USUAL, Condition, ToAngles, measure_trust
 from ropes.trust.trust import Reading
 from ropes.trust_rows import TrustRow
@@ -39,10 +40,6 @@ from ropes.trust_rows import TrustRow
 OCCLUSIONS = (0, 16, 32, 64)
 #: Labelled poses that intervals rest on, where their coverage is measured.
 COVERAGE_LABELS = (100, 1000)
-_SPLITS = {"id": "test-id", "ood": "test-ood"}
-_SHOWN_OCCLUSION = 32
-_SHOWN = 4
-Images = NDArray[np.uint8]
 
 
 def evaluate(
@@ -56,6 +53,7 @@ def evaluate(
     label: str | None = None,
     unlike: Sequence[Path] = (),
     sizes: ProtocolSizes = PAPER_SIZES,
+    hide: Hiding = "square",
     precision: AskedPrecision = "auto",
     show: bool = True,
 ) -> Results:
@@ -80,6 +78,7 @@ def evaluate(
         label: what the rows call the method; its own name where None.
         unlike: data sets of another robot or of other cameras, whose images are to be called unusual.
         sizes: of the draws; the paper's figures beside the rows are always of its own sizes.
+        hide: what hides a part of each image where `occlusions` say how large; white squares are the paper's.
         precision: that images are read in, see `ropes.methods.readers.load_reader`.
         show: show progress.
 
@@ -87,17 +86,17 @@ def evaluate(
         UserError: too few test poses, no angles, cameras or joints missing, an occlusion larger than the images, an
             unfinished run, a folder that holds something else, or see `unlike_images`.
     """
-    began = time.monotonic()
+    began, hide = time.monotonic(), require_hiding(hide)
     estimator, dataset = Estimator.load(run, precision=precision), open_dataset(data)
     called = label or estimator.run.method
     splits = _test_splits(dataset, sizes)
     views_of(estimator.run, dataset)
     warn_of_scene(estimator.run, dataset)
-    angles_of = {split: states_of(estimator.run, dataset, _SPLITS[split]) for split in splits}
+    angles_of = {split: states_of(estimator.run, dataset, SPLITS[split]) for split in splits}
     for occlusion in occlusions:
         check_square(occlusion, dataset.image_size)
     if unlike and "id" not in splits:
-        raise UserError(f"--unlike compares images with those of {_SPLITS['id']}, which {data} does not have")
+        raise UserError(f"--unlike compares images with those of {SPLITS['id']}, which {data} does not have")
     foreign = unlike_images(estimator, unlike)
     fitted = claim_evaluation(out, run, estimator.run, dataset, called, setting=estimator.run.setting)
     own: ToAngles | None = np.asarray if estimator.learnt_from_labels else None  # what is read are radians
@@ -110,10 +109,10 @@ def evaluate(
     flags: tuple[FlagRow, ...] = ()
     with progress("evaluate", len(splits) * len(occlusions), show=show) as update:
         for split in splits:
-            frames = dataset.frames(_SPLITS[split])
+            frames = dataset.frames(SPLITS[split])
             images = images_of(estimator.run, dataset, frames.index)
             for occlusion in sorted({0, *occlusions}):  # what to trust is learnt from images without squares
-                reading = readings[split, occlusion] = estimator.read(_occluded(images, occlusion, seed, split))
+                reading = readings[split, occlusion] = estimator.read(occluded(images, occlusion, seed, split, hide))
                 if (split, occlusion) == USUAL:
                     flags = flag_rows(estimator, called, reading, images, foreign)
                 if occlusion not in occlusions:
@@ -121,7 +120,7 @@ def evaluate(
                 draws = reading.coordinates, angles_of[split]
                 first, *others = (generator(seed, "evaluation", split, occlusion) for _ in range(3))  # the same draws
                 measured = protocol(*draws, first, sizes.repeats, sizes.fit, sizes.test, known=own)
-                found = _rows(estimator, called, measured, split, occlusion, sizes)
+                found = _rows(estimator, called, measured, split, occlusion, sizes, hide)
                 rows += found
                 if own is None:
                     fewer = FEWER if occlusion == 0 else ()  # lines are fitted without squares in practice
@@ -134,7 +133,7 @@ def evaluate(
                     shown = (split, occlusion), measured
     assert shown is not None
     artefacts = out / ARTEFACTS / estimator.run.setting / called
-    _write_artefacts(artefacts / "evaluation.npz", estimator, dataset, *shown, seed)
+    write_pictures(artefacts / "evaluation.npz", estimator, dataset, *shown, seed, hide)
     write_text(artefacts / TRAINING_FILE, (run / TRAINING_FILE).read_text(encoding="utf-8"))
     if "train" in dataset.splits:
         write_graph(artefacts / GRAPH_FILE, estimator, dataset, seed=seed)
@@ -149,6 +148,7 @@ def evaluate(
         flag_rows=flags,
         pose_rows=tuple(pose_rows),
         fit_rows=(fitted,),
+        hiding=hide if any(occlusions) else None,
         scene=scene_of(dataset),
     )
     write(out / RESULTS_FILE, results)
@@ -156,35 +156,37 @@ def evaluate(
 
 
 def _test_splits(dataset: Dataset, sizes: ProtocolSizes) -> list[str]:
-    found = [split for split, name in _SPLITS.items() if name in dataset.splits]
+    found = [split for split, name in SPLITS.items() if name in dataset.splits]
     if not found:
         raise UserError(f"{dataset.path} has no split test-id or test-ood; simulate it with --test-anchors 2000")
     for split in found:
-        poses = len(dataset.frames(_SPLITS[split]))
+        poses = len(dataset.frames(SPLITS[split]))
         if poses < sizes.fit + sizes.test:
             raise UserError(
-                f"{dataset.path}: split {_SPLITS[split]} has {poses} poses; the evaluation needs at least "
+                f"{dataset.path}: split {SPLITS[split]} has {poses} poses; the evaluation needs at least "
                 f"{sizes.fit + sizes.test} ({sizes.fit} to calibrate, {sizes.test} to test): "
                 "simulate with more --test-anchors"
             )
     return found
 
 
-def _occluded(images: Images, occlusion: int, seed: int, split: str) -> Images:
-    if not occlusion:
-        return images
-    return occlude(images, occlusion, generator(seed, "occlusion", split, occlusion))
-
-
 def _rows(
-    estimator: Estimator, called: str, measured: Evaluation, split: str, occlusion: int, sizes: ProtocolSizes
+    estimator: Estimator,
+    called: str,
+    measured: Evaluation,
+    split: str,
+    occlusion: int,
+    sizes: ProtocolSizes,
+    hide: Hiding,
 ) -> list[Row]:
+    as_published = sizes == PAPER_SIZES and (hide == "square" or not occlusion)
     return [
         Row.measured(
             joint=joint,
             mcc=(float(measured.mcc_mean[k]), float(measured.mcc_std[k])),
             mse=(float(measured.mse_mean[k]), float(measured.mse_std[k])),
             calibration_labels=0 if estimator.learnt_from_labels else sizes.fit,
+            published_too=as_published,
             **_trained_on(estimator),
             **_conditions(estimator, called, split, occlusion),
         )
@@ -242,50 +244,4 @@ def _conditions(estimator: Estimator, called: str, split: str, occlusion: int) -
         "occlusion": int(occlusion),
         "seed": run.seed,
         "labels": estimator.labelled_images,
-    }
-
-
-def _write_artefacts(
-    path: Path, estimator: Estimator, dataset: Dataset, condition: Condition, best: Evaluation, seed: int
-) -> None:
-    run = estimator.run
-    test = dataset.frames(next(name for name in _SPLITS.values() if name in dataset.splits)).index[:_SHOWN]
-    original = images_of(run, dataset, test)
-    covered = _occluded(original, min(_SHOWN_OCCLUSION, run.image_size // 2), seed, "pictures")
-    with atomic_path(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(
-            stream,
-            joints=np.array(run.joints),
-            cameras=np.array(run.cameras),
-            scatter_estimate=best.best_estimate,
-            scatter_angle=best.best_angle,
-            scatter_mcc=best.best_mcc,
-            scatter_mse=best.best_mse,
-            scatter_split=np.array(condition[0]),
-            scatter_occlusion=np.array(condition[1]),
-            **_reconstructions(estimator, "", original),
-            **_reconstructions(estimator, "occluded_", covered),
-            **_interventions(estimator, dataset),
-        )
-
-
-def _reconstructions(estimator: Estimator, prefix: str, images: Images) -> dict[str, Any]:
-    """Images and what the two autoencoders make of them, by name; nothing for a method that has none."""
-    made = estimator.reconstructions(images)
-    if made is None:
-        return {}
-    return {f"{prefix}original": images, f"{prefix}ae1": made[0], f"{prefix}ae2": made[1]}
-
-
-def _interventions(estimator: Estimator, dataset: Dataset) -> dict[str, Any]:
-    """Samples of every regime (Figs. 6 and 7); nothing where the data set has only test poses."""
-    if "train" not in dataset.splits:
-        return {}
-    run, frames = estimator.run, dataset.frames("train")
-    shown = [regime for regime in dataset.regimes if regime == Regime() or regime.joint in run.joints]
-    numbers = [frames.index[frames.regime == dataset.regimes.index(regime)][:_SHOWN] for regime in shown]
-    few = min(len(rows) for rows in numbers)
-    return {
-        "intervention_images": np.stack([images_of(run, dataset, rows[:few]) for rows in numbers]),
-        "intervention_names": np.array([regime.name for regime in shown]),
     }

@@ -32,12 +32,13 @@ from ropes.files import copy_tree, read_json
 from ropes.filming import film
 from ropes.fits import one_run, torch_threads
 from ropes.hardware import AskedPrecision, device_kind, device_name, usable_cores, warn_if_emulated
+from ropes.joint_rows import Row
 from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.plans import Experiment, experiment
 from ropes.processes import run_all
 from ropes.progress import progress
 from ropes.registry import ARM_ESTIMATOR, PACKAGED, find_run
-from ropes.results import FURTHER, Results, Row, read, write
+from ropes.results import FURTHER, Results, read, write
 from ropes.settings import ARM_ACTIONS, FINGER_CUBE, SceneName
 
 _MEASURED_PACKAGED = "packaged"
@@ -218,7 +219,7 @@ def _gather(
 ) -> Results:
     """Write the results of what is done by now; `known` are those read before."""
     rows: list[Row] = []
-    further: dict[str, tuple[Any, ...]] = dict.fromkeys(FURTHER, ())
+    further: dict[str, Any] = dict.fromkeys(FURTHER, ())
     for setting, (label, seed) in product(plan.anchors, listed):
         if not plan.fits(setting, label):
             continue
@@ -232,6 +233,7 @@ def _gather(
     for path in sorted(out.glob(f"*/{_MEASURED_PACKAGED}/*/{RESULTS_FILE}")):
         found = read(path)
         further |= {kind: (*further[kind], *getattr(found, kind)) for kind in ("action_rows", "fit_rows")}
+    of_arms: dict[str, Any] = {"scene": plan.scene, "hiding": "square"} if plan.measures == "joints" else {}
     results = Results(
         name=plan.name,
         preset=preset,
@@ -240,7 +242,7 @@ def _gather(
         seconds=round(sum(read_json(out / EXPERIMENT_FILE)["seconds"].values()), 1),
         rows=tuple(rows),
         **further,
-        scene=plan.scene if plan.measures == "joints" else None,
+        **of_arms,
     )
     write(out / RESULTS_FILE, results)
     return results

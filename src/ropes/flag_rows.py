@@ -10,7 +10,7 @@ class FlagRow:
     """One setup × method × kind of images × training seed.
 
     Attributes:
-        setup, method, seed: as in `ropes.results.Row`.
+        setup, method, seed: as in `ropes.joint_rows.Row`.
         images: what they are, as "moved by 1 px".
         count: how many there were.
         auroc: of the distance between these images and in-distribution ones, in [0, 1].

@@ -12,11 +12,11 @@ from ropes.commanded import commanded_map
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
+from ropes.joint_rows import Row
 from ropes.methods.held_out import not_learnt_from, rows_to_label
 from ropes.methods.policies import described_model
 from ropes.metrics import ProtocolSizes, few_labels
 from ropes.prediction import images_of, states_of
-from ropes.results import Row
 from ropes.trust.measure import LabelledPoses
 
 #: Labelled poses of the lines beside the protocol's own number; 0 comes from commanded distributions.

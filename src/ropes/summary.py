@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ropes import paper
-from ropes.results import Row
+from ropes.joint_rows import Row
 
 #: What fits may differ in besides the seed, and its unit.
 _LEARNT_FROM = {"anchors": "anchors", "image_size": "px", "erased": "erased", "label_share": "of the labels"}

@@ -13,7 +13,7 @@ class TrustRow:
     """One setup × method × split × occlusion × joint × kind of interval × training seed.
 
     Attributes:
-        setup, method, split, occlusion, joint, seed: as in `ropes.results.Row`.
+        setup, method, split, occlusion, joint, seed: as in `ropes.joint_rows.Row`.
         intervals: "commanded" (no label at all: their width rests on held-out anchors, the map to radians on commanded
             distributions), "anchors" (only the map's line took labels), "labels" (the width took them as well) or
             "own" (of a method that learnt from labels: from those that it held out).

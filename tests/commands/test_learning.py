@@ -23,7 +23,7 @@ def test_the_defaults_of_evaluate_are_the_library_s_own(stub: Stub, monkeypatch:
     [
         ("cde-global", "--seed 0", "leave --seed"),
         ("cde-global", "--occlusions 0 16 32 64", "leave --seed, --unlike, --occlusions"),
-        ("beta-vae", "--occlusions 0 16 32 64", "--unlike and --occlusions go with errors of joint angles"),
+        ("beta-vae", "--occlusions 0 16 32 64", "--unlike, --occlusions and --hide go with errors of joint angles"),
     ],
 )
 def test_an_option_that_does_not_apply_is_refused_with_its_default_value_too(

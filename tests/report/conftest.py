@@ -7,8 +7,9 @@ import pytest
 from PIL import Image, ImageDraw
 
 from ropes import files, results
+from ropes.joint_rows import Row
 from ropes.paper import CAUSAL, JOINTS, ONE_CAMERA, TWO_CAMERAS, published
-from ropes.results import Results, Row
+from ropes.results import Results
 
 FLOORS = dict(zip(JOINTS, (0.348, 0.338, 0.338, 0.232, 0.232, 0.257), strict=True))
 SETUPS = {

@@ -3,9 +3,10 @@
 from html.parser import HTMLParser
 
 from ropes import results
+from ropes.joint_rows import Row
 from ropes.paper import ONE_CAMERA
 from ropes.report.html import write_report
-from ropes.results import Results, Row
+from ropes.results import Results
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 

@@ -7,9 +7,9 @@ import pytest
 
 from ropes import files
 from ropes.errors import UserError
+from ropes.joint_rows import Row
 from ropes.paper import ONE_CAMERA
 from ropes.report import artefacts
-from ropes.results import Row
 
 
 def small(**changes) -> dict[str, np.ndarray]:

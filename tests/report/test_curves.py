@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from ropes import results
+from ropes.joint_rows import Row
 from ropes.paper import TWO_CAMERAS
 from ropes.report.curves import described, error_curves, series
 from ropes.report.html import write_report
 from ropes.report.readme_tables import markdown
 from ropes.report.stills import write_figures
-from ropes.results import Results, Row
+from ropes.results import Results
 from ropes.summary import over_seeds
 
 FITS = {

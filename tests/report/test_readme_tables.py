@@ -8,10 +8,11 @@ import pytest
 from ropes import results
 from ropes.action_rows import ActionRow
 from ropes.errors import UserError
+from ropes.joint_rows import Row
 from ropes.model_rows import ModelRow
 from ropes.paper import ONE_CAMERA, TWO_CAMERAS
 from ropes.report.readme_tables import markdown, update
-from ropes.results import Results, Row
+from ropes.results import Results
 
 REPOSITORY = Path(__file__).parents[2]
 

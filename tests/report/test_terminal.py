@@ -7,10 +7,11 @@ import pytest
 from rich.console import Console
 
 from ropes.calibration import Calibration, KnownErrors
+from ropes.joint_rows import Row
 from ropes.model_rows import ModelRow
 from ropes.report.numbers import error
 from ropes.report.terminal import print_calibration, print_table
-from ropes.results import Results, Row
+from ropes.results import Results
 from ropes.trust.intervals import Intervals
 from tests.report.conftest import SETUPS, made_up_rows
 

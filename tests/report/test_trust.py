@@ -6,10 +6,11 @@ import pytest
 
 from ropes import results
 from ropes.flag_rows import FlagRow
+from ropes.joint_rows import Row
 from ropes.paper import JOINTS, TWO_CAMERAS
 from ropes.report.html import write_report
 from ropes.report.trust import trust_sections
-from ropes.results import Results, Row
+from ropes.results import Results
 from ropes.trust_rows import TrustRow
 
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from ropes.joint_rows import Row
 from ropes.paper import ONE_CAMERA, TWO_CAMERAS
 from ropes.report.naming import joint_label
 from ropes.report.verdict import in_words, sentence
-from ropes.results import Row
 from ropes.summary import over_seeds
 
 

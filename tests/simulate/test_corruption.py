@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropes.errors import UserError
-from ropes.simulate.corruption import occlude
+from ropes.simulate.corruption import IN_WORDS, occlude
 
 
 @settings(deadline=None, max_examples=40)
@@ -34,3 +34,28 @@ def test_places_are_uniform_independent_and_seeded():
 def test_a_square_larger_than_the_image_is_refused():
     with pytest.raises(UserError, match="an occluding square of 9 pixels does not fit into 16×8 images"):
         occlude(np.zeros((1, 1, 8, 16), dtype=np.uint8), 9, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("kind", sorted(IN_WORDS))
+def test_what_hides_is_drawn_by_the_seed_and_stays_in_its_square(kind):
+    images = np.full((40, 2, 24, 24), 100, dtype=np.uint8)
+    damaged = occlude(images, 8, np.random.default_rng(5), kind)
+    np.testing.assert_array_equal(damaged, occlude(images, 8, np.random.default_rng(5), kind))
+    white = occlude(images, 8, np.random.default_rng(5))
+    first = occlude(images[:1, :1], 8, np.random.default_rng(5), kind)[0, 0] != 100
+    rows, columns = np.nonzero(first)
+    assert np.ptp(rows) < 8
+    assert np.ptp(columns) < 8
+    assert 0 < (damaged != 100).sum() <= (white != 100).sum()
+    if kind == "grey":
+        assert all(len(np.unique(view)) <= 2 for view in damaged.reshape(-1, 24, 24))
+        assert len(np.unique(damaged)) > 40  # of any level
+    if kind in ("noise", "texture", "object"):
+        assert len(np.unique(damaged[0, 0])) > 5
+    if kind == "object":
+        assert (damaged != 100).mean() < 0.9 * (white != 100).mean()  # corners of the square show what is behind
+
+
+def test_an_unknown_way_of_hiding_is_refused():
+    with pytest.raises(UserError, match="unknown way of hiding 'fog': choose one of square, grey, noise, texture, obj"):
+        occlude(np.zeros((1, 1, 8, 8), dtype=np.uint8), 2, np.random.default_rng(0), "fog")

@@ -5,7 +5,8 @@ from typing import Protocol
 
 from ropes.commands.images import Export, Import, Strip, Validate
 from ropes.commands.insight import Graph, Inspect
-from ropes.commands.learning import Calibrate, Evaluate, Fit, Predict
+from ropes.commands.learning import Calibrate, Fit, Predict
+from ropes.commands.measuring import Evaluate
 from ropes.commands.packaging import Card, Package
 from ropes.commands.results import Report, Reproduce, Tables
 from ropes.commands.simulating import Simulate

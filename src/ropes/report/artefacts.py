@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ropes import files
 from ropes.errors import UserError
+from ropes.joint_rows import SPLITS, Row
 from ropes.model_rows import ModelRow
 from ropes.report.graph import read_graph
 from ropes.report.naming import capitalised
 from ropes.report.verdict import FITTED
-from ropes.results import SPLITS, Row
 
 # Arrays that only make sense together, with the number of axes of each.
 _GROUPS: dict[str, dict[str, int]] = {

@@ -8,6 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from ropes import files, results
+from ropes.joint_rows import Row
 from ropes.recipes import LABELLED_METHODS, method_of
 from ropes.report import artefacts, figures, graph, pictures
 from ropes.report.actions import action_part
@@ -28,7 +29,7 @@ from ropes.report.sections import (
 from ropes.report.study import study_part
 from ropes.report.trust import trust_sections
 from ropes.report.verdict import sentence
-from ropes.results import Results, Row
+from ropes.results import Results
 from ropes.summary import Cell, calibrated_as_the_paper, over_seeds, without_labels
 
 #: Sections over all methods that there may be, by their ids, as the contents call them.

@@ -21,7 +21,7 @@ class LabelCurves:
     """Errors of one setup on test poses of one split, without squares.
 
     Attributes:
-        setup, split: as in `ropes.results.Row`.
+        setup, split: as in `ropes.joint_rows.Row`.
         joints: names, in order.
         supervised: method → joint → cells, by labels ascending.
         unlabelled: method → joint → its cell, by the map that takes no label where there is one.

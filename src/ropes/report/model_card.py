@@ -12,6 +12,7 @@ from ropes.calibration import Calibration
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.flag_rows import FlagRow
+from ropes.joint_rows import Row
 from ropes.methods.run import Run
 from ropes.paper import CALIBRATION_LABELS
 from ropes.pose_rows import PoseRow
@@ -20,7 +21,7 @@ from ropes.recipes import recipe_of
 from ropes.report.numbers import error, error_and_deviation, fixed
 from ropes.report.poses import pose_table
 from ropes.report.trust import flag_lines, kind_label
-from ropes.results import Results, Row
+from ropes.results import Results
 from ropes.settings import SETTINGS
 from ropes.trust.intervals import LEVEL
 from ropes.trust_rows import TrustRow

@@ -8,6 +8,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from ropes.action_rows import ActionRow
+from ropes.joint_rows import Row
 from ropes.model_rows import ModelRow
 from ropes.paper import TABLE1
 from ropes.recipes import method_of
@@ -15,7 +16,8 @@ from ropes.report import figures
 from ropes.report.curves import AXES, error_curves, series
 from ropes.report.label_efficiency import efficiency_figure, label_curves, overtaken_table
 from ropes.report.verdict import AS_READ, FITTED, UNLABELLED, in_words, map_of
-from ropes.results import Results, Row
+from ropes.results import Results
+from ropes.simulate.corruption import IN_WORDS
 from ropes.summary import Cell, calibrated_as_the_paper, without_labels
 
 
@@ -35,6 +37,7 @@ def provenance(found: Results, rows: Iterable[Row | ModelRow | ActionRow]) -> li
         ("experiment", found.name),
         ("preset", found.preset),
         *((("scene", found.scene),) if found.scene else ()),
+        *((("occluded by", IN_WORDS[found.hiding]),) if found.hiding else ()),
         ("device", found.device),
         ("version", found.version),
         ("wall time", f"{found.seconds:,.0f} s"),

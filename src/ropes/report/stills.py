@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ropes import files, results
+from ropes.joint_rows import Row
 from ropes.model_rows import by_disentanglement
 from ropes.recipes import METHODS, method_of
 from ropes.report import artefacts, figures, pictures, study_figures
@@ -19,7 +20,7 @@ from ropes.report.artefacts import Evaluation, pictures_of, read_arrays
 from ropes.report.curves import AXES, error_curves, series
 from ropes.report.label_efficiency import efficiency_figure, label_curves
 from ropes.report.study_numbers import OOD1, images_differ, supervision_scores, transfers
-from ropes.results import Results, Row
+from ropes.results import Results
 from ropes.summary import over_seeds
 
 
