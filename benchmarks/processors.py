@@ -19,7 +19,14 @@ ROOT = Path(__file__).parents[1]
 PAGE, FIGURES = ROOT / "docs" / "processors.md", ROOT / "results" / "processors"
 _MARKED = re.compile(r"(<!-- figures:(\S+) -->\n).*?(<!-- /figures -->)", re.DOTALL)
 Found = Mapping[str, Any]
-_NAMES = {"avx2": "AVX2", "avx512": "AVX-512", "avx512-bf16": "AVX-512 with bf16", "amx": "AMX", "cuda": "CUDA"}
+_NAMES = {
+    "other": "none of these",
+    "avx2": "AVX2",
+    "avx512": "AVX-512",
+    "avx512-bf16": "AVX-512 with bf16",
+    "amx": "AMX",
+    "cuda": "CUDA",
+}
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -29,9 +36,13 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def origin(found: Sequence[Found]) -> str:
-    """A line on where figures are from."""
-    told = [f"{_NAMES[one['processor']]}: {one['device']}, torch {one['torch']}, {one['seconds']} s" for one in found]
-    return f"\n{'; '.join(told)}.\n"
+    """A line on where figures are from; nothing of those that an older benchmark wrote without."""
+    told = [
+        f"{_NAMES[one['processor']]}: {one['device']}, torch {one['torch']}, {one['seconds']} s"
+        for one in found
+        if "device" in one
+    ]
+    return f"\n{'; '.join(told)}.\n" if told else ""
 
 
 def layers(found: Sequence[Found]) -> str:
@@ -52,17 +63,15 @@ def training(found: Sequence[Found]) -> str:
             f"{method}, {_NAMES[one['processor']]}, {one['precision']}",
             *(f"{figures[f'{part}_ms']:.0f}" for part in parts),
             f"{figures['share_of_bound']:.0%}",
+            f"{figures['share_of_matrix_product']:.0%}",
+            f"{figures['in_convolutions']:.0%}",
         ]
-        for method in found[0]["methods"]
+        for method in sorted({name for one in found for name in one["methods"]})
         for one in found
         for figures in [one["methods"][method]]
     ]
-    speeds = [
-        f"{_NAMES[one['processor']]}, {one['precision']}: {one['gflops']:.0f} GFLOP/s and {one['gb_a_second']:.0f} GB/s"
-        for one in found
-    ]
-    heads = ["method", *(f"{part}, ms" for part in parts), "bound ÷ step"]
-    return table(heads, rows) + f"\nA matrix product and a copy: {'; '.join(speeds)}.\n" + origin(found)
+    heads = ["method", *(f"{part}, ms" for part in parts), "bound ÷ step", "of a matrix product", "in convolutions"]
+    return table(heads, rows) + origin(found)
 
 
 def reading(found: Sequence[Found]) -> str:
@@ -98,6 +107,8 @@ def weights(found: Sequence[Found]) -> str:
 
 def wheels(found: Sequence[Found]) -> str:
     """What has no wheel, by platform and Python."""
+    if not found:
+        return ""
     (one,) = found
     rows = [
         [

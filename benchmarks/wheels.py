@@ -73,21 +73,25 @@ def wheel(requirement: Requirement, tags: tuple[str, ...], python: str) -> dict[
 def missing(begin: list[Requirement], platform: str, python: str) -> tuple[list[str], int]:
     """Distributions without a wheel there, and how many were looked at."""
     tags, values = PLATFORMS[platform]
-    environment = {**values, "python_version": python, "python_full_version": f"{python}.0"}
-    waiting, known, lacking = list(begin), set[str](), list[str]()
+    environment = {**values, "python_version": python, "python_full_version": f"{python}.0", "extra": ""}
+    waiting = [one for one in begin if one.marker is None or one.marker.evaluate(environment)]
+    found: dict[str, dict[str, Any] | None] = {}
+    asked: dict[str, set[str]] = {}  # distribution → its extras
     while waiting:
-        new: dict[str, Requirement] = {}
-        for requirement in waiting:
-            name = canonicalize_name(requirement.name)
-            if name not in known and (requirement.marker is None or requirement.marker.evaluate(environment)):
-                new.setdefault(name, requirement)
-        known |= new.keys()
+        new = {canonicalize_name(one.name): one for one in waiting if canonicalize_name(one.name) not in found}
         with ThreadPoolExecutor(_AT_ONCE) as threads:
-            found = list(threads.map(lambda one: wheel(one, tags, python), new.values()))
-        lacking += [name for name, metadata in zip(new, found, strict=True) if metadata is None]
-        environment["extra"] = ""
-        waiting = [Requirement(line) for one in found if one for line in one.get("requires_dist", ())]
-    return sorted(lacking), len(known)
+            found |= zip(new, threads.map(lambda one: wheel(one, tags, python), new.values()), strict=True)
+        following: list[Requirement] = []
+        for one in waiting:
+            name = canonicalize_name(one.name)
+            extras = one.extras | ({""} if name in new else set())
+            for line in (found[name] or {}).get("requires_dist", ()) if extras - asked.get(name, set()) else ():
+                further = Requirement(line)
+                if further.marker is None or any(further.marker.evaluate({**environment, "extra": e}) for e in extras):
+                    following.append(further)
+            asked[name] = asked.get(name, set()) | extras
+        waiting = following
+    return sorted(name for name, metadata in found.items() if metadata is None), len(found)
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,10 +38,16 @@ def die(path: Path) -> None:
 
 
 def wait(path: Path) -> None:
-    """Until told to end, as a training is, which then stores where it stands."""
-    signal.signal(signal.SIGTERM, lambda *_: (path.with_suffix(".stored").touch(), os._exit(0)))
+    """Until told to end, as a training is, which then ends its step and stores where it stands."""
+    told: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda received, _: told.append(received))
     path.touch()
-    time.sleep(2 * PATIENCE)
+    end = time.monotonic() + 2 * PATIENCE
+    while not told and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(1)
+    path.with_suffix(".stored").touch()
 
 
 @pytest.mark.slow
@@ -75,7 +82,9 @@ def test_a_dead_process_is_told_of(tmp_path: Path) -> None:
 
 
 SCRIPT = """
-import sys
+import signal, sys
+def end(*_): raise KeyboardInterrupt
+signal.signal(signal.SIGTERM, end)
 from functools import partial
 from pathlib import Path
 from ropes.processes import run_all
@@ -86,16 +95,25 @@ run_all([partial(wait, Path(sys.argv[1]) / str(k)) for k in range(2)], processes
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
-def test_jobs_store_where_they_stand_when_their_caller_is_ended(number: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_jobs_store_where_they_stand_when_their_caller_is_ended(number: int, whole_group: bool, tmp_path: Path) -> None:
+    if whole_group and number == signal.SIGKILL:
+        pytest.skip("nothing can be stored when everything is killed")
     words = [sys.executable, "-c", SCRIPT, str(tmp_path)]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path}
     # A shell has its background jobs ignore interrupts, and what they start inherits that.
     heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with subprocess.Popen(words, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL, preexec_fn=heed) as caller:
+    given: dict[str, Any] = {"cwd": ROOT, "env": environment, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    with subprocess.Popen(words, preexec_fn=heed, **given) as caller:
         wait_for(tmp_path / "0", tmp_path / "1")
-        caller.send_signal(number)
+        if whole_group:
+            os.killpg(caller.pid, number)
+        else:
+            caller.send_signal(number)
         caller.wait(PATIENCE)
+        if number == signal.SIGTERM and whole_group:  # it waits for its jobs, whose server lives on
+            assert (tmp_path / "0.stored").exists()
     wait_for(tmp_path / "0.stored", tmp_path / "1.stored")
 
 
@@ -138,3 +156,48 @@ def test_a_job_has_the_environment_and_folder_of_its_caller(tmp_path: Path, monk
             needs=NEEDS,
         )
         assert (tmp_path / "said").read_text() == f"{told} {tmp_path}"
+
+
+def with_its_server_gone(path: Path) -> None:
+    """End the server, and be told to end then."""
+    signal.signal(signal.SIGTERM, lambda *_: (time.sleep(1), path.touch(), os._exit(0)))
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(2 * PATIENCE)
+
+
+SERVERLESS = """
+import sys
+from functools import partial
+from pathlib import Path
+from ropes.errors import UserError
+from ropes.processes import run_all
+from tests.test_processes import with_its_server_gone
+path = Path(sys.argv[1])
+try:
+    run_all([partial(with_its_server_gone, path)], processes=1, threads=[1], finished=print)
+except UserError as error:
+    print(error, path.exists())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no server")
+def test_a_job_whose_server_is_gone_is_ended_and_waited_for(tmp_path: Path) -> None:
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    words = [sys.executable, "-c", SERVERLESS, str(tmp_path / "stored")]
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    assert "a process ended with code 255" in done.stdout
+    assert done.stdout.rstrip().endswith("True")
+
+
+@pytest.mark.slow
+def test_no_module_of_the_working_folder_takes_a_library_s_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "code.py").write_text("raise SystemExit(3)", encoding="utf-8")
+    script = "import sys; sys.path.append(sys.argv[2]); from tests.test_processes import *; "
+    script += "run_all([partial(write, Path(sys.argv[1]))], processes=1, threads=[1], finished=print, needs=NEEDS)"
+    words = [sys.executable, "-P", "-c", script, str(tmp_path / "written"), str(ROOT)]
+    subprocess.run(words, cwd=tmp_path, check=True, timeout=PATIENCE)
+    assert (tmp_path / "written").exists()

@@ -17,10 +17,8 @@ from tests.test_benchmarks import code_of, figures_of
 def test_a_step_is_timed_by_its_parts(tmp_path: Path, cache_home: Path) -> None:
     found = figures_of(tmp_path, "training", "--method", "beta-vae", "--threads", 1)
     step = found["methods"]["beta-vae"]
-    assert step["step_ms"] == pytest.approx(
-        sum(step[f"{part}_ms"] for part in ("read", "forward", "backward", "optimiser"))
-    )
-    assert 0 < step["share_of_matrix_product"] <= step["share_of_bound"]
+    assert step["gflop"] > 1  # of 32 images, some forty millions of products each, three times
+    assert 0.5 < step["in_convolutions"] < 1
 
 
 def test_the_bound_counts_what_is_computed_and_moved() -> None:
@@ -45,19 +43,22 @@ def test_fits_of_one_seed_are_compared(tmp_path: Path, cache_home: Path, monkeyp
 def test_reading_in_less_is_compared_with_float32(tmp_path: Path, cache_home: Path) -> None:
     found = figures_of(tmp_path, "reduced_precision", "--poses", 60)["readers"]
     assert found["float32"]["error"] == [1] * 6
-    assert 0 < max(found["bf16"]["moved"]) < 0.3 < max(found["int8"]["moved"])
+    assert 0 < max(found["bf16"]["moved"]) < 0.3
+    assert max(found["int8"]["moved"]) > 0
 
 
 def test_requirements_are_followed_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    needs = {"a": ["b>=2", "c; sys_platform == 'darwin'", "d; extra == 'more'"], "b": ["e"], "c": [], "e": None}
+    of_b = ["e", "f; extra == 'x'", "g; extra == 'y'"]
+    of_a = ["b[x]>=2", "c; sys_platform == 'darwin'", "d; extra == 'more'"]
+    needs = {"a": of_a, "b": of_b, "f": [], "c": [], "e": None}
 
     def wheel(requirement: Requirement, tags: tuple[str, ...], python: str) -> dict[str, Any] | None:
         found = needs[requirement.name]
         return None if found is None else {"requires_dist": found}
 
     monkeypatch.setattr(wheels, "wheel", wheel)
-    assert wheels.missing([Requirement("a")], "Linux, ARM", "3.12") == (["e"], 3)
-    assert wheels.missing([Requirement("a")], "macOS, Apple silicon", "3.12") == (["e"], 4)
+    assert wheels.missing([Requirement("a")], "Linux, ARM", "3.12") == (["e"], 4)
+    assert wheels.missing([Requirement("a")], "macOS, Apple silicon", "3.12") == (["e"], 5)
 
 
 def test_the_page_is_written_from_the_figures(tmp_path: Path) -> None:

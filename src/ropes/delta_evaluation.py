@@ -23,7 +23,7 @@ from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
 from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
 from ropes.files import atomic_path
-from ropes.hardware import AskedPrecision, device_kind, precision_of
+from ropes.hardware import AskedPrecision, device_kind, precision_of, warn_if_emulated
 from ropes.methods.delta import network_of
 from ropes.methods.run import Run, read_training
 from ropes.metrics.deltas import active_share, mean_cosines, principal_axes
@@ -81,6 +81,7 @@ class DeltaReader:
         torch.nn.utils.convert_conv2d_weight_memory_format(self._network, torch.channels_last)
         self.grid = self._network.backbone.grid
         self._mixed = precision_of(precision) == "bf16-mixed"
+        warn_if_emulated(precision_of(precision))
 
     @torch.no_grad()
     def read(self, pairs: ActionPairs) -> Told:

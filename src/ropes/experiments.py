@@ -3,7 +3,8 @@
 import itertools
 import math
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -31,8 +32,18 @@ from ropes.experiment_folder import (
 from ropes.files import copy_tree, read_json
 from ropes.filming import film
 from ropes.fits import one_run, torch_threads
-from ropes.hardware import AskedPrecision, device_kind, device_name, usable_cores, warn_if_emulated
+from ropes.hardware import (
+    AskedPrecision,
+    Precision,
+    capability,
+    device_kind,
+    device_name,
+    precision_of,
+    usable_cores,
+    warn_if_emulated,
+)
 from ropes.joint_rows import Row
+from ropes.methods.run import RUN_FILE, Run
 from ropes.model_rows import ModelRow, by_disentanglement
 from ropes.plans import Experiment, experiment
 from ropes.processes import run_all
@@ -123,8 +134,6 @@ def run_experiment(
             read_and_split(Path(plan.recorded), seed=plan.data_seed)
     if any(plan.fits(ARM_ACTIONS, label) for label in plan.recipes if ARM_ACTIONS in plan.anchors):
         find_run(f"{PACKAGED}{ARM_ESTIMATOR}")  # which is begun from, and measured at the end
-    if plan.at_once:  # of fits one after the other each says so itself
-        warn_if_emulated(plan.precision)
     claim(out, plan, preset)
     asked = set(product(plan.recipes, plan.seeds))
     listed = sorted(asked | finished(out, plan), key=by_number)
@@ -170,6 +179,7 @@ def _fit_at_once(
 ) -> None:
     """Several fits at a time, each in a process of its own; results are written after each."""
     runs = {fit: run_folder(out, setting, *fit) for fit in fits}
+    _say_precisions(runs.values(), plan.precision, show=show)
     left = [fit for fit in fits if not is_current(runs[fit] / EVALUATION, runs[fit])]
     # Seed by seed, so that an unfinished study compares methods too; first what learns from most, and ends last.
     left.sort(key=lambda fit: (fit[1], -(getattr(plan.recipe(setting, fit[0]), "anchors", None) or math.inf)))
@@ -190,6 +200,23 @@ def _fit_at_once(
             update(next(done), f"{label} seed {seed}")
 
         run_all(jobs, processes=processes, threads=threads, finished=done_with, needs=["ropes.fits"])
+
+
+def _say_precisions(runs: Iterable[Path], asked: AskedPrecision, *, show: bool) -> None:
+    """Say once what all fits train in, which say nothing themselves where many run at once.
+
+    Raises:
+        UserError: one was begun in another precision than is asked for.
+    """
+    found: set[Precision] = set()
+    for run in runs:
+        begun = Run.read(run).precision if (run / RUN_FILE).exists() else None
+        if begun is not None and asked not in ("auto", begun):
+            raise UserError(f"{run} was begun in {begun}; leave --precision out, or choose another --out")
+        found.add(begun or precision_of(asked))
+    for precision in sorted(found) if show else ():
+        print(f"ropes: training in {precision} on {capability()}", file=sys.stderr)
+        warn_if_emulated(precision)
 
 
 def _measure_packaged(plan: Experiment, out: Path) -> None:

@@ -76,7 +76,7 @@ def warn_if_emulated(precision: AskedPrecision) -> None:
     """Say on standard error that this machine is slow in a precision, if it is."""
     if precision == "bf16-mixed" and training_precision() != precision:
         print(
-            f"ropes: warning: this processor ({capability()}) emulates bf16; convolutions take about three times as "
+            f"ropes: warning: this processor ({capability()}) emulates bf16; convolutions take several times as "
             "long as in 32-true",
             file=sys.stderr,
         )

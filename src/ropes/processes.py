@@ -5,12 +5,14 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import connection
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from types import ModuleType
 from typing import cast
 
@@ -19,6 +21,8 @@ from threadpoolctl import threadpool_limits
 from ropes.errors import UnfinishedError, UserError
 from ropes.hardware import keep_memory
 
+#: Exit code that multiprocessing makes up for a process whose server it cannot ask.
+_SERVER_GONE = 255
 #: Where libraries look how many threads they may have.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -56,13 +60,14 @@ def run_all(
                 ours, theirs = context.Pipe(duplex=False)
                 inherited = {**os.environ, **dict.fromkeys(_THREADS, str(threads[number]))}
                 process = context.Process(target=_work, args=(job, theirs, threads[number], inherited))  # type: ignore[attr-defined]
-                with nothing_of_main(), _limited(1):
+                with nothing_of_main(), _environment({**dict.fromkeys(_THREADS, "1"), "PYTHONSAFEPATH": "1"}):
                     process.start()
                 theirs.close()
                 running[process.sentinel] = number, process, ours
             for ended in cast("list[int]", connection.wait(list(running))):
                 number, process, ours = running.pop(ended)
                 process.join()
+                _end_orphan(process)
                 if (fault := _fault(process, ours)) is None:
                     finished(number)
                 else:
@@ -72,6 +77,7 @@ def run_all(
             process.terminate()
         for _, process, _ in running.values():
             process.join()
+            _end_orphan(process)
     if failed:
         more = f" ({len(failed)} of {len(jobs)} failed)" if len(jobs) > 1 else ""
         raise UnfinishedError(failed[0] + more)
@@ -81,12 +87,12 @@ def _context(needs: Sequence[str]) -> BaseContext:
     """How processes are started: on Linux by a server that has imported what they need and forks them.
 
     To import torch and Lightning takes several seconds, as long as a small fit.  The server runs nothing but imports,
-    so no thread is lost in a fork; elsewhere system libraries do not allow for forks.
+    after which no library has work under way; elsewhere system libraries do not allow for forks.
     """
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(needs))
+    context.set_forkserver_preload(["ropes.fork_server", *needs])
     return context
 
 
@@ -118,11 +124,32 @@ def end_with_parent(end: Callable[[], None]) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+def _end_orphan(process: BaseProcess) -> None:
+    """Have a job end, and store where it stands, whose server is gone: it seems to have ended and goes on."""
+    if process.exitcode != _SERVER_GONE or process.pid is None:
+        return
+    with suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGTERM)
+    while _runs(process.pid):
+        time.sleep(0.1)
+
+
+def _runs(number: int) -> bool:
+    """Whether there is a process of that number that has not ended, whoever is to ask for its code."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 @contextmanager
-def _limited(threads: int) -> Iterator[None]:
-    """Have processes that are started meanwhile take so many threads."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, str(threads)))
+def _environment(changes: Mapping[str, str]) -> Iterator[None]:
+    """Have processes that are started meanwhile find this in their environment.
+
+    Few threads, which a job is given later, and no module of the working folder in place of a library's.
+    """
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
     try:
         yield
     finally:
@@ -137,6 +164,7 @@ def _work(job: Callable[[], None], pipe: connection.Connection, threads: int, en
     """Do a job in a process of its own, in its caller's environment; what the user can mend goes into the pipe."""
     os.environ.clear()  # a server's is of the time when it was started
     os.environ.update(environment)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # which the server ignores
     keep_memory()
     _take_threads(threads)
     end_with_parent(lambda: os.kill(os.getpid(), signal.SIGTERM))

@@ -80,8 +80,10 @@ def test_a_fit_goes_on_in_the_precision_that_it_was_begun_in(
         fit(tiny_data, run, recipe, method="anchored", precision="32-true", show=False)
     assert tiny.weights(run) == expected
     another = tiny.encoder_recipe(anchor_weight=1.0)  # whose weights are trained anew
-    fit(tiny_data, run, another, method="anchored", precision="32-true", show=False)
-    assert read_json(run / RUN_FILE)["precision"] == "32-true"
+    with pytest.raises(UserError, match="was begun in bf16-mixed"):  # a folder has one, for all its stages
+        fit(tiny_data, run, another, method="anchored", precision="32-true", show=False)
+    fit(tiny_data, run, another, method="anchored", show=False)
+    assert read_json(run / RUN_FILE)["precision"] == "bf16-mixed"
 
 
 def test_a_run_of_an_earlier_version_does_not_say_its_precision(own_run: Path, tiny_data: Path) -> None:

@@ -211,11 +211,9 @@ class Predict:
     def execute(self) -> None:
         """Print the predictions as they come."""
         sources = image_sources(self.images)
-        from ropes.hardware import warn_if_emulated
         from ropes.prediction import predict_lines
         from ropes.registry import find_run
 
-        warn_if_emulated(self.precision)
         options: dict[str, Any] = {"poses": self.poses, "urdf": self.urdf, "precision": self.precision}
         for line in predict_lines(find_run(self.run), sources, **options):
             print(line, flush=True)

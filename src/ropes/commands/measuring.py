@@ -52,7 +52,6 @@ class Evaluate:
     def execute(self) -> None:
         """Evaluate every split of `data` at every occlusion, and print the table."""
         from ropes.evaluation import evaluate
-        from ropes.hardware import warn_if_emulated
         from ropes.methods.run import Run
         from ropes.recipes import DELTA_METHODS, VAE_METHODS
         from ropes.registry import find_run
@@ -60,7 +59,6 @@ class Evaluate:
 
         run, seed = find_run(self.run), self.seed or 0
         chosen: dict[str, Any]
-        warn_if_emulated(self.precision)
         method = Run.read(run).method
         if method in DELTA_METHODS:
             given = [value is not None for value in (self.seed, self.occlusions, self.hide, self.photographs)]

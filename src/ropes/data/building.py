@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def versions() -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "version": ropes.__version__,
-        "libraries": {name: version(name) for name in _LIBRARIES},
+        "libraries": {name: version(name) for name in _LIBRARIES if name != "pybullet" or find_spec(name)},
     }
 
 

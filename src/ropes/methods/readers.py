@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ropes.checkpoints import WEIGHTS, load_weights
 from ropes.errors import UserError
-from ropes.hardware import AskedPrecision, precision_of
+from ropes.hardware import AskedPrecision, precision_of, warn_if_emulated
 from ropes.methods.run import Run, read_training
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.autoencoder import AE1, AE2
@@ -82,6 +82,7 @@ class NetworkReader:
         # Left to us, convolutions read in float32, which is fast enough; a transformer is much slower in it.
         always = precision == "auto" and not isinstance(network, AngleTransformer)
         self._mixed = not always and precision_of(precision) == "bf16-mixed"
+        warn_if_emulated("bf16-mixed" if self._mixed else "32-true")
 
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, V, size, size) → (n, d)."""
@@ -109,6 +110,7 @@ class VAEReader:
         self._vae.to(device).eval()
         torch.nn.utils.convert_conv2d_weight_memory_format(self._vae, torch.channels_last)
         self._mixed = precision_of(precision) == "bf16-mixed"
+        warn_if_emulated(precision_of(precision))
 
     def coordinates(self, images: Tensor) -> Tensor:
         """Images as `ropes.models.vae.levels` takes them → means (n, latents)."""

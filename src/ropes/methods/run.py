@@ -120,7 +120,7 @@ class Run:
         """
         precision = precision_of(asked)
         begun = Run.read(folder) if (folder / RUN_FILE).exists() else None
-        if begun is None or begun.recipe != self.recipe:
+        if begun is None or (begun.precision is None and begun.recipe != self.recipe):
             return replace(self, precision=precision, processor=capability())
         if asked not in ("auto", begun.precision):
             how = begun.precision or "a precision that it does not say"

@@ -26,7 +26,7 @@ def slice_strided_pointwise(network: nn.Module) -> None:
     for name, module in list(network.named_modules()):
         if not isinstance(module, nn.Conv2d) or isinstance(module, SlicedConv2d):
             continue
-        plain = module.groups == 1 and module.padding in (0, (0, 0))
+        plain = module.groups == 1 and module.padding in (0, (0, 0), "valid")
         if module.kernel_size == (1, 1) and max(module.stride) > 1 and module.in_channels < _RIGHT_FROM and plain:
             down, across = module.stride
             sliced = SlicedConv2d(module.in_channels, module.out_channels, 1, (down, across), device="meta")

@@ -1,0 +1,9 @@
+"""What the server that forks jobs imports before all else: signals to end are its jobs' affair.
+
+A SIGTERM often goes to a whole group of processes.  The server has to live on to tell how its jobs ended, and ends when
+its caller does.
+"""
+
+import signal
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
