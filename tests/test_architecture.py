@@ -20,6 +20,7 @@ LAYERS = (
         "actions",
         "errors",
         "files",
+        "fork_server",
         "png",
         "seeds",
         "hardware",

@@ -179,7 +179,7 @@ def _rows(
     sizes: ProtocolSizes,
     hide: Hiding,
 ) -> list[Row]:
-    as_published = sizes == PAPER_SIZES and (hide == "square" or not occlusion)
+    as_published = hide == "square" or not occlusion
     return [
         Row.measured(
             joint=joint,
