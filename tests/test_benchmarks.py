@@ -51,15 +51,6 @@ def test_a_benchmark_starts_as_a_script(name: str, capsys: pytest.CaptureFixture
         assert "--out" in said
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [(), ("--at-once",)])
-def test_the_experiment_that_is_killed_trains_all_its_fits(how: tuple[str, ...], tmp_path: Path) -> None:
-    assert code_of("small_experiment", *how, "--out", tmp_path / "out") == 0
-    found = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
-    fits = {(fit["method"], fit["seed"]) for fit in found["fit_rows"]}
-    assert fits == {(method, seed) for method in ("anchored", "ldr", "ropes") for seed in (0, 1)}
-
-
 def test_a_layer_that_is_computed_wrong_is_found() -> None:
     class Wrong(nn.Linear):
         def forward(self, x: Tensor) -> Tensor:
