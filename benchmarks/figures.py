@@ -1,7 +1,10 @@
 """What every benchmark does with its figures: their option, and how they are shown and kept."""
 
 import argparse
+import contextlib
+import io
 import json
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +16,16 @@ def options(description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="also write the figures here, as JSON")
     return parser
+
+
+def simulate(words: str, out: Path) -> None:
+    """`ropes simulate` of these words, without one of its own; ends the program with its code where that fails."""
+    from ropes import cli
+
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        code = cli.main(["simulate", *words.split(), "--out", str(out)])
+    if code:
+        sys.exit(code)
 
 
 def described(began: float) -> dict[str, Any]:

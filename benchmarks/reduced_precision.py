@@ -8,10 +8,7 @@ activations of its residual stages and dense layers are quantised, by the ranges
 quantisation of torch, engine x86); all else stays in float32.
 """
 
-import contextlib
 import copy
-import io
-import sys
 import tempfile
 import time
 import warnings
@@ -22,8 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from figures import described, options
-from ropes import cli
+from figures import described, options, simulate
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.estimator import Estimator
@@ -128,11 +124,8 @@ def main() -> None:
     run = find_run(Path(arguments.run))
     print(f"{capability()}, {torch.get_num_threads()} threads\n")
     with tempfile.TemporaryDirectory() as folder:
-        words = ["simulate", "--setting", finished_encoder(run)[0].setting, "--anchors", "40"]
-        words += ["--test-anchors", str(arguments.poses), "--seed", "7", "--out", f"{folder}/data"]
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            if code := cli.main(words):
-                sys.exit(code)
+        setting = finished_encoder(run)[0].setting
+        simulate(f"--setting {setting} --anchors 40 --test-anchors {arguments.poses} --seed 7", Path(folder) / "data")
         found = measure(run, open_dataset(Path(folder) / "data"))
     if arguments.out:
         write_json(arguments.out, {**described(began), "threads": torch.get_num_threads(), "readers": found})

@@ -20,8 +20,7 @@ from typing import Any
 
 import torch
 
-from figures import described, options
-from ropes import cli
+from figures import described, options, simulate
 from ropes.files import write_json
 from ropes.hardware import Precision, capability, training_precision
 from ropes.methods.fitting import fit
@@ -82,9 +81,7 @@ def main() -> None:
     print("| method | precision | threads | different weights | seconds a fit |\n|---|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
         for name, asked in _DATA.items():
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                if code := cli.main(["simulate", *asked.split(), "--out", f"{folder}/{name}"]):
-                    sys.exit(code)
+            simulate(asked, Path(folder) / name)
         for method in arguments.method or METHODS:
             for precision in arguments.precision or [training_precision()]:
                 for threads in arguments.threads or (1, 2):

@@ -11,8 +11,6 @@ could be saved are in the bound too, and the share of the matrix product's speed
 """
 
 import argparse
-import contextlib
-import io
 import itertools
 import os
 import sys
@@ -31,8 +29,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
-from figures import described, options
-from ropes import cli
+from figures import described, options, simulate
 from ropes.files import write_json
 from ropes.hardware import Precision, capability, keep_memory, training_precision
 from ropes.methods.fitting import fit
@@ -204,9 +201,7 @@ def measure_methods(arguments: argparse.Namespace, precision: Precision) -> dict
     print(f"| method | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}")
     with tempfile.TemporaryDirectory() as folder:
         for name, asked in _DATA.items():
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                if code := cli.main(["simulate", *asked.split(), "--test-anchors", "8", "--out", f"{folder}/{name}"]):
-                    sys.exit(code)
+            simulate(f"{asked} --test-anchors 8", Path(folder) / name)
         for method in arguments.method or METHODS:
             data = Path(folder) / ("finger" if method in VAE_METHODS else "arm")
             training = Training.of(method, data, precision)

@@ -3,7 +3,6 @@
 import itertools
 import math
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -35,12 +34,11 @@ from ropes.fits import one_run, torch_threads
 from ropes.hardware import (
     AskedPrecision,
     Precision,
-    capability,
     device_kind,
     device_name,
     precision_of,
+    say_precision,
     usable_cores,
-    warn_if_emulated,
 )
 from ropes.joint_rows import Row
 from ropes.methods.run import RUN_FILE, Run
@@ -210,13 +208,12 @@ def _say_precisions(runs: Iterable[Path], asked: AskedPrecision, *, show: bool) 
     """
     found: set[Precision] = set()
     for run in runs:
-        begun = Run.read(run).precision if (run / RUN_FILE).exists() else None
-        if begun is not None and asked not in ("auto", begun):
-            raise UserError(f"{run} was begun in {begun}; leave --precision out, or choose another --out")
-        found.add(begun or precision_of(asked))
+        begun = Run.read(run) if (run / RUN_FILE).exists() else None
+        if begun is not None and begun.precision is not None:
+            begun.require_precision(run, asked)
+        found.add((begun and begun.precision) or precision_of(asked))
     for precision in sorted(found) if show else ():
-        print(f"ropes: training in {precision} on {capability()}", file=sys.stderr)
-        warn_if_emulated(precision)
+        say_precision(precision)
 
 
 def _measure_packaged(plan: Experiment, out: Path) -> None:

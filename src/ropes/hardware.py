@@ -82,6 +82,12 @@ def warn_if_emulated(precision: AskedPrecision) -> None:
         )
 
 
+def say_precision(precision: Precision) -> None:
+    """Say on standard error what a training computes in and with, and that this is slow, if it is."""
+    print(f"ropes: training in {precision} on {capability()}", file=sys.stderr)
+    warn_if_emulated(precision)
+
+
 def capability() -> str:
     """What networks are computed with: "cuda", or the best of "amx", "avx512-bf16", "avx512", "avx2" and "other".
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import torch
 
 from ropes.checkpoints import remove_leftovers
-from ropes.hardware import AskedPrecision, Precision, capability, device_kind, training_precision, warn_if_emulated
+from ropes.hardware import AskedPrecision, Precision, device_kind, say_precision, training_precision
 from ropes.methods.run import TRAINING_FILE, Run
 from ropes.recipes import RopesRecipe
 from ropes.seeds import integer
@@ -43,8 +42,7 @@ class Context:
         remove_leftovers(folder)
         context = cls(stored, folder, show)
         if show and not (folder / TRAINING_FILE).exists():
-            print(f"ropes: training in {context.precision} on {capability()}", file=sys.stderr)
-            warn_if_emulated(context.precision)
+            say_precision(context.precision)
         return context
 
     @property

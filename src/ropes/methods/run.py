@@ -122,10 +122,18 @@ class Run:
         begun = Run.read(folder) if (folder / RUN_FILE).exists() else None
         if begun is None or (begun.precision is None and begun.recipe != self.recipe):
             return replace(self, precision=precision, processor=capability())
-        if asked not in ("auto", begun.precision):
-            how = begun.precision or "a precision that it does not say"
-            raise UserError(f"{folder} was begun in {how}; leave --precision out, or choose another --out")
+        begun.require_precision(folder, asked)
         return replace(self, precision=begun.precision, processor=begun.processor)
+
+    def require_precision(self, folder: Path, asked: AskedPrecision) -> None:
+        """Check that this run, which `folder` holds, may go on in the precision that is asked for.
+
+        Raises:
+            UserError: it was begun in another one.
+        """
+        if asked not in ("auto", self.precision):
+            how = self.precision or "a precision that it does not say"
+            raise UserError(f"{folder} was begun in {how}; leave --precision out, or choose another --out")
 
     def require_same(self, folder: Path) -> None:
         """Check that `folder` may hold this run: it is empty, or holds it already; another recipe is no other run.
