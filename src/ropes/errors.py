@@ -1,5 +1,8 @@
 """The one exception that users meet: a clear line, exit code 2, no traceback."""
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class UserError(Exception):
     """Input that the user can mend: the message says what is wrong, where, and what to do."""
@@ -7,3 +10,14 @@ class UserError(Exception):
 
 class UnfinishedError(UserError):
     """Some of several jobs failed; the others have ended, and what they left can be used."""
+
+
+def one_of(known: Sequence[Any], name: Any, what: str) -> Any:
+    """The one of the `known` that is called so; `what` says what they are.
+
+    Raises:
+        UserError: there is none.
+    """
+    if name in known:
+        return name
+    raise UserError(f"unknown {what} {name!r}: choose one of {', '.join(known)}")

@@ -5,7 +5,7 @@ import os
 import sys
 from typing import Literal, get_args
 
-from ropes.errors import UserError
+from ropes.errors import one_of
 
 Precision = Literal["bf16-mixed", "32-true"]
 AskedPrecision = Literal["auto", "bf16-mixed", "32-true"]
@@ -67,9 +67,8 @@ def precision_of(asked: AskedPrecision) -> Precision:
     Raises:
         UserError: no such precision.
     """
-    if asked not in (known := get_args(AskedPrecision)):
-        raise UserError(f"unknown precision {asked!r}: choose one of {', '.join(known)}")
-    return training_precision() if asked == "auto" else asked
+    chosen: AskedPrecision = one_of(get_args(AskedPrecision), asked, "precision")
+    return training_precision() if chosen == "auto" else chosen
 
 
 def warn_if_emulated(precision: AskedPrecision) -> None:

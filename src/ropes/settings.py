@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
-from ropes.errors import UserError
+from ropes.errors import UserError, one_of
 from ropes.scm import CausalModel, TruncatedNormal
 
 #: What stands behind an arm: nothing but white, or the table on a plane of panda-gym, whose images the paper takes.
@@ -114,10 +114,8 @@ def require_scene(name: str) -> SceneName:
     Raises:
         UserError: there is none.
     """
-    for known in get_args(SceneName):
-        if name == known:
-            return known
-    raise UserError(f"unknown scene {name!r}: choose one of {', '.join(get_args(SceneName))}")
+    scene: SceneName = one_of(get_args(SceneName), name, "scene")
+    return scene
 
 
 def _tn(interval: tuple[float, float], mean: float, variance: float) -> TruncatedNormal:

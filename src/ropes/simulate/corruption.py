@@ -5,7 +5,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.errors import UserError
+from ropes.errors import UserError, one_of
 
 Images = NDArray[np.uint8]
 #: What hides: white squares (the paper's), squares of any one grey, noise, blurred noise, or lit balls.
@@ -28,10 +28,8 @@ def require_hiding(kind: str) -> Hiding:
     Raises:
         UserError: there is none.
     """
-    for known in get_args(Hiding):
-        if kind == known:
-            return known
-    raise UserError(f"unknown way of hiding {kind!r}: choose one of {', '.join(get_args(Hiding))}")
+    hiding: Hiding = one_of(get_args(Hiding), kind, "way of hiding")
+    return hiding
 
 
 def check_square(size: int, image_size: tuple[int, int]) -> None:
