@@ -57,10 +57,12 @@ unit: $(STAMP)
 
 # What trains anything, as a processor without AMX and AVX-512 computes it (and in the precision that it then takes).
 TRAINING := tests/methods tests/models tests/trust tests/test_training.py tests/test_checkpoints.py \
-  tests/test_action_study.py
+  tests/test_action_study.py tests/test_study.py tests/test_experiments.py tests/test_estimator.py \
+  tests/test_evaluation.py
+AVX2 := ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2
 
 portable: $(STAMP) ## the tests that train something, as on a processor without AMX and AVX-512
-	ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 $(PYTEST) $(TRAINING) $(PYTEST_FLAGS)
+	$(AVX2) $(PYTEST) $(TRAINING) $(PYTEST_FLAGS)
 
 quick: lint types ## the checks without the slow tests
 	$(PYTEST) -m 'not slow' $(PYTEST_FLAGS)

@@ -1,7 +1,7 @@
 """How far each layer of each preset is from float64 on this processor, forward and backward, in float32.
 
     python benchmarks/layers.py [--preset compact] [--threads 2] [--repeats 3] [--out FILE]
-    ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 python benchmarks/layers.py
+    ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 python benchmarks/layers.py
 
 Each network of each method sees a small batch of random images, laid out as in training.  Each of its layers is then
 computed again on what it was given, several times, since some faults show only now and then, and compared with the same

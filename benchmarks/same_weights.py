@@ -1,7 +1,7 @@
 """Whether one seed gives one set of weights: each method fitted again and again, a few steps of its compact preset.
 
     python benchmarks/same_weights.py [--times 20] [--threads 1 --threads 2] [--precision 32-true] [--out FILE]
-    ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 python benchmarks/same_weights.py
+    ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 python benchmarks/same_weights.py
 
 Data are simulated first: an arm, finger and cube, pairs of actions.  The script ends with code 1 where fits of one
 method, precision and number of threads end with different weights.

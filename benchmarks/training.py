@@ -1,7 +1,7 @@
 """Where the time of a training step goes on this processor, and how near it is to what the processor can do.
 
     python benchmarks/training.py [--precision 32-true] [--threads 2] [--ops 15] [--out FILE]
-    ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 python benchmarks/training.py
+    ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 python benchmarks/training.py
 
 Steps are those that `ropes fit` takes of a compact preset, on data simulated first.  The bound is what the step would
 take if each of its operations ran at the speed of a large matrix product or at that of a copy in memory, whichever is

@@ -13,10 +13,13 @@ from ropes.evaluation import evaluate
 from ropes.evaluation_record import claim_evaluation, is_current
 from ropes.files import read_json, write_json
 from ropes.fit_rows import FitRow
+from ropes.hardware import AskedPrecision, Precision
+from ropes.methods.fitting import fit
 from ropes.methods.run import TRUST_FILE, Run
 from ropes.methods.weights import weights_digest
 from ropes.plans import experiment
 from ropes.results import write_measured
+from tests import tiny
 
 
 def change_weights(run: Path) -> None:
@@ -79,6 +82,28 @@ def test_an_evaluation_of_other_standard_deviations_is_not_current(measured: Pat
     assert not is_current(measured, own_run)
 
 
+def test_an_evaluation_in_another_precision_than_is_asked_for_is_not_current(tiny_data: Path, tmp_path: Path) -> None:
+    out, run = tmp_path / "out", tmp_path / "run"
+    fit(tiny_data, run, tiny.cnn_recipe(), method="cnn", show=False)
+    evaluate(run, tiny_data, out, occlusions=(0,), show=False)  # convolutions read in float32
+    assert is_current(out, run)
+    assert is_current(out, run, "32-true")
+    assert not is_current(out, run, "bf16-mixed")
+    evaluate(run, tiny_data, out, occlusions=(0,), precision="bf16-mixed", show=False)
+    assert is_current(out, run, "bf16-mixed")
+    assert not is_current(out, run, "32-true")
+
+
+def test_a_method_with_one_precision_is_not_measured_again_and_again(
+    measured: Path, own_run: Path, tiny_data: Path
+) -> None:
+    assert not is_current(measured, own_run, "bf16-mixed")
+    evaluate(
+        own_run, tiny_data, measured, occlusions=(0,), precision="bf16-mixed", show=False
+    )  # ropes reads in float32
+    assert is_current(measured, own_run, "bf16-mixed")
+
+
 @pytest.mark.slow
 def test_an_evaluation_of_other_weights_is_repeated(
     measured: Path, own_run: Path, tiny_data: Path, monkeypatch: pytest.MonkeyPatch
@@ -105,9 +130,10 @@ def test_the_packaged_estimator_is_measured_again_when_another_is_installed(
 ) -> None:
     asked: list[str] = []
 
-    def measure(run: Path, data: Path, out: Path, *, name: str, label: str) -> None:
+    def measure(run: Path, data: Path, out: Path, *, name: str, label: str, precision: AskedPrecision = "auto") -> None:
         asked.append(label)
-        fitted = claim_evaluation(out, run, Run.read(run), open_dataset(tiny_data), label, measures="moves")
+        precisions: tuple[AskedPrecision, Precision] = precision, "32-true"
+        fitted = claim_evaluation(out, run, Run.read(run), open_dataset(tiny_data), label, precisions, measures="moves")
         (out / "artefacts").mkdir()
         write_measured(out / "results.json", name, "tiny", 0.0, fit_rows=(fitted,))
 

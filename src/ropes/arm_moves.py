@@ -20,6 +20,7 @@ from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
 from ropes.files import atomic_path
+from ropes.hardware import AskedPrecision
 from ropes.methods.run import read_training
 from ropes.metrics.deltas import active_share, mean_cosines, moves, nearest_direction
 from ropes.results import Results, write_measured
@@ -59,7 +60,13 @@ def moves_of(deltas: Floats, joints: NDArray[np.str_], steps: Floats) -> dict[st
 
 
 def evaluate_estimator(
-    run: Path, data: Path, out: Path, *, name: str = "evaluation", label: str | None = None
+    run: Path,
+    data: Path,
+    out: Path,
+    *,
+    name: str = "evaluation",
+    label: str | None = None,
+    precision: AskedPrecision = "auto",
 ) -> Results:
     """The same questions to an estimator of joint angles: its delta is the difference of its coordinates.
 
@@ -71,16 +78,18 @@ def evaluate_estimator(
         out: folder for `results.json`.
         name: of the results.
         label: what the row calls the method; its own name where None.
+        precision: that pairs are read in, see `ropes.methods.readers.load_reader`.
 
     Raises:
         UserError: other cameras, no actions of joints, or a folder with something else.
     """
     began = time.monotonic()
-    estimator, dataset = Estimator.load(run), open_dataset(data)
+    estimator, dataset = Estimator.load(run, precision=precision), open_dataset(data)
     found = estimator.run
     if dataset.cameras != found.cameras or dataset.image_size[0] != found.image_size:
         raise UserError(f"{data} has other images; the run reads {found.image_size} px of {', '.join(found.cameras)}")
-    fitted = claim_evaluation(out, run, found, dataset, label or found.method, measures="moves")
+    precisions = precision, estimator.precision
+    fitted = claim_evaluation(out, run, found, dataset, label or found.method, precisions, measures="moves")
     pairs = {split: ActionPairs(dataset, split, found.image_size, progress=False) for split in (TRAIN, IID)}
     deltas = {split: _differences(own, estimator.coordinates) for split, own in pairs.items()}
     scale = deltas[TRAIN].std(axis=0)

@@ -23,8 +23,9 @@ from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
 from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
 from ropes.files import atomic_path
-from ropes.hardware import AskedPrecision, device_kind, precision_of, warn_if_emulated
+from ropes.hardware import AskedPrecision, Precision, device_kind, precision_of, warn_if_emulated
 from ropes.methods.delta import network_of
+from ropes.methods.readers import autocast
 from ropes.methods.run import Run, read_training
 from ropes.metrics.deltas import active_share, mean_cosines, principal_axes
 from ropes.models.delta import as_levels
@@ -80,8 +81,8 @@ class DeltaReader:
         self._network.to(device_kind()).eval()
         torch.nn.utils.convert_conv2d_weight_memory_format(self._network, torch.channels_last)
         self.grid = self._network.backbone.grid
-        self._mixed = precision_of(precision) == "bf16-mixed"
-        warn_if_emulated(precision_of(precision))
+        self.precision: Precision = precision_of(precision)
+        warn_if_emulated(self.precision)
 
     @torch.no_grad()
     def read(self, pairs: ActionPairs) -> Told:
@@ -89,7 +90,7 @@ class DeltaReader:
         parts = []
         for first in range(0, len(pairs), _CHUNK):
             images = torch.from_numpy(pairs.pixels(np.arange(first, min(first + _CHUNK, len(pairs))))).to(device_kind())
-            with torch.autocast(images.device.type, torch.bfloat16, enabled=self._mixed):
+            with autocast(images, self.precision):
                 found = self._network(as_levels(images[:, 0]), as_levels(images[:, 1]))
             deltas = found.after - found.before if found.before.shape[1] else found.deltas.mean(1)
             parts.append((found.shares.argmax(1), deltas.double(), found.patches))
@@ -128,7 +129,8 @@ def evaluate_actions(
     splits = [split for split in TESTS if split in dataset.splits]
     if not splits:
         raise UserError(f"{data} has no test split of actions ({', '.join(TESTS)})")
-    fitted = claim_evaluation(out, run, found, dataset, label or found.method, measures="actions")
+    precisions = precision, reader.precision
+    fitted = claim_evaluation(out, run, found, dataset, label or found.method, precisions, measures="actions")
     accuracy, counts, recall = {}, {}, {}
     shown: dict[str, Any] = {}
     deltas, verbs = [], []

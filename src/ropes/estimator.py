@@ -11,7 +11,7 @@ from ropes.calibration import Calibration, radians_already, read_calibration
 from ropes.data.dataset import Dataset
 from ropes.data.pictures import area_average, enlarge
 from ropes.errors import UserError
-from ropes.hardware import AskedPrecision, device_kind
+from ropes.hardware import AskedPrecision, Precision, device_kind
 from ropes.methods.readers import Reader, finished_reader
 from ropes.methods.run import TRAINING_FILE, Run, read_training
 from ropes.recipes import LABELLED_METHODS, VAE_METHODS
@@ -44,6 +44,11 @@ class Estimator:
         self.run, self.calibration, self.trust = run, calibration, trust
         self.labelled_images = labelled_images
         self._reader = reader
+
+    @property
+    def precision(self) -> Precision:
+        """That images are read in."""
+        return self._reader.precision
 
     @classmethod
     def load(cls, folder: Path | str, *, calibrated: bool = True, precision: AskedPrecision = "auto") -> "Estimator":

@@ -98,7 +98,8 @@ def evaluate(
     if unlike and "id" not in splits:
         raise UserError(f"--unlike compares images with those of {SPLITS['id']}, which {data} does not have")
     foreign = unlike_images(estimator, unlike)
-    fitted = claim_evaluation(out, run, estimator.run, dataset, called, setting=estimator.run.setting)
+    precisions = precision, estimator.precision
+    fitted = claim_evaluation(out, run, estimator.run, dataset, called, precisions, setting=estimator.run.setting)
     own: ToAngles | None = np.asarray if estimator.learnt_from_labels else None  # what is read are radians
     known = None if own else map_without_labels(estimator, dataset, seed)
     arm = arm_or_none(estimator.run, dataset)

@@ -6,14 +6,23 @@ from typing import Any
 from ropes.data.dataset import Dataset
 from ropes.files import claim_folder, claim_record, read_json, write_json
 from ropes.fit_rows import FitRow
+from ropes.hardware import AskedPrecision, Precision
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.weights import trust_digest, weights_digest
 
 RESULTS_FILE, ABOUT_FILE, ARTEFACTS = "results.json", "evaluation.json", "artefacts"
 
 
-def claim_evaluation(out: Path, folder: Path, run: Run, dataset: Dataset, called: str, **about: Any) -> FitRow:
-    """Take a folder for an evaluation of a run; results there of other weights of the same run are dropped.
+def claim_evaluation(
+    out: Path,
+    folder: Path,
+    run: Run,
+    dataset: Dataset,
+    called: str,
+    precisions: tuple[AskedPrecision, Precision],
+    **about: Any,
+) -> FitRow:
+    """Take a folder for an evaluation of a run; results there of other weights or precisions of that run are dropped.
 
     Args:
         out: folder of the evaluation.
@@ -21,6 +30,7 @@ def claim_evaluation(out: Path, folder: Path, run: Run, dataset: Dataset, called
         run: its identity.
         dataset: that it is measured on.
         called: what the rows call the method.
+        precisions: the one that was asked for, and the one that is read in.
         about: what else has to agree, JSON-able.
 
     Returns:
@@ -33,7 +43,7 @@ def claim_evaluation(out: Path, folder: Path, run: Run, dataset: Dataset, called
     about |= {"method": run.method, "seed": run.seed, "fitted_on": run.data_checksum, "measured_on": dataset.checksum}
     claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
     weights, content = weights_digest(folder), read_json(out / ABOUT_FILE)
-    read_with = {"weights": weights, "trust": trust_digest(folder)}
+    read_with = {"weights": weights, "trust": trust_digest(folder), "precisions": list(precisions)}
     if content != content | read_with:
         (out / RESULTS_FILE).unlink(missing_ok=True)  # first: what is left half-done must not vouch for old figures
         write_json(out / ABOUT_FILE, content | read_with)
@@ -47,18 +57,21 @@ def claim_evaluation(out: Path, folder: Path, run: Run, dataset: Dataset, called
     )
 
 
-def is_current(measured: Path, folder: Path) -> bool:
+def is_current(measured: Path, folder: Path, precision: AskedPrecision = "auto") -> bool:
     """Whether a finished evaluation is of the weights, errors and training data that a finished run has now.
 
     Args:
         measured: folder of the evaluation.
         folder: of the run.
+        precision: that it has to be in; "auto" for any.
     """
     needed = measured / RESULTS_FILE, measured / ABOUT_FILE, folder / TRAINING_FILE, folder / RUN_FILE
     if not all(path.exists() for path in needed):
         return False
     about = read_json(measured / ABOUT_FILE)
     if about.get("fitted_on") != Run.read(folder).data_checksum:
+        return False
+    if precision not in ("auto", *about.get("precisions", ())):
         return False
     known = about.get("weights"), about.get("trust")
     return known == (weights_digest(folder), trust_digest(folder))

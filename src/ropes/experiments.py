@@ -178,7 +178,7 @@ def _fit_at_once(
     """Several fits at a time, each in a process of its own; results are written after each."""
     runs = {fit: run_folder(out, setting, *fit) for fit in fits}
     _say_precisions(runs.values(), plan.precision, show=show)
-    left = [fit for fit in fits if not is_current(runs[fit] / EVALUATION, runs[fit])]
+    left = [fit for fit in fits if not is_current(runs[fit] / EVALUATION, runs[fit], plan.precision)]
     # Seed by seed, so that an unfinished study compares methods too; first what learns from most, and ends last.
     left.sort(key=lambda fit: (fit[1], -(getattr(plan.recipe(setting, fit[0]), "anchors", None) or math.inf)))
     if not left:
@@ -220,12 +220,12 @@ def _measure_packaged(plan: Experiment, out: Path) -> None:
     """Ask the packaged estimator of the arm what the deltas of actions are asked, unless this very one was asked."""
     name, run = ARM_ESTIMATOR, find_run(f"{PACKAGED}{ARM_ESTIMATOR}")
     measured = out / ARM_ACTIONS / _MEASURED_PACKAGED / name
-    if not is_current(measured, run):
+    if not is_current(measured, run, plan.precision):
         if measured.exists():  # of another installation's, which may have been fitted on other data
             shutil.rmtree(measured)
         with clocked(out, f"{ARM_ACTIONS} {name} evaluate"):
-            label = f"anchored ({name})"
-            evaluate_estimator(run, out / ARM_ACTIONS / "data", measured, name=plan.name, label=label)
+            rows: dict[str, Any] = {"name": plan.name, "label": f"anchored ({name})", "precision": plan.precision}
+            evaluate_estimator(run, out / ARM_ACTIONS / "data", measured, **rows)
     copy_tree(measured / ARTEFACTS, out / ARTEFACTS)
 
 
@@ -249,7 +249,7 @@ def _gather(
             continue
         run = run_folder(out, setting, label, seed)
         if run not in known:
-            if not is_current(run / EVALUATION, run):
+            if not is_current(run / EVALUATION, run, plan.precision):
                 continue
             known[run] = read(run / EVALUATION / RESULTS_FILE)
         rows += known[run].rows
@@ -283,6 +283,7 @@ def _shown(
         return
     for setting in plan.anchors:
         done = [(label, seed) for label, seed in listed if plan.fits(setting, label)]
-        done = [fit for fit in done if is_current((run := run_folder(out, setting, *fit)) / EVALUATION, run)]
+        runs = {fit: run_folder(out, setting, *fit) for fit in done}
+        done = [fit for fit, run in runs.items() if is_current(run / EVALUATION, run, plan.precision)]
         first = dict(reversed(done))
         yield from ((setting, label, seed) for label, seed in first.items())

@@ -84,7 +84,9 @@ def evaluate_factors(
         images, factors = read_photographs(photographs, reader.size)
         task = with_photographs(task, factors)
     shown = None if photographs is None else sha256(photographs)
-    fitted = claim_evaluation(out, run, found, dataset, label or found.method, measures="factors", photographs=shown)
+    about = {"measures": "factors", "photographs": shown}
+    called, precisions = label or found.method, (precision, reader.precision)
+    fitted = claim_evaluation(out, run, found, dataset, called, precisions, **about)
     workers = workers or torch.get_num_threads()
     caches = {split: ImageCache(dataset, split, reader.size, progress=False) for split in task.frames}
     latents = {split: _latents(reader, caches[split], rows) for split, rows in task.frames.items()}

@@ -36,7 +36,7 @@ def one_run(
         asked: dict[str, Any] = {"method": method, "precision": plan.precision, "pretrained": pretrained, "show": show}
         fit(data, run, plan.recipe(setting, label), seed, **asked)
     measured = run / EVALUATION
-    if not is_current(measured, run):
+    if not is_current(measured, run, plan.precision):
         rows: dict[str, Any] = {"name": plan.name, "label": label, "precision": plan.precision}
         with clock(out, f"{setting} {label} evaluate {seed}"):
             match plan.measures:

@@ -1,5 +1,6 @@
 """What a finished run reads images with: one class a family of methods, all with the same face."""
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from ropes.checkpoints import WEIGHTS, load_weights
 from ropes.errors import UserError
-from ropes.hardware import AskedPrecision, precision_of, warn_if_emulated
+from ropes.hardware import AskedPrecision, Precision, precision_of, warn_if_emulated
 from ropes.methods.run import Run, read_training
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.autoencoder import AE1, AE2
@@ -18,9 +19,15 @@ from ropes.recipes import DeltaRecipe, EncoderRecipe, LabelledRecipe, RopesRecip
 
 
 class Reader(Protocol):
-    """Images of poses to coordinates; images are grey levels, uint8 (n, V, size, size)."""
+    """Images of poses to coordinates; images are grey levels, uint8 (n, V, size, size).
+
+    Attributes:
+        size: side of the images, in pixels.
+        precision: that they are read in.
+    """
 
     size: int
+    precision: Precision
 
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, V, size, size) → (n, d)."""
@@ -32,8 +39,15 @@ class Reader(Protocol):
         """Two stages of reconstruction, grey levels in [0, 1]; None for a method that reconstructs nothing."""
 
 
+def autocast(images: Tensor, precision: Precision) -> AbstractContextManager[None]:
+    """Have networks read images in a precision meanwhile."""
+    return torch.autocast(images.device.type, torch.bfloat16, enabled=precision == "bf16-mixed")
+
+
 class RopesReader:
     """AE1's encoder, then the coordinates of one AE2 for all joints or of each joint's own."""
+
+    precision: Precision = "32-true"
 
     def __init__(self, run: Run, recipe: RopesRecipe, folder: Path, device: torch.device) -> None:
         self.size = recipe.ae1.image_size
@@ -81,8 +95,8 @@ class NetworkReader:
         self.size, self._network = size, network.to(device).eval()
         # Left to us, convolutions read in float32, which is fast enough; a transformer is much slower in it.
         always = precision == "auto" and not isinstance(network, AngleTransformer)
-        self._mixed = not always and precision_of(precision) == "bf16-mixed"
-        warn_if_emulated("bf16-mixed" if self._mixed else "32-true")
+        self.precision: Precision = "32-true" if always else precision_of(precision)
+        warn_if_emulated(self.precision)
 
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, V, size, size) → (n, d)."""
@@ -90,7 +104,7 @@ class NetworkReader:
 
     def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """(n, V, size, size) → (n, d), and the features that they are read from."""
-        with torch.autocast(images.device.type, torch.bfloat16, enabled=self._mixed):
+        with autocast(images, self.precision):
             return self._network.read(images)
 
     def reconstructions(self, images: Tensor) -> None:
@@ -109,8 +123,8 @@ class VAEReader:
         load_weights(self._vae, folder / "vae" / WEIGHTS)
         self._vae.to(device).eval()
         torch.nn.utils.convert_conv2d_weight_memory_format(self._vae, torch.channels_last)
-        self._mixed = precision_of(precision) == "bf16-mixed"
-        warn_if_emulated(precision_of(precision))
+        self.precision: Precision = precision_of(precision)
+        warn_if_emulated(self.precision)
 
     def coordinates(self, images: Tensor) -> Tensor:
         """Images as `ropes.models.vae.levels` takes them → means (n, latents)."""
@@ -119,7 +133,7 @@ class VAEReader:
     @torch.no_grad()
     def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """The same images → means, and all that the posterior says, (n, 2 · latents)."""
-        with torch.autocast(images.device.type, torch.bfloat16, enabled=self._mixed):
+        with autocast(images, self.precision):
             posterior = self._vae.encode(levels(images))
         return posterior.mean, torch.cat(posterior, dim=1)
 
