@@ -61,6 +61,7 @@ def training(found: Sequence[Found]) -> str:
     rows = [
         [
             f"{method}, {_NAMES[one['processor']]}, {one['precision']}",
+            one["device"].partition("(R)")[0].partition(",")[0],
             *(f"{figures[f'{part}_ms']:.0f}" for part in parts),
             f"{figures['share_of_bound']:.0%}",
             f"{figures['share_of_matrix_product']:.0%}",
@@ -70,7 +71,7 @@ def training(found: Sequence[Found]) -> str:
         for one in found
         for figures in [one["methods"][method]]
     ]
-    heads = ["method", *(f"{part}, ms" for part in parts), "bound ÷ step", "of a matrix product", "in convolutions"]
+    heads = ["method", "on", *(f"{part}, ms" for part in parts), "bound ÷ step", "of a matrix product", "in convolutions"]
     return table(heads, rows) + origin(found)
 
 

@@ -159,30 +159,37 @@ def test_only_the_last_anchors_are_remembered_and_stored(monkeypatch: pytest.Mon
         stage.further_loss(images, coordinates, None)
     torch.testing.assert_close(stage.recent, torch.cat(seen)[-6:])
     stage.follows, stage.responses = torch.tensor([[False, True], [False, False]]), torch.rand(2, 2)
+    stage.found = torch.rand(3, 2, 2) > 0.5
     other = stage_of()
     other.load_extra_state(stage.extra_state())
     assert torch.equal(other.recent, stage.recent)
+    assert torch.equal(other.found, stage.found)
     assert torch.equal(other.follows, stage.follows)
     assert torch.equal(other.responses, stage.responses)
 
 
-def test_followers_are_asked_of_what_was_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("independent", [False, True])
+def test_what_follows_is_asked_of_what_was_learnt_from(independent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Held-out loss is that of every response excused, whatever follows what, and however much it weighs."""
-    stage, asked = stage_of(), []
+    stage, asked = stage_of(independent=independent), []
 
-    def answer(coordinates: torch.Tensor, *args: object, **doubt: float) -> tuple[torch.Tensor, torch.Tensor]:
-        asked.append((coordinates, doubt))
-        return torch.tensor([[False, len(asked) > 1], [False, False]]), torch.tensor([[1.0, 0.4], [0.7, 1.0]])
+    def answer(coordinates: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        asked.append(coordinates)
+        return torch.tensor([[False, len(asked) != 2], [False, False]])
 
-    monkeypatch.setattr(anchored_stage, "followers_and_responses", answer)
+    monkeypatch.setattr(anchored_stage, "descendants", answer)
+    monkeypatch.setattr(anchored_stage, "responses", lambda *_: torch.tensor([[1.0, 0.4], [0.7, 1.0]]))
     monkeypatch.setattr(stage, "keep_best", lambda loss: None)
     stage.recent = torch.rand(7, 5, 2)
-    first, second = stage.evaluate(), stage.evaluate()
-    assert asked[0][0].shape == (7, 5, 2)
-    assert asked[0][1] == {"doubt": 2.0}
-    assert (first["followers"], second["followers"]) == (0, 1)
-    assert first["held_out_loss"] == second["held_out_loss"]
-    assert stage.weight().tolist() == pytest.approx([1.0, 1 / 3])
+    records, follows = [], []
+    for _ in range(4):
+        records.append(stage.evaluate())
+        follows.append(bool(stage.follows[0, 1]))
+    assert asked[0].shape == (7, 5, 2)
+    assert [record["followers"] for record in records] == [1, 0, 1, 1]
+    assert follows == [False, False, not independent, not independent]  # twice in the last three records
+    assert len({record["held_out_loss"] for record in records}) == 1
+    assert stage.weight().tolist() == pytest.approx([1.0, 1.0 if independent else 1 / 3])
 
 
 def test_a_run_that_memorises_ends_with_its_best_weights(data: Path, tmp_path: Path, monkeypatch) -> None:

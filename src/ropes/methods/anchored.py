@@ -40,7 +40,7 @@ from ropes.trust.stage import fit_trust
 Indices = NDArray[np.int64]
 _HELD_OUT_ANCHORS = 384
 #: Counts the changes of what anchors ask of an encoder: a training that began before one is not gone on with.
-_OBJECTIVE = 3
+_OBJECTIVE = 4
 _ADAPTED_TO = 256
 
 
@@ -192,6 +192,7 @@ def _fit_encoder(
     if recipe.anchor_weight:
         settings["objective"] = _OBJECTIVE
     else:
-        del settings["alone"], settings["alone_at_most"]  # which say how long anchors are waited for
+        for of_anchors in ("alone", "alone_at_most", "independent"):
+            del settings[of_anchors]
     fingerprint = context.digest("encoder", settings)
     return context.train(stage, batch_at, "encoder", fingerprint, full=False), stage

@@ -15,8 +15,9 @@ from ropes.methods.contrast import (
     under_policies,
 )
 from ropes.methods.criteria import coordinate_contrast
+from ropes.methods.descendants import descendants
 from ropes.methods.encoder_stage import EncoderStage
-from ropes.methods.followers import followers_and_responses, precedes
+from ropes.methods.followers import precedes, responses
 from ropes.models.encoder import ContrastNetwork
 from ropes.recipes import EncoderRecipe
 
@@ -28,10 +29,11 @@ _GAZE = 0.1
 _EXCUSED = 0.97
 #: How fast the anchors' weight on a joint falls with its responses to others: a tenth is left of .85 of its own change.
 _YIELD = 12.5
-#: Standard errors by which a response must fall short of what counts before it is denied.
-_DOUBT = 2.0
 #: Anchors, the last ones learnt from, that are asked what follows what.
 _ASKED = 2_048
+#: A coordinate follows a joint where so many of so many answers in a row say so: one noisy record changes nothing.
+_CONFIRMED, _REMEMBERED = 2, 3
+_STORED = ("follows", "found", "recent", "responses")
 #: From here in the rise of the weight on, weights are compared: earlier ones have hardly met an anchor.
 _COMPARED_FROM = 0.5
 
@@ -46,7 +48,9 @@ class AnchoredStage(EncoderStage):
     Attributes:
         recent: (at most `_ASKED`, R, d), coordinates of the last anchors learnt from, as they were at their step.  Of
             fewer anchors some come several times and count as if they were others.
-        follows: bool (d, d), which coordinates follow which joint.
+        found: what the last records found to follow, bool (at most `_REMEMBERED`, d, d), the latest last.
+        follows: bool (d, d), which coordinates follow which joint; none where the recipe says that joints are
+            independent.
         responses: (d, d), how much where they do, in shares of what a coordinate's own policies do to it; 0 elsewhere.
         change: (d,), how much interventions on each joint change the images; the least show where to look closely.
     """
@@ -56,10 +60,12 @@ class AnchoredStage(EncoderStage):
     def __init__(self, network: ContrastNetwork, recipe: EncoderRecipe, **common: Any) -> None:
         super().__init__(network, recipe, **common)
         self.anchor_weight = recipe.anchor_weight
+        self.independent = recipe.independent
         self.warm_up = round(min(recipe.alone / recipe.training.batch, recipe.alone_at_most * self.steps))
         self.change = image_changes(self.held_out)
         joints = network.head.joints
         self.recent = torch.empty(0, self.held_out.shape[1], joints)
+        self.found = torch.empty(0, joints, joints, dtype=torch.bool)
         self.follows = torch.zeros(joints, joints, dtype=torch.bool)
         self.responses = torch.zeros(joints, joints)
 
@@ -103,6 +109,14 @@ class AnchoredStage(EncoderStage):
         self.note(gaze=seen)
         return loss + _GAZE * seen
 
+    def ask_what_follows(self) -> None:
+        """Find anew which coordinates follow which joint, and by how much."""
+        recent = self.recent.cpu()
+        self.found = torch.cat([self.found, descendants(recent, self.target)[None]])[-_REMEMBERED:]
+        confirmed = self.found.sum(0) >= _CONFIRMED
+        self.follows = torch.zeros_like(confirmed) if self.independent else confirmed
+        self.responses = self.follows * responses(recent, self.target, self.change)
+
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
         """Held-out cross-entropy of the regimes, variance within anchors, and each joint's contrast.
@@ -113,9 +127,7 @@ class AnchoredStage(EncoderStage):
         read, logits = self.read(self.held_out.flatten(0, 1))
         coordinates = read.unflatten(0, (anchors, regimes))
         regime = torch.arange(regimes).repeat(anchors)
-        recent = self.recent.cpu()
-        self.follows, sizes = followers_and_responses(recent, self.target, self.change, doubt=_DOUBT)
-        self.responses = self.follows * sizes
+        self.ask_what_follows()
         told = float(regime_loss(logits, regime, self.log_prior))
         within = float(anchor_loss(coordinates, self.target, precedes(self.change)).mean())
         loss = told + float(policy_loss(read, regime, self.log_prior)) + self.anchor_weight * within
@@ -124,18 +136,19 @@ class AnchoredStage(EncoderStage):
             "held_out": told,
             "held_out_within": within,
             "held_out_loss": loss,
-            "followers": float(self.follows.sum()),
+            "followers": float(self.found[-1].sum()),
             **{f"contrast_{k}": value for k, value in enumerate(contrasts(coordinates, self.target))},
         }
 
     def extra_state(self) -> dict[str, Any]:
         """What each intervention was last seen to move, and in what, besides the best weights so far."""
-        return {**super().extra_state(), "follows": self.follows, "responses": self.responses, "recent": self.recent}
+        return super().extra_state() | {name: getattr(self, name) for name in _STORED}
 
     def load_extra_state(self, state: dict[str, Any]) -> None:
         """Take them back."""
         super().load_extra_state(state)
-        self.follows, self.responses, self.recent = state["follows"], state["responses"], state["recent"]
+        for name in _STORED:
+            setattr(self, name, state[name])
 
 
 def contrasts(coordinates: Tensor, target: Tensor) -> list[float]:

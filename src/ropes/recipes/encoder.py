@@ -19,6 +19,8 @@ class EncoderRecipe:
         anchor_weight: weight of the variance within anchors, once it has risen; above 0 for method anchored.
         alone: poses during which only regimes count, before that weight begins to rise.
         alone_at_most: share of all poses that these may be.
+        independent: whether each joint is commanded by itself, so that no joint follows another; otherwise what
+            follows is asked of the images.
         held_out: share of the training anchors kept for label-free criteria.
         anchors: how many of the training anchors there are, the first, to learn from; None for all.
         erased: share of the training images (each view by itself) in which a white square hides something.
@@ -30,6 +32,7 @@ class EncoderRecipe:
     anchor_weight: float = 0.0
     alone: int = 75_000
     alone_at_most: float = 0.35
+    independent: bool = False
     held_out: float = 0.1
     anchors: int | None = None
     erased: float = 0.0

@@ -5,16 +5,15 @@ import sys
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from ropes.data.batches import TrainingImages
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.files import sha256
-from ropes.graph import estimate_graph
 from ropes.methods.anchors import by_anchor
 from ropes.methods.context import Context
 from ropes.methods.contrast import head_regimes, targets
+from ropes.methods.descendants import descendants
 from ropes.methods.readers import load_reader
 from ropes.methods.run import TRUST_FILE
 from ropes.progress import progress
@@ -124,28 +123,6 @@ def error_samples(context: Context, dataset: Dataset, held: TrainingImages, seen
     samples = np.full_like(seen.coordinates, np.nan)
     samples[table], enlarged = deviations(coordinates, target, descendants(coordinates, target))
     return samples, enlarged
-
-
-def descendants(coordinates: Tensor, target: Tensor) -> Tensor:
-    """Which joint (column) the causal graph of the coordinates reaches from which (row), bool (d, d).
-
-    The fit itself excuses more responses than that (`ropes.methods.followers`), and a coordinate that holds another
-    joint by mistake may be among them: its error would leave no trace.
-
-    Args:
-        coordinates: (A, R, d), the observational pose of each anchor first.
-        target: see `ropes.methods.contrast.targets`.
-    """
-    anchors, poses, d = coordinates.shape
-    joint = np.tile(np.concatenate([[-1], target.numpy()]), anchors)
-    policy = np.tile(np.concatenate([[0], 1 + np.arange(len(target)) % 2]), anchors)
-    try:
-        graph = estimate_graph(
-            coordinates.flatten(0, 1).double().numpy(), joint, policy, np.repeat(np.arange(anchors), poses)
-        )
-    except ValueError:  # coordinates that tell nothing of any joint tell nothing of causes
-        return torch.zeros(d, d, dtype=torch.bool)
-    return torch.from_numpy(graph.descendants)
 
 
 def _known(samples: Array, first: NDArray[np.bool_]) -> Array | None:

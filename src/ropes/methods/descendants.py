@@ -1,0 +1,31 @@
+"""Which joint follows which, asked of interventions without a label, with a bound on the chance of a false answer."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ropes.graph import estimate_graph
+
+
+def descendants(coordinates: Tensor, target: Tensor) -> Tensor:
+    """Which joint (column) the causal graph of the coordinates reaches from which (row), bool (d, d).
+
+    Where no joint causes another, a hundredth of the graphs has an edge, however coordinates mix the joints.  None
+    follows where coordinates tell nothing of the policies, nor where there are fewer than two anchors.
+
+    Args:
+        coordinates: (A, R, d), the observational pose of each anchor first.
+        target: see `ropes.methods.contrast.targets`.
+    """
+    anchors, poses, d = coordinates.shape
+    nothing = torch.zeros(d, d, dtype=torch.bool)
+    if anchors < 2:
+        return nothing
+    joint = np.tile(np.concatenate([[-1], target.numpy()]), anchors)
+    policy = np.tile(np.concatenate([[0], 1 + np.arange(len(target)) % 2]), anchors)
+    read = coordinates.flatten(0, 1).double().numpy()
+    try:
+        graph = estimate_graph(read, joint, policy, np.repeat(np.arange(anchors), poses))
+    except ValueError:  # coordinates that tell nothing of any joint tell nothing of causes
+        return nothing
+    return torch.from_numpy(graph.descendants)
