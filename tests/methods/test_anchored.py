@@ -173,23 +173,26 @@ def test_what_follows_is_asked_of_what_was_learnt_from(independent: bool, monkey
     """Held-out loss is that of every response excused, whatever follows what, and however much it weighs."""
     stage, asked = stage_of(independent=independent), []
 
-    def answer(coordinates: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    def certain(coordinates: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         asked.append(coordinates)
-        return torch.tensor([[False, len(asked) != 2], [False, False]])
+        return torch.tensor([[False, len(asked) in (1, 3)], [len(asked) == 2, False]])
 
-    monkeypatch.setattr(anchored_stage, "descendants", answer)
-    monkeypatch.setattr(anchored_stage, "responses", lambda *_: torch.tensor([[1.0, 0.4], [0.7, 1.0]]))
+    def every(*_: object, doubt: float) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.tensor([[False, True], [False, False]]), torch.tensor([[1.0, 0.4], [0.7, 1.0]])
+
+    monkeypatch.setattr(anchored_stage, "descendants", certain)
+    monkeypatch.setattr(anchored_stage, "followers_and_responses", every)
     monkeypatch.setattr(stage, "keep_best", lambda loss: None)
     stage.recent = torch.rand(7, 5, 2)
-    records, follows = [], []
-    for _ in range(4):
-        records.append(stage.evaluate())
-        follows.append(bool(stage.follows[0, 1]))
+    records = [stage.evaluate() for _ in range(3)]
+    weight = stage.weight().tolist()
+    records += [stage.evaluate() for _ in range(2)]
     assert asked[0].shape == (7, 5, 2)
-    assert [record["followers"] for record in records] == [1, 0, 1, 1]
-    assert follows == [False, False, not independent, not independent]  # twice in the last three records
+    assert [record["certain_followers"] for record in records] == [1, 1, 1, 0, 0]
+    # The same pair in two of three records in a row opens the door, and nothing else.
+    assert [record["followers"] for record in records] == [0, 0, not independent, 0, 0]
     assert len({record["held_out_loss"] for record in records}) == 1
-    assert stage.weight().tolist() == pytest.approx([1.0, 1.0 if independent else 1 / 3])
+    assert weight == pytest.approx([1.0, 1.0 if independent else 1 / 3])
 
 
 def test_a_run_that_memorises_ends_with_its_best_weights(data: Path, tmp_path: Path, monkeypatch) -> None:

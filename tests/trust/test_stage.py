@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from ropes import commanded
 from ropes.checkpoints import load_tree
@@ -243,31 +242,6 @@ def test_quantiles_of_a_joint_with_fewer_samples_are_not_biased() -> None:
     assert intervals is not None
     assert intervals.quantile[0] == conformal_quantile(full[:, :1], 0.9)[0]
     assert intervals.samples == 210
-
-
-@pytest.mark.parametrize("causes", [True, False])
-def test_only_an_effect_is_excused_and_not_a_coordinate_that_holds_another_joint(causes: bool) -> None:
-    """Coordinate 1 answers alike to interventions on joint 0: as its effect, or since it holds a half of it."""
-    rng, target = np.random.default_rng(0), torch.arange(3).repeat_interleave(2)
-    anchors = 1500
-    own = np.repeat(rng.normal(size=(anchors, 1, 3)), 7, axis=1)  # exogenous terms
-    angles = own.copy()
-    for regime, joint in enumerate(target.tolist(), start=1):
-        angles[:, regime, joint] = (1.2 if regime % 2 else -1.2) + 0.5 * rng.normal(size=anchors)
-    on_second = target.numpy() == 1
-    free = np.concatenate([[True], ~on_second])
-    if causes:  # a policy on joint 1 cuts it
-        angles[:, free, 1] += 0.5 * angles[:, free, 0]
-    coordinates = angles + 0.05 * rng.normal(size=angles.shape)
-    if not causes:
-        coordinates[:, :, 1] += 0.5 * angles[:, :, 0]
-    found = stage.descendants(torch.from_numpy(coordinates), target)
-    assert found.tolist() == [[False, causes, False], [False] * 3, [False] * 3]
-
-
-def test_coordinates_of_nothing_excuse_nothing() -> None:
-    noise = torch.from_numpy(np.random.default_rng(0).normal(size=(60, 7, 3)))
-    assert not stage.descendants(noise, torch.arange(3).repeat_interleave(2)).any()
 
 
 def test_ropes_runs_have_it_too(tiny_run: Path, tiny_data: Path) -> None:

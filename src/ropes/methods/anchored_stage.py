@@ -17,7 +17,7 @@ from ropes.methods.contrast import (
 from ropes.methods.criteria import coordinate_contrast
 from ropes.methods.descendants import descendants
 from ropes.methods.encoder_stage import EncoderStage
-from ropes.methods.followers import precedes, responses
+from ropes.methods.followers import followers_and_responses, precedes
 from ropes.models.encoder import ContrastNetwork
 from ropes.recipes import EncoderRecipe
 
@@ -31,8 +31,10 @@ _EXCUSED = 0.97
 _YIELD = 12.5
 #: Anchors, the last ones learnt from, that are asked what follows what.
 _ASKED = 2_048
-#: A coordinate follows a joint where so many of so many answers in a row say so: one noisy record changes nothing.
+#: Some joint follows another where so many of the last records find the same pair: one noisy record changes nothing.
 _CONFIRMED, _REMEMBERED = 2, 3
+#: Standard errors by which a response must fall short of what counts before it is denied, where some joint follows.
+_DOUBT = 2.0
 _STORED = ("follows", "found", "recent", "responses")
 #: From here in the rise of the weight on, weights are compared: earlier ones have hardly met an anchor.
 _COMPARED_FROM = 0.5
@@ -48,9 +50,10 @@ class AnchoredStage(EncoderStage):
     Attributes:
         recent: (at most `_ASKED`, R, d), coordinates of the last anchors learnt from, as they were at their step.  Of
             fewer anchors some come several times and count as if they were others.
-        found: what the last records found to follow, bool (at most `_REMEMBERED`, d, d), the latest last.
-        follows: bool (d, d), which coordinates follow which joint; none where the recipe says that joints are
-            independent.
+        found: what the causal graph of the last records shows to follow, bool (at most `_REMEMBERED`, d, d), the latest
+            last.
+        follows: bool (d, d), which coordinates follow which joint; none where nothing was found, nor where the recipe
+            says that joints are independent.
         responses: (d, d), how much where they do, in shares of what a coordinate's own policies do to it; 0 elsewhere.
         change: (d,), how much interventions on each joint change the images; the least show where to look closely.
     """
@@ -110,12 +113,18 @@ class AnchoredStage(EncoderStage):
         return loss + _GAZE * seen
 
     def ask_what_follows(self) -> None:
-        """Find anew which coordinates follow which joint, and by how much."""
+        """Find anew which coordinates follow which joint, and by how much.
+
+        Two questions are asked.  Does any joint follow another?  The causal graph says so, by mistake in one of a
+        hundred answers.  If so, `followers` says which: it misses few of those that do follow, and takes some for
+        followers that hold another joint by mistake, as they then may go on doing.
+        """
         recent = self.recent.cpu()
         self.found = torch.cat([self.found, descendants(recent, self.target)[None]])[-_REMEMBERED:]
-        confirmed = self.found.sum(0) >= _CONFIRMED
-        self.follows = torch.zeros_like(confirmed) if self.independent else confirmed
-        self.responses = self.follows * responses(recent, self.target, self.change)
+        some = bool((self.found.sum(0) >= _CONFIRMED).any())
+        found, sizes = followers_and_responses(recent, self.target, self.change, doubt=_DOUBT)
+        self.follows = found & (some and not self.independent)
+        self.responses = self.follows * sizes
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
@@ -136,7 +145,8 @@ class AnchoredStage(EncoderStage):
             "held_out": told,
             "held_out_within": within,
             "held_out_loss": loss,
-            "followers": float(self.found[-1].sum()),
+            "certain_followers": float(self.found[-1].sum()),
+            "followers": float(self.follows.sum()),
             **{f"contrast_{k}": value for k, value in enumerate(contrasts(coordinates, self.target))},
         }
 
