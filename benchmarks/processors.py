@@ -71,7 +71,8 @@ def training(found: Sequence[Found]) -> str:
         for one in found
         for figures in [one["methods"][method]]
     ]
-    heads = ["method", "on", *(f"{part}, ms" for part in parts), "bound ÷ step", "of a matrix product", "in convolutions"]
+    times = (f"{part}, ms" for part in parts)
+    heads = ["method", "on", *times, "bound ÷ step", "of a matrix product", "in convolutions"]
     return table(heads, rows) + origin(found)
 
 

@@ -33,7 +33,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = blobs()
     seen.run.setting, seen.run.method, seen.run.seed, seen.run.data_checksum = "tiny", "ropes", 0, "c"
     seen.run.recipe, seen.run.anchors, seen.run.version, seen.run.scene = tiny.recipe(), None, "0", None
-    seen.reconstructions = lambda images: None
+    seen.reconstructions, seen.precision = lambda images: None, "32-true"
     seen.trust, seen.read = None, lambda images: Reading(seen.coordinates(images), None, None)
     monkeypatch.setattr(Estimator, "load", classmethod(lambda cls, run, precision="auto": seen))
 

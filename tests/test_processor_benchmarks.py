@@ -18,7 +18,7 @@ def test_a_step_is_timed_by_its_parts(tmp_path: Path, cache_home: Path) -> None:
     found = figures_of(tmp_path, "training", "--method", "beta-vae", "--threads", 1)
     step = found["methods"]["beta-vae"]
     assert step["gflop"] > 1  # of 32 images, some forty millions of products each, three times
-    assert 0.5 < step["in_convolutions"] < 1
+    assert 0.1 < step["in_convolutions"] < 1  # the faster the processor multiplies, the less
 
 
 def test_the_bound_counts_what_is_computed_and_moved() -> None:
