@@ -15,10 +15,10 @@ from tests.test_benchmarks import code_of, figures_of
 
 @pytest.mark.slow
 def test_a_step_is_timed_by_its_parts(tmp_path: Path, cache_home: Path) -> None:
-    found = figures_of(tmp_path, "training", "--method", "beta-vae", "--threads", 1)
+    found = figures_of(tmp_path, "training", "--method", "beta-vae", "--threads", 1, "--precision", "32-true")
     step = found["methods"]["beta-vae"]
     assert step["gflop"] > 1  # of 32 images, some forty millions of products each, three times
-    assert 0.1 < step["in_convolutions"] < 1  # the faster the processor multiplies, the less
+    assert 0.5 < step["in_convolutions"] < 1
 
 
 def test_the_bound_counts_what_is_computed_and_moved() -> None:

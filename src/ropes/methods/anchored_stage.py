@@ -121,10 +121,11 @@ class AnchoredStage(EncoderStage):
         """
         recent = self.recent.cpu()
         self.found = torch.cat([self.found, descendants(recent, self.target)[None]])[-_REMEMBERED:]
-        some = bool((self.found.sum(0) >= _CONFIRMED).any())
-        found, sizes = followers_and_responses(recent, self.target, self.change, doubt=_DOUBT)
-        self.follows = found & (some and not self.independent)
-        self.responses = self.follows * sizes
+        confirmed = self.found.sum(0) >= _CONFIRMED
+        self.follows, self.responses = torch.zeros_like(confirmed), torch.zeros(confirmed.shape)
+        if confirmed.any() and not self.independent:
+            self.follows, sizes = followers_and_responses(recent, self.target, self.change, doubt=_DOUBT)
+            self.responses = self.follows * sizes
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:

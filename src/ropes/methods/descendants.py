@@ -18,14 +18,11 @@ def descendants(coordinates: Tensor, target: Tensor) -> Tensor:
         target: see `ropes.methods.contrast.targets`.
     """
     anchors, poses, d = coordinates.shape
-    nothing = torch.zeros(d, d, dtype=torch.bool)
-    if anchors < 2:
-        return nothing
     joint = np.tile(np.concatenate([[-1], target.numpy()]), anchors)
     policy = np.tile(np.concatenate([[0], 1 + np.arange(len(target)) % 2]), anchors)
     read = coordinates.flatten(0, 1).double().numpy()
     try:
         graph = estimate_graph(read, joint, policy, np.repeat(np.arange(anchors), poses))
-    except ValueError:  # coordinates that tell nothing of any joint tell nothing of causes
-        return nothing
+    except ValueError:  # too few poses, or coordinates that tell nothing of any joint, tell nothing of causes
+        return torch.zeros(d, d, dtype=torch.bool)
     return torch.from_numpy(graph.descendants)
