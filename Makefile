@@ -58,7 +58,7 @@ unit: $(STAMP)
 # What trains anything, as a processor without AMX and AVX-512 computes it (and in the precision that it then takes).
 TRAINING := tests/methods tests/models tests/trust tests/test_training.py tests/test_checkpoints.py \
   tests/test_action_study.py tests/test_study.py tests/test_experiments.py tests/test_estimator.py \
-  tests/test_evaluation.py
+  tests/test_evaluation.py tests/test_evaluation_record.py tests/test_experiment_precision.py tests/test_benchmarks.py
 AVX2 := ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2
 
 portable: $(STAMP) ## the tests that train something, as on a processor without AMX and AVX-512

@@ -10,6 +10,7 @@ script ends with code 1 where a layer is off by more than 1e-4.
 """
 
 import copy
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -108,7 +109,7 @@ def passed(layer: nn.Module, given: Tensor, answer: Tensor) -> list[Tensor]:
 
 
 def error(layer: nn.Module, given: Tensor, repeats: int) -> float:
-    """The largest error of a layer, in shares of the largest value of what is off."""
+    """The largest error of a layer, in shares of the largest value of what is off; infinite where it is no number."""
     with torch.no_grad():
         answer = torch.randn_like(copy.deepcopy(layer)(given))
     exact = copy.deepcopy(layer).double()
@@ -122,7 +123,7 @@ def error(layer: nn.Module, given: Tensor, repeats: int) -> float:
             float((one.double() - other).abs().max() / other.abs().max().clamp_min(1e-30))
             for one, other in zip(ours, right, strict=True)
         ]
-        worst = max(worst, *shares)
+        worst = max(worst, *(share if share == share else math.inf for share in shares))
     return worst
 
 

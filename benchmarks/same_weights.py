@@ -89,7 +89,8 @@ def main() -> None:
                     began = time.monotonic()
                     found = set(fitted(Path(folder) / data_of(method), method, precision, arguments.times))
                     seconds = (time.monotonic() - began) / arguments.times
-                    rows.append({"method": method, "precision": precision, "threads": threads, "digests": len(found)})
+                    one = {"method": method, "precision": precision, "threads": threads, "digests": len(found)}
+                    rows.append({**one, "found": sorted(found)})
                     print(f"| {method} | {precision} | {threads} | {len(found)} | {seconds:.2f} |", flush=True)
     if arguments.out:
         write_json(arguments.out, {**described(whole), "times": arguments.times, "rows": rows})

@@ -59,6 +59,9 @@ def test_a_layer_that_is_computed_wrong_is_found() -> None:
     given = torch.randn(5, 3)
     assert layers.error(nn.Linear(3, 4), given, 2) < 1e-5
     assert layers.error(Wrong(3, 4), given, 2) == pytest.approx(0.01, rel=1e-3)
+    no_number = nn.Linear(3, 4)
+    no_number.register_forward_hook(lambda _, __, made: made if made.dtype == torch.float64 else made * float("nan"))
+    assert layers.error(no_number, given, 2) == float("inf")
 
 
 @pytest.mark.slow

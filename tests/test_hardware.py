@@ -3,6 +3,7 @@
 import ctypes
 import os
 from types import SimpleNamespace
+from typing import Literal
 
 import pytest
 import torch
@@ -38,14 +39,17 @@ def test_a_c_library_without_such_settings_will_do(monkeypatch: pytest.MonkeyPat
         (False, False, False, "32-true"),
         (False, True, False, "bf16-mixed"),
         (False, False, True, "bf16-mixed"),
-        (True, False, False, "bf16-mixed"),
+        ("Ampere", False, False, "bf16-mixed"),
+        ("Turing", True, True, "32-true"),
     ],
 )
 def test_bf16_is_for_what_multiplies_it(
-    cuda: bool, amx: bool, avx512: bool, precision: str, monkeypatch: pytest.MonkeyPatch
+    cuda: str | Literal[False], amx: bool, avx512: bool, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(cuda))
+    multiplies = {True: True, False: cuda == "Ampere"}  # by whether emulation counts
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: multiplies[including_emulation])
     known = {"amx_tile": amx, "avx512_bf16": avx512, "avx512_f": True, "avx2": True}
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: known, raising=False)
     best = "cuda" if cuda else "amx" if amx else "avx512-bf16" if avx512 else "avx512"
@@ -98,7 +102,7 @@ def test_emulated_bf16_is_said_to_be_slow(monkeypatch: pytest.MonkeyPatch, capsy
     hardware.warn_if_emulated("bf16-mixed")
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "(avx2) emulates bf16; convolutions take several times as long" in said
+    assert "no fast bf16 is known of this machine (avx2); where it is emulated, convolutions take several" in said
 
 
 def test_results_name_the_cores_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from ropes.errors import UserError
 from ropes.plans import DEFAULT_METHODS, experiment
-from ropes.recipes import LABELLED_METHODS, PRESETS, EncoderRecipe, method_of, recipe_of
+from ropes.recipes import LABELLED_METHODS, PRESETS, EncoderRecipe, encoder_recipe, method_of, recipe_of
 from ropes.settings import SETTINGS, panda_setting
 
 ONE = "panda-1c-independent"
@@ -27,6 +27,15 @@ def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
     chosen = experiment("table1", preset, ("anchored", "ldr"))
     assert chosen.recipes == {method: recipe_of(method, preset) for method in ("anchored", "ldr")}
     assert preset != "paper" or set(table.anchors.values()) == {10_000}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_anchored_is_told_where_each_joint_is_commanded_by_itself(setting: str) -> None:
+    plan = experiment("table1", "compact", ("anchored", "ldr", "ropes"))
+    by_itself = not panda_setting(setting).splits["train"].weights
+    assert plan.recipe(setting, "anchored") == replace(encoder_recipe("compact"), independent=by_itself)
+    for other in ("ldr", "ropes"):
+        assert plan.recipe(setting, other) == plan.recipes[other]
 
 
 @pytest.mark.parametrize("preset", ["compact", "paper"])

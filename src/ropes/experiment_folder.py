@@ -11,6 +11,8 @@ from typing import Any
 from ropes.errors import UserError
 from ropes.evaluation_record import RESULTS_FILE
 from ropes.files import as_json, claim_folder, claim_record, read_json, sha256, write_json
+from ropes.hardware import AskedPrecision, Precision, precision_of
+from ropes.methods.run import RUN_FILE, Run
 from ropes.metrics import PAPER_SIZES
 from ropes.plans import Experiment
 from ropes.recipes import METHODS, method_of
@@ -88,6 +90,27 @@ def threads_of(out: Path, runs: Sequence[Path], usual: int) -> list[int]:
     found = [int(decided.setdefault(run.relative_to(out).as_posix(), usual)) for run in runs]
     write_json(out / EXPERIMENT_FILE, content)
     return found
+
+
+def precision_of_fits(out: Path, asked: AskedPrecision) -> Precision:
+    """What the fits of a folder train in, as decided when it was begun, so that one table is of one precision.
+
+    Of a folder that an earlier version began it is that of the fits in it.
+
+    Raises:
+        UserError: no such precision, or another one than the folder, or a fit in it, was begun in.
+    """
+    precision = precision_of(asked)
+    begun = {path.parent: Run.read(path.parent) for path in sorted(out.glob(f"*/*/seed-*/{RUN_FILE}"))}
+    for folder, run in begun.items():
+        run.require_precision(folder, asked)
+    content = read_json(out / EXPERIMENT_FILE)
+    found = {run.precision for run in begun.values() if run.precision is not None}
+    decided: Precision = content.setdefault("precision", found.pop() if len(found) == 1 else precision)
+    if asked not in ("auto", decided):
+        raise UserError(f"{out} was begun in {decided}; leave --precision out, or choose another --out")
+    write_json(out / EXPERIMENT_FILE, content)
+    return decided
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from ropes.experiment_folder import (
     claim,
     clocked,
     finished,
+    precision_of_fits,
     run_folder,
     threads_of,
 )
@@ -36,7 +37,6 @@ from ropes.hardware import (
     Precision,
     device_kind,
     device_name,
-    precision_of,
     say_precision,
     usable_cores,
 )
@@ -79,7 +79,8 @@ def reproduce(
         processes: see `run_experiment`.
         recorded: of causal-triplet: its own files, to learn from instead of what is simulated; of disentanglement:
             photographs to test on as well.
-        precision: that networks are trained and measured in; fits that were begun in another one are refused.
+        precision: that networks are trained and measured in; "auto": see `precision_of_fits`, and of what reads images
+            `ropes.methods.readers.load_reader`.
         scene: behind arms, see `ropes.settings.SceneName`.
         show: show progress.
 
@@ -133,6 +134,7 @@ def run_experiment(
     if any(plan.fits(ARM_ACTIONS, label) for label in plan.recipes if ARM_ACTIONS in plan.anchors):
         find_run(f"{PACKAGED}{ARM_ESTIMATOR}")  # which is begun from, and measured at the end
     claim(out, plan, preset)
+    precision = precision_of_fits(out, plan.precision)
     asked = set(product(plan.recipes, plan.seeds))
     listed = sorted(asked | finished(out, plan), key=by_number)
     gather = partial(_gather, plan, preset, out, listed, {})
@@ -145,7 +147,7 @@ def run_experiment(
         fits = [(label, seed) for label, seed in listed if (label, seed) in asked and plan.fits(setting, label)]
         if plan.at_once:
             try:
-                _fit_at_once(plan, out, setting, fits, processes or fits_at_once(), gather, show=show)
+                _fit_at_once(plan, out, setting, fits, precision, processes or fits_at_once(), gather, show=show)
             except UnfinishedError as error:  # what is done is shown before
                 failed.append(str(error))
             if setting == ARM_ACTIONS:
@@ -154,7 +156,7 @@ def run_experiment(
         for label, seed in fits:
             (threads,) = threads_of(out, [run_folder(out, setting, label, seed)], torch.get_num_threads())
             with torch_threads(threads):
-                one_run(plan, out, setting, label, seed, clock=clocked, show=show)
+                one_run(plan, out, setting, label, seed, precision, clock=clocked, show=show)
     found = gather()
     for setting, label, seed in _shown(plan, out, listed, found.model_rows):
         source = run_folder(out, setting, label, seed) / EVALUATION / ARTEFACTS
@@ -170,6 +172,7 @@ def _fit_at_once(
     out: Path,
     setting: str,
     fits: Sequence[tuple[str, int]],
+    precision: Precision,
     processes: int,
     gather: Callable[[], Results],
     *,
@@ -177,13 +180,14 @@ def _fit_at_once(
 ) -> None:
     """Several fits at a time, each in a process of its own; results are written after each."""
     runs = {fit: run_folder(out, setting, *fit) for fit in fits}
-    _say_precisions(runs.values(), plan.precision, show=show)
     left = [fit for fit in fits if not is_current(runs[fit] / EVALUATION, runs[fit], plan.precision)]
     # Seed by seed, so that an unfinished study compares methods too; first what learns from most, and ends last.
     left.sort(key=lambda fit: (fit[1], -(getattr(plan.recipe(setting, fit[0]), "anchors", None) or math.inf)))
     if not left:
         return
-    jobs = [partial(one_run, plan, out, setting, label, seed, show=False) for label, seed in left]
+    if show:
+        _say_precisions((runs[fit] for fit in left), precision)
+    jobs = [partial(one_run, plan, out, setting, label, seed, precision, show=False) for label, seed in left]
     # Of all fits of the call, not of those that are left: a fit that goes on must not have the threads of others.
     usual = max(1, usable_cores() // min(processes, len(fits)))
     threads = threads_of(out, [runs[fit] for fit in left], usual)
@@ -200,19 +204,10 @@ def _fit_at_once(
         run_all(jobs, processes=processes, threads=threads, finished=done_with, needs=["ropes.fits"])
 
 
-def _say_precisions(runs: Iterable[Path], asked: AskedPrecision, *, show: bool) -> None:
-    """Say once what all fits train in, which say nothing themselves where many run at once.
-
-    Raises:
-        UserError: one was begun in another precision than is asked for.
-    """
-    found: set[Precision] = set()
-    for run in runs:
-        begun = Run.read(run) if (run / RUN_FILE).exists() else None
-        if begun is not None and begun.precision is not None:
-            begun.require_precision(run, asked)
-        found.add((begun and begun.precision) or precision_of(asked))
-    for precision in sorted(found) if show else ():
+def _say_precisions(runs: Iterable[Path], usual: Precision) -> None:
+    """Say once what all fits train in, which say nothing themselves where many run at once."""
+    begun = [Run.read(run).precision for run in runs if (run / RUN_FILE).exists()]
+    for precision in sorted({usual, *(each for each in begun if each is not None)}):
         say_precision(precision)
 
 

@@ -12,8 +12,9 @@ from ropes.evaluation import evaluate
 from ropes.evaluation_record import is_current
 from ropes.experiment_folder import EVALUATION, run_folder
 from ropes.factor_evaluation import evaluate_factors
+from ropes.hardware import Precision
 from ropes.methods.fitting import fit
-from ropes.methods.run import TRAINING_FILE
+from ropes.methods.run import RUN_FILE, TRAINING_FILE
 from ropes.plans import Experiment
 from ropes.recipes import method_of
 
@@ -27,13 +28,22 @@ def unclocked(out: Path, stage: str) -> Iterator[None]:
 
 
 def one_run(
-    plan: Experiment, out: Path, setting: str, label: str, seed: int, *, clock: Clock = unclocked, show: bool
+    plan: Experiment,
+    out: Path,
+    setting: str,
+    label: str,
+    seed: int,
+    precision: Precision,
+    *,
+    clock: Clock = unclocked,
+    show: bool,
 ) -> None:
-    """Fit and evaluate, going on where an earlier call stopped."""
+    """Fit in a precision, or in the one that the fit was begun in, and evaluate; going on where a call stopped."""
     data, run, method = out / setting / "data", run_folder(out, setting, label, seed), method_of(label)
     with clock(out, f"{setting} {label} fit {seed}"):
         pretrained = _pretrained(plan, out, setting, seed) if method == "jointnet" else None
-        asked: dict[str, Any] = {"method": method, "precision": plan.precision, "pretrained": pretrained, "show": show}
+        train_in = "auto" if (run / RUN_FILE).exists() else precision
+        asked: dict[str, Any] = {"method": method, "precision": train_in, "pretrained": pretrained, "show": show}
         fit(data, run, plan.recipe(setting, label), seed, **asked)
     measured = run / EVALUATION
     if not is_current(measured, run, plan.precision):

@@ -56,9 +56,14 @@ def training_precision() -> Precision:
     """What `auto` stands for: bf16 autocast on a CUDA device or a processor that multiplies bf16 itself, else float32.
 
     AMX tiles are several times as fast as float32, AVX-512's own bf16 products up to twice (`benchmarks/precision.py`).
-    Other processors emulate bf16 and run convolutions at a third of their float32 speed.
+    Other processors emulate bf16, and read images at a fifth of their float32 speed (docs/processors.md), as GPUs
+    before Ampere do.
     """
-    return "bf16-mixed" if capability() in _MULTIPLY_BF16 else "32-true"
+    import torch
+
+    kind = capability()
+    emulated = kind == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False)
+    return "bf16-mixed" if kind in _MULTIPLY_BF16 and not emulated else "32-true"
 
 
 def precision_of(asked: AskedPrecision) -> Precision:
@@ -67,16 +72,26 @@ def precision_of(asked: AskedPrecision) -> Precision:
     Raises:
         UserError: no such precision.
     """
-    chosen: AskedPrecision = one_of(get_args(AskedPrecision), asked, "precision")
+    chosen = require_precision(asked)
     return training_precision() if chosen == "auto" else chosen
+
+
+def require_precision(asked: str) -> AskedPrecision:
+    """The precision of that name.
+
+    Raises:
+        UserError: there is none.
+    """
+    chosen: AskedPrecision = one_of(get_args(AskedPrecision), asked, "precision")
+    return chosen
 
 
 def warn_if_emulated(precision: AskedPrecision) -> None:
     """Say on standard error that this machine is slow in a precision, if it is."""
     if precision == "bf16-mixed" and training_precision() != precision:
         print(
-            f"ropes: warning: this processor ({capability()}) emulates bf16; convolutions take several times as "
-            "long as in 32-true",
+            f"ropes: warning: no fast bf16 is known of this machine ({capability()}); where it is emulated, "
+            "convolutions take several times as long as in 32-true",
             file=sys.stderr,
         )
 
@@ -90,8 +105,9 @@ def say_precision(precision: Precision) -> None:
 def capability() -> str:
     """What networks are computed with: "cuda", or the best of "amx", "avx512-bf16", "avx512", "avx2" and "other".
 
-    The same seed and precision give the same weights on machines of one capability.  ONEDNN_MAX_CPU_ISA counts, which
-    keeps the library of convolutions from what a processor could do.
+    The same seed and precision give the same weights on machines of one capability and one setting of
+    ONEDNN_MAX_CPU_ISA, ATEN_CPU_CAPABILITY and MKL_ENABLE_INSTRUCTIONS.  The first of them counts here, which keeps the
+    library of convolutions from what a processor could do.
     """
     import torch
 

@@ -1,7 +1,7 @@
 """The papers' tables as things to run: which settings, which methods, how many anchors, which seeds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +13,7 @@ from ropes.recipes import (
     METHODS,
     VAE_METHODS,
     DeltaRecipe,
+    EncoderRecipe,
     Recipe,
     delta_recipe,
     recipe_of,
@@ -31,6 +32,7 @@ from ropes.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
     FINGER_CUBE,
+    INDEPENDENT,
     MANY_THINGS,
     RECORDED_PAIRS,
     RECORDED_SCENES,
@@ -95,8 +97,14 @@ class Experiment:
         return setting not in self.only or label in self.only[setting]
 
     def recipe(self, setting: str, label: str) -> Recipe:
-        """The recipe of a method or variant in a setting."""
-        return self.own.get(setting, {}).get(label, self.recipes[label])
+        """The recipe of a method or variant in a setting.
+
+        Where a setting commands each joint by itself, method `anchored` is told so.
+        """
+        recipe = self.own.get(setting, {}).get(label, self.recipes[label])
+        if setting in INDEPENDENT and isinstance(recipe, EncoderRecipe) and recipe.anchor_weight:
+            return replace(recipe, independent=True)
+        return recipe
 
 
 def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded: Path | None = None) -> Experiment:

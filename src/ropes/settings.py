@@ -216,6 +216,8 @@ ARM_SETTING = "panda-2c-independent"
 #: Causal Triplet's recordings: things cut out, and whole scenes.
 RECORDED_PAIRS, RECORDED_SCENES = "causal-triplet", "causal-triplet-scenes"
 SETTINGS = ("panda-1c-independent", "panda-2c-independent", "panda-2c-causal")
+#: Those in which each joint is commanded by itself.
+INDEPENDENT = ("panda-1c-independent", "panda-2c-independent")
 
 
 def panda_setting(name: str) -> Setting:

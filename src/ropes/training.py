@@ -152,6 +152,11 @@ def begins_anew(folder: Path, fingerprint: str) -> bool:
     return _ended(folder, fingerprint) is None and not _resume_step(folder / CHECKPOINT, fingerprint)
 
 
+def has_ended(folder: Path, fingerprint: str) -> bool:
+    """Whether `train` finds a training of these inputs in the folder that has ended and left its weights."""
+    return _ended(folder, fingerprint) is not None
+
+
 def _ended(folder: Path, fingerprint: str) -> dict[str, Any] | None:
     """The summary of a training of these inputs that has ended and left its weights; None where there is none."""
     if not ((folder / SUMMARY).exists() and (folder / WEIGHTS).exists()):

@@ -45,3 +45,30 @@ def test_the_help_of_fit_does_not_pass_over_a_bad_share_of_labels(
 def test_a_batch_of_a_vae_that_holds_no_whole_pairs_is_refused(images: str, capsys: pytest.CaptureFixture[str]) -> None:
     line = refusal(capsys, "fit", "--method", "ada-gvae", "--training.batch", images, "--data", "D", "--out", "R")
     assert f"a batch holds whole pairs: give an even number of images, not {images}" in line
+
+
+@pytest.mark.parametrize("words", ["--independent", "--alone 9", "--alone-at-most .1"])
+def test_what_is_of_anchors_is_refused_where_they_are_left_out(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = refusal(capsys, "fit", "--method", "ldr", *words.split(), "--data", "D", "--out", "R")
+    assert line == f"{words.split()[0]} says how to learn from anchors, which method ldr leaves out; leave it out"
+
+
+@pytest.mark.parametrize(
+    ("words", "function"),
+    [
+        ("fit --data D --out R", "ropes.methods.fitting.fit"),
+        ("predict panda-2c --images photos", "ropes.prediction.predict_lines"),
+        ("evaluate R --data D --out E", "ropes.evaluation.evaluate"),
+        ("reproduce demo --out R", "ropes.experiments.reproduce"),
+    ],
+)
+def test_every_command_that_computes_is_told_the_precision(
+    words: str, function: str, stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Run, "read", lambda _: SimpleNamespace(method="anchored"))
+    calls = stub(function, result=iter(()))
+    for printed in ("print_table", "print_results"):
+        monkeypatch.setattr(f"ropes.report.terminal.{printed}", lambda *_, **__: None, raising=False)
+    monkeypatch.setattr("ropes.report.html.write_report", lambda *_, **__: None, raising=False)
+    assert cli.main([*words.split(), "--precision", "32-true"]) == 0
+    assert [given["precision"] for _, given in calls] == ["32-true"]

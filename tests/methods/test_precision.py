@@ -5,17 +5,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from ropes import cli
 from ropes.actions import TRAIN, VALIDATION
+from ropes.checkpoints import WEIGHTS
 from ropes.errors import UserError
 from ropes.files import read_json, write_json
 from ropes.fits import torch_threads
-from ropes.hardware import Precision, capability
+from ropes.hardware import Precision, capability, training_precision
+from ropes.methods.anchored_stage import AnchoredStage
 from ropes.methods.fitting import fit
-from ropes.methods.run import RUN_FILE, TRAINING_FILE
+from ropes.methods.readers import load_reader
+from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.recipes import DELTA_METHODS, METHODS, VAE_METHODS, Optimisation, Recipe
 from tests import tiny, tiny_pairs
+from tests.killing import killed
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +78,7 @@ def test_a_fit_goes_on_in_the_precision_that_it_was_begun_in(
     assert tiny.weights(run) == expected
     said = capsys.readouterr().err
     assert "ropes: training in bf16-mixed on " in said
-    assert ("emulates bf16" in said) == (capability() != "cuda")
+    assert ("no fast bf16 is known" in said) == (capability() != "cuda")
     fit(tiny_data, run, recipe, method="anchored", precision="bf16-mixed")
     assert "training in" not in capsys.readouterr().err  # there is nothing left to train
     with pytest.raises(UserError, match=r"was begun in bf16-mixed; leave --precision out, or choose another --out"):
@@ -84,6 +89,47 @@ def test_a_fit_goes_on_in_the_precision_that_it_was_begun_in(
         fit(tiny_data, run, another, method="anchored", precision="32-true", show=False)
     fit(tiny_data, run, another, method="anchored", show=False)
     assert read_json(run / RUN_FILE)["precision"] == "bf16-mixed"
+
+
+@pytest.mark.slow
+def test_a_fit_that_was_killed_under_one_processor_ends_under_another_with_the_same_weights(
+    tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {"recipe": tiny.encoder_recipe(), "method": "anchored", "show": False}
+    fit(tiny_data, tmp_path / "whole", precision="bf16-mixed", **given)
+    with killed(AnchoredStage, 3):
+        fit(tiny_data, tmp_path / "killed", precision="bf16-mixed", **given)
+    monkeypatch.setattr("ropes.hardware.training_precision", lambda: "32-true")
+    fit(tiny_data, tmp_path / "killed", **given)
+    assert tiny.weights(tmp_path / "killed") == tiny.weights(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_weights_trained_anew_are_of_a_precision_that_is_said_and_stored(
+    tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, recipe = tmp_path / "run", tiny.encoder_recipe()
+    fit(tiny_data, run, recipe, method="anchored", show=False)
+    write_json(run / RUN_FILE, read_json(run / RUN_FILE) | {"precision": None, "processor": None})
+    fit(tiny_data, run, recipe, method="anchored")  # nothing is trained
+    assert read_json(run / RUN_FILE)["precision"] is None
+    assert "training in" not in capsys.readouterr().err
+    (run / "encoder" / WEIGHTS).unlink()
+    fit(tiny_data, run, recipe, method="anchored")
+    assert f"ropes: training in {training_precision()} on {capability()}" in capsys.readouterr().err
+    content = read_json(run / RUN_FILE)
+    assert (content["precision"], content["processor"]) == (training_precision(), capability())
+
+
+def test_method_ropes_says_that_it_reads_in_float32(own_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, device = Run.read(own_run), torch.device("cpu")
+    for asked in ("auto", "32-true"):
+        assert load_reader(run, own_run, device, asked).precision == "32-true"
+    assert not capsys.readouterr().err
+    assert load_reader(run, own_run, device, "bf16-mixed").precision == "32-true"
+    assert capsys.readouterr().err == "ropes: method ropes reads in 32-true, not in bf16-mixed\n"
+    with pytest.raises(UserError, match="precision 'half'"):
+        load_reader(run, own_run, device, "half")  # type: ignore[arg-type]
 
 
 def test_a_run_of_an_earlier_version_does_not_say_its_precision(own_run: Path, tiny_data: Path) -> None:

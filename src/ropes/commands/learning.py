@@ -13,6 +13,7 @@ from ropes.commands.options import RunFolder, at_least, image_sources
 from ropes.errors import UserError
 from ropes.hardware import AskedPrecision
 from ropes.recipes import LABELLED_METHODS, Recipe, recipe_of
+from ropes.recipes.encoder import OF_ANCHORS
 
 if TYPE_CHECKING:
     from ropes.calibration import Calibration
@@ -60,11 +61,16 @@ class Fit:
     """With jointnet: another run of it, of the same data and seed, to take over the pre-training of."""
     precision: AskedPrecision = "auto"
     """bf16-mixed: bf16 autocast; 32-true: float32; auto: the faster one on this machine.  A run that goes on keeps its
-    own."""
+    own.  Of method ropes it is that of AE1; its further stages take 32-true."""
     recipe: Recipe
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed)
+        if self.method == "ldr":
+            usual = recipe_of(self.method, self.recipe.preset)
+            if changed := [name for name in OF_ANCHORS if getattr(self.recipe, name) != getattr(usual, name)]:
+                option = changed[0].replace("_", "-")
+                raise UserError(f"--{option} says how to learn from anchors, which method ldr leaves out; leave it out")
 
     def execute(self) -> None:
         """Fit the method."""
@@ -202,7 +208,7 @@ class Predict:
     """With --poses: the arm's URDF file (or one of pybullet_data); the setting's where left out."""
     precision: AskedPrecision = "auto"
     """bf16-mixed: bf16 autocast; 32-true: float32; auto: float32 for joints read by convolutions, for others the
-    faster one on this machine."""
+    faster one on this machine.  Method ropes reads in 32-true."""
 
     def __post_init__(self) -> None:
         if self.urdf is not None and self.poses is None:

@@ -34,6 +34,7 @@ from ropes.methods.stages import seeded
 from ropes.methods.story import write_story
 from ropes.models.encoder import ContrastNetwork
 from ropes.recipes import EncoderRecipe
+from ropes.recipes.encoder import OF_ANCHORS
 from ropes.training import BatchAt
 from ropes.trust.stage import fit_trust
 
@@ -70,6 +71,8 @@ def fit(
             f"method ldr leaves anchors out and cannot have an --anchor-weight of {recipe.anchor_weight:g}; "
             "to learn from them use --method anchored"
         )
+    if method == "ldr" and recipe.independent:
+        raise UserError("--independent says how to learn from anchors, which method ldr leaves out; leave it out")
     dataset = open_dataset(data)
     require_both_policies(dataset)
     floors = bayes_floors(dataset)  # before the training: what the data set tells may be refused
@@ -192,7 +195,7 @@ def _fit_encoder(
     if recipe.anchor_weight:
         settings["objective"] = _OBJECTIVE
     else:
-        for of_anchors in ("alone", "alone_at_most", "independent"):
-            del settings[of_anchors]
+        for name in OF_ANCHORS:
+            del settings[name]
     fingerprint = context.digest("encoder", settings)
     return context.train(stage, batch_at, "encoder", fingerprint, full=False), stage

@@ -14,36 +14,34 @@ from ropes.methods.run import TRAINING_FILE, Run
 from ropes.recipes import RopesRecipe
 from ropes.seeds import integer
 from ropes.stage import Stage
-from ropes.training import CHECKPOINT, SUMMARY, BatchAt, begins_anew, train
+from ropes.training import CHECKPOINT, SUMMARY, BatchAt, begins_anew, has_ended, train
 
 
 @dataclass
 class Context:
     """A run under way in `folder`; `show` its progress.
 
-    `run` is what the folder stores of it: begun by an earlier version, unless weights are trained anew.
+    `run` is what the folder stores of it: begun by an earlier version, unless weights are trained anew.  `said` is
+    whether its precision was.
     """
 
     run: Run
     folder: Path
     show: bool
+    said: bool = False
 
     @classmethod
     def begin(cls, run: Run, folder: Path, *, precision: AskedPrecision = "auto", show: bool) -> "Context":
         """Store the run's identity in its folder, and clear what a killed run left half-written.
 
-        A data set whose folder has another name by now is still the one that the run began with.  The precision is
-        said on standard error where something is left to train.
+        A data set whose folder has another name by now is still the one that the run began with.
 
         Raises:
             UserError: see `Run.write` and `Run.in_precision`.
         """
         stored = run.named_as_in(folder).in_precision(folder, precision).write(folder)
         remove_leftovers(folder)
-        context = cls(stored, folder, show)
-        if show and not (folder / TRAINING_FILE).exists():
-            say_precision(context.precision)
-        return context
+        return cls(stored, folder, show)
 
     @property
     def precision(self) -> Precision:
@@ -73,12 +71,16 @@ class Context:
     def train(self, stage: Stage, batch_at: BatchAt, name: str, fingerprint: str, *, full: bool) -> dict[str, Any]:
         """Train a stage in its own folder; `full` keeps float32 where bf16 would blur score differences.
 
-        Where weights were lost, or are of other inputs, the run is one of this version from now on.
+        Where weights were lost, or are of other inputs, the run is one of this version from now on.  The run's
+        precision is said on standard error, once, where something is left to train in it.
         """
         folder = self.folder / name
         earlier = self.folder / TRAINING_FILE, folder / SUMMARY, folder / CHECKPOINT
         if begins_anew(folder, fingerprint) and any(path.exists() for path in earlier):
             self.run = self.run.begin_anew(self.folder)
+        if self.show and not self.said and not full and not has_ended(folder, fingerprint):
+            say_precision(self.precision)
+            self.said = True
         return train(
             stage,
             batch_at,

@@ -1,5 +1,6 @@
 """What a finished run reads images with: one class a family of methods, all with the same face."""
 
+import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from ropes.checkpoints import WEIGHTS, load_weights
 from ropes.errors import UserError
-from ropes.hardware import AskedPrecision, Precision, precision_of, warn_if_emulated
+from ropes.hardware import AskedPrecision, Precision, precision_of, require_precision, warn_if_emulated
 from ropes.methods.run import Run, read_training
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.autoencoder import AE1, AE2
@@ -190,13 +191,16 @@ def load_reader(run: Run, folder: Path, device: torch.device, precision: AskedPr
         folder: of the run.
         device: where its networks are computed.
         precision: that they read in; "auto": float32 for convolutions, for others the one that this machine is fast in.
-            Method `ropes` always reads in float32.
+            Method `ropes` always reads in float32; asked for another, a line on standard error says so.
 
     Raises:
-        UserError: weights are missing, damaged or of another shape; or the run tells actions.
+        UserError: no such precision; weights are missing, damaged or of another shape; or the run tells actions.
     """
+    require_precision(precision)
     match run.recipe:
         case RopesRecipe() as recipe:
+            if precision not in ("auto", RopesReader.precision):
+                print(f"ropes: method ropes reads in {RopesReader.precision}, not in {precision}", file=sys.stderr)
             return RopesReader(run, recipe, folder, device)
         case EncoderRecipe() as recipe:
             return NetworkReader(_encoder(run, recipe, folder), recipe.shape.image_size, device, precision)

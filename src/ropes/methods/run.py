@@ -101,9 +101,14 @@ class Run:
         return self
 
     def begin_anew(self, folder: Path) -> "Run":
-        """Store in `folder` that weights are trained anew by this version; until the fit ends it is unfinished."""
+        """Store in `folder` that weights are trained anew by this version; until the fit ends it is unfinished.
+
+        A precision that an earlier version did not store is from now on what this machine is fast in.
+        """
         (folder / TRAINING_FILE).unlink(missing_ok=True)
         anew = replace(self, version=__version__)
+        if self.precision is None:
+            anew = replace(anew, precision=precision_of("auto"), processor=capability())
         write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(anew)})
         return anew
 

@@ -18,7 +18,7 @@ from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.files import link_file, read_json
-from ropes.hardware import AskedPrecision, precision_of
+from ropes.hardware import AskedPrecision, Precision
 from ropes.methods.context import Context
 from ropes.methods.held_out import not_learnt_from
 from ropes.methods.image_size import require_size
@@ -86,7 +86,7 @@ def fit(
             pretrained = None  # it was taken over before
         else:
             _require_pretraining(pretrained, fingerprint)
-            _require_precision(pretrained, precision)
+            _require_precision(pretrained, run.in_precision(out, precision).precision)
     run.require_same(out)
     cache = ImageCache(dataset, "train", recipe.shape.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
@@ -172,14 +172,14 @@ def _require_pretraining(run: Path, fingerprint: str) -> None:
         )
 
 
-def _require_precision(run: Path, asked: AskedPrecision) -> None:
-    """Check that the run in a folder was pre-trained in the precision that is asked for.
+def _require_precision(run: Path, wanted: Precision | None) -> None:
+    """Check that the run in a folder was pre-trained in the precision of another one, where both are known.
 
     Raises:
         UserError: in another one.
     """
     begun = Run.read(run).precision
-    if begun not in (None, precision_of(asked)):
+    if wanted is not None and begun not in (None, wanted):
         raise UserError(f"{run} was pre-trained in {begun}; give --precision {begun}, or leave --pretrained out")
 
 

@@ -7,6 +7,9 @@ from ropes.errors import UserError
 from ropes.models.shapes import EncoderConfig
 from ropes.recipes.optimisation import PRESETS, Optimisation, Preset, require_name
 
+#: Fields that mean nothing where there are no anchors.
+OF_ANCHORS = ("alone", "alone_at_most", "independent")
+
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderRecipe:

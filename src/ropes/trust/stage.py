@@ -10,6 +10,7 @@ from ropes.data.batches import TrainingImages
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.files import sha256
+from ropes.hardware import AskedPrecision
 from ropes.methods.anchors import by_anchor
 from ropes.methods.context import Context
 from ropes.methods.contrast import head_regimes, targets
@@ -17,6 +18,7 @@ from ropes.methods.descendants import descendants
 from ropes.methods.readers import load_reader
 from ropes.methods.run import TRUST_FILE
 from ropes.progress import progress
+from ropes.recipes import JointNetRecipe
 from ropes.seeds import generator
 from ropes.trust.deviations import deviations
 from ropes.trust.novelty import fit_novelty
@@ -63,7 +65,8 @@ def fit_trust(
         path.relative_to(context.folder).as_posix(): sha256(path)
         for path in sorted(context.folder.rglob("weights.safetensors"))
     }
-    fingerprint = context.digest("trust", 3, weights)
+    by_run = [context.precision] if isinstance(context.run.recipe, JointNetRecipe) else []
+    fingerprint = context.digest("trust", 3, weights, *by_run)
     if stored_fingerprint(context.folder) == fingerprint:
         return
     anchors = np.unique(held.anchor)
@@ -87,8 +90,9 @@ def fit_trust(
 
 
 def look_at(context: Context, held: TrainingImages) -> Seen:
-    """What the run's networks see in some poses, in their order."""
-    reader = load_reader(context.run, context.folder, context.device)
+    """What the run's networks see in some poses, in their order; transformers in the precision of the run."""
+    precision: AskedPrecision = context.precision if isinstance(context.run.recipe, JointNetRecipe) else "auto"
+    reader = load_reader(context.run, context.folder, context.device, precision)
     parts = []
     with progress("what to trust, poses", len(held), show=context.show) as update:
         for start in range(0, len(held), _CHUNK):
