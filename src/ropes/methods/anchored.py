@@ -32,6 +32,7 @@ from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.story import write_story
+from ropes.methods.student import fit_student
 from ropes.models.encoder import ContrastNetwork
 from ropes.recipes import EncoderRecipe
 from ropes.recipes.encoder import OF_ANCHORS
@@ -93,12 +94,16 @@ def fit(
     curves = summary["history"]
     ratios = _ratios(curves, floors)
     best = stage.kept_record(curves)
+    stages, seconds = {"encoder": curves, "ldr": ratios}, {"encoder": summary["seconds"]}
+    if recipe.foreign:
+        student = fit_student(context, recipe, stage.network, poses.kept, poses.held)
+        stages["student"], seconds["student"] = student["history"], student["seconds"]
     fit_trust(context, dataset, poses.kept, poses.held)
     write_story(
         context,
         dataset,
-        stages={"encoder": curves, "ldr": ratios},
-        seconds={"encoder": summary["seconds"]},
+        stages=stages,
+        seconds=seconds,
         coordinate_contrast={joint: ratio["held_out"][best] for joint, ratio in ratios.items()},
         best_step=int(curves["steps"][best]),
         planned_steps=stage.steps,
@@ -191,7 +196,7 @@ def _fit_encoder(
     network.encoder.adapt(torch.from_numpy(poses.kept.pixels(few(0))))
     stage: EncoderStage
     stage, batch_at = poses.stage(context, recipe, network)
-    settings = asdict(recipe)
+    settings = {name: value for name, value in asdict(recipe).items() if name not in ("foreign", "student")}
     if recipe.anchor_weight:
         settings["objective"] = _OBJECTIVE
     else:

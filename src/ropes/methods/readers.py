@@ -152,9 +152,14 @@ class VAEReader:
 def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder:
     """The encoder of the methods `ldr` and `anchored`."""
     network = ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints))
-    load_weights(network, folder / "encoder" / WEIGHTS)
+    load_weights(network, folder / _last_training(recipe) / WEIGHTS)
     torch.nn.utils.convert_conv2d_weight_memory_format(network.encoder, torch.channels_last)
     return network.encoder
+
+
+def _last_training(recipe: EncoderRecipe) -> str:
+    """The folder of the training whose weights a run reads with."""
+    return "student" if recipe.foreign else "encoder"
 
 
 def _angles(run: Run, recipe: LabelledRecipe, folder: Path) -> AngleCNN | AngleTransformer:
@@ -173,8 +178,8 @@ def weight_files(run: Run) -> list[str]:
     match run.recipe:
         case RopesRecipe() as recipe:
             return [f"{name}/{WEIGHTS}" for name in ("ae1", *(f"ae2/{one}" for one in recipe.networks(run.joints)))]
-        case EncoderRecipe():
-            return [f"encoder/{WEIGHTS}"]
+        case EncoderRecipe() as recipe:
+            return [f"{_last_training(recipe)}/{WEIGHTS}"]
         case VAERecipe():
             return [f"vae/{WEIGHTS}"]
         case DeltaRecipe():

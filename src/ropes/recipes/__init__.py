@@ -73,6 +73,7 @@ _PARTS: dict[str, type] = {
     "vae": VAEConfig,
     "vit": ViTConfig,
     "pretraining": Optimisation,
+    "student": Optimisation,
     "training": Optimisation,
 }
 
@@ -121,7 +122,7 @@ def recipe_of(method: str, preset: str, *, labels: float = 1.0) -> Recipe:
             return delta_recipe(name, preset)
         case "ldr":
             recipe = encoder_recipe(preset)
-            return replace(recipe, anchor_weight=0.0, encoder=replace(recipe.encoder, window=0))
+            return replace(recipe, anchor_weight=0.0, foreign=0.0, encoder=replace(recipe.encoder, window=0))
         case _:
             return encoder_recipe(preset)
 

@@ -7,6 +7,7 @@ from ropes.errors import UserError
 from ropes.models.shapes import EncoderConfig
 from ropes.recipes.optimisation import PRESETS, Optimisation, Preset, require_name
 
+_STUDENT = Optimisation(epochs=4, at_least=156_000, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0)
 #: Fields that mean nothing where there are no anchors.
 OF_ANCHORS = ("alone", "alone_at_most", "independent")
 
@@ -27,6 +28,9 @@ class EncoderRecipe:
         held_out: share of the training anchors kept for label-free criteria.
         anchors: how many of the training anchors there are, the first, to learn from; None for all.
         erased: share of the training images (each view by itself) in which a white square hides something.
+        foreign: share of the poses of a second training, of a student, in which something foreign hides parts of the
+            images; 0 for no second training.
+        student: how that is optimised; samples are poses.
     """
 
     preset: Preset
@@ -39,6 +43,8 @@ class EncoderRecipe:
     held_out: float = 0.1
     anchors: int | None = None
     erased: float = 0.0
+    foreign: float = 0.0
+    student: Optimisation = field(default_factory=lambda: _STUDENT)
 
     def __post_init__(self) -> None:
         if not 0 <= self.anchor_weight < math.inf:
@@ -49,6 +55,8 @@ class EncoderRecipe:
             raise UserError("alone_at_most and held_out must be shares between 0 and 1")
         if not 0 <= self.erased <= 1:
             raise UserError(f"erased must be a share between 0 and 1, got {self.erased}")
+        if not 0 <= self.foreign <= 1:
+            raise UserError(f"foreign must be a share between 0 and 1, got {self.foreign}")
         if self.anchors is not None and self.anchors < 2:
             raise UserError(f"anchors must be at least 2, got {self.anchors}; leave it out for all")
         if self.encoder.window and not self.anchor_weight:
@@ -76,6 +84,8 @@ def encoder_recipe(preset: str) -> EncoderRecipe:
                 window_blocks=(2, 2, 2),
             ),
             training=Optimisation(epochs=20, batch=208, learning_rate=1e-3, weight_decay=0.05, clip=1.0),
+            foreign=0.5,
+            student=Optimisation(epochs=10, batch=208, learning_rate=1e-3, weight_decay=0.05, clip=1.0),
             anchor_weight=30.0,
             alone=150_000,  # as many steps as in the compact preset
         )
@@ -83,4 +93,5 @@ def encoder_recipe(preset: str) -> EncoderRecipe:
         preset="compact",
         training=Optimisation(epochs=8, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0),
         anchor_weight=30.0,
+        foreign=0.5,
     )

@@ -1,0 +1,76 @@
+"""Training images with something foreign in them: things of many shapes, sizes and fillings anywhere in each view."""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+#: Probability of a first, second and third thing in a view.
+_THINGS = (0.75, 0.35, 0.35)
+#: Least and greatest mean side of a thing, in shares of the image's, drawn log-uniformly; and of its longer side.
+_SIDES, _LONGEST = (0.015, 0.5), 0.7
+#: Height and width differ by up to this factor from their mean.
+_STRETCH = math.sqrt(2.0)
+#: Share of the things that are ellipses; the others are rectangles.
+_ELLIPSES = 0.4
+#: Fewest and most cells a side of the pattern of a texture.
+_CELLS = (4, 32)
+_WHITE = 255.0
+
+
+def with_foreign_things(images: Tensor) -> Tensor:
+    """A copy of images with up to three things in each view, over whatever is there.
+
+    Things are rectangles and ellipses of any size up to half of the image's side, of one grey, of white, of noise or of
+    a blurred pattern, and may lie in part outside.  In one of nine views there is none.
+
+    Args:
+        images: uint8 (..., S, S), each view an image of its own.
+    """
+    views = images.flatten(0, -3).clone()
+    for probability in _THINGS:
+        chosen = (torch.rand(len(views), device=views.device) < probability).nonzero().squeeze(1)
+        inside = _shapes(len(chosen), views.shape[-1], views.device)
+        filling = _fillings(len(chosen), views.shape[-1], views.device)
+        views[chosen] = torch.where(inside, filling, views[chosen])
+    return views.view_as(images)
+
+
+def _shapes(count: int, side: int, device: torch.device) -> Tensor:
+    """Which pixels some things cover: bool (count, side, side)."""
+    low, high = (math.log(share * side) for share in _SIDES)
+    mean = _uniform(count, low, high, device).exp()
+    stretch = _uniform(count, -math.log(_STRETCH), math.log(_STRETCH), device).exp()
+    rows, columns = (
+        (torch.arange(0.5, side, device=device) - centre[:, None]) / (length / 2)[:, None]
+        for length, centre in (
+            (each.clamp(1, _LONGEST * side), _uniform(count, 0, side, device))
+            for each in (mean * stretch, mean / stretch)
+        )
+    )
+    across, along = rows[:, :, None].abs(), columns[:, None, :].abs()
+    ellipse = (torch.rand(count, device=device) < _ELLIPSES)[:, None, None]
+    return torch.where(ellipse, across**2 + along**2, torch.maximum(across, along)) < 1
+
+
+def _fillings(count: int, side: int, device: torch.device) -> Tensor:
+    """What they show: uint8 (count, side, side)."""
+    level = _uniform(count, 0, _WHITE, device)
+    kind = torch.randint(4, (count,), device=device)
+    level[kind == 1] = _WHITE
+    shown = level.round().to(torch.uint8)[:, None, None].repeat(1, side, side)
+    noisy, blurred = ((kind == number).nonzero().squeeze(1) for number in (2, 3))
+    shown[noisy] = torch.randint(256, (len(noisy), side, side), dtype=torch.uint8, device=device)
+    if len(blurred):
+        cells = int(torch.randint(_CELLS[0], _CELLS[1] + 1, ()))
+        pattern = torch.rand(len(blurred), 1, cells, cells, device=device) - 0.5
+        pattern = functional.interpolate(pattern, size=(side, side), mode="bilinear").squeeze(1)
+        contrast = _uniform(len(blurred), 0, _WHITE, device)
+        levels = level[blurred, None, None] + contrast[:, None, None] * pattern
+        shown[blurred] = levels.round().clamp(0, _WHITE).to(torch.uint8)
+    return shown
+
+
+def _uniform(count: int, low: float, high: float, device: torch.device) -> Tensor:
+    return low + (high - low) * torch.rand(count, device=device)

@@ -1,0 +1,86 @@
+"""A student of a trained encoder, which learns to read on where something foreign hides a part of the images."""
+
+import copy
+from dataclasses import asdict
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ropes.checkpoints import WEIGHTS
+from ropes.data.batches import TrainingImages
+from ropes.files import sha256
+from ropes.methods.context import Context
+from ropes.methods.readers import autocast
+from ropes.methods.sampling import EpochShuffle
+from ropes.methods.student_stage import Batch, StudentStage
+from ropes.models.encoder import ContrastNetwork
+from ropes.progress import progress
+from ropes.recipes import EncoderRecipe
+
+#: Held-out poses that the student is asked.
+_ASKED = 1_024
+_CHUNK = 256
+
+
+def fit_student(
+    context: Context, recipe: EncoderRecipe, network: ContrastNetwork, kept: TrainingImages, held: TrainingImages
+) -> dict[str, Any]:
+    """Train a student of a trained encoder; returns the summary of the training.
+
+    Args:
+        context: of the fit, in whose folder the encoder's weights are.
+        recipe: of the fit.
+        network: the encoder, which is the teacher, and the student afterwards.
+        kept: poses to learn from.
+        held: poses held out.
+    """
+    given = sha256(context.folder / "encoder" / WEIGHTS), recipe.foreign, asdict(recipe.student)
+    fingerprint = context.digest("student", *given)
+    rows = EpochShuffle(len(held), min(len(held), _ASKED), context.seed("student", "held out"))(0)
+    order = EpochShuffle(len(kept), min(len(kept), recipe.student.batch), context.seed("student", "order"))
+    teacher = copy.deepcopy(network)
+    coordinates, looks = read_all(teacher, held.take(rows), context)
+
+    @cache
+    def taught() -> tuple[Tensor, Tensor | None]:  # not before a first step is taken
+        return read_all(teacher, kept, context)
+
+    def batch_at(step: int) -> Batch:
+        chosen = order(step)
+        told, look = taught()
+        return torch.from_numpy(kept.pixels(chosen)), told[chosen], None if look is None else look[chosen]
+
+    stage = StudentStage(
+        network,
+        recipe,
+        steps=recipe.student.steps(len(kept)),
+        seed=context.seed("student"),
+        scale=coordinates.std(0).clamp_min(1e-6),
+        held_out=(torch.from_numpy(held.pixels(rows)), coordinates, looks),
+    )
+    network.train()
+    return context.train(stage, batch_at, "student", fingerprint, full=False)
+
+
+@torch.no_grad()
+def read_all(network: ContrastNetwork, images: TrainingImages, context: Context) -> tuple[Tensor, Tensor | None]:
+    """Coordinates (n, d) of all poses, and shares of where to look, (n, V, s, s), in half precision; None without any.
+
+    The same chunks of poses are read together whenever this is called: their sizes decide the last bits.
+    """
+    network.to(context.device).eval()
+    read, looks = [], []
+    with progress("student: its targets", len(images), show=context.show) as update:
+        for start in range(0, len(images), _CHUNK):
+            rows = np.arange(start, min(start + _CHUNK, len(images)))
+            pixels = torch.from_numpy(images.pixels(rows)).to(context.device)
+            with autocast(pixels, context.precision):
+                coordinates, gaze = network.encoder.look(pixels)
+            read.append(coordinates.float().cpu())
+            if gaze is not None:
+                looks.append(gaze.float().flatten(2).softmax(-1).view_as(gaze).half().cpu())
+            update(start + len(rows))
+    return torch.cat(read), torch.cat(looks) if looks else None

@@ -1,0 +1,128 @@
+"""A student reads on where something foreign hides parts of the images."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ropes.checkpoints import WEIGHTS
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.estimator import Estimator
+from ropes.files import read_json, sha256, write_json
+from ropes.methods import anchored
+from ropes.methods.foreign import with_foreign_things
+from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
+from ropes.methods.student_stage import StudentStage
+from ropes.recipes import EncoderRecipe, Optimisation
+from tests import tiny
+from tests.killing import killed
+
+
+def recipe(**changes: Any) -> EncoderRecipe:
+    student = Optimisation(epochs=12, batch=20, learning_rate=1e-2)
+    return tiny.encoder_recipe(**({"foreign": 0.5, "student": student} | changes))
+
+
+def hidden(images: np.ndarray[Any, Any], seed: int) -> np.ndarray[Any, Any]:
+    torch.manual_seed(seed)
+    return with_foreign_things(torch.from_numpy(images)).numpy()
+
+
+def test_foreign_things_are_of_many_kinds_and_leave_the_images_as_they_were() -> None:
+    images = torch.full((400, 2, 64, 64), 100, dtype=torch.uint8)
+    torch.manual_seed(0)
+    shown = with_foreign_things(images)
+    assert (images == 100).all()
+    assert shown.shape == images.shape
+    assert shown.dtype == torch.uint8
+    share = (shown != 100).float().mean((2, 3)).flatten()
+    assert (share == 0).float().mean() == pytest.approx(0.25 * 0.65**2, abs=0.03)
+    assert float(share.max()) > 0.2
+    assert float(share[share > 0].min()) <= 2 / 64**2
+    kinds = {"one grey": 0, "noise": 0, "pattern": 0}
+    for view in shown.flatten(0, 1):
+        levels = len(view.unique()) - 1
+        kinds["one grey" if levels <= 3 else "noise" if levels > 200 else "pattern"] += levels > 0
+    assert min(kinds.values()) > 25
+    torch.manual_seed(0)
+    assert torch.equal(shown, with_foreign_things(images))
+    covered = (shown != 100).float().mean((0, 1))
+    assert 0.3 < float(covered[:8, :8].mean() / covered[28:36, 28:36].mean()) < 1  # at the edges too
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.write_data(tmp_path_factory.mktemp("student") / "data", anchors=200)
+
+
+@pytest.fixture(scope="module")
+def teacher(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("student") / "teacher"
+    anchored.fit(data, folder, tiny.encoder_recipe(), show=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def student(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("student") / "run"
+    anchored.fit(data, folder, recipe(), show=False)
+    return folder
+
+
+@pytest.mark.slow
+def test_it_reads_as_its_teacher_does_and_on_where_that_is_misled(data: Path, teacher: Path, student: Path) -> None:
+    assert sha256(student / "encoder" / WEIGHTS) == sha256(teacher / "encoder" / WEIGHTS)
+    dataset = open_dataset(data)
+    images = dataset.read_images(dataset.frames("test-id").index)
+    before, after = Estimator.load(teacher), Estimator.load(student)
+    clean = before.coordinates(images)
+    scale = clean.std(0)
+
+    def apart(estimator: Estimator, shown: Any) -> Any:
+        return (np.abs(estimator.coordinates(shown) - clean) / scale).mean(0)
+
+    assert (apart(after, images) < 0.25).all()
+    shown = hidden(images, 1)
+    assert (apart(after, shown) < 0.75 * apart(before, shown)).all()
+    curves = read_json(student / TRAINING_FILE)["stages"]["student"]
+    assert curves["held_out_hidden"][-1] < curves["held_out_hidden"][0]
+    assert read_json(student / TRAINING_FILE)["provenance"]["seconds"]["student"] > 0
+
+
+@pytest.mark.slow
+def test_killed_and_gone_on_with_it_ends_with_the_same_weights(data: Path, student: Path, tmp_path: Path) -> None:
+    with killed(StudentStage, 7):
+        anchored.fit(data, tmp_path / "run", recipe(), show=False)
+    assert not (tmp_path / "run" / TRAINING_FILE).exists()
+    anchored.fit(data, tmp_path / "run", recipe(), show=False)
+    assert tiny.weights(tmp_path / "run") == tiny.weights(student)
+
+
+@pytest.mark.slow
+def test_a_finished_fit_gets_a_student_without_being_trained_anew(
+    data: Path, teacher: Path, student: Path, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(teacher, tmp_path / "run"))
+    began = (run / "encoder" / WEIGHTS).stat().st_mtime_ns
+    anchored.fit(data, run, recipe(), show=False)
+    assert (run / "encoder" / WEIGHTS).stat().st_mtime_ns == began
+    assert tiny.weights(run) == tiny.weights(student)
+
+
+def test_a_run_from_before_there_were_students_has_none(tmp_path: Path, data: Path, teacher: Path) -> None:
+    content = read_json(teacher / RUN_FILE)
+    del content["recipe"]["foreign"], content["recipe"]["student"]
+    write_json(tmp_path / RUN_FILE, content)
+    found = Run.read(tmp_path).recipe
+    assert isinstance(found, EncoderRecipe)
+    assert found.foreign == 0
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
+def test_a_share_out_of_range_is_refused(share: float) -> None:
+    with pytest.raises(UserError, match="foreign must be a share between 0 and 1"):
+        recipe(foreign=share)
