@@ -16,7 +16,7 @@ from ropes.files import read_json, sha256, write_json
 from ropes.methods import anchored
 from ropes.methods.foreign import with_foreign_things
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
-from ropes.methods.student_stage import StudentStage
+from ropes.methods.student_stage import StudentStage, foreign_loss
 from ropes.recipes import EncoderRecipe, Optimisation
 from tests import tiny
 from tests.killing import killed
@@ -54,6 +54,18 @@ def test_foreign_things_are_of_many_kinds_and_leave_the_images_as_they_were() ->
     assert 0.3 < float(covered[:8, :8].mean() / covered[28:36, 28:36].mean()) < 1  # at the edges too
 
 
+def test_a_cell_holds_something_foreign_where_a_pixel_differs_visibly() -> None:
+    images = torch.full((1, 1, 8, 8), 100, dtype=torch.uint8)
+    shown = images.clone()
+    shown[0, 0, 1, 6], shown[0, 0, 7, 0] = 90, 105  # seen in the upper right cell, not in the lower left one
+    right = torch.tensor([[[[-9.0, 9.0], [-9.0, -9.0]]]])
+    assert float(foreign_loss(right, images, shown)) < 1e-3
+    for row, column in np.ndindex(2, 2):
+        wrong = right.clone()
+        wrong[0, 0, row, column] *= -1
+        assert float(foreign_loss(wrong, images, shown)) > 2
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.write_data(tmp_path_factory.mktemp("student") / "data", anchors=200)
@@ -88,6 +100,13 @@ def test_it_reads_as_its_teacher_does_and_on_where_that_is_misled(data: Path, te
     assert (apart(after, images) < 0.25).all()
     shown = hidden(images, 1)
     assert (apart(after, shown) < 0.75 * apart(before, shown)).all()
+    usual, odd = after.read(images), after.read(shown)
+    assert usual.deviation is not None
+    assert odd.deviation is not None
+    assert (odd.deviation.mean(0) > 1.2 * usual.deviation.mean(0)).all()  # error bars grow
+    assert usual.distance is not None
+    assert odd.distance is not None
+    assert (odd.distance > 1).mean() > 4 * (usual.distance > 1).mean()
     curves = read_json(student / TRAINING_FILE)["stages"]["student"]
     assert curves["held_out_hidden"][-1] < curves["held_out_hidden"][0]
     assert read_json(student / TRAINING_FILE)["provenance"]["seconds"]["student"] > 0

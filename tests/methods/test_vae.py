@@ -50,7 +50,7 @@ def test_it_reads_latents_and_draws_images_from_them(run: Path, finger_data: Pat
     assert found.method in VAE_METHODS
     cache = ImageCache(open_dataset(finger_data), "test-id", reader.size, progress=False)
     images = torch.from_numpy(cache.read(np.arange(5)))
-    latents, posterior = reader.features(images)
+    latents, posterior, _ = reader.read(images)
     assert latents.shape == (5, 4)
     assert posterior.shape == (5, 8)
     assert torch.equal(latents, reader.coordinates(images))

@@ -96,7 +96,7 @@ def fit(
     best = stage.kept_record(curves)
     stages, seconds = {"encoder": curves, "ldr": ratios}, {"encoder": summary["seconds"]}
     if recipe.foreign:
-        student = fit_student(context, recipe, stage.network, poses.kept, poses.held)
+        student = fit_student(context, recipe, stage.network.encoder, poses.kept, poses.held)
         stages["student"], seconds["student"] = student["history"], student["seconds"]
     fit_trust(context, dataset, poses.kept, poses.held)
     write_story(

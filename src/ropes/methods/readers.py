@@ -3,7 +3,7 @@
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -14,9 +14,23 @@ from ropes.hardware import AskedPrecision, Precision, precision_of, require_prec
 from ropes.methods.run import Run, read_training
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.autoencoder import AE1, AE2
-from ropes.models.encoder import ContrastNetwork, PoseEncoder
+from ropes.models.encoder import ContrastNetwork, PoseEncoder, StudentNetwork
 from ropes.models.vae import VAE, as_images, levels
 from ropes.recipes import DeltaRecipe, EncoderRecipe, LabelledRecipe, RopesRecipe, VAERecipe
+
+
+class Read(NamedTuple):
+    """What a reader makes of n poses.
+
+    Attributes:
+        coordinates: (n, d).
+        features: (n, f), what the network knows of the images besides.
+        foreign: (n, V, s, s), logits of "something foreign is in this part of this view"; None where nobody asks.
+    """
+
+    coordinates: Tensor
+    features: Tensor
+    foreign: Tensor | None = None
 
 
 class Reader(Protocol):
@@ -33,8 +47,8 @@ class Reader(Protocol):
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, V, size, size) → (n, d)."""
 
-    def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """(n, V, size, size) → coordinates (n, d), and what the network knows of the images besides, (n, f)."""
+    def read(self, images: Tensor) -> Read:
+        """(n, V, size, size) → all that is made of them."""
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor] | None:
         """Two stages of reconstruction, grey levels in [0, 1]; None for a method that reconstructs nothing."""
@@ -64,16 +78,16 @@ class RopesReader:
 
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, V, size, size) → (n, d)."""
-        return self.features(images)[0]
+        return self.read(images).coordinates
 
-    def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
+    def read(self, images: Tensor) -> Read:
         """(n, V, size, size) → (n, d), and AE1's codes in a row."""
         codes = self._ae1.encode_views(_in_unit(images))
         found = codes.new_empty(len(codes), self._joints)
         for name, network in self._ae2.items():
             columns = self._columns[name]
             found[:, columns] = network.encode(network.standardise(codes))[:, columns]
-        return found, codes.flatten(1)
+        return Read(found, codes.flatten(1))
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """What AE1, and AE2 followed by AE1's decoder, make of images; with one AE2 a joint the first one's."""
@@ -88,7 +102,7 @@ class NetworkReader:
 
     def __init__(
         self,
-        network: PoseEncoder | AngleCNN | AngleTransformer,
+        network: PoseEncoder | StudentNetwork | AngleCNN | AngleTransformer,
         size: int,
         device: torch.device,
         precision: AskedPrecision = "auto",
@@ -101,12 +115,12 @@ class NetworkReader:
 
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, V, size, size) → (n, d)."""
-        return self.features(images)[0]
+        return self.read(images).coordinates
 
-    def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """(n, V, size, size) → (n, d), and the features that they are read from."""
+    def read(self, images: Tensor) -> Read:
+        """(n, V, size, size) → (n, d), the features that they are read from, and a student's map of foreign things."""
         with autocast(images, self.precision):
-            return self._network.read(images)
+            return Read(*self._network.read(images))
 
     def reconstructions(self, images: Tensor) -> None:
         """Nothing: the network has no decoder."""
@@ -129,14 +143,14 @@ class VAEReader:
 
     def coordinates(self, images: Tensor) -> Tensor:
         """Images as `ropes.models.vae.levels` takes them → means (n, latents)."""
-        return self.features(images)[0]
+        return self.read(images).coordinates
 
     @torch.no_grad()
-    def features(self, images: Tensor) -> tuple[Tensor, Tensor]:
+    def read(self, images: Tensor) -> Read:
         """The same images → means, and all that the posterior says, (n, 2 · latents)."""
         with autocast(images, self.precision):
             posterior = self._vae.encode(levels(images))
-        return posterior.mean, torch.cat(posterior, dim=1)
+        return Read(posterior.mean, torch.cat(posterior, dim=1))
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """What the decoder makes of the means, in the shape of the images, levels in [0, 1], twice."""
@@ -149,12 +163,13 @@ class VAEReader:
         return as_images(self._vae.decode(latents).sigmoid(), colour=colour)
 
 
-def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder:
-    """The encoder of the methods `ldr` and `anchored`."""
-    network = ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints))
+def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder | StudentNetwork:
+    """The encoder of the methods `ldr` and `anchored`, or its student where the fit trained one."""
+    kind = StudentNetwork if recipe.foreign else ContrastNetwork
+    network = kind(recipe.encoder, views=len(run.cameras), joints=len(run.joints))
     load_weights(network, folder / _last_training(recipe) / WEIGHTS)
-    torch.nn.utils.convert_conv2d_weight_memory_format(network.encoder, torch.channels_last)
-    return network.encoder
+    torch.nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
+    return network if isinstance(network, StudentNetwork) else network.encoder
 
 
 def _last_training(recipe: EncoderRecipe) -> str:
@@ -238,6 +253,6 @@ def finished_encoder(folder: Path) -> tuple[Run, PoseEncoder]:
     run = Run.read(folder)
     if not isinstance(run.recipe, EncoderRecipe):
         raise UserError(f"{folder} is a run of {run.method}, which has no encoder of poses; give one of anchored")
-    encoder = _encoder(run, run.recipe, folder)
+    network = _encoder(run, run.recipe, folder)
     read_training(folder)
-    return run, encoder
+    return run, network.encoder if isinstance(network, StudentNetwork) else network

@@ -1,6 +1,5 @@
 """A student of a trained encoder, which learns to read on where something foreign hides a part of the images."""
 
-import copy
 from dataclasses import asdict
 from functools import cache
 from typing import Any
@@ -15,8 +14,9 @@ from ropes.files import sha256
 from ropes.methods.context import Context
 from ropes.methods.readers import autocast
 from ropes.methods.sampling import EpochShuffle
+from ropes.methods.stages import seeded
 from ropes.methods.student_stage import Batch, StudentStage
-from ropes.models.encoder import ContrastNetwork
+from ropes.models.encoder import PoseEncoder, StudentNetwork
 from ropes.progress import progress
 from ropes.recipes import EncoderRecipe
 
@@ -26,14 +26,14 @@ _CHUNK = 256
 
 
 def fit_student(
-    context: Context, recipe: EncoderRecipe, network: ContrastNetwork, kept: TrainingImages, held: TrainingImages
+    context: Context, recipe: EncoderRecipe, teacher: PoseEncoder, kept: TrainingImages, held: TrainingImages
 ) -> dict[str, Any]:
     """Train a student of a trained encoder; returns the summary of the training.
 
     Args:
         context: of the fit, in whose folder the encoder's weights are.
         recipe: of the fit.
-        network: the encoder, which is the teacher, and the student afterwards.
+        teacher: the encoder.
         kept: poses to learn from.
         held: poses held out.
     """
@@ -41,7 +41,6 @@ def fit_student(
     fingerprint = context.digest("student", *given)
     rows = EpochShuffle(len(held), min(len(held), _ASKED), context.seed("student", "held out"))(0)
     order = EpochShuffle(len(kept), min(len(kept), recipe.student.batch), context.seed("student", "order"))
-    teacher = copy.deepcopy(network)
     coordinates, looks = read_all(teacher, held.take(rows), context)
 
     @cache
@@ -53,6 +52,11 @@ def fit_student(
         told, look = taught()
         return torch.from_numpy(kept.pixels(chosen)), told[chosen], None if look is None else look[chosen]
 
+    views, joints = len(context.run.cameras), len(context.run.joints)
+    network = seeded(
+        context.seed("student", "weights"), lambda: StudentNetwork(recipe.encoder, views=views, joints=joints)
+    ).to(memory_format=torch.channels_last)
+    network.encoder.load_state_dict(teacher.state_dict())
     stage = StudentStage(
         network,
         recipe,
@@ -61,24 +65,23 @@ def fit_student(
         scale=coordinates.std(0).clamp_min(1e-6),
         held_out=(torch.from_numpy(held.pixels(rows)), coordinates, looks),
     )
-    network.train()
     return context.train(stage, batch_at, "student", fingerprint, full=False)
 
 
 @torch.no_grad()
-def read_all(network: ContrastNetwork, images: TrainingImages, context: Context) -> tuple[Tensor, Tensor | None]:
+def read_all(teacher: PoseEncoder, images: TrainingImages, context: Context) -> tuple[Tensor, Tensor | None]:
     """Coordinates (n, d) of all poses, and shares of where to look, (n, V, s, s), in half precision; None without any.
 
     The same chunks of poses are read together whenever this is called: their sizes decide the last bits.
     """
-    network.to(context.device).eval()
+    teacher.to(context.device).eval()
     read, looks = [], []
     with progress("student: its targets", len(images), show=context.show) as update:
         for start in range(0, len(images), _CHUNK):
             rows = np.arange(start, min(start + _CHUNK, len(images)))
             pixels = torch.from_numpy(images.pixels(rows)).to(context.device)
             with autocast(pixels, context.precision):
-                coordinates, gaze = network.encoder.look(pixels)
+                coordinates, gaze = teacher.look(pixels)
             read.append(coordinates.float().cpu())
             if gaze is not None:
                 looks.append(gaze.float().flatten(2).softmax(-1).view_as(gaze).half().cpu())

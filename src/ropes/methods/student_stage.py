@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from ropes.methods.foreign import with_foreign_things
 from ropes.methods.kept_weights import KeptWeightsStage
-from ropes.models.encoder import ContrastNetwork
+from ropes.models.encoder import StudentNetwork
 from ropes.recipes import EncoderRecipe
 from ropes.seeds import integer
 
@@ -14,6 +14,10 @@ from ropes.seeds import integer
 _HUBER = 0.5
 #: Weight of where to look.
 _GAZE = 0.1
+#: Weight of where foreign things are.
+_FOREIGN = 0.3
+#: What differs by less from what it hides cannot be seen.
+_VISIBLE = 8
 _CHUNK = 128
 
 #: Images, uint8 (B, V, S, S), what the teacher reads in them, (B, d), and its shares of where to look, (B, V, s, s).
@@ -25,14 +29,14 @@ class StudentStage(KeptWeightsStage):
 
     The teacher's coordinates are targets for every pose, so nothing is left to be told apart: what regimes and anchors
     have taught cannot be unlearnt for want of a teacher that says whose coordinate is whose.  A part of the poses is
-    shown as it is.  The weights are kept as they were where held-out poses, as they are and with foreign things, were
-    read most as the teacher reads them.
+    shown as it is.  Where foreign things are is learnt as well, and is known of every pose.  The weights are kept as
+    they were where held-out poses, as they are and with foreign things, were read most as the teacher reads them.
 
     Deviation: the ROPES paper has no such training; it tests with white squares what has never seen any.  After
     "Self-training with Noisy Student" (Xie et al. 2020), with the teacher's own weights to begin from.
 
     Args:
-        network: begins with the teacher's weights.
+        network: its encoder begins with the teacher's weights.
         recipe: how.
         steps: of the training.
         seed: of the foreign things.
@@ -40,12 +44,12 @@ class StudentStage(KeptWeightsStage):
         held_out: poses with what the teacher reads in them.
     """
 
-    network: ContrastNetwork
+    network: StudentNetwork
     rate_option = "--student.learning-rate"
     records = 8
 
     def __init__(
-        self, network: ContrastNetwork, recipe: EncoderRecipe, *, steps: int, seed: int, scale: Tensor, held_out: Batch
+        self, network: StudentNetwork, recipe: EncoderRecipe, *, steps: int, seed: int, scale: Tensor, held_out: Batch
     ) -> None:
         super().__init__(network, recipe.student, steps=steps, seed=seed)
         self.share, self.scale = recipe.foreign, scale
@@ -60,14 +64,16 @@ class StudentStage(KeptWeightsStage):
         chosen = torch.rand(len(images), device=images.device) < self.share
         shown = images.clone()
         shown[chosen] = with_foreign_things(images[chosen])
-        read, gaze = self.network.encoder.look(shown)
+        read, gaze, foreign = self.network(shown)
         apart = self._apart(read.float(), wanted)
-        self.note(apart=apart)
+        found = foreign_loss(foreign, images, shown)
+        self.note(apart=apart, foreign=found)
+        loss = apart + _FOREIGN * found
         if gaze is None or look is None:
-            return apart
-        looked = -(look.float() * gaze.float().flatten(2).log_softmax(-1).view_as(look)).sum((-2, -1)).mean()
+            return loss
+        looked = -(look.float() * gaze.flatten(2).log_softmax(-1).view_as(look)).sum((-2, -1)).mean()
         self.note(gaze=looked)
-        return apart + _GAZE * looked
+        return loss + _GAZE * looked
 
     def _apart(self, read: Tensor, wanted: Tensor) -> Tensor:
         """How far coordinates (B, d) are from the teacher's, in units of `scale`: Huber loss, summed over joints."""
@@ -79,13 +85,32 @@ class StudentStage(KeptWeightsStage):
     def evaluate(self) -> dict[str, float]:
         """How far held-out poses are read from what the teacher reads: as they are, and with foreign things."""
         images, wanted = self.held_out
-        apart = {
-            name: float(self._apart(self._read(shown), wanted.to(self.device)))
-            for name, shown in (("held_out", images), ("held_out_hidden", self.hidden))
+        clean, _ = self._read(images)
+        hidden, foreign = self._read(self.hidden)
+        apart = float(self._apart(clean, wanted)), float(self._apart(hidden, wanted))
+        self.remember(sum(apart))
+        return {
+            "held_out": apart[0],
+            "held_out_hidden": apart[1],
+            "held_out_foreign": float(foreign_loss(foreign, images, self.hidden)),
+            "held_out_loss": sum(apart),
         }
-        loss = sum(apart.values())
-        self.remember(loss)
-        return {**apart, "held_out_loss": loss}
 
-    def _read(self, images: Tensor) -> Tensor:
-        return torch.cat([self.network.encoder(part.to(self.device)) for part in images.split(_CHUNK)]).float()
+    def _read(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Coordinates, and logits of foreign things, on the CPU."""
+        found = [self.network(part.to(self.device)) for part in images.split(_CHUNK)]
+        coordinates, foreign = (torch.cat([part[k] for part in found]).float().cpu() for k in (0, 2))
+        return coordinates, foreign
+
+
+def foreign_loss(logits: Tensor, images: Tensor, shown: Tensor) -> Tensor:
+    """Cross-entropy of "something foreign is in this cell", in nats.
+
+    Args:
+        logits: (B, V, s, s).
+        images: uint8 (B, V, S, S), without foreign things.
+        shown: with them; a cell has one where a pixel differs by more than `_VISIBLE` grey levels.
+    """
+    changed = (shown.to(torch.int16) - images.to(torch.int16)).abs() > _VISIBLE
+    there = functional.max_pool2d(changed.float(), images.shape[-1] // logits.shape[-1])
+    return functional.binary_cross_entropy_with_logits(logits, there)

@@ -18,21 +18,23 @@ _FINEST = (1 / 255) ** 2
 
 @dataclass(frozen=True)
 class Novelty:
-    """Two distances to the images of the fit, each in units of what one in a hundred usual images exceeds.
+    """Two or three distances to the images of the fit, each in units of what one in a hundred usual images exceeds.
 
     The first is Mahalanobis' of the network's features φ, its covariance shrunk towards a multiple of the identity; the
-    second how far coarse pixels p lie beyond the darkest and the brightest l, h that the fit ever saw at their place:
+    second how far coarse pixels p lie beyond the darkest and the brightest l, h that the fit ever saw at their place;
+    the third, of networks that tell, how sure they are of something foreign in some part of a view, with probability q:
 
-        (φ − μ)ᵀ C⁻¹ (φ − μ),    Σ max(l − p, p − h, 0)²
+        (φ − μ)ᵀ C⁻¹ (φ − μ),    Σ max(l − p, p − h, 0)²,    max −log(1 − q)
 
     An arm may be anywhere, but what does not move (its base, the room) looks the same in every image of one camera: the
-    second distance finds a camera that was moved by a pixel, which the network hardly notices.  The greater counts.
+    second distance finds a camera that was moved by a pixel, which the network hardly notices.  The third finds specks.
+    The greatest counts.
 
     Attributes:
         centre, root: (f,) and (f, f): μ, and L with L Lᵀ = C⁻¹.
         low, high: (p,): l and h.
-        usual: (2,), the 99th percentile of each distance over other images of the same kind.
-        bound: the 99th percentile of the greater one, in these units.
+        usual: (2,) or (3,), the 99th percentile of each distance over other images of the same kind.
+        bound: the 99th percentile of the greatest one, in these units.
     """
 
     centre: Array
@@ -42,15 +44,16 @@ class Novelty:
     usual: Array
     bound: float
 
-    def parts(self, features: Array, pixels: Array) -> Array:
-        """Both distances before any scale: features (n, f), coarse pixels (n, p) → (n, 2)."""
+    def parts(self, features: Array, pixels: Array, foreign: Array | None = None) -> Array:
+        """All distances before any scale: features (n, f), coarse pixels (n, p), the third as it is (n,) → (n, 3)."""
         away = (features - self.centre) @ self.root
         beyond = np.maximum(self.low - pixels, pixels - self.high).clip(min=0)
-        return np.stack([(away**2).sum(1), (beyond**2).sum(1)], axis=1)
+        known = [] if foreign is None else [foreign]
+        return np.stack([(away**2).sum(1), (beyond**2).sum(1), *known], axis=1)
 
-    def __call__(self, features: Array, pixels: Array) -> Array:
+    def __call__(self, features: Array, pixels: Array, foreign: Array | None = None) -> Array:
         """Distances (n,), above 1 for images that are unusual."""
-        found: Array = (self.parts(features, pixels) / self.usual).max(1) / self.bound
+        found: Array = (self.parts(features, pixels, foreign) / self.usual).max(1) / self.bound
         return found
 
     def to_tree(self) -> dict[str, Any]:
@@ -69,7 +72,9 @@ class Novelty:
         return cls(**fields)
 
 
-def fit_novelty(features: Array, pixels: Array, other_features: Array, other_pixels: Array) -> Novelty:
+def fit_novelty(
+    features: Array, pixels: Array, other_features: Array, other_pixels: Array, other_foreign: Array | None = None
+) -> Novelty:
     """Distances from some images, and what is usual of them from others.
 
     Args:
@@ -77,14 +82,15 @@ def fit_novelty(features: Array, pixels: Array, other_features: Array, other_pix
         pixels: (m, p), of as many images as there are: their range is the better known.
         other_features: (k, f), of images that are as usual, none of them among those.
         other_pixels: (k, p), of the same.
+        other_foreign: (k,), of the same, the third distance; None of networks that do not tell.
     """
     centre = features.mean(0)
     covariance = np.atleast_2d(np.cov(features.T))
     level = float(np.trace(covariance)) / len(covariance) or 1.0
     shrunk = (1 - _SHRINKAGE) * covariance + _SHRINKAGE * level * np.eye(len(covariance))
     root = np.linalg.cholesky(np.linalg.inv(shrunk))
-    raw = Novelty(centre, root, pixels.min(0), pixels.max(0), np.ones(2), 1.0)
-    parts = raw.parts(other_features, other_pixels)
+    raw = Novelty(centre, root, pixels.min(0), pixels.max(0), np.ones(1), 1.0)
+    parts = raw.parts(other_features, other_pixels, other_foreign)
     usual = np.quantile(parts, 1 - FALSE_ALARMS, axis=0).clip(min=_FINEST)
     bound = float(np.quantile((parts / usual).max(1), 1 - FALSE_ALARMS))
     return Novelty(centre, root, raw.low, raw.high, usual, bound or 1.0)

@@ -15,10 +15,11 @@ from ropes.methods.anchors import by_anchor
 from ropes.methods.context import Context
 from ropes.methods.contrast import head_regimes, targets
 from ropes.methods.descendants import descendants
+from ropes.methods.foreign import with_foreign_things
 from ropes.methods.readers import load_reader
 from ropes.methods.run import TRUST_FILE
 from ropes.progress import progress
-from ropes.recipes import JointNetRecipe
+from ropes.recipes import EncoderRecipe, JointNetRecipe
 from ropes.seeds import generator
 from ropes.trust.deviations import deviations
 from ropes.trust.novelty import fit_novelty
@@ -43,12 +44,13 @@ def fit_trust(
 ) -> None:
     """Learn what to trust from the held-out poses, and store it with the run, unless it is stored already.
 
-    The standard deviations of predictions are fitted on all held-out anchors.  Errors are scored in units of standard
-    deviations that were fitted on the other half of them.  For the distance, one half of the anchors gives the mean and
-    covariance of the network's features, the other the scale.  The range of grey levels is that of many images of the
-    training: no weight enters there, and what is rare must have been seen once.  Without complete anchors there are no
-    samples of the error, and no standard deviations; with fewer than four held-out ones there is nothing at all.  One
-    line on standard error says so.
+    The standard deviations of predictions are fitted on all held-out anchors, and where a student has learnt to read
+    images with foreign things, also on the same poses with such things.  Errors, of images without them, are scored in
+    units of standard deviations that were fitted on the other half of the anchors.  For the distance, one half of the
+    anchors gives the mean and covariance of the network's features, the other the scale.  The range of grey levels is
+    that of many images of the training: no weight enters there, and what is rare must have been seen once.  Without
+    complete anchors there are no samples of the error, and no standard deviations; with fewer than four held-out ones
+    there is nothing at all.  One line on standard error says so.
 
     Args:
         context: of the fit.
@@ -84,20 +86,37 @@ def fit_trust(
         apart = error_samples(context, dataset, held, seen)
         samples = None if apart is None else apart[0] * apart[1]
     pixels = np.concatenate([seen.pixels[learnt], _coarse(context, learnt_from)])
-    novelty = fit_novelty(seen.features[learnt], pixels, seen.features[checked], seen.pixels[checked])
-    spread, scores = (None, None) if samples is None else _errors(seen, samples, first)
+    others = seen.take(checked)
+    novelty = fit_novelty(seen.features[learnt], pixels, others.features, others.pixels, others.surest)
+    hidden = look_at(context, held, hide=True) if _has_student(context) else None
+    spread, scores = (None, None) if samples is None else _errors(seen, samples, first, hidden)
     write_trust(context.folder, fingerprint, Trust(novelty, spread, scores))
 
 
-def look_at(context: Context, held: TrainingImages) -> Seen:
-    """What the run's networks see in some poses, in their order; transformers in the precision of the run."""
+def _has_student(context: Context) -> bool:
+    return isinstance(context.run.recipe, EncoderRecipe) and context.run.recipe.foreign > 0
+
+
+def look_at(context: Context, held: TrainingImages, *, hide: bool = False) -> Seen:
+    """What the run's networks see in some poses, in their order; transformers in the precision of the run.
+
+    Args:
+        context: of the fit.
+        held: the poses.
+        hide: put foreign things into the images first.
+    """
     precision: AskedPrecision = context.precision if isinstance(context.run.recipe, JointNetRecipe) else "auto"
     reader = load_reader(context.run, context.folder, context.device, precision)
     parts = []
     with progress("what to trust, poses", len(held), show=context.show) as update:
         for start in range(0, len(held), _CHUNK):
             rows = np.arange(start, min(start + _CHUNK, len(held)))
-            parts.append(see(reader, torch.from_numpy(held.pixels(rows)).to(context.device)))
+            pixels = torch.from_numpy(held.pixels(rows))
+            if hide:
+                with torch.random.fork_rng():
+                    torch.manual_seed(context.seed("trust", "hidden", start))
+                    pixels = with_foreign_things(pixels)
+            parts.append(see(reader, pixels.to(context.device)))
             update(start + len(rows))
     return Seen.join(parts)
 
@@ -138,16 +157,22 @@ def _known(samples: Array, first: NDArray[np.bool_]) -> Array | None:
     return None
 
 
-def _errors(seen: Seen, samples: Array, first: NDArray[np.bool_]) -> tuple[Spread, Array]:
+def _errors(seen: Seen, samples: Array, first: NDArray[np.bool_], hidden: Seen | None = None) -> tuple[Spread, Array]:
     """Standard deviations from all anchors, and |error| / σ of each half by those of the other half, sorted, with NaN
     at the end of a joint that has fewer.
 
     So each error is scored by a σ that has not seen it, and none is lost, as in Vovk, "Cross-conformal predictors",
     2015.  Deviation: predictions take the σ of all anchors, which fits new errors somewhat better than those of halves.
+
+    What a foreign thing adds to an error, ẑ(with it) − ẑ(without), is known; σ is learnt from these errors too.
     """
+    describing, errors, of = seen.describing, samples, np.arange(len(samples))
+    if hidden is not None:
+        describing = np.concatenate([describing, hidden.describing])
+        errors, of = np.concatenate([errors, errors + hidden.coordinates - seen.coordinates]), np.tile(of, 2)
     scores = np.empty_like(samples)
     for half in (first, ~first):
-        by_others = fit_spread(seen.describing[~half], samples[~half])
+        by_others = fit_spread(describing[~half[of]], errors[~half[of]])
         scores[half] = np.abs(samples[half]) / by_others(seen.describing[half])
     known = int(np.isfinite(scores).sum(0).max())
-    return fit_spread(seen.describing, samples), np.sort(scores, axis=0)[:known]
+    return fit_spread(describing, errors), np.sort(scores, axis=0)[:known]

@@ -31,25 +31,42 @@ class Seen:
         coordinates: (n, d).
         features: (n, f), of the network.
         pixels: (n, V·s·s), grey levels averaged over squares, in [0, 1].
+        foreign: (n, V, s, s), nats that speak against "nothing foreign is in this part of this view", −log(1 − p); None
+            of networks that do not tell.
     """
 
     coordinates: Array
     features: Array
     pixels: Array
+    foreign: Array | None = None
 
     @property
     def describing(self) -> Array:
-        """What a standard deviation is read from: features, coordinates and their squares, (n, f + 2 d)."""
-        return np.concatenate([self.features, self.coordinates, self.coordinates**2], axis=1)
+        """What a standard deviation is read from: features, coordinates and their squares, (n, f + 2 d).
+
+        Of a network that tells what is foreign, 2 V more: how sure it is of each view, and of how many parts of it.
+        """
+        shown = [self.features, self.coordinates, self.coordinates**2]
+        if self.foreign is not None:
+            sure, parts = self.foreign.max((2, 3)), (1 - np.exp(-self.foreign)).sum((2, 3))
+            shown += [np.log1p(sure), np.log1p(parts)]
+        return np.concatenate(shown, axis=1)
+
+    @property
+    def surest(self) -> Array | None:
+        """Nats that speak against "nothing foreign is here", of the part that says most, (n,)."""
+        return None if self.foreign is None else self.foreign.max((1, 2, 3))
 
     def take(self, rows: NDArray[np.int64]) -> "Seen":
         """Only these images."""
-        return Seen(self.coordinates[rows], self.features[rows], self.pixels[rows])
+        foreign = None if self.foreign is None else self.foreign[rows]
+        return Seen(self.coordinates[rows], self.features[rows], self.pixels[rows], foreign)
 
     @classmethod
     def join(cls, parts: "list[Seen]") -> "Seen":
-        """All images of some parts, one after the other."""
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__))
+        """All images of some parts, one after the other, which one network has seen."""
+        known = [name for name in cls.__dataclass_fields__ if getattr(parts[0], name) is not None]
+        return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in known})
 
 
 @dataclass(frozen=True)
@@ -75,8 +92,10 @@ class Reading:
 @torch.no_grad()
 def see(reader: Reader, images: Tensor) -> Seen:
     """Have a network look at images, uint8 (n, V, size, size)."""
-    coordinates, features = (part.double().cpu().numpy() for part in reader.features(images))
-    return Seen(coordinates, features, coarse(images))
+    read = reader.read(images)
+    coordinates, features = (part.double().cpu().numpy() for part in (read.coordinates, read.features))
+    foreign = None if read.foreign is None else functional.softplus(read.foreign).double().cpu().numpy()
+    return Seen(coordinates, features, coarse(images), foreign)
 
 
 def coarse(images: Tensor) -> Array:
@@ -106,7 +125,7 @@ class Trust:
 
     def distance(self, seen: Seen) -> Array:
         """How unlike the images of the fit each image is, (n,); above 1 is unusual."""
-        return self.novelty(seen.features, seen.pixels)
+        return self.novelty(seen.features, seen.pixels, seen.surest)
 
 
 def write_trust(folder: Path, fingerprint: str, trust: Trust) -> None:
