@@ -133,7 +133,8 @@ class Estimator:
             return Reading(self.coordinates(images), None, None)
         chunks = [images[start : start + _CHUNK] for start in range(0, len(images), _CHUNK)]
         seen = Seen.join([see(self._reader, self._pixels(chunk)) for chunk in chunks])
-        return Reading(seen.coordinates, self.trust.deviation(seen), self.trust.distance(seen))
+        trust = self.trust
+        return Reading(seen.coordinates, trust.deviation(seen), trust.distance(seen), trust.foreign(seen))
 
     @property
     def intervals(self) -> Intervals | None:

@@ -19,6 +19,8 @@ from ropes.trust.measure import Condition
 #: Splits that are tested, and what data sets call them.
 SPLITS = {"id": "test-id", "ood": "test-ood"}
 _SHOWN_OCCLUSION, _SHOWN = 32, 4
+#: Sides of what hides a part of the images that show where something foreign was found, in pixels.
+_FOREIGN_SIZES = (0, 4, 16, 32)
 Images = NDArray[np.uint8]
 
 
@@ -61,6 +63,7 @@ def write_pictures(
             **_reconstructions(estimator, "", original),
             **_reconstructions(estimator, "occluded_", covered),
             **_interventions(estimator, dataset),
+            **_foreign(estimator, original, seed, hide),
         )
 
 
@@ -70,6 +73,22 @@ def _reconstructions(estimator: Estimator, prefix: str, images: Images) -> dict[
     if made is None:
         return {}
     return {f"{prefix}original": images, f"{prefix}ae1": made[0], f"{prefix}ae2": made[1]}
+
+
+def _foreign(estimator: Estimator, images: Images, seed: int, hide: Hiding) -> dict[str, Any]:
+    """Images with hidden parts of growing size, and where a run that tells says so; nothing for one that does not.
+
+    "foreign_images" and "foreign_there" (255 where), uint8 (k, cameras, S, S) both.
+    """
+    side = estimator.run.image_size
+    sizes = [size for size in _FOREIGN_SIZES if size <= side][: len(images)]
+    shown = [occluded(images[k : k + 1], size, seed, "foreign", hide) for k, size in enumerate(sizes)]
+    covered = np.concatenate(shown)
+    there = estimator.read(covered).foreign
+    if there is None:
+        return {}
+    cells = np.arange(side) * there.shape[-1] // side
+    return {"foreign_images": covered, "foreign_there": there[..., cells[:, None], cells].astype(np.uint8) * 255}
 
 
 def _interventions(estimator: Estimator, dataset: Dataset) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Does the flag find what an operator should hear of: a camera that was moved, exchanged or mirrored, another robot?"""
+"""Does the flag find what an operator should hear of: a camera that was moved, a speck on its lens, another robot?"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,16 +11,20 @@ from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.flag_rows import FlagRow
 from ropes.metrics.intervals import auroc
+from ropes.seeds import generator
+from ropes.simulate.corruption import occlude
 from ropes.trust.trust import Reading
 
 #: Pixels of the stored image that a camera seems to have been moved by.
 MOVED = (1, 3)
+#: Sides of the specks that every view is given, in pixels.
+SPECKS = (4, 8)
 _MOST = 500
 Images = NDArray[np.uint8]
 
 
 def disturbed(images: Images) -> Iterator[tuple[str, Images]]:
-    """What usual images would be from cameras that are no longer where they were.
+    """What usual images would be from cameras that are no longer where they were, or have a speck on the lens.
 
     Args:
         images: (n, V, H, W).
@@ -31,6 +35,8 @@ def disturbed(images: Images) -> Iterator[tuple[str, Images]]:
     for pixels in MOVED:
         width = images.shape[-1]
         yield f"moved by {pixels} px", images[..., np.maximum(np.arange(width) - pixels, 0)]
+    for pixels in (size for size in SPECKS if size < images.shape[-1]):
+        yield f"a grey speck of {pixels} px", occlude(images, pixels, generator(0, "specks", pixels), "grey")
     yield "mirrored", images[..., ::-1]
     if images.shape[1] > 1:
         yield "cameras exchanged", images[:, ::-1]

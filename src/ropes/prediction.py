@@ -29,7 +29,7 @@ from ropes.hardware import AskedPrecision
 from ropes.methods.held_out import rows_to_label
 from ropes.methods.run import Run, warn_of_scene
 from ropes.poses import chosen_arm
-from ropes.trust.columns import missing_columns, trust_columns
+from ropes.trust.columns import foreign_boxes, missing_columns, trust_columns
 from ropes.trust.intervals import LEVEL, intervals_from_labels
 
 _CHUNK = 256
@@ -166,6 +166,10 @@ def predict_lines(
         reading = estimator.read(images)
         values = to_shown(reading.coordinates)
         doubts = trust_columns(estimator.run.joints, reading, intervals, to_shown)
+        if reading.foreign is not None:
+            cameras, side = estimator.run.cameras, estimator.run.image_size
+            for doubt, parts in zip(doubts, reading.foreign, strict=True):
+                doubt["foreign"] = foreign_boxes(cameras, parts, side)
         more = describe(values) if describe else [{}] * len(values)
         for name, row, doubt, described in zip(names, values, doubts, more, strict=True):
             joints = {joint: round(float(value), 6) for joint, value in zip(estimator.run.joints, row, strict=True)}

@@ -113,6 +113,21 @@ def test_it_reads_as_its_teacher_does_and_on_where_that_is_misled(data: Path, te
 
 
 @pytest.mark.slow
+def test_predictions_say_where_something_foreign_is(data: Path, student: Path) -> None:
+    dataset = open_dataset(data)
+    estimator = Estimator.load(student)
+    images = dataset.read_images(dataset.frames("test-id").index[:200])
+    hidden_there = images.copy()
+    hidden_there[:, 1, :6, :6] = 255
+    usual, odd = (estimator.read(shown).foreign for shown in (images, hidden_there))
+    assert usual is not None
+    assert odd is not None
+    assert usual.any((1, 2, 3)).mean() < 0.1
+    corner, elsewhere = odd[:, 1, :2, :2].any((1, 2)).mean(), odd[:, 0].any((1, 2)).mean()
+    assert corner > 0.5 > 4 * elsewhere
+
+
+@pytest.mark.slow
 def test_killed_and_gone_on_with_it_ends_with_the_same_weights(data: Path, student: Path, tmp_path: Path) -> None:
     with killed(StudentStage, 7):
         anchored.fit(data, tmp_path / "run", recipe(), show=False)

@@ -110,9 +110,16 @@ def test_the_flag_is_asked_about_other_cameras_and_robots(run: Path, data: Path,
     pictures = {"images": {"train": 255 - tiny.draw(tiny.model().sample(np.random.default_rng(1), 20))}}
     other = tiny.write_data(tmp_path / "other", anchors=20, tests=0, **pictures)
     found = evaluate(run, data, tmp_path / "e", occlusions=(0,), unlike=[data, other], show=False)
-    names = [name for name, _ in disturbed(np.zeros((1, 2, 4, 4), np.uint8))]
-    assert names == ["moved by 1 px", "moved by 3 px", "mirrored", "cameras exchanged"]
-    assert "cameras exchanged" not in dict(disturbed(np.zeros((1, 1, 4, 4), np.uint8)))
+    names = [name for name, _ in disturbed(np.zeros((1, 2, 16, 16), np.uint8))]
+    assert names == [
+        "moved by 1 px",
+        "moved by 3 px",
+        "a grey speck of 4 px",
+        "a grey speck of 8 px",
+        "mirrored",
+        "cameras exchanged",
+    ]
+    assert "cameras exchanged" not in dict(disturbed(np.zeros((1, 1, 16, 16), np.uint8)))
     told = {row.images: row for row in found.flag_rows}
     assert list(told) == [*names, "data set data", "data set other"]
     assert told["data set data"].auroc == pytest.approx(0.5, abs=0.05)  # its own images are as usual as its own images

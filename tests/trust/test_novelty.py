@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ropes.metrics.intervals import auroc
-from ropes.trust.columns import missing_columns, trust_columns
+from ropes.trust.columns import foreign_boxes, missing_columns, trust_columns
 from ropes.trust.intervals import Intervals
 from ropes.trust.novelty import FALSE_ALARMS, Novelty, fit_novelty
 from ropes.trust.trust import Reading
@@ -28,6 +28,28 @@ def novelty() -> Novelty:
     features, _ = images(rng, 1000)
     _, pixels = images(rng, 20_000)
     return fit_novelty(features, pixels, *images(rng, 1000))
+
+
+def test_foreign_things_are_told_as_boxes_in_pixels() -> None:
+    parts = np.zeros((3, 4, 4), dtype=bool)
+    parts[0, 0, 1], parts[0, 1, 2] = True, True  # touch by a corner
+    parts[2, 3, 0], parts[2, 0, 3] = True, True
+    found = foreign_boxes(["a", "b", "c"], parts, 16)
+    assert found == {"a": [[4, 0, 12, 8]], "c": [[12, 0, 16, 4], [0, 12, 4, 16]]}
+
+
+def test_the_third_distance_is_of_networks_that_tell_what_is_foreign() -> None:
+    rng = np.random.default_rng(0)
+    features, pixels = images(rng, 1000)
+    others = images(rng, 1000)
+    foreign = rng.exponential(0.01, 1000)
+    told = fit_novelty(features, pixels, *others, foreign)
+    usual = images(np.random.default_rng(1), 2000)
+    nothing = rng.exponential(0.01, 2000)
+    assert (told(*usual, nothing) > 1).mean() == pytest.approx(FALSE_ALARMS, abs=0.015)
+    assert (told(*usual, nothing + 1) > 1).all()
+    untold = fit_novelty(features, pixels, *others)
+    assert (untold(*usual) > 1).mean() < 0.03
 
 
 def test_one_usual_image_in_a_hundred_is_flagged(novelty: Novelty) -> None:

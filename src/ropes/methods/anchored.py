@@ -42,7 +42,7 @@ from ropes.trust.stage import fit_trust
 Indices = NDArray[np.int64]
 _HELD_OUT_ANCHORS = 384
 #: Counts the changes of what anchors ask of an encoder: a training that began before one is not gone on with.
-_OBJECTIVE = 4
+_OBJECTIVE = 5
 _ADAPTED_TO = 256
 
 
@@ -164,10 +164,12 @@ class AnchoredPoses:
         run, optimisation, regimes = context.run, recipe.training, self.table.shape[1]
         order = EpochShuffle(len(self.table), max(2, optimisation.batch // regimes), context.seed("encoder", "order"))
 
-        def batch_at(step: int) -> tuple[Tensor, Tensor]:
-            rows = self.table[order(step)]
+        def batch_at(step: int) -> tuple[Tensor, Tensor, Tensor]:
+            anchors = order(step)
+            rows = self.table[anchors]
             pixels = torch.from_numpy(self.kept.pixels(rows.reshape(-1)))
-            return pixels.unflatten(0, rows.shape), torch.arange(regimes).expand(rows.shape)
+            regime = torch.arange(regimes).expand(rows.shape)
+            return pixels.unflatten(0, rows.shape), regime, torch.from_numpy(anchors)
 
         held = len(self.held_table)
         shown = self.held_table[EpochShuffle(held, min(held, _HELD_OUT_ANCHORS), context.seed("held out"))(0)]

@@ -35,7 +35,7 @@ _ASKED = 2_048
 _CONFIRMED, _REMEMBERED = 2, 3
 #: Standard errors by which a response must fall short of what counts before it is denied, where some joint follows.
 _DOUBT = 2.0
-_STORED = ("follows", "found", "recent", "responses")
+_STORED = ("follows", "found", "recent", "recent_of", "responses")
 #: From here in the rise of the weight on, weights are compared: earlier ones have hardly met an anchor.
 _COMPARED_FROM = 0.5
 
@@ -48,8 +48,9 @@ class AnchoredStage(EncoderStage):
     weigh enough the best weights are kept, and a run that memorises is ended.
 
     Attributes:
-        recent: (at most `_ASKED`, R, d), coordinates of the last anchors learnt from, as they were at their step.  Of
-            fewer anchors some come several times and count as if they were others.
+        recent: (at most `_ASKED`, R, d), coordinates of the last anchors learnt from, as they were when each was last
+            learnt from.
+        recent_of: (at most `_ASKED`,), which anchors those are.
         found: what the causal graph of the last records shows to follow, bool (at most `_REMEMBERED`, d, d), the latest
             last.
         follows: bool (d, d), which coordinates follow which joint; none where nothing was found, nor where the recipe
@@ -68,6 +69,7 @@ class AnchoredStage(EncoderStage):
         self.change = image_changes(self.held_out)
         joints = network.head.joints
         self.recent = torch.empty(0, self.held_out.shape[1], joints)
+        self.recent_of = torch.empty(0, dtype=torch.int64)
         self.found = torch.empty(0, joints, joints, dtype=torch.bool)
         self.follows = torch.zeros(joints, joints, dtype=torch.bool)
         self.responses = torch.zeros(joints, joints)
@@ -99,9 +101,20 @@ class AnchoredStage(EncoderStage):
         """
         return 1 / (1 + _YIELD * (self.responses**2).sum(0))
 
+    def training_step(self, batch: tuple[Tensor, ...], batch_idx: int) -> Tensor:
+        """Images, uint8 (A, R, V, S, S), their regimes (A, R) and the number of each anchor (A,) → loss."""
+        images, regime, self._anchors = batch
+        return super().training_step((images, regime), batch_idx)
+
+    def remember_read(self, anchors: Tensor, coordinates: Tensor) -> None:
+        """Keep what anchors (A,) were read as, (A, R, d), in the place of what they were read as before."""
+        others = ~torch.isin(self.recent_of, anchors.cpu())
+        self.recent_of = torch.cat([self.recent_of[others], anchors.cpu()])[-_ASKED:]
+        self.recent = torch.cat([self.recent[others], coordinates.detach().cpu()])[-_ASKED:]
+
     def further_loss(self, images: Tensor, coordinates: Tensor, gaze: Tensor | None) -> Tensor:
         """The anchors' term for images (A, R, V, S, S) with coordinates (A, R, d), and where to look."""
-        self.recent = torch.cat([self.recent.to(coordinates), coordinates.detach()])[-_ASKED:]
+        self.remember_read(self._anchors, coordinates)
         target, excused, weight = (each.to(coordinates.device) for each in (self.target, self.excused(), self.weight()))
         apart = anchor_loss(coordinates, target, excused)
         self.note(within=apart.mean())
@@ -119,12 +132,11 @@ class AnchoredStage(EncoderStage):
         hundred answers.  If so, `followers` says which: it misses few of those that do follow, and takes some for
         followers that hold another joint by mistake, as they then may go on doing.
         """
-        recent = self.recent.cpu()
-        self.found = torch.cat([self.found, descendants(recent, self.target)[None]])[-_REMEMBERED:]
+        self.found = torch.cat([self.found, descendants(self.recent, self.target)[None]])[-_REMEMBERED:]
         confirmed = self.found.sum(0) >= _CONFIRMED
         self.follows, self.responses = torch.zeros_like(confirmed), torch.zeros(confirmed.shape)
         if confirmed.any() and not self.independent:
-            self.follows, sizes = followers_and_responses(recent, self.target, self.change, doubt=_DOUBT)
+            self.follows, sizes = followers_and_responses(self.recent, self.target, self.change, doubt=_DOUBT)
             self.responses = self.follows * sizes
 
     @torch.no_grad()

@@ -24,6 +24,7 @@ _GROUPS: dict[str, dict[str, int]] = {
     "reconstructions": {"original": 4, "ae1": 4, "ae2": 4},
     "occluded": {"occluded_original": 4, "occluded_ae1": 4, "occluded_ae2": 4},
     "interventions": {"intervention_images": 5, "intervention_names": 1},
+    "foreign": {"foreign_images": 4, "foreign_there": 4},
 }
 
 
@@ -38,6 +39,8 @@ class Evaluation:
         reconstructions: "original", "ae1", "ae2": uint8 (k, cameras, H, W).
         occluded: the same with "occluded_" before each name, with white squares in the inputs.
         interventions: "intervention_images" uint8 (regimes, k, cameras, H, W), "intervention_names" beside.
+        foreign: "foreign_images" with hidden parts, "foreign_there", 255 where something foreign was found, both uint8
+            (k, cameras, H, W).
         scatter_split: of the test poses that the scatter is of, "id" or "ood"; None where not recorded.
         scatter_occlusion: side of the white squares in their images, pixels; likewise.
     """
@@ -48,6 +51,7 @@ class Evaluation:
     reconstructions: Mapping[str, NDArray[Any]] | None
     occluded: Mapping[str, NDArray[Any]] | None
     interventions: Mapping[str, NDArray[Any]] | None
+    foreign: Mapping[str, NDArray[Any]] | None = None
     scatter_split: str | None = None
     scatter_occlusion: int | None = None
 

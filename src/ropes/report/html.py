@@ -146,6 +146,7 @@ def _setup(artefact: Artefacts, rows: Sequence[Row]) -> dict[str, Any]:
         "reconstructions": _reconstructions(evaluation) if evaluation else [],
         "occluded": bool(evaluation and evaluation.occluded),
         "interventions": _interventions(evaluation) if evaluation and evaluation.interventions else [],
+        "foreign": _foreign(evaluation) if evaluation and evaluation.foreign else [],
         "ldr_bars": inline(figures.density_ratio_bars(ldr), f"Cross-entropy and floors, {heading}") if ldr else None,
         "ldr_curves": inline(figures.density_ratio_curves(ldr), f"Cross-entropy while training, {heading}")
         if ldr
@@ -220,6 +221,16 @@ def _interventions(evaluation: artefacts.Evaluation) -> list[dict[str, Any]]:
             rows.append(_strip_row(text, images[:, index], apart=bool(rows) and joint != last))
             last = joint
         cameras.append({"name": camera, "rows": rows})
+    return cameras
+
+
+def _foreign(evaluation: artefacts.Evaluation) -> list[dict[str, Any]]:
+    """Images with hidden parts, outlined where something foreign was found."""
+    arrays, cameras = evaluation.foreign or {}, []
+    for index, camera in enumerate(evaluation.cameras):
+        images, there = (arrays[name][:, index] for name in ("foreign_images", "foreign_there"))
+        row = _strip_row("found there", pictures.outlined(images, there > 0), apart=False)
+        cameras.append({"name": camera, "rows": [row]})
     return cameras
 
 

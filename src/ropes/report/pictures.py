@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from scipy import ndimage
 
 GAP = 4
+RED = (214, 39, 40)
 
 
 def strip(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -47,6 +49,22 @@ def stack(strips: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
         canvas[top : top + len(strip), : strip.shape[1]] = strip
         top += len(strip) + GAP
     return canvas
+
+
+def outlined(images: NDArray[np.uint8], there: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Images in colour, with a red line around parts of them.
+
+    Args:
+        images: (k, H, W) grey.
+        there: (k, H, W), the parts.
+
+    Returns:
+        (k, H, W, 3).
+    """
+    inner = np.stack([ndimage.binary_erosion(parts) for parts in there])
+    drawn = np.repeat(images[..., None], 3, axis=-1)
+    drawn[there & ~inner] = RED
+    return drawn
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:

@@ -6,11 +6,32 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from ropes.trust.intervals import Intervals
 from ropes.trust.trust import Reading
 
 Array = NDArray[np.float64]
+
+
+def foreign_boxes(cameras: Sequence[str], foreign: NDArray[np.bool_], side: int) -> dict[str, list[list[int]]]:
+    """Where something foreign is in the views of one pose, as boxes of [left, top, right, bottom] in pixels.
+
+    Args:
+        cameras: (V,) names.
+        foreign: (V, s, s), by parts of each view; those that touch, by a corner too, are one box.
+        side: of the images, in pixels.
+
+    Returns:
+        A list for each camera that shows any.
+    """
+    found, width = {}, side / foreign.shape[-1]
+    for camera, parts in zip(cameras, foreign, strict=True):
+        things = ndimage.find_objects(ndimage.label(parts, structure=np.ones((3, 3)))[0])
+        boxes = [[columns.start, rows.start, columns.stop, rows.stop] for rows, columns in things]
+        if boxes:
+            found[camera] = [[round(edge * width) for edge in box] for box in boxes]
+    return found
 
 
 def trust_columns(

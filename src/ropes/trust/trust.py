@@ -77,16 +77,19 @@ class Reading:
         coordinates: (n, d), as of `ropes.estimator.Estimator.coordinates`.
         deviation: (n, d), their standard deviations before any scale; None where the run knows none.
         distance: (n,), to the images of the fit, above 1 for unusual ones; None for a run without that knowledge.
+        foreign: bool (n, V, s, s), whether something foreign is in a part of a view; None where the run does not tell.
     """
 
     coordinates: Array
     deviation: Array | None
     distance: Array | None
+    foreign: NDArray[np.bool_] | None = None
 
     def take(self, rows: NDArray[np.int64]) -> "Reading":
         """Only these images."""
         deviation, distance = (None if each is None else each[rows] for each in (self.deviation, self.distance))
-        return Reading(self.coordinates[rows], deviation, distance)
+        foreign = None if self.foreign is None else self.foreign[rows]
+        return Reading(self.coordinates[rows], deviation, distance, foreign)
 
 
 @torch.no_grad()
@@ -126,6 +129,10 @@ class Trust:
     def distance(self, seen: Seen) -> Array:
         """How unlike the images of the fit each image is, (n,); above 1 is unusual."""
         return self.novelty(seen.features, seen.pixels, seen.surest)
+
+    def foreign(self, seen: Seen) -> NDArray[np.bool_] | None:
+        """Where something foreign is, (n, V, s, s): in one usual image of a hundred at most it is anywhere."""
+        return None if seen.foreign is None else seen.foreign > self.novelty.usual[-1] * self.novelty.bound
 
 
 def write_trust(folder: Path, fingerprint: str, trust: Trust) -> None:
