@@ -45,7 +45,7 @@ def small_recipe(method: str) -> Recipe:
                 image_size=64, stem=4, widths=(8, 16), blocks=(1, 1), hidden=16, window=window,
                 window_widths=(8, 8), window_blocks=(1, 1),
             )  # fmt: skip
-            return replace(recipe, encoder=encoder, training=_TRAINING)
+            return replace(recipe, encoder=encoder, training=_TRAINING, student=_TRAINING)
         case _:
             raise ValueError(f"{method} has no small recipe")
 

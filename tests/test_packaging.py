@@ -40,6 +40,7 @@ def recipe() -> EncoderRecipe:
         encoder_recipe("compact"),
         encoder=tiny.encoder_recipe().encoder,
         training=Optimisation(epochs=1, batch=20, learning_rate=1e-2),
+        student=Optimisation(epochs=1, batch=20, learning_rate=1e-3),
         held_out=0.25,
     )
 
@@ -68,7 +69,7 @@ def packaged(run: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def test_only_what_prediction_needs_is_there(packaged: Path, run: Path) -> None:
-    same = ("run.json", "calibration.json", "trust.safetensors", "encoder/weights.safetensors")
+    same = ("run.json", "calibration.json", "trust.safetensors", "student/weights.safetensors")
     assert set(tiny.tree(packaged)) == {f"{NAME}/{file}" for file in (*same, "training.json", "MODEL_CARD.md")}
     for file in same:
         assert (packaged / NAME / file).read_bytes() == (run / file).read_bytes()
@@ -193,11 +194,11 @@ def test_the_card_calibrates_as_it_was_done(run: Path, samples: int, origin: Ori
 
 def test_weights_are_halved_only_where_they_must_be(run: Path, data: Path, packaged: Path, tmp_path: Path) -> None:
     whole = sum(path.stat().st_size for path in packaged.rglob("*") if path.is_file())
-    weights = (run / "encoder" / "weights.safetensors").stat().st_size
+    weights = (run / "student" / "weights.safetensors").stat().st_size
     made = package(
         run, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path, most=whole - weights // 4
     )
-    kinds = {str(tensor.dtype) for tensor in load_file(made / "encoder" / "weights.safetensors").values()}
+    kinds = {str(tensor.dtype) for tensor in load_file(made / "student" / "weights.safetensors").values()}
     assert kinds == {"torch.float16"}
     assert "(float16)" in (made / "MODEL_CARD.md").read_text(encoding="utf-8")
     images = open_dataset(data).read_images(range(40))
@@ -213,7 +214,7 @@ def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, pac
     from safetensors.torch import save_file
 
     copy = Path(shutil.copytree(run, tmp_path / "run"))
-    path = copy / "encoder" / "weights.safetensors"
+    path = copy / "student" / "weights.safetensors"
     tensors = load_file(path)
     last = max(name for name in tensors if name.startswith("encoder.") and tensors[name].ndim == 2)
     save_file(tensors | {last: tensors[last] * 1e6}, path)

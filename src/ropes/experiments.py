@@ -64,7 +64,7 @@ def reproduce(
     processes: int | None = None,
     recorded: Path | None = None,
     precision: AskedPrecision = "auto",
-    scene: SceneName = "white",
+    scene: SceneName | None = None,
     show: bool = True,
 ) -> Results:
     """Run an experiment of the papers in the folder `out`, going on where an earlier call stopped.
@@ -81,16 +81,18 @@ def reproduce(
             photographs to test on as well.
         precision: that networks are trained and measured in; "auto": see `precision_of_fits`, and of what reads images
             `ropes.methods.readers.load_reader`.
-        scene: behind arms, see `ropes.settings.SceneName`.
+        scene: behind arms, see `ropes.settings.SceneName`; None: panda-gym's, whose images the ROPES paper takes.
         show: show progress.
 
     Raises:
         UserError: no such experiment or method, or see `run_experiment`.
         UnfinishedError: see `run_experiment`.
     """
-    if scene != "white" and name == "disentanglement":
+    films_arms = name != "disentanglement"
+    if scene is not None and not films_arms:
         raise UserError("disentanglement films no arm; leave --scene out")
-    plan = replace(experiment(name, preset, methods or (), recorded=recorded), precision=precision, scene=scene)
+    behind: SceneName = scene or ("panda-gym" if films_arms else "white")
+    plan = replace(experiment(name, preset, methods or (), recorded=recorded), precision=precision, scene=behind)
     if seeds:
         plan = replace(plan, seeds=tuple(seeds))
     return run_experiment(plan, preset=preset, out=out, workers=workers, processes=processes, show=show)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ropes.hardware import AskedPrecision
 from ropes.prediction import predict_lines
 
 
@@ -14,6 +15,7 @@ def predict(
     *,
     poses: Sequence[str] | None = None,
     urdf: str | Path | None = None,
+    precision: AskedPrecision = "auto",
 ) -> Iterator[dict[str, Any]]:
     """Predict joint angles from image files or a data set, a dictionary a pose as they come.
 
@@ -23,6 +25,7 @@ def predict(
             data set.
         poses: links whose poses to add; none named for the end effector's, "all" for all.
         urdf: the arm's URDF file, where the run's setting does not name it.
+        precision: see `ropes.methods.readers.load_reader`.
 
     Returns:
         "images", "unit" ("rad", or "raw" before calibration), "joints" with a value each, and what to trust, as
@@ -32,4 +35,4 @@ def predict(
         UserError: see `ropes.prediction.predict_lines`.
     """
     given = {name: Path(file) for name, file in images.items()} if isinstance(images, Mapping) else Path(images)
-    return map(json.loads, predict_lines(Path(run), given, poses=poses, urdf=urdf))
+    return map(json.loads, predict_lines(Path(run), given, poses=poses, urdf=urdf, precision=precision))

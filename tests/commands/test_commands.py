@@ -218,7 +218,7 @@ def test_reproduce_writes_the_report_and_prints_the_table(stub: Stub, capsys: py
     words = "reproduce table1 --preset paper --out R --seeds 0 1 --precision 32-true"
     assert cli.main(words.split()) == 0
     options = {"preset": "paper", "out": Path("R"), "methods": None, "seeds": (0, 1), "workers": None}
-    options |= {"processes": None, "recorded": None, "precision": "32-true", "scene": "white"}
+    options |= {"processes": None, "recorded": None, "precision": "32-true", "scene": None}
     assert runs == [(("table1",), options)]
     assert reports == [((Path("R"), Path("R/report.html")), {})]
     assert tables == [(("the results",), {})]

@@ -88,8 +88,8 @@ class Reproduce:
     precision: AskedPrecision = "auto"
     """Of fits and evaluations, as in ropes fit and ropes evaluate."""
 
-    scene: Literal["white", "panda-gym"] = "white"
-    """What stands behind arms, as in ropes simulate."""
+    scene: Literal["white", "panda-gym"] | None = None
+    """What stands behind arms, as in ropes simulate; panda-gym, as in the ROPES paper, where left out."""
 
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))
