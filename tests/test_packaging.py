@@ -39,8 +39,7 @@ def recipe() -> EncoderRecipe:
     return replace(
         encoder_recipe("compact"),
         encoder=tiny.encoder_recipe().encoder,
-        training=Optimisation(epochs=1, batch=20, learning_rate=1e-2),
-        student=Optimisation(epochs=1, batch=20, learning_rate=1e-3),
+        **dict.fromkeys(("training", "student"), Optimisation(epochs=1, batch=20, learning_rate=1e-2)),
         held_out=0.25,
     )
 

@@ -72,10 +72,10 @@ def test_pixels_enter_as_their_difference_from_the_background() -> None:
     network, images = encoder(), images_of(4)
     network.adapt(images_of(9))
     expected = (network.background - images / 255) / network.spread
-    torch.testing.assert_close(network._differences(images), expected)
-    assert network._differences(images).is_contiguous(memory_format=torch.channels_last)
+    torch.testing.assert_close(network.differences(images), expected)
+    assert network.differences(images).is_contiguous(memory_format=torch.channels_last)
     with torch.autocast("cpu", torch.bfloat16):
-        halved = network._differences(images)
+        halved = network.differences(images)
     assert halved.dtype == torch.bfloat16
     torch.testing.assert_close(halved.float(), expected, rtol=2**-8, atol=0)
 

@@ -14,7 +14,8 @@ from ropes.hardware import AskedPrecision, Precision, precision_of, require_prec
 from ropes.methods.run import Run, read_training
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.autoencoder import AE1, AE2
-from ropes.models.encoder import ContrastNetwork, PoseEncoder, StudentNetwork
+from ropes.models.encoder import ContrastNetwork, PoseEncoder
+from ropes.models.student import StudentNetwork
 from ropes.models.vae import VAE, as_images, levels
 from ropes.recipes import DeltaRecipe, EncoderRecipe, LabelledRecipe, RopesRecipe, VAERecipe
 

@@ -16,7 +16,8 @@ from ropes.methods.readers import autocast
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.student_stage import Batch, StudentStage
-from ropes.models.encoder import PoseEncoder, StudentNetwork
+from ropes.models.encoder import PoseEncoder
+from ropes.models.student import StudentNetwork
 from ropes.progress import progress
 from ropes.recipes import EncoderRecipe
 

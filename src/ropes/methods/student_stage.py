@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from ropes.methods.foreign import with_foreign_things
 from ropes.methods.kept_weights import KeptWeightsStage
-from ropes.models.encoder import StudentNetwork
+from ropes.models.student import StudentNetwork
 from ropes.recipes import EncoderRecipe
 from ropes.seeds import integer
 
@@ -16,6 +16,8 @@ _HUBER = 0.5
 _GAZE = 0.1
 #: Weight of where foreign things are.
 _FOREIGN = 0.3
+#: How much more a part that has nothing counts: one false alarm in any part is one for the image.
+_NOTHING = 4.0
 #: What differs by less from what it hides cannot be seen.
 _VISIBLE = 8
 _CHUNK = 128
@@ -104,13 +106,18 @@ class StudentStage(KeptWeightsStage):
 
 
 def foreign_loss(logits: Tensor, images: Tensor, shown: Tensor) -> Tensor:
-    """Cross-entropy of "something foreign is in this cell", in nats.
+    """Cross-entropy of "something foreign is in this part of the view", in nats.
+
+    The parts of a view that have something and those that have nothing count by their means, so that a speck counts as
+    much as what covers half of the view.
 
     Args:
         logits: (B, V, s, s).
         images: uint8 (B, V, S, S), without foreign things.
-        shown: with them; a cell has one where a pixel differs by more than `_VISIBLE` grey levels.
+        shown: with them; a part has one where a pixel differs by more than `_VISIBLE` grey levels.
     """
     changed = (shown.to(torch.int16) - images.to(torch.int16)).abs() > _VISIBLE
     there = functional.max_pool2d(changed.float(), images.shape[-1] // logits.shape[-1])
-    return functional.binary_cross_entropy_with_logits(logits, there)
+    each = functional.binary_cross_entropy_with_logits(logits, there, reduction="none")
+    kinds = [(each * kind).sum((2, 3)) / kind.sum((2, 3)).clamp_min(1) for kind in (there, 1 - there)]
+    return (kinds[0] + _NOTHING * kinds[1]).mean()

@@ -1,7 +1,5 @@
 """One network from the images of all cameras to one coordinate a joint, and the head that it is trained through."""
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -9,22 +7,8 @@ from torch.nn import functional
 from ropes.models.blocks import ScaledResidual, conv
 from ropes.models.shapes import EncoderConfig
 
-#: Which stage's features tell where to look, and where something foreign is: the first that sees enough around.
+#: Which stage's features tell where to look: the first that sees enough of the arm around.
 _LOOKED_FROM = 1
-
-
-class Look(NamedTuple):
-    """What an encoder makes of images.
-
-    Attributes:
-        features: (B, hidden), that coordinates are read from.
-        gaze: logits of the map of where to look, (B, V, s, s); None without a window.
-        early: features of the stage that tells it, (B, width, s, s).
-    """
-
-    features: Tensor
-    gaze: Tensor | None
-    early: Tensor
 
 
 class PoseEncoder(nn.Module):
@@ -75,15 +59,19 @@ class PoseEncoder(nn.Module):
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """uint8 (B, V, S, S) → coordinates (B, d), and the dense features (B, hidden) that they are read from."""
-        features = self.look_closely(images).features
+        features, _ = self._features(self.differences(images))
         return self.read_off(features), features
 
     def look(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
         """Coordinates (B, d), and the logits (B, V, s, s) of the map of where to look; None without a window."""
-        seen = self.look_closely(images)
-        return self.read_off(seen.features), seen.gaze
+        return self.look_at(self.differences(images))
 
-    def _differences(self, images: Tensor) -> Tensor:
+    def look_at(self, seen: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The same of what `differences` has made of images."""
+        features, gaze = self._features(seen)
+        return self.read_off(features), gaze
+
+    def differences(self, images: Tensor) -> Tensor:
         """What differs from the background, in units of its spread.
 
         In the precision of the convolutions, which holds every difference of two grey levels exactly.
@@ -95,23 +83,20 @@ class PoseEncoder(nn.Module):
         seen = images.to(kind, memory_format=torch.channels_last).neg_().add_(levels)
         return seen.mul_(1 / (255 * float(self.spread)))
 
-    def look_closely(self, images: Tensor) -> Look:
-        """uint8 (B, V, S, S) → what is made of the whole images, and of the window where there is one."""
-        seen = self._differences(images)
-        x, gaze, early = seen, None, seen
+    def _features(self, seen: Tensor) -> tuple[Tensor, Tensor | None]:
+        x, gaze = seen, None
         for k, stage in enumerate(self.whole):
             x = stage(x)
-            if k == min(_LOOKED_FROM, len(self.whole) - 1):
-                early = x
-                gaze = self.gaze(x).float() if self.config.window else None
+            if self.config.window and k == _LOOKED_FROM:
+                gaze = self.gaze(x).float()
         parts = [self.far(x)]
         if gaze is not None:
-            centres = _centres(gaze.detach(), images.shape[-1])
+            centres = _centres(gaze.detach(), seen.shape[-1])
             x = _cut(seen, centres, self.config.window).contiguous(memory_format=torch.channels_last)
             for stage in self.window:
                 x = stage(x)
-            parts += [self.near(x), self.place(2 * centres.flatten(1) / images.shape[-1] - 1)]
-        return Look(self.join(torch.cat(parts, dim=1)), gaze, early)
+            parts += [self.near(x), self.place(2 * centres.flatten(1) / seen.shape[-1] - 1)]
+        return self.join(torch.cat(parts, dim=1)), gaze
 
 
 def _stages(channels: int, stem: int, widths: tuple[int, ...], blocks: tuple[int, ...]) -> nn.ModuleList:
@@ -184,23 +169,3 @@ class ContrastNetwork(nn.Module):
         """uint8 (B, V, S, S) → coordinates (B, d), logits (B, 1 + 2 d), and where it looked, see `PoseEncoder.look`."""
         coordinates, gaze = self.encoder.look(images)
         return coordinates, self.head(coordinates), gaze
-
-
-class StudentNetwork(nn.Module):
-    """An encoder that also says in which parts of its images something foreign is."""
-
-    def __init__(self, config: EncoderConfig, *, views: int, joints: int) -> None:
-        super().__init__()
-        self.encoder = PoseEncoder(config, views=views, joints=joints)
-        width = config.widths[min(_LOOKED_FROM, len(config.widths) - 1)]
-        self.foreign = nn.Sequential(nn.ReLU(), nn.Conv2d(width, views, 1))
-
-    def forward(self, images: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
-        """uint8 (B, V, S, S) → coordinates (B, d), where it looked, and `read`'s logits of foreign things."""
-        seen = self.encoder.look_closely(images)
-        return self.encoder.read_off(seen.features), seen.gaze, self.foreign(seen.early).float()
-
-    def read(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """uint8 (B, V, S, S) → coordinates (B, d), features (B, hidden), logits of foreign things (B, V, s, s)."""
-        seen = self.encoder.look_closely(images)
-        return self.encoder.read_off(seen.features), seen.features, self.foreign(seen.early).float()

@@ -76,7 +76,7 @@ def model_card(
     return environment.get_template("model_card.md.j2").render(
         name=name,
         run=run,
-        setting=run.setting,
+        setting=run.setting if run.scene is None else f"{run.setting}, scene {run.scene}",
         method=_METHODS[run.method],
         joints=run.joints,
         described=bool(described),
@@ -117,7 +117,9 @@ def commands(run: Run, provenance: Mapping[str, Any], calibration: Calibration) 
     if run.setting in SETTINGS and {"anchors", "test_anchors", "seed"} <= provenance.keys():
         counts = f"--anchors {provenance['anchors']} --test-anchors {provenance['test_anchors']}"
         mesh = "" if provenance.get("mesh") == "simplified" else f" --mesh {provenance.get('mesh')}"
-        made.append(f"ropes simulate --setting {run.setting} {counts} --seed {provenance['seed']}{mesh} --out data")
+        scene = "" if run.scene in (None, "white") else f" --scene {run.scene}"
+        seed = provenance["seed"]
+        made.append(f"ropes simulate --setting {run.setting}{scene} {counts} --seed {seed}{mesh} --out data")
     preset = run.recipe.preset
     usual = asdict(recipe_of(run.method, preset))
     changed = [option for option, value in _options(asdict(run.recipe), usual) for option in (option, *value)]
