@@ -8,9 +8,15 @@ import torch
 from packaging.requirements import Requirement
 from torch import nn
 
-from benchmarks import processors, training, wheels
-from ropes.files import write_json
+from benchmarks import foreign, processors, training, wheels
+from ropes.files import read_json, write_json
 from tests.test_benchmarks import code_of, figures_of
+
+
+def test_the_page_on_foreign_things_has_the_figures_that_are_stored() -> None:
+    root = Path(__file__).parents[1]
+    table = foreign.table(read_json(root / "results" / "foreign.json"))
+    assert f"<!-- figures:foreign -->\n{table}<!-- /figures -->" in foreign.PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks import foreign
 from ropes.checkpoints import WEIGHTS
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
@@ -17,6 +18,7 @@ from ropes.methods import anchored
 from ropes.methods.foreign import with_foreign_things
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.student_stage import StudentStage, foreign_loss
+from ropes.prediction import calibrate
 from ropes.recipes import EncoderRecipe, Optimisation
 from tests import tiny
 from tests.killing import killed
@@ -126,6 +128,34 @@ def test_predictions_say_where_something_foreign_is(data: Path, student: Path) -
     corner, elsewhere = odd[:, 1, :2, :2].any((1, 2)).mean(), odd[:, 0].any((1, 2)).mean()
     assert corner > 0.5
     assert corner > 2 * elsewhere  # of a tiny network that was trained for seconds
+
+
+@pytest.mark.slow
+def test_the_benchmark_tells_what_hides_costs_and_whether_it_is_noticed(
+    data: Path, student: Path, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(student, tmp_path / "run"))
+    calibrate(run, data=data, samples=50)
+    dataset = open_dataset(data)
+    images, truth = dataset.read_images(dataset.frames("test-id").index), dataset.states("test-id")
+    rows = {(row["hide"], row["size"]): row for row in foreign.measured(Estimator.load(run), images, truth)}
+    clean, hidden_there = rows["square", 0], rows["grey", 8]
+    assert ("square", 32) not in rows  # larger than the images
+    assert clean["misled"] == 0
+    assert clean["misled_flagged"] is None
+    assert 0 < clean["off"] < hidden_there["off"]
+    assert hidden_there["flagged"] > 0.5 > 5 * clean["flagged"]
+    assert min(clean["coverage"]) > 0.8
+    assert np.mean(hidden_there["width"]) > 1.2 * np.mean(clean["width"])
+    found = {"joints": ["joint1", "joint2"], "rows": list(rows.values())}
+    about = {"run": "mine", "scene": None, "poses": 9, "device": "a processor", "seconds": 1}
+    (tmp_path / "page.md").write_text("a\n<!-- figures:foreign -->\nold\n<!-- /figures -->\nz\n")
+    foreign.write_page(found | about, tmp_path / "page.md")
+    page = (tmp_path / "page.md").read_text()
+    assert page.startswith("a\n<!-- figures:foreign -->\n| in the picture | J1 | J2 | off | ")
+    assert page.endswith("\n<!-- /figures -->\nz\n")
+    assert "old" not in page
+    assert f"| nothing | {clean['mse'][0]:.4f} | " in page
 
 
 @pytest.mark.slow

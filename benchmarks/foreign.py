@@ -1,0 +1,144 @@
+"""What something foreign in the picture costs an estimator, and whether it notices.
+
+    python benchmarks/foreign.py RUN --data DATA [--poses 1500] [--out FILE] [--page]
+
+RUN is a calibrated run, or the name of a packaged estimator; DATA has labelled test poses of its cameras.  In every
+view of a pose one thing hides a part, at a place drawn uniformly, as `ropes evaluate --hide` does it.  Angles are those
+that `ropes predict` gives, so that of a run which is calibrated without a label no label enters.  --page writes the
+table of docs/foreign.md.
+"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from figures import described, options
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.estimator import Estimator
+from ropes.files import write_json, write_text
+from ropes.methods.run import scene_of
+from ropes.prediction import images_of, states_of
+from ropes.registry import find_run
+from ropes.seeds import generator
+from ropes.simulate.corruption import IN_WORDS, Hiding, occlude
+
+PAGE = Path(__file__).parents[1] / "docs" / "foreign.md"
+#: What hides, and sides in pixels.
+CONDITIONS: tuple[tuple[Hiding, int], ...] = (
+    ("square", 0),
+    ("grey", 4),
+    ("noise", 4),
+    ("grey", 8),
+    ("square", 16),
+    ("grey", 16),
+    ("object", 16),
+    ("square", 32),
+    ("grey", 32),
+    ("noise", 32),
+    ("texture", 32),
+    ("object", 32),
+    ("square", 64),
+)
+#: An angle that is off by more counts as wrong, in radians.
+OFF = 0.2
+_BEGIN, _END = "<!-- figures:foreign -->\n", "<!-- /figures -->"
+Array = NDArray[np.float64]
+
+
+def measured(estimator: Estimator, images: NDArray[np.uint8], truth: Array) -> list[dict[str, Any]]:
+    """A row for each condition.
+
+    Args:
+        estimator: calibrated.
+        images: of the poses, uint8 (n, V, S, S).
+        truth: (n, d), radians.
+
+    Raises:
+        UserError: the run is not calibrated, or knows nothing of its errors or of unusual images.
+    """
+    calibration, intervals = estimator.calibration, estimator.intervals
+    if calibration is None or intervals is None or estimator.trust is None:
+        raise UserError("give a run that is calibrated and knows its errors: one of anchored, after ropes calibrate")
+    usual = calibration.angles(estimator.read(images).coordinates)
+    rows = []
+    for hide, size in (each for each in CONDITIONS if each[1] <= images.shape[-1]):
+        shown = occlude(images, size, generator(0, "foreign", hide, size), hide) if size else images
+        reading = estimator.read(shown)
+        angles = calibration.angles(reading.coordinates)
+        low, high = intervals.around(reading.coordinates, reading.deviation, calibration.angles)
+        assert reading.distance is not None  # known where trust is
+        flagged = reading.distance > 1
+        off, misled = ((np.abs(angles - other) > OFF).any(1) for other in (truth, usual))
+        rows.append(
+            {
+                "hide": hide,
+                "size": size,
+                "mse": ((angles - truth) ** 2).mean(0).tolist(),
+                "off": float(off.mean()),
+                "misled": float(misled.mean()),
+                "flagged": float(flagged.mean()),
+                "misled_flagged": float(flagged[misled].mean()) if misled.any() else None,
+                "coverage": ((low <= truth) & (truth <= high)).mean(0).tolist(),
+                "width": (high - low).mean(0).tolist(),
+            }
+        )
+    return rows
+
+
+def table(found: dict[str, Any]) -> str:
+    """The Markdown table of such rows, and what they are of."""
+    joints = [f"J{joint[-1]}" for joint in found["joints"]]
+    heads = ["in the picture", *joints, "off", "misled", "flagged", "of misled", "coverage"]
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+    for row in found["rows"]:
+        words = f"{IN_WORDS[row['hide']]}, {row['size']} px" if row["size"] else "nothing"
+        shares = (row[name] for name in ("off", "misled", "flagged", "misled_flagged"))
+        coverage = f"{min(row['coverage']):.2f} to {max(row['coverage']):.2f}"
+        lines.append(
+            [
+                words,
+                *(f"{value:.4f}" for value in row["mse"]),
+                *("" if share is None else f"{share:.1%}" for share in shares),
+                coverage,
+            ]
+        )
+    said = f"{found['run']}, scene {found['scene']}, {found['poses']:,} poses; {found['device']}, {found['seconds']} s."
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + f"\n{said}\n"
+
+
+def write_page(found: dict[str, Any], page: Path = PAGE) -> None:
+    """Put the table in its place on the page."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(_BEGIN)
+    write_text(page, f"{before}{_BEGIN}{table(found)}{_END}{rest.partition(_END)[2]}")
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = options(__doc__)
+    parser.add_argument("run", help="folder of a run, or name of a packaged estimator")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--poses", type=int, default=1500)
+    parser.add_argument("--page", action="store_true", help="also write the table of docs/foreign.md")
+    arguments, began = parser.parse_args(), time.monotonic()
+    estimator, dataset = Estimator.load(find_run(arguments.run)), open_dataset(arguments.data)
+    frames = dataset.frames("test-id").index[: arguments.poses]
+    rows = measured(
+        estimator,
+        images_of(estimator.run, dataset, frames),
+        states_of(estimator.run, dataset, "test-id")[: arguments.poses],
+    )
+    of = {"run": Path(arguments.run).name, "scene": scene_of(dataset), "joints": estimator.run.joints}
+    found = {**described(began), **of, "poses": len(frames), "rows": rows}
+    print(table(found))
+    if arguments.out:
+        write_json(arguments.out, found)
+    if arguments.page:
+        write_page(found)
+
+
+if __name__ == "__main__":
+    main()
