@@ -138,7 +138,7 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
         case "causal-triplet":
             return _actions(recipes, paper, recorded)
         case "coverage" | "demo":
-            compact, seeds = (2_000, (0, 1, 2)) if name == "coverage" else (1_500, (0,))
+            compact, seeds = (2_000, (0, 1, 2)) if name == "coverage" else (1_250, (0,))
             anchors = {"panda-2c-independent": 10_000 if paper else compact}
             return Experiment(
                 name=name, recipes=recipes, anchors=anchors, test_anchors=2_000, seeds=seeds, occlusions=(0, 32)
