@@ -81,6 +81,7 @@ def measured(estimator: Estimator, images: NDArray[np.uint8], truth: Array) -> l
                 "off": float(off.mean()),
                 "misled": float(misled.mean()),
                 "flagged": float(flagged.mean()),
+                "off_flagged": float(flagged[off].mean()) if off.any() else None,
                 "misled_flagged": float(flagged[misled].mean()) if misled.any() else None,
                 "coverage": ((low <= truth) & (truth <= high)).mean(0).tolist(),
                 "width": (high - low).mean(0).tolist(),
@@ -92,11 +93,11 @@ def measured(estimator: Estimator, images: NDArray[np.uint8], truth: Array) -> l
 def table(found: dict[str, Any]) -> str:
     """The Markdown table of such rows, and what they are of."""
     joints = [f"J{joint[-1]}" for joint in found["joints"]]
-    heads = ["in the picture", *joints, "off", "misled", "flagged", "of misled", "coverage"]
+    heads = ["in the picture", *joints, "off", "misled", "flagged", "of off", "of misled", "coverage"]
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
     for row in found["rows"]:
         words = f"{IN_WORDS[row['hide']]}, {row['size']} px" if row["size"] else "nothing"
-        shares = (row[name] for name in ("off", "misled", "flagged", "misled_flagged"))
+        shares = (row[name] for name in ("off", "misled", "flagged", "off_flagged", "misled_flagged"))
         coverage = f"{min(row['coverage']):.2f} to {max(row['coverage']):.2f}"
         lines.append(
             [

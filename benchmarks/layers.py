@@ -28,6 +28,7 @@ from ropes.models.autoencoder import AE1, AE2
 from ropes.models.density_ratio import LDR
 from ropes.models.encoder import ContrastNetwork
 from ropes.models.pointwise import slice_strided_pointwise
+from ropes.models.student import StudentNetwork
 from ropes.models.vae import VAE
 from ropes.recipes import (
     METHODS,
@@ -64,6 +65,9 @@ def networks(method: str, preset: str) -> Iterator[tuple[str, nn.Module, Call]]:
         case EncoderRecipe():
             encoder = ContrastNetwork(recipe.encoder, views=_VIEWS, joints=_JOINTS)
             yield "encoder", encoder, lambda: encoder(grey)
+            if recipe.foreign:
+                student = StudentNetwork(recipe.encoder, views=_VIEWS, joints=_JOINTS)
+                yield "student", student.foreign, lambda: student(grey)
         case CNNRecipe():
             cnn = AngleCNN(recipe.encoder, views=_VIEWS, joints=_JOINTS)
             yield "angles", cnn, lambda: cnn(grey)

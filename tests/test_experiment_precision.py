@@ -50,6 +50,12 @@ def test_it_is_decided_once_whatever_machine_goes_on(folder: Path, monkeypatch: 
     assert read_json(folder / EXPERIMENT_FILE) == {"precision": "bf16-mixed"}
 
 
+def test_copies_of_fits_are_none_of_the_folder_s(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun(folder, "ropes", "bf16-mixed").rename(folder / ONE / "ropes" / "seed-0-kept")
+    on_a_machine_fast_in("32-true", monkeypatch)
+    assert precision_of_fits(folder, "32-true") == "32-true"
+
+
 def test_a_folder_of_an_earlier_version_has_the_precision_of_its_fits(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +101,7 @@ def test_fits_and_evaluations_are_told(
         fits.one_run(plan, tmp_path, ONE, "ropes", 0, precision, show=False)
     begun(tmp_path, "ropes", "bf16-mixed")  # keeps its own
     fits.one_run(plan, tmp_path, ONE, "ropes", 0, precision, show=False)
-    assert told["fit"] == [precision] * 3 + ["auto"]
+    assert told["fit"] == [precision] * 3 + ["auto" if precision == "32-true" else precision]
     assert [told["evaluate"], told["evaluate_actions"], told["evaluate_factors"]] == [[asked], [asked], [asked] * 2]
 
 

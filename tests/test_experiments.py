@@ -201,9 +201,9 @@ def _interrupt(*_: object, **__: object) -> None:
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"anchors": {ONE: 9}}, "holds another experiment or preset; choose a new --out"),
-        ({"name": "table1"}, "holds another experiment or preset; choose a new --out"),
-        ({"occlusions": (0,)}, "holds another experiment or preset; choose a new --out"),
+        ({"anchors": {ONE: 9}}, "holds another experiment, preset or scene; choose a new --out"),
+        ({"name": "table1"}, "holds another experiment, preset or scene; choose a new --out"),
+        ({"occlusions": (0,)}, "holds another experiment, preset or scene; choose a new --out"),
         ({"recipes": {"ropes": tiny.recipe(held_out=0.5)}}, "holds method ropes by another recipe; choose a new --out"),
     ],
 )
@@ -283,5 +283,5 @@ def test_from_simulation_to_report_by_one_command(
     assert {round(joint["floor"], 4) for joint in floors.values()} == {0.3801}
     assert cli.main(["reproduce", "demo", "--out", str(out)]) == 0
     assert results.read(out / "results.json").rows == found.rows
-    with pytest.raises(UserError, match="holds another experiment or preset"):
+    with pytest.raises(UserError, match="holds another experiment, preset or scene"):
         run_experiment(replace(plan, sizes=PAPER_SIZES), preset="compact", out=out, show=False)

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from ropes.errors import UserError
-from ropes.recipes import PRESETS, Optimisation, encoder_recipe, recipe_from_dict, ropes_recipe
+from ropes.models.shapes import EncoderConfig
+from ropes.recipes import PRESETS, Optimisation, encoder_recipe, recipe_from_dict, recipe_of, ropes_recipe
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -71,6 +72,23 @@ def test_a_window_without_anchors_is_refused_with_the_method_that_has_neither() 
         UserError, match=r"only anchors tell where to look closely: .* use --method ldr, without --encoder"
     ):
         replace(encoder_recipe("compact"), anchor_weight=0.0)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_recipes_without_a_student_are_those_from_before_there_was_one(preset: str) -> None:
+    recipe = recipe_of("ldr", preset)
+    earlier = asdict(recipe)
+    del earlier["foreign"], earlier["student"], earlier["independent"]
+    assert recipe_from_dict(json.loads(json.dumps(earlier))) == recipe
+    other = replace(recipe, student=Optimisation(epochs=1, batch=2, learning_rate=1e-3))  # of which there is none
+    assert other == recipe
+
+
+def test_a_student_reads_images_that_its_parts_divide() -> None:
+    odd = EncoderConfig(image_size=50, stem=1, widths=(8, 16), blocks=(1, 1), window=8)
+    with pytest.raises(UserError, match=r"judges parts of 4 pixels, and images of 50 are no multiple .* --foreign 0"):
+        replace(encoder_recipe("compact"), encoder=odd)
+    assert replace(encoder_recipe("compact"), foreign=0.0, encoder=odd).encoder == odd
 
 
 def test_a_stored_recipe_may_have_another_name_than_the_package_s() -> None:

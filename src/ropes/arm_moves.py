@@ -21,7 +21,7 @@ from ropes.estimator import Estimator
 from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
 from ropes.files import atomic_path
 from ropes.hardware import AskedPrecision
-from ropes.methods.run import read_training
+from ropes.methods.run import read_training, warn_of_scene
 from ropes.metrics.deltas import active_share, mean_cosines, moves, nearest_direction
 from ropes.results import Results, write_measured
 
@@ -88,6 +88,7 @@ def evaluate_estimator(
     found = estimator.run
     if dataset.cameras != found.cameras or dataset.image_size[0] != found.image_size:
         raise UserError(f"{data} has other images; the run reads {found.image_size} px of {', '.join(found.cameras)}")
+    warn_of_scene(found, dataset)
     precisions = precision, estimator.precision
     fitted = claim_evaluation(out, run, found, dataset, label or found.method, precisions, measures="moves")
     pairs = {split: ActionPairs(dataset, split, found.image_size, progress=False) for split in (TRAIN, IID)}

@@ -15,7 +15,7 @@ from ropes.hardware import AskedPrecision, Precision, precision_of
 from ropes.methods.run import RUN_FILE, Run
 from ropes.metrics import PAPER_SIZES
 from ropes.plans import Experiment
-from ropes.recipes import METHODS, method_of
+from ropes.recipes import METHODS, Recipe, method_of, recipe_from_dict
 
 EXPERIMENT_FILE, EVALUATION = "experiment.json", "evaluation"
 
@@ -29,14 +29,22 @@ def claim(out: Path, plan: Experiment, preset: str) -> None:
     """Make sure that `out` is this experiment's; methods and seeds may be added to it, each method by one recipe."""
     claim_folder(out, EXPERIMENT_FILE)
     described = {"experiment": _described(plan), "preset": preset}
-    claim_record(out / EXPERIMENT_FILE, described, "holds another experiment or preset; choose a new --out")
+    claim_record(out / EXPERIMENT_FILE, described, "holds another experiment, preset or scene; choose a new --out")
     content = read_json(out / EXPERIMENT_FILE)
     begun, asked = content.get("recipes", {}), as_json({name: asdict(recipe) for name, recipe in plan.recipes.items()})
-    for method, recipe in asked.items():
-        if begun.get(method, recipe) != recipe:
+    for method, recipe in plan.recipes.items():
+        if method in begun and not _is_recipe(begun[method], recipe):
             raise UserError(f"{out} holds method {method} by another recipe; choose a new --out")
     if not asked.keys() <= begun.keys():
         write_json(out / EXPERIMENT_FILE, {**content, "recipes": begun | asked})
+
+
+def _is_recipe(stored: dict[str, Any], recipe: Recipe) -> bool:
+    """Whether a recipe was stored, maybe by an earlier version that had fewer fields."""
+    try:
+        return recipe_from_dict(stored) == recipe
+    except (TypeError, ValueError, UserError):
+        return False
 
 
 def _described(plan: Experiment) -> dict[str, Any]:
@@ -63,12 +71,17 @@ def finished(out: Path, plan: Experiment) -> set[tuple[str, int]]:
     found: list[set[tuple[str, int]]] = []
     for setting in plan.anchors:
         runs = [path.parent.parent for path in (out / setting).glob(f"*/seed-*/{EVALUATION}/{RESULTS_FILE}")]
-        # Other folders, as somebody's copies, are none of ours.
-        numbered = [(run.parent.name, re.fullmatch(r"seed-(0|[1-9][0-9]*)", run.name)) for run in runs]
-        found.append({(label, int(seed[1])) for label, seed in numbered if seed and method_of(label) in METHODS})
+        numbered = [(run.parent.name, _seed_of(run)) for run in runs]
+        found.append({(label, seed) for label, seed in numbered if seed is not None and method_of(label) in METHODS})
     ended = set().union(*found)
     asked = list(zip(plan.anchors, found, strict=True))
     return {fit for fit in ended if all(fit in own for setting, own in asked if plan.fits(setting, fit[0]))}
+
+
+def _seed_of(run: Path) -> int | None:
+    """The seed that a folder of a fit is of; None of other folders, as somebody's copies, which are none of ours."""
+    named = re.fullmatch(r"seed-(0|[1-9][0-9]*)", run.name)
+    return int(named[1]) if named else None
 
 
 def by_number(labelled: tuple[str, int]) -> tuple[list[str], int]:
@@ -101,7 +114,8 @@ def precision_of_fits(out: Path, asked: AskedPrecision) -> Precision:
         UserError: no such precision, or another one than the folder, or a fit in it, was begun in.
     """
     precision = precision_of(asked)
-    begun = {path.parent: Run.read(path.parent) for path in sorted(out.glob(f"*/*/seed-*/{RUN_FILE}"))}
+    folders = [path.parent for path in sorted(out.glob(f"*/*/seed-*/{RUN_FILE}")) if _seed_of(path.parent) is not None]
+    begun = {folder: Run.read(folder) for folder in folders}
     for folder, run in begun.items():
         run.require_precision(folder, asked)
     content = read_json(out / EXPERIMENT_FILE)

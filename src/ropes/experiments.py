@@ -88,9 +88,9 @@ def reproduce(
         UserError: no such experiment or method, or see `run_experiment`.
         UnfinishedError: see `run_experiment`.
     """
-    films_arms = name != "disentanglement"
+    films_arms = name != "disentanglement" and recorded is None
     if scene is not None and not films_arms:
-        raise UserError("disentanglement films no arm; leave --scene out")
+        raise UserError("this experiment films no arm; leave --scene out")
     behind: SceneName = scene or ("panda-gym" if films_arms else "white")
     plan = replace(experiment(name, preset, methods or (), recorded=recorded), precision=precision, scene=behind)
     if seeds:

@@ -14,7 +14,7 @@ from ropes.experiment_folder import EVALUATION, run_folder
 from ropes.factor_evaluation import evaluate_factors
 from ropes.hardware import Precision
 from ropes.methods.fitting import fit
-from ropes.methods.run import RUN_FILE, TRAINING_FILE
+from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.plans import Experiment
 from ropes.recipes import method_of
 
@@ -42,7 +42,8 @@ def one_run(
     data, run, method = out / setting / "data", run_folder(out, setting, label, seed), method_of(label)
     with clock(out, f"{setting} {label} fit {seed}"):
         pretrained = _pretrained(plan, out, setting, seed) if method == "jointnet" else None
-        train_in = "auto" if (run / RUN_FILE).exists() else precision
+        begun = Run.read(run).precision if (run / RUN_FILE).exists() else precision
+        train_in = precision if begun == precision else "auto"
         asked: dict[str, Any] = {"method": method, "precision": train_in, "pretrained": pretrained, "show": show}
         fit(data, run, plan.recipe(setting, label), seed, **asked)
     measured = run / EVALUATION

@@ -154,10 +154,10 @@ def stage_of(**changes: object) -> AnchoredStage:
 def test_only_the_last_anchors_are_remembered_and_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(anchored_stage, "_ASKED", 6)
     stage, read = stage_of(), torch.rand(3, 4, 5, 2)
-    for anchors, coordinates in zip(([0, 1, 2, 3], [4, 5, 6, 7], [8, 6, 9, 5]), read, strict=True):
+    for anchors, coordinates in zip(([0, 1, 2, 3], [4, 5, 6, 7], [8, 6, 9, 6]), read, strict=True):
         stage.remember_read(torch.tensor(anchors), coordinates)
-    assert stage.recent_of.tolist() == [4, 7, 8, 6, 9, 5]  # none twice: the first and last of the second step
-    torch.testing.assert_close(stage.recent, torch.cat([read[1][[0, 3]], read[2]]))
+    assert stage.recent_of.tolist() == [4, 5, 7, 8, 6, 9]  # none twice
+    torch.testing.assert_close(stage.recent, torch.cat([read[1][[0, 1, 3]], read[2][[0, 3, 2]]]))
     stage.follows, stage.responses = torch.tensor([[False, True], [False, False]]), torch.rand(2, 2)
     stage.found = torch.rand(3, 2, 2) > 0.5
     other = stage_of()

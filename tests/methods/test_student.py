@@ -7,19 +7,23 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from benchmarks import foreign
 from ropes.checkpoints import WEIGHTS
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
+from ropes.evaluation import evaluate
 from ropes.files import read_json, sha256, write_json
 from ropes.methods import anchored
 from ropes.methods.foreign import with_foreign_things
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.student_stage import StudentStage, foreign_loss
 from ropes.prediction import calibrate
+from ropes.predictions import predict
 from ropes.recipes import EncoderRecipe, Optimisation
+from ropes.report.html import write_report
 from tests import tiny
 from tests.killing import killed
 
@@ -128,6 +132,33 @@ def test_predictions_say_where_something_foreign_is(data: Path, student: Path) -
     corner, elsewhere = odd[:, 1, :2, :2].any((1, 2)).mean(), odd[:, 0].any((1, 2)).mean()
     assert corner > 0.5
     assert corner > 2 * elsewhere  # of a tiny network that was trained for seconds
+
+
+@pytest.mark.slow
+def test_users_are_told_where_something_foreign_is(data: Path, student: Path, tmp_path: Path) -> None:
+    Image.fromarray(tiny.draw(np.zeros(2))[0]).save(tmp_path / "right.png")
+    damaged = tiny.draw(np.zeros(2))[1]
+    damaged[:4, 12:] = 255
+    Image.fromarray(damaged).save(tmp_path / "left.png")
+    (told,) = predict(student, {name: tmp_path / f"{name}.png" for name in tiny.CAMERAS})
+    assert any(box[0] >= 8 and box[1] == 0 and box[2] == 16 for box in told["foreign"]["left"])
+    evaluate(student, data, tmp_path / "e", occlusions=(0,), sizes=tiny.SIZES, show=False)
+    with np.load(next((tmp_path / "e").rglob("evaluation.npz"))) as arrays:
+        images, there = arrays["foreign_images"], arrays["foreign_there"]
+    assert images.shape == there.shape == (3, 2, tiny.SIDE, tiny.SIDE)  # as they are, and squares of 4 and 16 pixels
+    assert set(np.unique(there)) <= {0, 255}
+    assert there[2].any()
+    write_report(tmp_path / "e", tmp_path / "page.html")
+    assert "Is something foreign in the picture?" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_student_needs_no_window(data: Path, tmp_path: Path) -> None:
+    short = Optimisation(epochs=0.2, batch=20, learning_rate=1e-3)
+    without = tiny.encoder_recipe(anchor_weight=0, training=short, foreign=0.5, student=short)
+    anchored.fit(data, tmp_path / "run", without, method="ldr", show=False)
+    dataset = open_dataset(data)
+    assert Estimator.load(tmp_path / "run").read(dataset.read_images(np.arange(3))).foreign is not None
 
 
 @pytest.mark.slow

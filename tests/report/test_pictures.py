@@ -33,3 +33,16 @@ def test_the_data_uri_is_a_lossless_png() -> None:
     head, _, body = pictures.data_uri(pixels).partition(",")
     assert head == "data:image/png;base64"
     np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(body)))), pixels)
+
+
+def test_parts_are_outlined_in_red_and_nothing_else_changes() -> None:
+    images = np.full((2, 6, 6), 9, dtype=np.uint8)
+    there = np.zeros((2, 6, 6), dtype=bool)
+    there[1, 1:5, 1:5] = True
+    drawn = pictures.outlined(images, there)
+    assert drawn.shape == (2, 6, 6, 3)
+    red = (drawn == pictures.RED).all(-1)
+    expected = there.copy()
+    expected[1, 2:4, 2:4] = False
+    np.testing.assert_array_equal(red, expected)
+    assert np.all(drawn[~red] == 9)

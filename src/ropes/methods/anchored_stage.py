@@ -108,9 +108,11 @@ class AnchoredStage(EncoderStage):
 
     def remember_read(self, anchors: Tensor, coordinates: Tensor) -> None:
         """Keep what anchors (A,) were read as, (A, R, d), in the place of what they were read as before."""
+        # The last of each: an anchor comes twice in a batch where one pass over all of them ends and the next begins.
+        last = {anchor: row for row, anchor in enumerate(anchors.tolist())}
         others = ~torch.isin(self.recent_of, anchors.cpu())
-        self.recent_of = torch.cat([self.recent_of[others], anchors.cpu()])[-_ASKED:]
-        self.recent = torch.cat([self.recent[others], coordinates.detach().cpu()])[-_ASKED:]
+        self.recent_of = torch.cat([self.recent_of[others], torch.tensor(list(last))])[-_ASKED:]
+        self.recent = torch.cat([self.recent[others], coordinates.detach().cpu()[list(last.values())]])[-_ASKED:]
 
     def further_loss(self, images: Tensor, coordinates: Tensor, gaze: Tensor | None) -> Tensor:
         """The anchors' term for images (A, R, V, S, S) with coordinates (A, R, d), and where to look."""

@@ -5,15 +5,15 @@ from torch import Tensor, nn
 from ropes.models.encoder import PoseEncoder
 from ropes.models.shapes import EncoderConfig
 
-#: Channels of the network that finds foreign things, pixels a side of each part that it judges, and how far apart the
-#: pixels of its convolutions lie in parts: a speck is told from the arm by what is around.
-_WIDTH, PART, _DILATIONS = 24, 4, (1, 2, 4)
+#: Channels of the network that finds foreign things, and how far apart the places that its convolutions read lie, in
+#: parts of an image: a speck is told from the arm by what is around.
+_WIDTH, _DILATIONS = 24, (1, 2, 4)
 
 
 class ForeignMap(nn.Sequential):
     """What differs from the background, (B, V, S, S) → logits of "something foreign is in this part", (B, V, s, s).
 
-    Parts are squares of four pixels.  Residual branches begin at zero.
+    Parts are squares of four pixels.  Residual branches begin as constants.
     """
 
     def __init__(self, views: int) -> None:

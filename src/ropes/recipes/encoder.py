@@ -7,6 +7,8 @@ from ropes.errors import UserError
 from ropes.models.shapes import EncoderConfig
 from ropes.recipes.optimisation import PRESETS, Optimisation, Preset, require_name
 
+#: Side in pixels of the parts that `ropes.models.student` judges.
+_PART = 4
 _STUDENT = Optimisation(epochs=4, at_least=93_600, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0)
 #: Fields that mean nothing where there are no anchors.
 OF_ANCHORS = ("alone", "alone_at_most", "independent")
@@ -30,7 +32,7 @@ class EncoderRecipe:
         erased: share of the training images (each view by itself) in which a white square hides something.
         foreign: share of the poses of a second training, of a student, in which something foreign hides parts of the
             images; 0 for no second training.
-        student: how that is optimised; samples are poses.
+        student: how that is optimised; samples are poses.  Always the same where there is none.
     """
 
     preset: Preset
@@ -57,6 +59,13 @@ class EncoderRecipe:
             raise UserError(f"erased must be a share between 0 and 1, got {self.erased}")
         if not 0 <= self.foreign <= 1:
             raise UserError(f"foreign must be a share between 0 and 1, got {self.foreign}")
+        if not self.foreign:  # recipes that lead to the same weights are equal
+            object.__setattr__(self, "student", _STUDENT)
+        elif self.encoder.image_size % _PART:
+            raise UserError(
+                f"a student judges parts of {_PART} pixels, and images of {self.encoder.image_size} are no multiple of "
+                "that: choose another size, or leave the student out with --foreign 0"
+            )
         if self.anchors is not None and self.anchors < 2:
             raise UserError(f"anchors must be at least 2, got {self.anchors}; leave it out for all")
         if self.encoder.window and not self.anchor_weight:

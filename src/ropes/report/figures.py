@@ -199,8 +199,8 @@ def training_curves(stages: Mapping[str, Any]) -> Figure | None:
 
 def _curves(stages: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Mapping[str, Any], str]]]]:
     """Panels as titles with lines, each a label, the curves that it is among, and its name there."""
-    ae1, ae2, encoder, pretraining, angles = (
-        stages.get(name) or {} for name in ("ae1", "ae2", "encoder", "pretraining", "angles")
+    ae1, ae2, encoder, student, pretraining, angles = (
+        stages.get(name) or {} for name in ("ae1", "ae2", "encoder", "student", "pretraining", "angles")
     )
     return [
         ("first autoencoder: reconstruction", [("train", ae1, "loss"), ("held out", ae1, "held_out")]),
@@ -211,6 +211,18 @@ def _curves(stages: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Mappin
         ),
         ("encoder: regimes told apart", [("train", encoder, "regimes"), ("held out", encoder, "held_out")]),
         ("encoder: variance within anchors", [("train", encoder, "within"), ("held out", encoder, "held_out_within")]),
+        (
+            "student: how far from its teacher",
+            [
+                ("train", student, "apart"),
+                ("held out, as they are", student, "held_out"),
+                ("held out, with foreign things", student, "held_out_hidden"),
+            ],
+        ),
+        (
+            "student: where foreign things are",
+            [("train", student, "foreign"), ("held out", student, "held_out_foreign")],
+        ),
         ("I-JEPA: hidden patches predicted", [("train", pretraining, "loss"), ("held out", pretraining, "held_out")]),
         ("I-JEPA: directions that its targets use", [("effective rank", pretraining, "rank")]),
         ("I-JEPA: how far its targets differ", [("spread over images", pretraining, "spread")]),

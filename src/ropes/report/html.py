@@ -188,6 +188,8 @@ def _stopped(training: Mapping[str, Any]) -> str | None:
     watched = stages["angles"] if "angles" in stages else stages["encoder"]
     best, planned, last = training["best_step"], training["planned_steps"], watched["steps"][-1]
     kept = f"The weights are those of step {best:,} of {planned:,}, where held-out loss was least."
+    if "student" in stages:
+        kept = f"The encoder's weights, the teacher's, are {kept.removeprefix('The weights are ')} Its student reads."
     if last >= planned:
         return kept
     return f"{kept} Training was ended at step {last:,.0f}, for it had long stopped falling: a fit that memorises."

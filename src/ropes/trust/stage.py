@@ -88,8 +88,10 @@ def fit_trust(
     pixels = np.concatenate([seen.pixels[learnt], _coarse(context, learnt_from)])
     others = seen.take(checked)
     novelty = fit_novelty(seen.features[learnt], pixels, others.features, others.pixels, others.surest)
-    hidden = look_at(context, held, hide=True) if _has_student(context) else None
-    spread, scores = (None, None) if samples is None else _errors(seen, samples, first, hidden)
+    spread, scores = None, None
+    if samples is not None:
+        hidden = look_at(context, held, hide=True) if _has_student(context) else None
+        spread, scores = _errors(seen, samples, first, hidden)
     write_trust(context.folder, fingerprint, Trust(novelty, spread, scores))
 
 

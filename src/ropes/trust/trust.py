@@ -31,14 +31,14 @@ class Seen:
         coordinates: (n, d).
         features: (n, f), of the network.
         pixels: (n, V·s·s), grey levels averaged over squares, in [0, 1].
-        foreign: (n, V, s, s), nats that speak against "nothing foreign is in this part of this view", −log(1 − p); None
-            of networks that do not tell.
+        foreign: float32 (n, V, s, s), nats that speak against "nothing foreign is in this part of this view",
+            −log(1 − p); None of networks that do not tell.
     """
 
     coordinates: Array
     features: Array
     pixels: Array
-    foreign: Array | None = None
+    foreign: NDArray[np.float32] | None = None
 
     @property
     def describing(self) -> Array:
@@ -55,7 +55,7 @@ class Seen:
     @property
     def surest(self) -> Array | None:
         """Nats that speak against "nothing foreign is here", of the part that says most, (n,)."""
-        return None if self.foreign is None else self.foreign.max((1, 2, 3))
+        return None if self.foreign is None else self.foreign.max((1, 2, 3)).astype(np.float64)
 
     def take(self, rows: NDArray[np.int64]) -> "Seen":
         """Only these images."""
@@ -97,7 +97,7 @@ def see(reader: Reader, images: Tensor) -> Seen:
     """Have a network look at images, uint8 (n, V, size, size)."""
     read = reader.read(images)
     coordinates, features = (part.double().cpu().numpy() for part in (read.coordinates, read.features))
-    foreign = None if read.foreign is None else functional.softplus(read.foreign).double().cpu().numpy()
+    foreign = None if read.foreign is None else functional.softplus(read.foreign).cpu().numpy()
     return Seen(coordinates, features, coarse(images), foreign)
 
 
