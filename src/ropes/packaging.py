@@ -3,13 +3,13 @@
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
-from torch import Tensor
 
 from ropes import results as results_file
 from ropes.calibration import Calibration, write_calibration
@@ -28,6 +28,8 @@ from ropes.results import Results
 
 #: What a packaged estimator may take, bytes.
 MOST_BYTES = 8_000_000
+#: Bytes left for the card and the calibration, which are written last.
+_WORDS = 16_000
 #: Coordinates may differ from the run's by this share of their spread, root mean square over so many poses.  Not the
 #: most of one pose: where a window's centre lies between two pixels, the last bit decides which.
 _TOLERANCE = 0.01
@@ -37,7 +39,7 @@ _COMPARED = 256
 def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most: int = MOST_BYTES) -> Path:
     """Write the packaged estimator `out`/`name`, whole or not at all; one of that name that is there is replaced.
 
-    Weights stay as they are; as float16 only where the folder would be too large otherwise.  In either case the
+    Weights stay as they are; the largest as float16 where the folder would be too large otherwise.  In either case the
     packaged estimator must read the same coordinates off images of the data set.
 
     Args:
@@ -111,9 +113,7 @@ def _fill(
     for file in (RUN_FILE, TRAINING_FILE, *trust, *weights):
         (new / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(run / file, new / file)
-    if _size(new) > most:
-        for file in weights:
-            _halve(new / file)
+    _halve([new / file for file in weights], _size(new) + _WORDS - most)
     write_calibration(new, estimator.run, calibration)  # bound to the weights as they are now
     tensors = [tensor for file in weights for tensor in load_file(new / file).values()]
     card = model_card(
@@ -134,14 +134,21 @@ def _fill(
     _require_agreement(estimator, Estimator.load(new), images_of(estimator.run, dataset, rows))
 
 
-def _halve(path: Path) -> None:
-    """Store a file's numbers as float16: of the two short formats the one with the longer mantissa."""
-    halved: dict[str, Tensor] = {
-        name: tensor.to(torch.float16) if tensor.is_floating_point() else tensor
-        for name, tensor in load_file(path).items()
-    }
-    with atomic_path(path) as temporary:
-        save_file(halved, temporary)
+def _halve(paths: Sequence[Path], excess: int) -> None:
+    """Store tensors as float16, the largest first, until `excess` bytes are saved or nothing is left to halve.
+
+    Of the two short formats it is the one with the longer mantissa.  Small tensors, as of the layers that tell where to
+    look, stay as they are where that is enough.
+    """
+    held = {path: load_file(path) for path in paths}
+    every = [(path, name, tensor) for path, tensors in held.items() for name, tensor in tensors.items()]
+    for path, name, tensor in sorted(every, key=lambda one: -one[2].nbytes):
+        if excess > 0 and tensor.is_floating_point():
+            held[path][name] = tensor.to(torch.float16)
+            excess -= tensor.nbytes // 2
+    for path, tensors in held.items():
+        with atomic_path(path) as temporary:
+            save_file(tensors, temporary)
 
 
 def _require_agreement(first: Estimator, second: Estimator, images: NDArray[np.uint8]) -> None:
