@@ -35,6 +35,10 @@ ROOT = Path(__file__).parents[1]
 NAME = "tiny-2c"
 
 
+def size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
 def recipe() -> EncoderRecipe:
     return replace(
         encoder_recipe("compact"),
@@ -192,11 +196,8 @@ def test_the_card_calibrates_as_it_was_done(run: Path, samples: int, origin: Ori
 
 
 def test_weights_are_halved_only_where_they_must_be(run: Path, data: Path, packaged: Path, tmp_path: Path) -> None:
-    whole = sum(path.stat().st_size for path in packaged.rglob("*") if path.is_file())
-    weights = (run / "student" / "weights.safetensors").stat().st_size
-    made = package(
-        run, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path, most=whole - weights // 4
-    )
+    most = size_of(packaged) - (run / "student" / "weights.safetensors").stat().st_size // 4
+    made = package(run, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path, most=most)
     stored = load_file(made / "student" / "weights.safetensors").values()
     halved, kept = ([each.numel() for each in stored if each.itemsize == size] for size in (2, 4))
     assert min(halved) >= max(kept)
@@ -219,8 +220,7 @@ def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, pac
     last = max(name for name in tensors if name.startswith("encoder.") and tensors[name].ndim == 2)
     save_file(tensors | {last: tensors[last] * 1e6}, path)
     calibrate(copy, data=data, samples=20)
-    whole = sum(file.stat().st_size for file in packaged.rglob("*") if file.is_file())
-    size = whole - path.stat().st_size * 9 // 20
+    size = size_of(packaged) - path.stat().st_size * 9 // 20
     measured, content = copy / "e" / "results.json", read_json(run / "e" / "results.json")
     with pytest.raises(UserError, match=r"is of another fit: its weights are not those of .*; evaluate .* again"):
         package(copy, name=NAME, data=data, results=measured, out=tmp_path / "x", most=size)
