@@ -215,8 +215,7 @@ def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, pac
     from safetensors.torch import save_file
 
     copy = Path(shutil.copytree(run, tmp_path / "run"))
-    path = copy / "student" / "weights.safetensors"
-    tensors = load_file(path)
+    tensors = load_file(path := copy / "student" / "weights.safetensors")
     last = max(name for name in tensors if name.startswith("encoder.") and tensors[name].ndim == 2)
     save_file(tensors | {last: tensors[last] * 1e6}, path)
     calibrate(copy, data=data, samples=20)
@@ -224,8 +223,7 @@ def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, pac
     measured, content = copy / "e" / "results.json", read_json(run / "e" / "results.json")
     with pytest.raises(UserError, match=r"is of another fit: its weights are not those of .*; evaluate .* again"):
         package(copy, name=NAME, data=data, results=measured, out=tmp_path / "x", most=size)
-    (fit,) = content["fit_rows"]
-    write_json(measured, {**content, "fit_rows": [{**fit, "weights": weights_digest(copy)}]})
+    write_json(measured, {**content, "fit_rows": [{**content["fit_rows"][0], "weights": weights_digest(copy)}]})
     with pytest.raises(UserError, match="as float16 the weights read coordinates that differ"):
         package(copy, name=NAME, data=data, results=measured, out=tmp_path / "x", most=size)
 
