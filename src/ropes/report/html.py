@@ -231,7 +231,7 @@ def _foreign(evaluation: artefacts.Evaluation) -> list[dict[str, Any]]:
     arrays, cameras = evaluation.foreign or {}, []
     for index, camera in enumerate(evaluation.cameras):
         images, there = (arrays[name][:, index] for name in ("foreign_images", "foreign_there"))
-        row = _strip_row("found there", pictures.outlined(images, there > 0), apart=False)
+        row = _strip_row("what is found", pictures.outlined(images, there > 0), apart=False)
         cameras.append({"name": camera, "rows": [row]})
     return cameras
 
