@@ -9,7 +9,7 @@ from ropes.recipes.optimisation import PRESETS, Optimisation, Preset, require_na
 
 #: Side in pixels of the parts that `ropes.models.student` judges.
 _PART = 4
-_STUDENT = Optimisation(epochs=4, at_least=93_600, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0)
+_STUDENT = Optimisation(epochs=4, at_least=62_400, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0)
 #: Fields that mean nothing where there are no anchors.
 OF_ANCHORS = ("alone", "alone_at_most", "independent")
 
