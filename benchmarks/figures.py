@@ -4,11 +4,14 @@ import argparse
 import contextlib
 import io
 import json
+import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+_MARKED = re.compile(r"(<!-- figures:(\S+) -->\n).*?(<!-- /figures -->)", re.DOTALL)
 
 
 def options(description: str | None) -> argparse.ArgumentParser:
@@ -37,6 +40,17 @@ def described(began: float) -> dict[str, Any]:
 
     of = {"processor": capability(), "device": device_name(), "version": __version__, "torch": torch.__version__}
     return {**of, "seconds": round(time.monotonic() - began)}
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; the first column is text, all others numbers."""
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def filled(page: str, write: Callable[[str], str]) -> str:
+    """A page with what stands between its markers written anew, each by its name."""
+    return _MARKED.sub(lambda match: match[1] + write(match[2]) + match[3], page)
 
 
 def publish(figures: Mapping[str, float], out: Path | None) -> None:

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from figures import described, options
+from figures import described, filled, options, table
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.files import write_json, write_text
 from ropes.methods.run import scene_of
+from ropes.metrics.intervals import coverage
 from ropes.prediction import images_of, states_of
 from ropes.registry import find_run
 from ropes.seeds import generator
@@ -45,7 +46,6 @@ CONDITIONS: tuple[tuple[Hiding, int], ...] = (
 )
 #: An angle that is off by more counts as wrong, in radians.
 OFF = 0.2
-_BEGIN, _END = "<!-- figures:foreign -->\n", "<!-- /figures -->"
 Array = NDArray[np.float64]
 
 
@@ -83,38 +83,36 @@ def measured(estimator: Estimator, images: NDArray[np.uint8], truth: Array) -> l
                 "flagged": float(flagged.mean()),
                 "off_flagged": float(flagged[off].mean()) if off.any() else None,
                 "misled_flagged": float(flagged[misled].mean()) if misled.any() else None,
-                "coverage": ((low <= truth) & (truth <= high)).mean(0).tolist(),
+                "coverage": coverage(low, high, truth).tolist(),
                 "width": (high - low).mean(0).tolist(),
             }
         )
     return rows
 
 
-def table(found: dict[str, Any]) -> str:
+def written(found: dict[str, Any]) -> str:
     """The Markdown table of such rows, and what they are of."""
     joints = [f"J{joint[-1]}" for joint in found["joints"]]
     heads = ["in the picture", *joints, "off", "misled", "flagged", "of off", "of misled", "coverage"]
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+    lines = []
     for row in found["rows"]:
         words = f"{IN_WORDS[row['hide']]}, {row['size']} px" if row["size"] else "nothing"
         shares = (row[name] for name in ("off", "misled", "flagged", "off_flagged", "misled_flagged"))
-        coverage = f"{min(row['coverage']):.2f} to {max(row['coverage']):.2f}"
         lines.append(
             [
                 words,
                 *(f"{value:.4f}" for value in row["mse"]),
                 *("" if share is None else f"{share:.1%}" for share in shares),
-                coverage,
+                f"{min(row['coverage']):.2f} to {max(row['coverage']):.2f}",
             ]
         )
     said = f"{found['run']}, scene {found['scene']}, {found['poses']:,} poses; {found['device']}, {found['seconds']} s."
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + f"\n{said}\n"
+    return f"{table(heads, lines)}\n{said}\n"
 
 
 def write_page(found: dict[str, Any], page: Path = PAGE) -> None:
     """Put the table in its place on the page."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(_BEGIN)
-    write_text(page, f"{before}{_BEGIN}{table(found)}{_END}{rest.partition(_END)[2]}")
+    write_text(page, filled(page.read_text(encoding="utf-8"), lambda _: written(found)))
 
 
 def main() -> None:
@@ -134,7 +132,7 @@ def main() -> None:
     )
     of = {"run": Path(arguments.run).name, "scene": scene_of(dataset), "joints": estimator.run.joints}
     found = {**described(began), **of, "poses": len(frames), "rows": rows}
-    print(table(found))
+    print(written(found))
     if arguments.out:
         write_json(arguments.out, found)
     if arguments.page:

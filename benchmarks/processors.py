@@ -7,17 +7,16 @@ The figures are in results/processors, one file a benchmark and processor, writt
 """
 
 import argparse
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from figures import filled, table
 from ropes.files import read_json, write_text
 
 ROOT = Path(__file__).parents[1]
 PAGE, FIGURES = ROOT / "docs" / "processors.md", ROOT / "results" / "processors"
-_MARKED = re.compile(r"(<!-- figures:(\S+) -->\n).*?(<!-- /figures -->)", re.DOTALL)
 Found = Mapping[str, Any]
 _NAMES = {
     "other": "none of these",
@@ -27,12 +26,6 @@ _NAMES = {
     "amx": "AMX",
     "cuda": "CUDA",
 }
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; the first column is text, all others numbers."""
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def origin(found: Sequence[Found]) -> str:
@@ -135,12 +128,7 @@ WRITERS: dict[str, Callable[[Sequence[Found]], str]] = {
 
 def written(page: str, folder: Path) -> str:
     """The page with every table written anew."""
-
-    def replaced(match: re.Match[str]) -> str:
-        files = sorted(folder.glob(f"{match[2]}*.json"))
-        return match[1] + WRITERS[match[2]]([read_json(file) for file in files]) + match[3]
-
-    return _MARKED.sub(replaced, page)
+    return filled(page, lambda name: WRITERS[name]([read_json(file) for file in sorted(folder.glob(f"{name}*.json"))]))
 
 
 def main() -> None:

@@ -35,10 +35,6 @@ ROOT = Path(__file__).parents[1]
 NAME = "tiny-2c"
 
 
-def size_of(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
 def recipe() -> EncoderRecipe:
     return replace(
         encoder_recipe("compact"),
@@ -76,6 +72,8 @@ def test_only_what_prediction_needs_is_there(packaged: Path, run: Path) -> None:
     assert set(tiny.tree(packaged)) == {f"{NAME}/{file}" for file in (*same, "calibration.json", *made)}
     for file in same:
         assert (packaged / NAME / file).read_bytes() == (run / file).read_bytes()
+    kept, own = (read_json(folder / "calibration.json") for folder in (packaged / NAME, run))
+    assert kept == own | {"weights_sha256": weights_digest(packaged / NAME)}
 
 
 @pytest.mark.slow
@@ -120,7 +118,7 @@ def test_the_card_says_what_it_is(packaged: Path, run: Path) -> None:
     for part in (
         f"# {NAME}\n",
         "ropes predict tiny-2c --images right=right.png left=left.png\n",
-        "| setting | tiny, scene ",
+        "| setting | tiny, scene white |",
         "| radians from | lines fitted on 20 labelled poses |",
         "| poses (`--poses`) | tool in the frame foot: metres, quaternion xyzw |",
         "80 anchors, 400 poses",
@@ -196,7 +194,7 @@ def test_the_card_calibrates_as_it_was_done(run: Path, samples: int, origin: Ori
 
 
 def test_weights_are_halved_only_where_they_must_be(run: Path, data: Path, packaged: Path, tmp_path: Path) -> None:
-    most = size_of(packaged) - (run / "student" / "weights.safetensors").stat().st_size // 4
+    most = tiny.size_of(packaged) - (run / "student" / "weights.safetensors").stat().st_size // 4
     made = package(run, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path, most=most)
     stored = load_file(made / "student" / "weights.safetensors").values()
     halved, kept = ([each.numel() for each in stored if each.itemsize == size] for size in (2, 4))
@@ -219,7 +217,7 @@ def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, pac
     last = max(name for name in tensors if name.startswith("encoder.") and tensors[name].ndim == 2)
     save_file(tensors | {last: tensors[last] * 1e6}, path)
     calibrate(copy, data=data, samples=20)
-    size = size_of(packaged) - path.stat().st_size * 9 // 20
+    size = tiny.size_of(packaged) - path.stat().st_size * 9 // 20
     measured, content = copy / "e" / "results.json", read_json(run / "e" / "results.json")
     with pytest.raises(UserError, match=r"is of another fit: its weights are not those of .*; evaluate .* again"):
         package(copy, name=NAME, data=data, results=measured, out=tmp_path / "x", most=size)

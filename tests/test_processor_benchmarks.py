@@ -15,7 +15,7 @@ from tests.test_benchmarks import code_of, figures_of
 
 def test_the_page_on_foreign_things_has_the_figures_that_are_stored() -> None:
     root = Path(__file__).parents[1]
-    table = foreign.table(read_json(root / "results" / "foreign.json"))
+    table = foreign.written(read_json(root / "results" / "foreign.json"))
     assert f"<!-- figures:foreign -->\n{table}<!-- /figures -->" in foreign.PAGE.read_text(encoding="utf-8")
 
 

@@ -206,6 +206,11 @@ def weights(run: Path) -> dict[str, str]:
     return {str(path.relative_to(run)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
 
 
+def size_of(folder: Path) -> int:
+    """Bytes of all its files."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
 def tree(path: Path) -> dict[str, str]:
     """Digest of every file in a folder; nothing for a folder that is not there."""
     found = sorted(entry for entry in path.rglob("*") if entry.is_file())

@@ -1,6 +1,5 @@
 """What the trainable encoders of the methods `ldr` and `anchored` have in common."""
 
-import torch
 from torch import Tensor
 
 from ropes.methods.augmentation import erase
@@ -8,8 +7,6 @@ from ropes.methods.contrast import policy_loss, regime_loss
 from ropes.methods.kept_weights import KeptWeightsStage
 from ropes.models.encoder import ContrastNetwork
 from ropes.recipes import EncoderRecipe
-
-_CHUNK = 128
 
 
 class EncoderStage(KeptWeightsStage):
@@ -68,8 +65,7 @@ class EncoderStage(KeptWeightsStage):
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Coordinates (n, d) and logits (n, R) of images, uint8 (n, V, S, S)."""
-        found = [self.network(part.to(self.device)) for part in images.split(_CHUNK)]
-        coordinates, logits = (torch.cat([part[k] for part in found]).float().cpu() for k in (0, 1))
+        coordinates, logits = self.outputs(images, 0, 1)
         return coordinates, logits
 
     def keep_best(self, loss: float) -> None:

@@ -10,6 +10,8 @@ from torch import Tensor
 from ropes.recipes import Optimisation
 from ropes.stage import Stage
 
+_CHUNK = 128
+
 
 class KeptWeightsStage(Stage):
     """A stage whose `evaluate` tells `remember` each record's held-out loss.
@@ -34,6 +36,11 @@ class KeptWeightsStage(Stage):
         if loss <= self.best_loss:
             self.best_loss, self.best_step = loss, self.global_step
             self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.network.state_dict().items()}
+
+    def outputs(self, images: Tensor, *which: int) -> tuple[Tensor, ...]:
+        """Some of what the network makes of images, by their places among its outputs: float32, on the CPU."""
+        found = [self.network(part.to(self.device)) for part in images.split(_CHUNK)]
+        return tuple(torch.cat([part[k] for part in found]).float().cpu() for k in which)
 
     def compared(self, step: int) -> bool:
         """Whether the weights of a record at this step may be kept."""

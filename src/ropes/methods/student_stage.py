@@ -20,7 +20,6 @@ _FOREIGN = 0.3
 _NOTHING = 4.0
 #: What differs by less from what it hides cannot be seen.
 _VISIBLE = 8
-_CHUNK = 128
 
 #: Images, uint8 (B, V, S, S), what the teacher reads in them, (B, d), and its shares of where to look, (B, V, s, s).
 Batch = tuple[Tensor, Tensor, Tensor | None]
@@ -87,8 +86,8 @@ class StudentStage(KeptWeightsStage):
     def evaluate(self) -> dict[str, float]:
         """How far held-out poses are read from what the teacher reads: as they are, and with foreign things."""
         images, wanted = self.held_out
-        clean, _ = self._read(images)
-        hidden, foreign = self._read(self.hidden)
+        (clean,) = self.outputs(images, 0)
+        hidden, foreign = self.outputs(self.hidden, 0, 2)
         apart = float(self._apart(clean, wanted)), float(self._apart(hidden, wanted))
         self.remember(sum(apart))
         return {
@@ -97,12 +96,6 @@ class StudentStage(KeptWeightsStage):
             "held_out_foreign": float(foreign_loss(foreign, images, self.hidden)),
             "held_out_loss": sum(apart),
         }
-
-    def _read(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Coordinates, and logits of foreign things, on the CPU."""
-        found = [self.network(part.to(self.device)) for part in images.split(_CHUNK)]
-        coordinates, foreign = (torch.cat([part[k] for part in found]).float().cpu() for k in (0, 2))
-        return coordinates, foreign
 
 
 def foreign_loss(logits: Tensor, images: Tensor, shown: Tensor) -> Tensor:

@@ -59,16 +59,12 @@ class PoseEncoder(nn.Module):
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """uint8 (B, V, S, S) → coordinates (B, d), and the dense features (B, hidden) that they are read from."""
-        features, _ = self._features(self.differences(images))
+        features, _ = self.features(self.differences(images))
         return self.read_off(features), features
 
     def look(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
         """Coordinates (B, d), and the logits (B, V, s, s) of the map of where to look; None without a window."""
-        return self.look_at(self.differences(images))
-
-    def look_at(self, seen: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The same of what `differences` has made of images."""
-        features, gaze = self._features(seen)
+        features, gaze = self.features(self.differences(images))
         return self.read_off(features), gaze
 
     def differences(self, images: Tensor) -> Tensor:
@@ -83,7 +79,8 @@ class PoseEncoder(nn.Module):
         seen = images.to(kind, memory_format=torch.channels_last).neg_().add_(levels)
         return seen.mul_(1 / (255 * float(self.spread)))
 
-    def _features(self, seen: Tensor) -> tuple[Tensor, Tensor | None]:
+    def features(self, seen: Tensor) -> tuple[Tensor, Tensor | None]:
+        """What `differences` makes of images → dense features (B, hidden), and where it looked, see `look`."""
         x, gaze = seen, None
         for k, stage in enumerate(self.whole):
             x = stage(x)

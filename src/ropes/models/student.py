@@ -53,10 +53,11 @@ class StudentNetwork(nn.Module):
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
         """uint8 (B, V, S, S) → coordinates (B, d), where it looked, and logits of foreign things (B, V, s, s)."""
         seen = self.encoder.differences(images)
-        coordinates, gaze = self.encoder.look_at(seen)
-        return coordinates, gaze, self.foreign(seen).float()
+        features, gaze = self.encoder.features(seen)
+        return self.encoder.read_off(features), gaze, self.foreign(seen).float()
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """uint8 (B, V, S, S) → coordinates (B, d), features (B, hidden), logits of foreign things (B, V, s, s)."""
-        coordinates, features = self.encoder.read(images)
-        return coordinates, features, self.foreign(self.encoder.differences(images)).float()
+        seen = self.encoder.differences(images)
+        features, _ = self.encoder.features(seen)
+        return self.encoder.read_off(features), features, self.foreign(seen).float()

@@ -67,8 +67,8 @@ def fit_trust(
         path.relative_to(context.folder).as_posix(): sha256(path)
         for path in sorted(context.folder.rglob("weights.safetensors"))
     }
-    by_run = [context.precision] if isinstance(context.run.recipe, JointNetRecipe) else []
-    fingerprint = context.digest("trust", 3, weights, *by_run)
+    precision = _read_in(context)
+    fingerprint = context.digest("trust", 3, weights, *([] if precision == "auto" else [precision]))
     if stored_fingerprint(context.folder) == fingerprint:
         return
     anchors = np.unique(held.anchor)
@@ -95,20 +95,24 @@ def fit_trust(
     write_trust(context.folder, fingerprint, Trust(novelty, spread, scores))
 
 
+def _read_in(context: Context) -> AskedPrecision:
+    """The precision that a run's networks see poses in: transformers in the run's own."""
+    return context.precision if isinstance(context.run.recipe, JointNetRecipe) else "auto"
+
+
 def _has_student(context: Context) -> bool:
     return isinstance(context.run.recipe, EncoderRecipe) and context.run.recipe.foreign > 0
 
 
 def look_at(context: Context, held: TrainingImages, *, hide: bool = False) -> Seen:
-    """What the run's networks see in some poses, in their order; transformers in the precision of the run.
+    """What the run's networks see in some poses, in their order.
 
     Args:
         context: of the fit.
         held: the poses.
         hide: put foreign things into the images first.
     """
-    precision: AskedPrecision = context.precision if isinstance(context.run.recipe, JointNetRecipe) else "auto"
-    reader = load_reader(context.run, context.folder, context.device, precision)
+    reader = load_reader(context.run, context.folder, context.device, _read_in(context))
     parts = []
     with progress("what to trust, poses", len(held), show=context.show) as update:
         for start in range(0, len(held), _CHUNK):
@@ -168,13 +172,14 @@ def _errors(seen: Seen, samples: Array, first: NDArray[np.bool_], hidden: Seen |
 
     What a foreign thing adds to an error, ẑ(with it) − ẑ(without), is known; σ is learnt from these errors too.
     """
-    describing, errors, of = seen.describing, samples, np.arange(len(samples))
+    usual, errors, of = seen.describing, samples, np.arange(len(samples))
+    describing = usual
     if hidden is not None:
-        describing = np.concatenate([describing, hidden.describing])
+        describing = np.concatenate([usual, hidden.describing])
         errors, of = np.concatenate([errors, errors + hidden.coordinates - seen.coordinates]), np.tile(of, 2)
     scores = np.empty_like(samples)
     for half in (first, ~first):
         by_others = fit_spread(describing[~half[of]], errors[~half[of]])
-        scores[half] = np.abs(samples[half]) / by_others(seen.describing[half])
+        scores[half] = np.abs(samples[half]) / by_others(usual[half])
     known = int(np.isfinite(scores).sum(0).max())
     return fit_spread(describing, errors), np.sort(scores, axis=0)[:known]
