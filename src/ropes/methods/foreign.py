@@ -8,8 +8,12 @@ from torch.nn import functional
 
 #: Probability of a first, second and third thing in a view.
 _THINGS = (0.75, 0.35, 0.35)
-#: Least and greatest mean side of a thing, in shares of the image's, drawn log-uniformly; and of its longer side.
-_SIDES, _LONGEST = (0.015, 0.5), 0.7
+#: Least and greatest mean side of a thing, in shares of the image's, drawn log-uniformly.
+_SIDES = (0.015, 0.5)
+#: Share of the things that are large, and their sides: few would be, and half of the arm is to be read then.
+_LARGE, _LARGE_SIDES = 0.2, (0.3, 0.6)
+#: Greatest longer side.
+_LONGEST = 0.7
 #: Height and width differ by up to this factor from their mean.
 _STRETCH = math.sqrt(2.0)
 #: Share of the things that are ellipses; the others are rectangles.
@@ -22,8 +26,8 @@ _WHITE = 255.0
 def with_foreign_things(images: Tensor) -> Tensor:
     """A copy of images with up to three things in each view, over whatever is there.
 
-    Things are rectangles and ellipses of any size up to half of the image's side, of one grey, of white, of noise or of
-    a blurred pattern, and may lie in part outside.  In one of nine views there is none.
+    Things are rectangles and ellipses of many sizes, of one grey, of white, of noise or of a blurred pattern, and may
+    lie in part outside.  In one of nine views there is none.
 
     Args:
         images: uint8 (..., S, S), each view an image of its own.
@@ -39,8 +43,11 @@ def with_foreign_things(images: Tensor) -> Tensor:
 
 def _shapes(count: int, side: int, device: torch.device) -> Tensor:
     """Which pixels some things cover: bool (count, side, side)."""
-    low, high = (math.log(share * side) for share in _SIDES)
-    mean = _uniform(count, low, high, device).exp()
+    usual, large = (
+        _uniform(count, math.log(low * side), math.log(high * side), device).exp()
+        for low, high in (_SIDES, _LARGE_SIDES)
+    )
+    mean = torch.where(torch.rand(count, device=device) < _LARGE, large, usual)
     stretch = _uniform(count, -math.log(_STRETCH), math.log(_STRETCH), device).exp()
     rows, columns = (
         (torch.arange(0.5, side, device=device) - centre[:, None]) / (length / 2)[:, None]

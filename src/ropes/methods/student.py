@@ -21,6 +21,8 @@ from ropes.models.student import StudentNetwork
 from ropes.progress import progress
 from ropes.recipes import EncoderRecipe
 
+#: Counts the changes of its network and of what it is taught: a training that began before one is not gone on with.
+_STUDENT = 2
 #: Held-out poses that the student is asked.
 _ASKED = 1_024
 _CHUNK = 256
@@ -38,7 +40,7 @@ def fit_student(
         kept: poses to learn from.
         held: poses held out.
     """
-    given = sha256(context.folder / "encoder" / WEIGHTS), recipe.foreign, asdict(recipe.student)
+    given = sha256(context.folder / "encoder" / WEIGHTS), recipe.foreign, asdict(recipe.student), _STUDENT
     fingerprint = context.digest("student", *given)
     rows = EpochShuffle(len(held), min(len(held), _ASKED), context.seed("student", "held out"))(0)
     order = EpochShuffle(len(kept), min(len(kept), recipe.student.batch), context.seed("student", "order"))

@@ -79,10 +79,19 @@ class PoseEncoder(nn.Module):
         seen = images.to(kind, memory_format=torch.channels_last).neg_().add_(levels)
         return seen.mul_(1 / (255 * float(self.spread)))
 
-    def features(self, seen: Tensor) -> tuple[Tensor, Tensor | None]:
-        """What `differences` makes of images → dense features (B, hidden), and where it looked, see `look`."""
-        x, gaze = seen, None
-        for k, stage in enumerate(self.whole):
+    def features(self, seen: Tensor, told: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """What `differences` makes of images → dense features (B, hidden), and where it looked, see `look`.
+
+        Args:
+            seen: (B, V, S, S).
+            told: (B, widths[0], S / stem, S / stem), added to what the first layer makes of the whole images.
+        """
+        first, gaze = self.whole[0], None
+        assert isinstance(first, nn.Sequential)
+        x = first[0](seen)
+        if told is not None:
+            x = x + told
+        for k, stage in enumerate((first[1:], *self.whole[1:])):
             x = stage(x)
             if self.config.window and k == _LOOKED_FROM:
                 gaze = self.gaze(x).float()

@@ -1,6 +1,7 @@
 """The network of a student: an encoder, and a network of its own that says where something foreign is."""
 
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ropes.models.encoder import PoseEncoder
 from ropes.models.shapes import EncoderConfig
@@ -8,22 +9,28 @@ from ropes.models.shapes import EncoderConfig
 #: Channels of the network that finds foreign things, and how far apart the places that its convolutions read lie, in
 #: parts of an image: a speck is told from the arm by what is around.
 _WIDTH, _DILATIONS = 24, (1, 2, 4)
+#: The logit everywhere before anything is learnt.
+_NOTHING = -3.0
 
 
 class ForeignMap(nn.Sequential):
     """What differs from the background, (B, V, S, S) → logits of "something foreign is in this part", (B, V, s, s).
 
-    Parts are squares of four pixels.  Residual branches begin as constants.
+    Parts are squares of four pixels.  It begins by finding nothing; residual branches begin as constants.
     """
 
     def __init__(self, views: int) -> None:
+        last = nn.Conv2d(_WIDTH, views, 1)
+        assert last.bias is not None
+        nn.init.zeros_(last.weight)
+        nn.init.constant_(last.bias, _NOTHING)
         super().__init__(
             nn.Conv2d(views, _WIDTH, 5, stride=2, padding=2),
             nn.ReLU(),
             nn.Conv2d(_WIDTH, _WIDTH, 3, stride=2, padding=1),
             *(_Dilated(_WIDTH, dilation) for dilation in _DILATIONS),
             nn.ReLU(),
-            nn.Conv2d(_WIDTH, views, 1),
+            last,
         )
 
 
@@ -43,21 +50,35 @@ class _Dilated(nn.Module):
 
 
 class StudentNetwork(nn.Module):
-    """An encoder that also says in which parts of its images something foreign is."""
+    """An encoder that does not see what is found foreign in its images, and is told where that is.
+
+    A part where something foreign is rather than not counts as background; which parts these are is added to what the
+    encoder's first layer makes of the whole images.  The map is taught by its own loss alone.
+    """
 
     def __init__(self, config: EncoderConfig, *, views: int, joints: int) -> None:
         super().__init__()
         self.encoder = PoseEncoder(config, views=views, joints=joints)
         self.foreign = ForeignMap(views)
+        self.told = nn.Conv2d(views, config.widths[0], 1)
+        for parameter in self.told.parameters():
+            nn.init.zeros_(parameter)
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
         """uint8 (B, V, S, S) → coordinates (B, d), where it looked, and logits of foreign things (B, V, s, s)."""
-        seen = self.encoder.differences(images)
-        features, gaze = self.encoder.features(seen)
-        return self.encoder.read_off(features), gaze, self.foreign(seen).float()
+        features, gaze, foreign = self._features(images)
+        return self.encoder.read_off(features), gaze, foreign
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """uint8 (B, V, S, S) → coordinates (B, d), features (B, hidden), logits of foreign things (B, V, s, s)."""
+        features, _, foreign = self._features(images)
+        return self.encoder.read_off(features), features, foreign
+
+    def _features(self, images: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
         seen = self.encoder.differences(images)
-        features, _ = self.encoder.features(seen)
-        return self.encoder.read_off(features), features, self.foreign(seen).float()
+        foreign = self.foreign(seen).float()
+        hidden = (foreign.detach() > 0).to(seen)
+        shown = seen * (1 - functional.interpolate(hidden, size=seen.shape[-1]))
+        told = self.told(functional.adaptive_max_pool2d(hidden, seen.shape[-1] // self.encoder.config.stem))
+        features, gaze = self.encoder.features(shown, told)
+        return features, gaze, foreign
