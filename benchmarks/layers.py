@@ -67,7 +67,10 @@ def networks(method: str, preset: str) -> Iterator[tuple[str, nn.Module, Call]]:
             yield "encoder", encoder, lambda: encoder(grey)
             if recipe.foreign:
                 student = StudentNetwork(recipe.encoder, views=_VIEWS, joints=_JOINTS)
-                yield "student", student.foreign, lambda: student(grey)
+                with torch.no_grad():
+                    student.told.weight.normal_(std=0.1)  # as after a training: it begins as zero
+                parts = nn.ModuleDict({"foreign": student.foreign, "told": student.told})
+                yield "student", parts, lambda: student(grey)
         case CNNRecipe():
             cnn = AngleCNN(recipe.encoder, views=_VIEWS, joints=_JOINTS)
             yield "angles", cnn, lambda: cnn(grey)

@@ -62,6 +62,7 @@ def training(found: Sequence[Found]) -> str:
         ]
         for method in sorted({name for one in found for name in one["methods"]})
         for one in found
+        if method in one["methods"]
         for figures in [one["methods"][method]]
     ]
     times = (f"{part}, ms" for part in parts)

@@ -4,8 +4,8 @@
 
 RUN is a run of anchored or ldr, or the name of a packaged estimator.  Its setting is simulated first.  A line per joint
 to radians is fitted on half of the poses as float32 reads them, and tested on the other half.  In int8 the weights and
-activations of its residual stages and dense layers are quantised, by the ranges that training images show (static
-quantisation of torch, engine x86); all else stays in float32.
+activations of its residual stages (of a student's, all but the first) and dense layers are quantised, by the ranges
+that training images show (static quantisation of torch, engine x86); all else stays in float32.
 """
 
 import copy
@@ -25,8 +25,9 @@ from ropes.data.layout import open_dataset
 from ropes.estimator import Estimator
 from ropes.files import write_json
 from ropes.hardware import AskedPrecision, capability
-from ropes.methods.readers import finished_encoder
+from ropes.methods.readers import finished_network
 from ropes.models.encoder import PoseEncoder
+from ropes.models.student import StudentNetwork
 from ropes.registry import find_run
 
 _SEEN, _TIMED, _TIMES, _CHUNK = 256, 512, 4, 256
@@ -34,25 +35,28 @@ Array = NDArray[np.float64]
 
 
 class Encoded:
-    """A run's encoder as it stands, read in chunks."""
+    """A run's network as it stands, read in chunks."""
 
-    def __init__(self, network: PoseEncoder) -> None:
+    def __init__(self, network: PoseEncoder | StudentNetwork) -> None:
         self.network = network.eval()
 
     @torch.no_grad()
     def coordinates(self, images: NDArray[np.uint8]) -> Array:
         """uint8 (n, V, S, S) → (n, d)."""
-        parts = [self.network(part) for part in torch.from_numpy(images).split(_CHUNK)]
+        parts = [self.network.read(part)[0] for part in torch.from_numpy(images).split(_CHUNK)]
         return torch.cat(parts).double().numpy()
 
 
 def quantised(run: Path, images: NDArray[np.uint8]) -> Encoded:
-    """The run's encoder in int8, its ranges from these images."""
+    """The run's network in int8, its ranges from these images."""
     from torch.ao.quantization import get_default_qconfig_mapping
     from torch.ao.quantization.quantize_fx import convert_fx, prepare_fx
 
-    network = finished_encoder(run)[1].eval()
+    read = finished_network(run)[1].eval()
+    network = read.encoder if isinstance(read, StudentNetwork) else read
     names = [f"{part}.{k}" for part in ("whole", "window") for k in range(len(getattr(network, part, ())))]
+    if read is not network:
+        names.remove("whole.0")  # which is told where something foreign is
     given: dict[str, Tensor] = {}
     hooks = []
     for name in (*names, "far", *(["near"] if network.config.window else [])):
@@ -62,7 +66,7 @@ def quantised(run: Path, images: NDArray[np.uint8]) -> Encoded:
 
         hooks.append(network.get_submodule(name).register_forward_pre_hook(keep))
     with torch.no_grad():
-        network(torch.from_numpy(images))
+        read.read(torch.from_numpy(images))
     for hook in hooks:
         hook.remove()
     torch.backends.quantized.engine = "x86"
@@ -73,7 +77,7 @@ def quantised(run: Path, images: NDArray[np.uint8]) -> Encoded:
             with torch.no_grad():
                 observed(x)
             network.set_submodule(name, convert_fx(observed))
-    return Encoded(network)
+    return Encoded(read)
 
 
 def poses_a_second(read: Estimator | Encoded, images: NDArray[np.uint8]) -> float:
@@ -124,8 +128,9 @@ def main() -> None:
     run = find_run(Path(arguments.run))
     print(f"{capability()}, {torch.get_num_threads()} threads\n")
     with tempfile.TemporaryDirectory() as folder:
-        setting = finished_encoder(run)[0].setting
-        simulate(f"--setting {setting} --anchors 40 --test-anchors {arguments.poses} --seed 7", Path(folder) / "data")
+        fitted = finished_network(run)[0]
+        given = f"--setting {fitted.setting} --scene {fitted.scene or 'white'}"
+        simulate(f"{given} --anchors 40 --test-anchors {arguments.poses} --seed 7", Path(folder) / "data")
         found = measure(run, open_dataset(Path(folder) / "data"))
     if arguments.out:
         write_json(arguments.out, {**described(began), "threads": torch.get_num_threads(), "readers": found})

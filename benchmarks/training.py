@@ -1,13 +1,15 @@
-"""Where the time of a training step goes on this processor, and how near it is to what the processor can do.
+"""Where the time of a training step or a prediction goes on this processor, and how near it is to what that can do.
 
     python benchmarks/training.py [--precision 32-true] [--threads 2] [--ops 15] [--out FILE]
     ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 python benchmarks/training.py
 
-Steps are those that `ropes fit` takes of a compact preset, on data simulated first.  The bound is what the step would
-take if each of its operations ran at the speed of a large matrix product or at that of a copy in memory, whichever is
-slower for it (its roofline), both measured in the same run.  A copy of a few megabytes is faster than one of more, and
-layers are of that size, so the bound is rather too low than too high.  Operations count as they are run: copies that
-could be saved are in the bound too, and the share of the matrix product's speed tells of them.
+Steps are those that `ropes fit` takes of a compact preset, on data simulated first ("anchored student": of its second
+training).  A step of "predict" reads 256 poses with the packaged estimator, from the bytes of PNG files to coordinates,
+standard deviations and flags.  The bound is what the step would take if each of its operations ran at the speed of a
+large matrix product or at that of a copy in memory, whichever is slower for it (its roofline), both measured in the
+same run.  A copy of a few megabytes is faster than one of more, and layers are of that size, so the bound is rather too
+low than too high.  Operations count as they are run: copies that could be saved are in the bound too, and the share of
+the matrix product's speed tells of them.
 """
 
 import argparse
@@ -19,9 +21,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from unittest.mock import patch
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
@@ -30,14 +33,22 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from figures import described, options, simulate
+from prediction import pictures
+from ropes import png
+from ropes.data.layout import open_dataset
+from ropes.estimator import Estimator
 from ropes.files import write_json
 from ropes.hardware import Precision, capability, keep_memory, training_precision
 from ropes.methods.fitting import fit
-from ropes.recipes import VAE_METHODS, recipe_of
+from ropes.methods.student_stage import Batch, StudentStage
+from ropes.models.student import StudentNetwork
+from ropes.recipes import VAE_METHODS, EncoderRecipe, recipe_of
+from ropes.registry import find_run
 from ropes.stage import Stage
 from ropes.training import BatchAt
 
-METHODS = ("anchored", "ldr", "beta-vae")
+MEASURED = ("anchored", "anchored student", "ldr", "beta-vae", "predict")
+_PACKAGED, _POSES, _IMAGES = "panda-2c", 256, 256
 _DATA = {"arm": "--setting panda-2c-independent --anchors 200", "finger": "--setting finger-cube --samples 256"}
 _STEPS, _WARM, _MATRIX, _COPIED = 8, 3, 2048, 4 << 20
 
@@ -70,6 +81,31 @@ class Training:
                 return cls(stage, batch_at, precision == "bf16-mixed")
         raise AssertionError("a fit trains something")
 
+    @classmethod
+    def of_student(cls, data: Path, precision: Precision) -> "Training":
+        """The second training of `anchored`, of a teacher that has learnt nothing."""
+        recipe = recipe_of("anchored", "compact")
+        assert isinstance(recipe, EncoderRecipe)
+        dataset = open_dataset(data)
+        images = torch.from_numpy(dataset.read_images(dataset.frames("train").index[:_IMAGES]))
+        joints = len(dataset.joints)
+        torch.manual_seed(0)
+        network = StudentNetwork(recipe.encoder, views=images.shape[1], joints=joints)
+        torch.nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
+        network.encoder.adapt(images)
+        gaze = network.encoder.look(images[:2])[1]
+        assert gaze is not None
+        look = torch.full((len(images), *gaze.shape[1:]), 1 / gaze[0, 0].numel(), dtype=torch.half)
+        taught = images, torch.randn(len(images), joints), look
+        stage = StudentStage(network, recipe, steps=1_000, seed=0, scale=torch.ones(joints), held_out=taught)
+        rows = [torch.randperm(len(images))[: recipe.student.batch] for _ in range(_WARM + _STEPS)]
+
+        def batch_at(step: int) -> Batch:
+            chosen = rows[step % len(rows)]
+            return images[chosen], taught[1][chosen], look[chosen]
+
+        return cls(stage, batch_at, precision == "bf16-mixed")
+
     def steps(self, count: int) -> Iterator[tuple[float, float, float, float]]:
         """Take steps: seconds of reading the batch, forward, backward and optimiser of each."""
         optimiser = torch.optim.AdamW(self.stage.network.parameters(), lr=1e-4, fused=True)
@@ -89,6 +125,35 @@ class Training:
             moments.append(time.perf_counter())
             read, forward, backward, stepped = (b - a for a, b in itertools.pairwise(moments))
             yield read, forward, backward, stepped
+
+
+class Timed(Protocol):
+    """What is done step by step, in bf16 where it is `mixed`."""
+
+    mixed: bool
+
+    def steps(self, count: int) -> Iterator[tuple[float, float, float, float]]:
+        """Take steps: seconds of reading the batch, forward, backward and optimiser of each."""
+
+
+class Prediction:
+    """What `ropes predict` does with the packaged estimator and a folder of images."""
+
+    def __init__(self, precision: Precision) -> None:
+        self.mixed = precision == "bf16-mixed"
+        self._estimator = Estimator.load(find_run(Path(_PACKAGED)), precision=precision)
+        self._side = self._estimator.run.image_size
+        self._files = [[png.encode(view) for view in pose] for pose in pictures(self._estimator, _POSES)]
+
+    def steps(self, count: int) -> Iterator[tuple[float, float, float, float]]:
+        """Read all poses so many times."""
+        for _ in range(count):
+            began = time.perf_counter()
+            shape = self._side, self._side
+            images = np.stack([np.stack([png.decode(view, shape) for view in pose]) for pose in self._files])
+            read = time.perf_counter()
+            self._estimator.read(images)
+            yield read - began, time.perf_counter() - read, 0.0, 0.0
 
 
 class Roofline(TorchDispatchMode):
@@ -131,7 +196,7 @@ def speeds(mixed: bool) -> tuple[float, float]:
     return 2 * _MATRIX**3 / quickest(lambda: a @ b), 2 * _COPIED / quickest(lambda: to.copy_(copied), 100)
 
 
-def measured(training: Training) -> dict[str, float]:
+def measured(training: Timed) -> dict[str, float]:
     """Milliseconds of each part of a step, the bound, and both speeds in shares of what the processor can do.
 
     Speeds are measured before and after the steps, since others may share the processor, and the best one counts.
@@ -157,7 +222,7 @@ def measured(training: Training) -> dict[str, float]:
     }
 
 
-def convolutions(training: Training) -> float:
+def convolutions(training: Timed) -> float:
     """The share of the operations' time that goes into convolutions, forward and backward."""
     with profile(activities=[ProfilerActivity.CPU]) as seen:
         list(training.steps(_STEPS))
@@ -165,7 +230,7 @@ def convolutions(training: Training) -> float:
     return sum(time for name, time in times.items() if "convolution" in name) / sum(times.values())
 
 
-def print_operations(training: Training, count: int) -> None:
+def print_operations(training: Timed, count: int) -> None:
     """What takes longest, in milliseconds a step."""
     with profile(activities=[ProfilerActivity.CPU]) as seen:
         list(training.steps(_STEPS))
@@ -177,7 +242,7 @@ def print_operations(training: Training, count: int) -> None:
 def main() -> None:
     """Simulate, measure and print the table."""
     parser = options(__doc__)
-    parser.add_argument("--method", action="append", choices=METHODS, help="all where left out")
+    parser.add_argument("--method", action="append", choices=MEASURED, help="all where left out")
     parser.add_argument("--precision", choices=["bf16-mixed", "32-true"], help="the usual one where left out")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--ops", type=int, default=0, help="also show so many operations that take longest")
@@ -202,9 +267,16 @@ def measure_methods(arguments: argparse.Namespace, precision: Precision) -> dict
     with tempfile.TemporaryDirectory() as folder:
         for name, asked in _DATA.items():
             simulate(f"{asked} --test-anchors 8", Path(folder) / name)
-        for method in arguments.method or METHODS:
+        for method in arguments.method or MEASURED:
             data = Path(folder) / ("finger" if method in VAE_METHODS else "arm")
-            training = Training.of(method, data, precision)
+            training: Timed
+            match method:
+                case "predict":
+                    training = Prediction(precision)
+                case "anchored student":
+                    training = Training.of_student(data, precision)
+                case _:
+                    training = Training.of(method, data, precision)
             one = found[method] = measured(training)
             times = " | ".join(f"{one[f'{name}_ms']:.0f} ms" for name in (*heads[:5], "bound"))
             print(f"| {method} | {times} | {one['share_of_bound']:.0%} | {one['share_of_matrix_product']:.0%} |")

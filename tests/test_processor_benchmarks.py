@@ -27,6 +27,15 @@ def test_a_step_is_timed_by_its_parts(tmp_path: Path, cache_home: Path) -> None:
     assert 0.5 < step["in_convolutions"] < 1
 
 
+@pytest.mark.slow
+def test_a_prediction_is_timed_by_its_parts(tmp_path: Path, cache_home: Path) -> None:
+    found = figures_of(tmp_path, "training", "--method", "predict", "--threads", 1, "--precision", "32-true")
+    step = found["methods"]["predict"]
+    assert step["read_ms"] > 0
+    assert step["backward_ms"] == step["optimiser_ms"] == 0
+    assert step["gflop"] > 10  # 256 poses of some fifty millions of products
+
+
 def test_the_bound_counts_what_is_computed_and_moved() -> None:
     layer, given = nn.Linear(30, 20, bias=False), torch.randn(10, 30)
     with torch.no_grad(), training.Roofline(1e3, 1e9) as compute:

@@ -246,14 +246,20 @@ def finished_reader(folder: Path, device: torch.device, precision: AskedPrecisio
 
 
 def finished_encoder(folder: Path) -> tuple[Run, PoseEncoder]:
-    """The run in `folder`, of `anchored` or `ldr`, with its encoder.
+    """The run in `folder`, of `anchored` or `ldr`, with its encoder; a student's as it reads where nothing is found.
 
     Raises:
         UserError: no such run there, or as `finished_reader`.
     """
+    run, network = finished_network(folder)
+    return run, network.alone() if isinstance(network, StudentNetwork) else network
+
+
+def finished_network(folder: Path) -> tuple[Run, PoseEncoder | StudentNetwork]:
+    """The run in `folder`, of `anchored` or `ldr`, with the network that reads poses: see `finished_encoder`."""
     run = Run.read(folder)
     if not isinstance(run.recipe, EncoderRecipe):
         raise UserError(f"{folder} is a run of {run.method}, which has no encoder of poses; give one of anchored")
     network = _encoder(run, run.recipe, folder)
     read_training(folder)
-    return run, network.encoder if isinstance(network, StudentNetwork) else network
+    return run, network

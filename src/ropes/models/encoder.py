@@ -86,13 +86,9 @@ class PoseEncoder(nn.Module):
             seen: (B, V, S, S).
             told: (B, widths[0], S / stem, S / stem), added to what the first layer makes of the whole images.
         """
-        first, gaze = self.whole[0], None
-        assert isinstance(first, nn.Sequential)
-        x = first[0](seen)
-        if told is not None:
-            x = x + told
-        for k, stage in enumerate((first[1:], *self.whole[1:])):
-            x = stage(x)
+        x, gaze = seen, None
+        for k, stage in enumerate(self.whole):
+            x = stage(x) if k or told is None else _first_told(stage, x, told)
             if self.config.window and k == _LOOKED_FROM:
                 gaze = self.gaze(x).float()
         parts = [self.far(x)]
@@ -103,6 +99,13 @@ class PoseEncoder(nn.Module):
                 x = stage(x)
             parts += [self.near(x), self.place(2 * centres.flatten(1) / seen.shape[-1] - 1)]
         return self.join(torch.cat(parts, dim=1)), gaze
+
+
+def _first_told(stage: nn.Module, x: Tensor, told: Tensor) -> Tensor:
+    """The first stage of the whole images, `told` added to what its first layer makes of them."""
+    assert isinstance(stage, nn.Sequential)
+    made: Tensor = stage[1:](stage[0](x) + told)
+    return made
 
 
 def _stages(channels: int, stem: int, widths: tuple[int, ...], blocks: tuple[int, ...]) -> nn.ModuleList:

@@ -1,5 +1,8 @@
 """The network of a student: an encoder, and a network of its own that says where something foreign is."""
 
+from copy import deepcopy
+
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -50,10 +53,11 @@ class _Dilated(nn.Module):
 
 
 class StudentNetwork(nn.Module):
-    """An encoder that does not see what is found foreign in its images, and is told where that is.
+    """An encoder that does not see what may be foreign in its images, and is told where that is.
 
-    A part where something foreign is rather than not counts as background; which parts these are is added to what the
-    encoder's first layer makes of the whole images.  The map is taught by its own loss alone.
+    A part counts as background where its logit is above 0: one clean pose in four has such a part, on average, where
+    `ropes predict` tells of one in a hundred.  Which parts these are is added to what the encoder's first layer makes
+    of the whole images.  The map is taught by its own loss alone.
     """
 
     def __init__(self, config: EncoderConfig, *, views: int, joints: int) -> None:
@@ -73,6 +77,17 @@ class StudentNetwork(nn.Module):
         """uint8 (B, V, S, S) → coordinates (B, d), features (B, hidden), logits of foreign things (B, V, s, s)."""
         features, _, foreign = self._features(images)
         return self.encoder.read_off(features), features, foreign
+
+    def alone(self) -> PoseEncoder:
+        """A copy of the encoder by itself: it reads what the student reads where nothing is found."""
+        encoder = deepcopy(self.encoder)
+        first = next(encoder.whole[0].children())
+        assert isinstance(first, nn.Conv2d)
+        assert first.bias is not None
+        assert self.told.bias is not None
+        with torch.no_grad():
+            first.bias += self.told.bias
+        return encoder
 
     def _features(self, images: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
         seen = self.encoder.differences(images)
