@@ -47,7 +47,7 @@ def test_foreign_things_are_of_many_kinds_and_leave_the_images_as_they_were() ->
     assert shown.dtype == torch.uint8
     share = (shown != 100).float().mean((2, 3)).flatten()
     assert (share == 0).float().mean() == pytest.approx(0.25 * 0.65**2, abs=0.03)
-    assert float(share.max()) > 0.2
+    assert (share > 0.2).float().mean() > 0.06  # some are large
     assert float(share[share > 0].min()) <= 2 / 64**2
     kinds = {"one grey": 0, "noise": 0, "pattern": 0}
     for view in shown.flatten(0, 1):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -55,41 +56,74 @@ def test_before_it_has_learnt_it_reads_what_its_encoder_reads(stem: int) -> None
     assert torch.equal(network.read(images(1))[0], wanted)
 
 
-def test_parts_that_are_found_foreign_are_not_seen() -> None:
+def test_views_that_are_found_foreign_are_not_seen() -> None:
     network = student()
-    found = torch.zeros(2, 4, 4, dtype=torch.bool)
-    found[1, 0, 3] = True
-    finding(network, found)
-    plain = images(1)
-    hidden = plain.clone()
-    hidden[:, 1, :4, 12:] = images(2)[:, 1, :4, 12:]
-    elsewhere = plain.clone()
-    elsewhere[:, 0, :4, 12:] = images(2)[:, 0, :4, 12:]
-    read, same, other = (network(shown)[0] for shown in (plain, hidden, elsewhere))
+    finding(network, torch.tensor([False, True])[:, None, None].expand(2, 4, 4))
+    plain, other = images(1), images(2)
+    hidden, elsewhere = plain.clone(), plain.clone()
+    hidden[:, 1], elsewhere[:, 0] = other[:, 1], other[:, 0]
+    read, same, differs = (network(shown)[0] for shown in (plain, hidden, elsewhere))
     assert torch.equal(read, same)
-    assert (read != other).any(1).all()
+    assert (read != differs).any(1).all()
     assert (read != network.encoder(plain)).any(1).all()
 
 
-def test_it_is_told_where_it_does_not_see() -> None:
-    network = student()
+def test_only_the_parts_that_are_found_foreign_are_not_seen() -> None:
+    network = student(replace(CONFIG, window=0))
+    found = torch.zeros(2, 4, 4, dtype=torch.bool)
+    found[1, 0, 3] = True
+    finding(network, found)
+    read = network(images(1))[0]
+    for view, row, column in np.ndindex(2, 4, 4):
+        shown = images(1)
+        shown[:, view, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4] = 255 - shown[:, view, 0, 0, None, None]
+        assert torch.equal(read, network(shown)[0]) == ((view, row, column) == (1, 0, 3))
+
+
+@pytest.mark.parametrize("stem", [1, 2, 4, 8])
+def test_it_is_told_where_it_does_not_see(stem: int) -> None:
+    network = student(replace(CONFIG, stem=stem, window=0))
     with torch.no_grad():
         network.told.weight.normal_()
     blank = torch.full((1, 2, 16, 16), 255, dtype=torch.uint8)  # the background: there is nothing to see
-    read = []
-    for place in ((0, 0, 0), (0, 3, 1), (1, 0, 0)):
+    first = network.encoder.whole[0]
+    assert isinstance(first, nn.Sequential)
+    given: list[torch.Tensor] = []
+    first[1].register_forward_pre_hook(lambda _, inputs: given.append(inputs[0].detach()))
+    places = (1, 3, 1), (0, 3, 1)
+    for place in places:
         found = torch.zeros(2, 4, 4, dtype=torch.bool)
-        found[place] = True
         finding(network, found)
-        read.append(network(blank)[0])
-    assert not torch.equal(read[0], read[1])
-    assert not torch.equal(read[0], read[2])
+        network(blank)
+        found[place] = True
+        network(blank)
+        changed = (given[-1] != given[-2]).any(1)[0]
+        side = len(changed)
+        wanted = torch.zeros(side, side, dtype=torch.bool)
+        rows, columns = (slice(k * side // 4, max((k + 1) * side // 4, k * side // 4 + 1)) for k in place[1:])
+        wanted[rows, columns] = True
+        assert torch.equal(changed, wanted)
+    assert not torch.equal(given[1], given[3])  # in which view is told as well
 
 
 def test_coordinates_teach_nothing_of_where_foreign_things_are() -> None:
     network = student()
-    with torch.no_grad():
-        network.told.weight.normal_()
+    for bias in network.foreign.parameters():
+        last = bias
+    nn.init.constant_(last, 1.0)  # something is found everywhere
     network(images(1))[0].sum().backward()
     assert all(parameter.grad is None for parameter in network.foreign.parameters())
     assert network.told.weight.grad is not None
+    assert network.told.weight.grad.any()
+
+
+def test_its_encoder_alone_reads_as_it_does_where_nothing_is_found() -> None:
+    network = student()
+    nn.init.normal_(network.told.weight)
+    assert network.told.bias is not None
+    nn.init.normal_(network.told.bias)
+    finding(network, torch.zeros(2, 4, 4, dtype=torch.bool))
+    before = network.encoder(images(1))
+    torch.testing.assert_close(network.alone()(images(1)), network(images(1))[0])
+    assert torch.equal(network.encoder(images(1)), before)
+    assert not torch.allclose(before, network(images(1))[0])

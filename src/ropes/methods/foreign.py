@@ -10,7 +10,7 @@ from torch.nn import functional
 _THINGS = (0.75, 0.35, 0.35)
 #: Least and greatest mean side of a thing, in shares of the image's, drawn log-uniformly.
 _SIDES = (0.015, 0.5)
-#: Share of the things that are large, and their sides: few would be, and half of the arm is to be read then.
+#: Share of the things that are drawn from large sides instead: drawn log-uniformly few would hide half of the arm.
 _LARGE, _LARGE_SIDES = 0.2, (0.3, 0.6)
 #: Greatest longer side.
 _LONGEST = 0.7

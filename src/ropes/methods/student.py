@@ -21,7 +21,7 @@ from ropes.models.student import StudentNetwork
 from ropes.progress import progress
 from ropes.recipes import EncoderRecipe
 
-#: Counts the changes of its network and of what it is taught: a training that began before one is not gone on with.
+#: Counts the changes of its network and of what it is taught: a training of an earlier number begins anew.
 _STUDENT = 2
 #: Held-out poses that the student is asked.
 _ASKED = 1_024

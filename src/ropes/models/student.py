@@ -92,7 +92,7 @@ class StudentNetwork(nn.Module):
     def _features(self, images: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
         seen = self.encoder.differences(images)
         foreign = self.foreign(seen).float()
-        hidden = (foreign.detach() > 0).to(seen)
+        hidden = (foreign > 0).to(seen)
         shown = seen * (1 - functional.interpolate(hidden, size=seen.shape[-1]))
         told = self.told(functional.adaptive_max_pool2d(hidden, seen.shape[-1] // self.encoder.config.stem))
         features, gaze = self.encoder.features(shown, told)
