@@ -52,7 +52,7 @@ class ScaledResidual(nn.Module):
 
     def __init__(self, channels: int) -> None:
         super().__init__()
-        self.body = nn.Sequential(nn.ReLU(), conv(channels, channels), nn.ReLU(inplace=True), conv(channels, channels))
+        self.body = nn.Sequential(nn.ReLU(), conv(channels, channels), nn.ReLU(), conv(channels, channels))
         self.scale = nn.Parameter(torch.zeros(()))
 
     def forward(self, x: Tensor) -> Tensor:

@@ -29,10 +29,10 @@ class ForeignMap(nn.Sequential):
         nn.init.constant_(last.bias, _NOTHING)
         super().__init__(
             nn.Conv2d(views, _WIDTH, 5, stride=2, padding=2),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(_WIDTH, _WIDTH, 3, stride=2, padding=1),
             *(_Dilated(_WIDTH, dilation) for dilation in _DILATIONS),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             last,
         )
 
@@ -48,7 +48,7 @@ class _Dilated(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, width, s, s) → the same shape."""
-        added: Tensor = self.mixed(self.around(x.relu()).relu_())
+        added: Tensor = self.mixed(self.around(x.relu()).relu())
         return x + added
 
 
