@@ -45,11 +45,13 @@ def row_of(folder: Path) -> ModelRow:
     return row
 
 
+@pytest.mark.slow
 def test_results_say_which_fit_they_are_of(measured: Path, run: Path) -> None:
     assert is_current(measured, run)
     assert results.read(measured / "results.json").fit_rows[0].weights == weights_digest(run)
 
 
+@pytest.mark.slow
 def test_every_score_of_the_study_is_there(measured: Path) -> None:
     row = row_of(measured)
     transfer = {f"{regressor}_{scenario}" for regressor in ("trees", "mlp") for scenario in SCENARIOS}
@@ -71,6 +73,7 @@ def test_the_same_run_gives_the_same_figures(run: Path, measured: Path, measured
     assert row_of(tmp_path / "again") == row_of(measured)
 
 
+@pytest.mark.slow
 def test_pictures_are_stored(measured: Path) -> None:
     with np.load(measured / "artefacts" / "finger-cube" / "ada-gvae" / "seed-0" / "pictures.npz") as stored:
         assert stored["sweeps"].shape == (4, 7, 16, 16, 3)
@@ -79,6 +82,7 @@ def test_pictures_are_stored(measured: Path) -> None:
         assert np.ptp(stored["test-id_images"]) > 100
 
 
+@pytest.mark.slow
 def test_scenarios_split_by_hue(measured_finger: Path) -> None:
     task = factor_task(open_dataset(measured_finger))
     assert set(hues_of(task.factors["test-id"])) == {0, 2, 4, 7, 8, 9, 10, 11}
@@ -214,6 +218,7 @@ def test_estimators_and_vaes_of_an_arm_are_measured_alike(method: str, tiny_data
     assert row.settings["images"] == 16 * 5 * 2
 
 
+@pytest.mark.slow
 def test_a_row_says_why_a_score_is_missing(measured: Path) -> None:
     row = row_of(measured)
     with pytest.raises(ValueError, match="reasons are given for"):

@@ -209,6 +209,7 @@ def test_a_finished_fit_gets_a_student_without_being_trained_anew(
     assert tiny.weights(run) == tiny.weights(student)
 
 
+@pytest.mark.slow
 def test_a_run_from_before_there_were_students_has_none(tmp_path: Path, data: Path, teacher: Path) -> None:
     content = read_json(teacher / RUN_FILE)
     del content["recipe"]["foreign"], content["recipe"]["student"]
