@@ -37,7 +37,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	@touch $@
 
-demo: $(STAMP) ## simulate, learn without a label, evaluate and report: some 7 minutes on two cores with AMX, 18 without
+demo: $(STAMP) ## simulate, learn without a label, evaluate and report: some 9 minutes on two cores with AMX, 18 without
 	$(BIN)/ropes reproduce demo --out $(DEMO)
 
 test: lint types unit portable ## every check: ruff, mypy, pytest, and again without AMX what trains

@@ -12,7 +12,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +66,11 @@ def pictures(estimator: Estimator, poses: int) -> Images:
     return np.clip(128 + steps.cumsum(axis=-1), 0, 255).astype(np.uint8)
 
 
+def decoded(files: Sequence[bytes], side: int) -> Images:
+    """One pose's PNG files, a view each: uint8 (cameras, side, side)."""
+    return np.stack([png.decode(data, (side, side)) for data in files])
+
+
 def durations(read: Callable[[int], object], seconds: float) -> list[float]:
     """Seconds of each call of `read`, which gets 0, 1, 2, …; the first two calls are not counted."""
     for k in range(2):
@@ -89,7 +94,7 @@ def measure(estimator: Estimator, seconds: float, batch: int = BATCH) -> dict[st
         return estimator.coordinates(images[k % batch][None])
 
     def one_from_png(k: int) -> object:
-        return estimator.coordinates(np.stack([png.decode(data, (size, size)) for data in encoded[k % 8]])[None])
+        return estimator.coordinates(decoded(encoded[k % 8], size)[None])
 
     before = torch.get_num_threads()
     try:

@@ -33,7 +33,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from figures import described, options, simulate
-from prediction import pictures
+from prediction import decoded, pictures
 from ropes import png
 from ropes.data.layout import open_dataset
 from ropes.estimator import Estimator
@@ -149,8 +149,7 @@ class Prediction:
         """Read all poses so many times."""
         for _ in range(count):
             began = time.perf_counter()
-            shape = self._side, self._side
-            images = np.stack([np.stack([png.decode(view, shape) for view in pose]) for pose in self._files])
+            images = np.stack([decoded(pose, self._side) for pose in self._files])
             read = time.perf_counter()
             self._estimator.read(images)
             yield read - began, time.perf_counter() - read, 0.0, 0.0

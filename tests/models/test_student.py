@@ -9,17 +9,9 @@ from torch import nn
 
 from ropes.models.shapes import EncoderConfig
 from ropes.models.student import StudentNetwork
+from tests import tiny
 
-CONFIG = EncoderConfig(
-    image_size=16,
-    stem=2,
-    widths=(8, 8),
-    blocks=(1, 1),
-    hidden=8,
-    window=8,
-    window_widths=(8, 8),
-    window_blocks=(1, 1),
-)
+CONFIG = tiny.encoder_recipe().encoder
 
 
 def student(config: EncoderConfig = CONFIG) -> StudentNetwork:
