@@ -45,7 +45,9 @@ def layers(found: Sequence[Found]) -> str:
         [name, *(f"{one['largest_errors'][name]:.1e}" if name in one["largest_errors"] else "" for one in found)]
         for name in names
     ]
-    return table(["network", *(_NAMES[one["processor"]] for one in found)], rows) + origin(found)
+    # Files of before a precision could be asked for are of float32.
+    heads = [f"{_NAMES[one['processor']]}, {one.get('precision', '32-true')}" for one in found]
+    return table(["network", *heads], rows) + origin(found)
 
 
 def training(found: Sequence[Found]) -> str:

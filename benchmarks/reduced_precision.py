@@ -4,8 +4,8 @@
 
 RUN is a run of anchored or ldr, or the name of a packaged estimator.  Its setting is simulated first.  A line per joint
 to radians is fitted on half of the poses as float32 reads them, and tested on the other half.  In int8 the weights and
-activations of its residual stages (of a student's, all but the first) and dense layers are quantised, by the ranges
-that training images show (static quantisation of torch, engine x86); all else stays in float32.
+activations of its residual stages and dense layers are quantised, by the ranges that training images show (static
+quantisation of torch, engine x86); all else stays in float32.
 """
 
 import copy
@@ -55,8 +55,6 @@ def quantised(run: Path, images: NDArray[np.uint8]) -> Encoded:
     read = finished_network(run)[1].eval()
     network = read.encoder if isinstance(read, StudentNetwork) else read
     names = [f"{part}.{k}" for part in ("whole", "window") for k in range(len(getattr(network, part, ())))]
-    if read is not network:
-        names.remove("whole.0")  # which is told where something foreign is
     given: dict[str, Tensor] = {}
     hooks = []
     for name in (*names, "far", *(["near"] if network.config.window else [])):

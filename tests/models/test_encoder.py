@@ -68,16 +68,35 @@ def test_an_image_is_read_alike_alone_and_in_company() -> None:
     torch.testing.assert_close(network(images)[2:3], network(images[2:3]))
 
 
-def test_pixels_enter_as_their_difference_from_the_background() -> None:
+def test_pixels_enter_as_their_difference_from_the_background_and_as_their_own_grey_level() -> None:
     network, images = encoder(), images_of(4)
     network.adapt(images_of(9))
-    expected = (network.background - images / 255) / network.spread
-    torch.testing.assert_close(network.differences(images), expected)
-    assert network.differences(images).is_contiguous(memory_format=torch.channels_last)
+    background = (network.background * 255).round()
+    apart = background - images
+    shown = (320 - images.float()) / 255 * (apart.abs() / 16).clamp(max=1)
+    expected = torch.cat([apart / 255 / network.spread, shown], dim=1)
+    torch.testing.assert_close(network.channels(images), expected)
+    assert network.channels(images).is_contiguous(memory_format=torch.channels_last)
+    assert not network.channels(background.to(torch.uint8)[None]).any()
     with torch.autocast("cpu", torch.bfloat16):
-        halved = network.differences(images)
+        halved = network.channels(images)
     assert halved.dtype == torch.bfloat16
-    torch.testing.assert_close(halved.float(), expected, rtol=2**-8, atol=0)
+    torch.testing.assert_close(halved.float(), expected, rtol=2**-6, atol=0)
+    torch.testing.assert_close(halved[:, :2].float(), expected[:, :2], rtol=2**-8, atol=0)
+
+
+def test_each_view_is_looked_at_closely_around_its_own_centre() -> None:
+    network = encoder()
+    looked: list[torch.Tensor] = []
+    network.window[0].register_forward_pre_hook(lambda _, inputs: looked.append(inputs[0]))
+    images = images_of(5)
+    _, gaze = network.look(images)
+    assert gaze is not None
+    centres, seen = _centres(gaze.detach(), 16), network.channels(images)
+    for view in range(2):
+        for channel in (view, 2 + view):
+            wanted = _cut(seen[:, channel : channel + 1], centres[:, view : view + 1], 8)
+            assert torch.equal(looked[0][:, channel : channel + 1], wanted)
 
 
 def test_coordinates_are_read_off_the_features() -> None:

@@ -63,7 +63,7 @@ class Reproduce:
         ],
         tyro.conf.Positional,
     ]
-    """demo: two cameras and six joints in minutes; panda-2c: the same in an hour, as it comes with the package;
+    """demo: two cameras and six joints in minutes; panda-2c: the same with 10,000 anchors, as it is packaged;
     table1: the paper's Table 1; table2: how many labels a method without labels is worth; curves: error against
     anchors, pixels, and squares in training images; coverage: how many true angles the 90% intervals hold;
     disentanglement: VAEs of a robot finger with a cube; supervision: what interventions and pairs teach from the same

@@ -33,7 +33,7 @@ from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.story import write_story
 from ropes.methods.student import fit_student
-from ropes.models.encoder import ContrastNetwork
+from ropes.models.encoder import NETWORK, ContrastNetwork
 from ropes.recipes import EncoderRecipe
 from ropes.recipes.encoder import OF_ANCHORS
 from ropes.training import BatchAt
@@ -204,5 +204,5 @@ def _fit_encoder(
     else:
         for name in OF_ANCHORS:
             del settings[name]
-    fingerprint = context.digest("encoder", settings)
+    fingerprint = context.digest("encoder", settings, NETWORK)
     return context.train(stage, batch_at, "encoder", fingerprint, full=False), stage

@@ -10,8 +10,10 @@ from torch.nn import functional
 _THINGS = (0.75, 0.35, 0.35)
 #: Least and greatest mean side of a thing, in shares of the image's, drawn log-uniformly.
 _SIDES = (0.015, 0.5)
-#: Share of the things that are drawn from large sides instead: drawn log-uniformly few would hide half of the arm.
+#: Share of the things that are large, and their sides: drawn log-uniformly few would hide half of the arm.
 _LARGE, _LARGE_SIDES = 0.2, (0.3, 0.6)
+#: Where their centres lie, in shares of the image's side: before the arm, in several views at once.
+_LARGE_CENTRES = (0.25, 0.75)
 #: Greatest longer side.
 _LONGEST = 0.7
 #: Height and width differ by up to this factor from their mean.
@@ -47,18 +49,24 @@ def _shapes(count: int, side: int, device: torch.device) -> Tensor:
         _uniform(count, math.log(low * side), math.log(high * side), device).exp()
         for low, high in (_SIDES, _LARGE_SIDES)
     )
-    mean = torch.where(torch.rand(count, device=device) < _LARGE, large, usual)
+    is_large = torch.rand(count, device=device) < _LARGE
+    mean = torch.where(is_large, large, usual)
     stretch = _uniform(count, -math.log(_STRETCH), math.log(_STRETCH), device).exp()
     rows, columns = (
-        (torch.arange(0.5, side, device=device) - centre[:, None]) / (length / 2)[:, None]
-        for length, centre in (
-            (each.clamp(1, _LONGEST * side), _uniform(count, 0, side, device))
-            for each in (mean * stretch, mean / stretch)
-        )
+        _apart(each.clamp(1, _LONGEST * side), is_large, side, device) for each in (mean * stretch, mean / stretch)
     )
     across, along = rows[:, :, None].abs(), columns[:, None, :].abs()
     ellipse = (torch.rand(count, device=device) < _ELLIPSES)[:, None, None]
     return torch.where(ellipse, across**2 + along**2, torch.maximum(across, along)) < 1
+
+
+def _apart(lengths: Tensor, is_large: Tensor, side: int, device: torch.device) -> Tensor:
+    """How far each row or column is from the centre of a thing, in halves of its length: (count, side)."""
+    count = len(lengths)
+    anywhere = _uniform(count, 0, side, device)
+    inside = _uniform(count, _LARGE_CENTRES[0] * side, _LARGE_CENTRES[1] * side, device)
+    centres = torch.where(is_large, inside, anywhere)
+    return (torch.arange(0.5, side, device=device) - centres[:, None]) / (lengths / 2)[:, None]
 
 
 def _fillings(count: int, side: int, device: torch.device) -> Tensor:

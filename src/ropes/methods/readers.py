@@ -252,7 +252,7 @@ def finished_encoder(folder: Path) -> tuple[Run, PoseEncoder]:
         UserError: no such run there, or as `finished_reader`.
     """
     run, network = finished_network(folder)
-    return run, network.alone() if isinstance(network, StudentNetwork) else network
+    return run, network.encoder if isinstance(network, StudentNetwork) else network
 
 
 def finished_network(folder: Path) -> tuple[Run, PoseEncoder | StudentNetwork]:

@@ -22,7 +22,7 @@ from ropes.progress import progress
 from ropes.recipes import EncoderRecipe
 
 #: Counts the changes of its network and of what it is taught: a training of an earlier number begins anew.
-_STUDENT = 2
+_STUDENT = 3
 #: Held-out poses that the student is asked.
 _ASKED = 1_024
 _CHUNK = 256

@@ -29,6 +29,7 @@ from ropes.methods.stages import seeded
 from ropes.methods.story import write_story
 from ropes.methods.supervised_stage import AngleStage, PretrainingStage
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
+from ropes.models.encoder import NETWORK
 from ropes.models.jepa import JEPA, collapse
 from ropes.recipes import JointNetRecipe, LabelledRecipe
 from ropes.training import CHECKPOINT, SUMMARY
@@ -248,5 +249,6 @@ def _fit_angles(
         erased=recipe.erased,
         held_out=(torch.from_numpy(held.pixels(asked)), torch.from_numpy(labels.angles[labels.held[asked]]).float()),
     )
-    fingerprint = context.digest("angles", asdict(recipe), context.run.angles_checksum)
+    counted = NETWORK if isinstance(network, AngleCNN) else None
+    fingerprint = context.digest("angles", asdict(recipe), context.run.angles_checksum, counted)
     return context.train(stage, batch_at, "angles", fingerprint, full=False), stage

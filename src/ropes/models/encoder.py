@@ -7,8 +7,13 @@ from torch.nn import functional
 from ropes.models.blocks import ScaledResidual, conv
 from ropes.models.shapes import EncoderConfig
 
+#: Counts the changes of the network: a training of an earlier one begins anew.
+NETWORK = 2
 #: Which stage's features tell where to look: the first that sees enough of the arm around.
 _LOOKED_FROM = 1
+#: Grey levels: what differs from the background by less fades; and the one beyond white that others are told from,
+#: which bf16 holds exactly.
+_FADES, _BEYOND_WHITE = 16, 320
 
 
 class PoseEncoder(nn.Module):
@@ -17,8 +22,7 @@ class PoseEncoder(nn.Module):
     The cameras are the channels of one image.  Nothing is pooled: where something is in the image is what counts.
     The last joints move few pixels, wherever the first ones carry them, so a map of where to look is read from the
     second stage; a window around its mean is cut from each image at full resolution and seen by stages of its own.
-    There is no normalisation: each residual branch begins at zero, and pixels enter as their difference from the
-    background, in units of its spread.
+    There is no normalisation: each residual branch begins at zero, and pixels enter as `channels` has them.
     """
 
     background: Tensor
@@ -29,11 +33,11 @@ class PoseEncoder(nn.Module):
         self.config, self.joints = config, joints
         self.register_buffer("background", torch.ones(views, config.image_size, config.image_size))
         self.register_buffer("spread", torch.tensor(0.125))
-        self.whole = _stages(views, config.stem, config.widths, config.blocks)
+        self.whole = _stages(2 * views, config.stem, config.widths, config.blocks)
         self.far = _dense(config.image_size, config.stem, config.widths, config.hidden)
         if config.window:
             self.gaze = nn.Sequential(nn.ReLU(), nn.Conv2d(config.widths[_LOOKED_FROM], views, 1))
-            self.window = _stages(views, config.window_stem, config.window_widths, config.window_blocks)
+            self.window = _stages(2 * views, config.window_stem, config.window_widths, config.window_blocks)
             self.near = _dense(config.window, config.window_stem, config.window_widths, config.hidden)
             self.place = nn.Linear(2 * views, config.hidden)
         parts = 3 if config.window else 1
@@ -59,53 +63,51 @@ class PoseEncoder(nn.Module):
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """uint8 (B, V, S, S) → coordinates (B, d), and the dense features (B, hidden) that they are read from."""
-        features, _ = self.features(self.differences(images))
+        features, _ = self.features(self.channels(images))
         return self.read_off(features), features
 
     def look(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
         """Coordinates (B, d), and the logits (B, V, s, s) of the map of where to look; None without a window."""
-        features, gaze = self.features(self.differences(images))
+        features, gaze = self.features(self.channels(images))
         return self.read_off(features), gaze
 
-    def differences(self, images: Tensor) -> Tensor:
-        """What differs from the background, in units of its spread.
+    def channels(self, images: Tensor) -> Tensor:
+        """What is read of images, uint8 (B, V, S, S) → (B, 2 V, S, S), zero where a view shows its background.
 
+        First each view's difference from its background, in units of the spread; then the grey level of what differs,
+        as its distance from a level beyond white, which is told apart from zero even where white hides the background.
         In the precision of the convolutions, which holds every difference of two grey levels exactly.
         """
         assert images.dtype == torch.uint8
         device = images.device.type
         kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else self.background.dtype
-        levels = self.background.mul(255).round().to(kind)
-        seen = images.to(kind, memory_format=torch.channels_last).neg_().add_(levels)
-        return seen.mul_(1 / (255 * float(self.spread)))
+        levels = images.to(kind, memory_format=torch.channels_last)
+        apart = levels.neg().add_(self.background.mul(255).round().to(kind))
+        shown = apart.abs().div_(_FADES).clamp_(max=1).mul_(levels.neg_().add_(_BEYOND_WHITE))
+        return torch.cat([apart.mul_(1 / (255 * float(self.spread))), shown.mul_(1 / 255)], dim=1)
 
     def features(self, seen: Tensor, told: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        """What `differences` makes of images → dense features (B, hidden), and where it looked, see `look`.
+        """What `channels` makes of images → dense features (B, hidden), and where it looked, see `look`.
 
         Args:
-            seen: (B, V, S, S).
-            told: (B, widths[0], S / stem, S / stem), added to what the first layer makes of the whole images.
+            seen: (B, 2 V, S, S).
+            told: (B, widths[0], S / stem, S / stem), added to what the first stage makes of the whole images.
         """
         x, gaze = seen, None
         for k, stage in enumerate(self.whole):
-            x = stage(x) if k or told is None else _first_told(stage, x, told)
+            x = stage(x)
+            if k == 0 and told is not None:
+                x = x + told
             if self.config.window and k == _LOOKED_FROM:
                 gaze = self.gaze(x).float()
         parts = [self.far(x)]
         if gaze is not None:
             centres = _centres(gaze.detach(), seen.shape[-1])
-            x = _cut(seen, centres, self.config.window).contiguous(memory_format=torch.channels_last)
+            x = _cut(seen, centres.repeat(1, 2, 1), self.config.window).contiguous(memory_format=torch.channels_last)
             for stage in self.window:
                 x = stage(x)
             parts += [self.near(x), self.place(2 * centres.flatten(1) / seen.shape[-1] - 1)]
         return self.join(torch.cat(parts, dim=1)), gaze
-
-
-def _first_told(stage: nn.Module, x: Tensor, told: Tensor) -> Tensor:
-    """The first stage of the whole images, `told` added to what its first layer makes of them."""
-    assert isinstance(stage, nn.Sequential)
-    made: Tensor = stage[1:](stage[0](x) + told)
-    return made
 
 
 def _stages(channels: int, stem: int, widths: tuple[int, ...], blocks: tuple[int, ...]) -> nn.ModuleList:
