@@ -73,8 +73,8 @@ def test_pixels_enter_as_their_difference_from_the_background_and_as_their_own_g
     network.adapt(images_of(9))
     background = (network.background * 255).round()
     apart = background - images
-    shown = (320 - images.float()) / 255 * (apart.abs() / 16).clamp(max=1)
-    expected = torch.cat([apart / 255 / network.spread, shown], dim=1)
+    shown = (320 - images.float()) * (apart.abs() / 16).clamp(max=1)
+    expected = torch.cat([apart, shown], dim=1) / 255 / network.spread
     torch.testing.assert_close(network.channels(images), expected)
     assert network.channels(images).is_contiguous(memory_format=torch.channels_last)
     assert not network.channels(background.to(torch.uint8)[None]).any()

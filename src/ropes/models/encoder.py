@@ -74,9 +74,9 @@ class PoseEncoder(nn.Module):
     def channels(self, images: Tensor) -> Tensor:
         """What is read of images, uint8 (B, V, S, S) → (B, 2 V, S, S), zero where a view shows its background.
 
-        First each view's difference from its background, in units of the spread; then the grey level of what differs,
-        as its distance from a level beyond white, which is told apart from zero even where white hides the background.
-        In the precision of the convolutions, which holds every difference of two grey levels exactly.
+        First each view's difference from its background; then the grey level of what differs, as its distance from a
+        level beyond white, so that white before a dark background is told from nothing.  Both are in units of the
+        spread, and in the precision of the convolutions, which holds every difference of two grey levels exactly.
         """
         assert images.dtype == torch.uint8
         device = images.device.type
@@ -84,7 +84,7 @@ class PoseEncoder(nn.Module):
         levels = images.to(kind, memory_format=torch.channels_last)
         apart = levels.neg().add_(self.background.mul(255).round().to(kind))
         shown = apart.abs().div_(_FADES).clamp_(max=1).mul_(levels.neg_().add_(_BEYOND_WHITE))
-        return torch.cat([apart.mul_(1 / (255 * float(self.spread))), shown.mul_(1 / 255)], dim=1)
+        return torch.cat([apart, shown], dim=1).mul_(1 / (255 * float(self.spread)))
 
     def features(self, seen: Tensor, told: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """What `channels` makes of images → dense features (B, hidden), and where it looked, see `look`.
