@@ -119,7 +119,7 @@ def passed(layer: nn.Module, given: Tensor, answer: Tensor) -> list[Tensor]:
     return [made.detach(), given.grad, *(weight.grad for weight in layer.parameters() if weight.grad is not None)]
 
 
-def error(layer: nn.Module, given: Tensor, repeats: int, precision: Precision) -> float:
+def error(layer: nn.Module, given: Tensor, repeats: int, precision: Precision = "32-true") -> float:
     """The largest error of a layer, in shares of the largest value of what is off; infinite where it is no number."""
     if precision == "bf16-mixed":
         layer, given = copy.deepcopy(layer).bfloat16(), given.bfloat16()

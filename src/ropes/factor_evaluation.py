@@ -59,7 +59,13 @@ def evaluate_factors(
     training images with their factors, and are tested as `factor_task` says; a transfer score is the mean of their
     errors over the factors but the one that shifts.
 
-    Deviation: regressors are tested on images that the encoder never saw, in OOD1 too.
+    Deviation: regressors are tested on images that the encoder never saw, in OOD1 too.  Why: a test on training images
+    would not tell whether the encoder generalises.  Effect: OOD1 is harder than in the paper, whose D1 and D2 lie
+    within D.
+
+    Deviation: up to 10,000 training images are taken first and then those of a scenario's hues.  Why: none; to be
+    mended.  Effect: OOD1-A's regressors learn from some 1,250 images, B's and C's from 5,000, those of ID and OOD2 from
+    10,000, so differences between scenarios mix the shift with the number of images.
 
     Args:
         run: folder of the run, of any method.

@@ -200,8 +200,7 @@ def _camera(name: str, *, yaw: float, pitch: float, target: tuple[float, float, 
     return Camera(name=name, target=target, distance=1.4, yaw=yaw, pitch=pitch, roll=0.0, fov=60.0)
 
 
-# The targets are the closest ones from which no pose that the distributions can draw leaves the image.  Deviation:
-# pitch 0 with one camera; only so does it look along the axis about which joints 2, 4 and 6 turn.
+# The targets are the closest ones from which no pose that the distributions can draw leaves the image.
 _ONE_CAMERA = (_camera("cam0", yaw=0.0, pitch=0.0, target=(0.01, -0.32, 0.48)),)
 _TWO_CAMERAS = (
     _camera("cam45", yaw=45.0, pitch=-30.0, target=(0.34, -0.34, 0.62)),
@@ -223,8 +222,15 @@ INDEPENDENT = ("panda-1c-independent", "panda-2c-independent")
 def panda_setting(name: str) -> Setting:
     """The Panda as the paper films it (ROPES Section 3.2, App. D and F).
 
-    With one camera joints 2, 4 and 6 vary; for the others, and for the wrist and fingers, the paper gives no
-    distribution: they stay at their neutral values.
+    Wrist and fingers stay at their neutral values.
+
+    Deviation: with one camera joints 1, 3 and 5 stay at zero.  Why: Section 3.2 samples "a configuration for all six
+    joints", but Table 6 gives distributions of joints 2, 4 and 6 alone.  Effect: nothing turns the arm out of the
+    camera's plane, so rows of one camera are of an easier problem if the paper means what Section 3.2 says.
+
+    Deviation: the one camera looks from pitch 0°, and all cameras at the closest point from which no pose leaves the
+    image.  Why: the paper gives the yaw of its two cameras alone, and only from pitch 0° does one camera look along the
+    axis about which joints 2, 4 and 6 turn.  Effect: not measured; the arm is as large in the image as it can be.
 
     Raises:
         UserError: no setting of that name.

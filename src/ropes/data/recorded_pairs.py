@@ -109,7 +109,8 @@ def split_pairs(pairs: Sequence[RecordedPair], seed: int = 0) -> tuple[dict[str,
     A verb with fewer than two training pairs is in no split: it can be neither contrasted nor told.
 
     Deviation: no scene is both learnt from and tested on in distribution (under shift it may be); verbs are not made
-    equally frequent; numbers of held-out nouns are rounded, not cut.
+    equally frequent; numbers of held-out nouns are rounded, not cut.  Why: pairs of one scene look alike.  Effect: the
+    test in distribution is harder than the reference's.
 
     Args:
         pairs: all of them.
@@ -182,6 +183,12 @@ def _procthor(table: Path) -> Iterator[RecordedPair]:
 
 
 def _epic(folder: Path, table: Path) -> Iterator[RecordedPair]:
+    """The pairs of a table of Epic-Kitchens: first and last frame of each segment.
+
+    Deviation: every segment counts, and `add` and `remove` are antonyms too.  Why: the published tables do not have the
+    scores by which the reference leaves segments out.  Effect: noisier pairs than the reference's; the recordings
+    themselves were not at hand.
+    """
     rows = _rows(table)
     header = next(rows, [])
     wanted = ("participant_id", "video_id", "start_frame", "stop_frame", "verb", "noun")

@@ -58,6 +58,14 @@ def fit(
 ) -> Run:
     """Fit one encoder on the training split of the data set `data`; the run is left in the folder `out`.
 
+    Deviation: method anchored also learns which images are of one anchor: a pose before and after each joint was moved
+    alone.  Why: it makes the joints that move few pixels learnable.  Effect: its rows use more than the paper's ROPES,
+    which learns from distributions alone.
+
+    Deviation: method ldr trains one encoder through density ratios, end to end.  Why: it is the encoder of anchored
+    without anchors.  Effect: it is no part of the paper, whose LDRs are the networks of Table 4, a stage of method
+    ropes.
+
     Interrupted or killed, the same call goes on and ends with the same weights.
 
     Raises:

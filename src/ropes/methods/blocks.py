@@ -22,6 +22,9 @@ def draw_blocks(rng: np.random.Generator, images: int, side: int) -> tuple[Tenso
     All images of a batch have blocks of one size, each in places of its own.  The context is one large block without
     the patches of the targets; where images differ in how many remain, the least of them is kept of each, at random.
 
+    Deviation: blocks to predict may overlap.  Why: they do in Assran et al. 2023, which App. H follows, though App. H
+    calls them non-overlapping.  Effect: not measured.
+
     Args:
         rng: draws sizes and places.
         images: how many.

@@ -156,11 +156,12 @@ def protocol(
     Source: ROPES, Section 4 "Evaluation Metrics". Each repeat draws `fit + test` different poses. A Hungarian
     matching is found on the fitting poses, so that the test poses choose nothing.
 
-    Deviation: the paper does not say whether its regressor sees all coordinates; ours maps coordinate i to
-    joint i only, so that a joint read from another's coordinate earns nothing.
+    Deviation: coordinate i is mapped to joint i only.  Why: the paper does not say whether its regressor sees all
+    coordinates, and a joint that is read from another one's coordinate should earn nothing.  Effect: errors can only be
+    larger than those of a regressor that sees all.
 
-    Standard deviations are over the repeats (population form), as the paper's are; several training seeds
-    come as further rows of the results.
+    Standard deviations are over the repeats, in their population form; several training seeds come as further rows of
+    the results.
 
     Args:
         estimates: (n, k) coordinates.

@@ -81,7 +81,12 @@ def assignment(matrix: ArrayLike, matching: Matching = "identity") -> NDArray[np
 def mcc(estimates: ArrayLike, angles: ArrayLike, method: Method = "pearson", matching: Matching = "identity") -> Floats:
     """Correlation coefficient per joint, whose mean over joints is the MCC.
 
-    Source: ROPES, Section 4 "Evaluation Metrics" (absolute Pearson correlation, fixed assignment).
+    Source: ROPES, Section 4 "Evaluation Metrics", after Khemakhem et al. 2020.
+
+    Deviation: coordinate i is compared with joint i.  Why: interventions on joint i are what its coordinate is learnt
+    from, while Khemakhem et al. take the best one-to-one assignment.  Effect: stricter; a permutation of the
+    coordinates, which the best assignment would not notice, lowers it.  Studies of disentanglement, where nothing names
+    a latent, report the best assignment (`matching="hungarian"`).
 
     Args:
         estimates: (n, k) estimated coordinates, any unit.

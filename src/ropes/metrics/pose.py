@@ -74,8 +74,8 @@ def orientation_error(estimated: ArrayLike, true: ArrayLike) -> Floats:
 def add(estimated: ArrayLike, true: ArrayLike) -> Floats:
     """Average distance of model points: mean_k ‖p̂_k − p_k‖ (Hinterstoisser et al. 2012; DREAM, Section V).
 
-    Deviation: points are compared in the frame of the robot's base, which is known here; DREAM and RoboPEPP compare in
-    the camera's frame, so that an error of the camera's pose counts too.
+    Deviation: points are compared in the frame of the robot's base.  Why: it is known here.  Effect: an error of the
+    camera's pose does not count; DREAM and RoboPEPP compare in the camera's frame, where it does.
 
     Args:
         estimated: (n, k, 3) points of the model under the estimated poses, metres.
@@ -101,7 +101,8 @@ def add_auc(distances: ArrayLike, threshold: float = THRESHOLD) -> float:
 
         AUC = 1/T ∫₀ᵀ accuracy(t) dt = mean(max(0, 1 − distance / T))
 
-    Deviation: DREAM sums rectangles of .01 mm; this is the integral itself.
+    Deviation: the integral itself, where DREAM sums rectangles of .01 mm.  Why: it has a closed form.  Effect: below
+    the third digit.
 
     Args:
         distances: (n,) ADD, mm.

@@ -54,7 +54,8 @@ class JointNet(nn.Module):
     Every round sees the features and the estimate so far, which begins at zero, and adds a correction; all rounds
     share their weights.
 
-    Deviation: the estimate is in units of the labels' deviation from their mean, not in radians.
+    Deviation: the estimate is in units of the labels' deviation from their mean, not in radians.  Why: joints of small
+    and of large ranges then weigh alike.  Effect: the loss weighs joints differently from one in radians.
     """
 
     def __init__(self, config: ViTConfig, *, views: int, joints: int) -> None:

@@ -12,8 +12,10 @@ class AE1(nn.Module):
 
     Both ends are rectified as in the table; both are initialised to start above zero.
 
-    Deviation: Table 3's last transposed convolution reads "64 → 126"; it is 64 → 128.  With `stem` > 1 (never in
-    the paper's preset) the first layer reads stem×stem patches and the last one writes them.
+    Deviation: the last transposed convolution has 128 channels where Table 3 reads "64 → 126".  Why: the next row
+    begins with 128.  Effect: none.
+
+    With `stem` > 1, never in the paper's preset, the first layer reads stem×stem patches and the last one writes them.
     """
 
     def __init__(self, config: AE1Config) -> None:
@@ -112,7 +114,10 @@ class Standardise(nn.Module):
 class AE2(nn.Module):
     """Autoencoder from the codes of all views to one coordinate a joint and back (ROPES Table 5).
 
-    It reads and writes *standardised* codes; the table's final ReLU acts on raw codes, which are never negative.
+    The table's final ReLU acts on raw codes, which are never negative.
+
+    Deviation: it reads and writes standardised codes, one scale a camera.  Why: raw codes of one camera may be tens of
+    times as large as those of another one.  Effect: λ counts in other units than in Eq. 3.
     """
 
     def __init__(self, config: AE2Config, *, views: int, joints: int) -> None:

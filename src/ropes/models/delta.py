@@ -44,6 +44,16 @@ class DeltaNetwork(nn.Module):
 
     The projector has one hidden layer, as wide as the backbone, so that it can leave out what moves along.
 
+    Deviation: the classifier reads δ / .01.  Why: at length 1 the L1 term keeps deltas so short that the classifier's
+    answers stay flat.  Effect: in the classifier's units the sparsity weighs a hundredth of the weight of 1 that the
+    summary gives.
+
+    Deviation: the K patches are those of the longest projected deltas.  Why: the classifier reads these.  Effect: not
+    measured; the summary selects by the norm of patch features' differences.
+
+    Deviation: each of the K patches has its own losses, and the mean of their probabilities decides.  Why: the summary
+    says that losses are calculated for each patch; reviews of the paper mention an aggregation.  Effect: not measured.
+
     Args:
         config: its shape.
         channels: of the images.

@@ -60,8 +60,9 @@ def vaes(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
 def fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     """The recipe with fewer and with all anchors; under the compact preset as many steps whatever their number.
 
-    Deviation: there VAEs take half the steps that they take in the study of finger and cube, and encoders fewer than
-    all anchors would be worth in Table 1.
+    Deviation: VAEs take half the steps that they take in the study of finger and cube, and encoders fewer than all
+    anchors would be worth in Table 1.  Why: every fit of the comparison then takes as long.  Effect: all methods score
+    lower than they could.
     """
     if isinstance(recipe, CNNRecipe | JointNetRecipe | DeltaRecipe):
         raise UserError(f"method {method} learns from labels; compare ada-gvae, anchored, beta-vae, ldr and ropes")

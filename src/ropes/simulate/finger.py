@@ -39,8 +39,8 @@ def finger_urdf() -> Path:
 
     PyBullet takes the convex hull of a mesh that is not marked, which would fill the bowl.
 
-    Deviation: the finger is mounted at .29 m, as in the package's `trifinger_with_stage`; at the .34 m of
-    `finger_with_stage` its tip never reaches the floor, which it does in the paper (Figs. 9 and 10).  At .29 m 53% of
+    Deviation: the finger is mounted at .29 m, as in the package's `trifinger_with_stage`.  Why: at the .34 m of
+    `finger_with_stage` its tip never reaches the floor, which it does in the paper (Figs. 9 and 10).  Effect: 53% of
     the grid's states are possible; the paper has 1.52 of 2.92 billion, 52%.
 
     Raises:

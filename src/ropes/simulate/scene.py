@@ -78,8 +78,11 @@ class Scene(BulletScene):
     Images are drawn at twice their side and averaged over 2 × 2 pixels.  TinyRenderer leaves out triangles of
     less than 1/200 pixel², which at 128 × 128 eats away the full meshes' outline; and the arm is small in the
     image.
-    Deviation: panda-gym draws the arm with a table, a plane and shadows, which darken parts of it by up to 8%; here
-    the arm has none, and on white there is nothing that could hide it.
+
+    Deviation: the arm casts no shadow and has none on it, and on white there is no table and no plane.  Why: the still
+    scene is drawn once, and only the arm anew.  Effect: parts of the arm are up to 8% lighter than panda-gym draws
+    them; on white a white square changes nothing over the background, so occluded rows there are another test than the
+    paper's.
 
     Args:
         robot: what to draw.

@@ -62,7 +62,9 @@ def measure_trust(
     anchors and lie around the map that takes no label; "anchors" have that width and lie around the line from the
     greatest number of labels.
 
-    Deviation: the error's own protocol fits its line on poses of the test split, with the same squares.
+    Deviation: the line is fitted on poses of anchors that no weight was fitted on, without squares; that of the errors
+    on poses of the test split, with the same squares.  Why: users calibrate once, on clean images.  Effect: coverage is
+    that of what a user runs, and errors in the same table are not.
 
     Args:
         trust: of the run.

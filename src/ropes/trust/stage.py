@@ -168,7 +168,10 @@ def _errors(seen: Seen, samples: Array, first: NDArray[np.bool_], hidden: Seen |
     at the end of a joint that has fewer.
 
     So each error is scored by a σ that has not seen it, and none is lost, as in Vovk, "Cross-conformal predictors",
-    2015.  Deviation: predictions take the σ of all anchors, which fits new errors somewhat better than those of halves.
+    2015.
+
+    Deviation: predictions take the σ of all anchors.  Why: it fits new errors somewhat better than those of halves.
+    Effect: coverage is measured, not guaranteed.
 
     What a foreign thing adds to an error, ẑ(with it) − ẑ(without), is known; σ is learnt from these errors too.
     """

@@ -16,7 +16,9 @@ def mig(latents: ArrayLike, factors: ArrayLike, *, bins: int = BINS) -> float:
 
     Source: Chen et al. 2018, with latents in equal-width bins as in disentanglement_lib.
 
-    Deviation: a factor with more values than bins is binned as well.
+    Deviation: a factor with more values than bins is binned as well.  Why: with more values than bins of the latents no
+    latent could tell it in full.  Effect: of a factor with 30 values MIG is up to 13% higher than
+    disentanglement_lib's, which cannot exceed ln 20 / ln 30 = .88 there.
 
     Args:
         latents: (n, k), k at least 2.

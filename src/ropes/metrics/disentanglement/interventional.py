@@ -53,7 +53,12 @@ def beta_vae_score(
 
     Source: Higgins et al. 2017, App. A.4.
 
-    Deviation: samples are drawn from those given; factors with more values than bins share a bin.
+    Deviation: samples are drawn from those given, and values of factors with more values than bins share a bin.  Why:
+    the score then needs no renderer.  Effect: pairs that share a bin may differ a little in the factor that they should
+    share.
+
+    Deviation: the features of the classifier are standardised.  Why: it converges sooner.  Effect: its regularisation
+    no longer depends on the scale of the latents.
 
     Args:
         latents: (n, k).
@@ -105,7 +110,9 @@ def factor_vae_score(
 
     Source: Kim and Mnih 2018, Section 4.
 
-    Deviation: samples are drawn from those given; factors with more values than bins share a bin.
+    Deviation: samples are drawn from those given, and values of factors with more values than bins share a bin.  Why:
+    the score then needs no renderer.  Effect: pairs that share a bin may differ a little in the factor that they should
+    share.
 
     Args:
         latents: (n, k).

@@ -1,0 +1,147 @@
+"""Write docs/fidelity.md: where this package differs from the papers, from the `Deviation:` lines of its docstrings.
+
+    python benchmarks/fidelity.py [--check]
+
+A line reads "Deviation: what.  Why: why.  Effect: what it changes."  It ends with its paragraph.  The module that it
+stands in says which paper it is of.
+"""
+
+import argparse
+import ast
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from figures import filled
+from ropes.files import write_text
+
+ROOT = Path(__file__).parents[1]
+SOURCE, PAGE = ROOT / "src" / "ropes", ROOT / "docs" / "fidelity.md"
+#: Table of the page → the modules whose deviations it holds: files, and folders with all that is in them.
+TABLES: Mapping[str, tuple[str, ...]] = {
+    "ropes": (
+        "evaluation.py",
+        "filming.py",
+        "methods/anchored.py",
+        "methods/objectives.py",
+        "methods/student_stage.py",
+        "metrics/calibration.py",
+        "metrics/correlation.py",
+        "models/autoencoder.py",
+        "models/blocks.py",
+        "models/density_ratio.py",
+        "plans.py",
+        "recipes/ropes.py",
+        "scm.py",
+        "settings.py",
+        "simulate/scene.py",
+    ),
+    "supervised": ("methods/blocks.py", "models/angles.py", "recipes/supervised.py"),
+    "disentanglement": (
+        "factor_evaluation.py",
+        "methods/vae.py",
+        "methods/vae_stage.py",
+        "metrics/disentanglement",
+        "metrics/transfer.py",
+        "recipes/vae.py",
+        "recipes/variants.py",
+        "simulate/finger.py",
+    ),
+    "deltas": (
+        "actions.py",
+        "data/recorded_pairs.py",
+        "methods/delta_stage.py",
+        "models/delta.py",
+        "recipes/delta.py",
+    ),
+    "others": ("metrics/pose.py", "trust"),
+}
+_PARAGRAPH = re.compile(r"^Deviation: (.*?)(?:\n\s*\n|\Z)", re.DOTALL | re.MULTILINE)
+_PARTS = re.compile(r"(.+?) Why: (.+?) Effect: (.+)")
+
+
+class Deviation(NamedTuple):
+    """Where the package differs from a paper.
+
+    Attributes:
+        module: file below src/ropes.
+        name: of the function or class that says so.
+        what, why, effect: sentences.
+    """
+
+    module: str
+    name: str
+    what: str
+    why: str
+    effect: str
+
+
+def deviations(source: Path = SOURCE) -> Iterator[Deviation]:
+    """Every deviation of the code, by file.
+
+    Raises:
+        ValueError: a line lacks its reason or its effect.
+    """
+    for path in sorted(source.rglob("*.py")):
+        module = path.relative_to(source).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
+                continue
+            for paragraph in _PARAGRAPH.findall(ast.get_docstring(node) or ""):
+                text = " ".join(paragraph.split())
+                if not (parts := _PARTS.fullmatch(text)):
+                    raise ValueError(f'{module}: "{text[:60]}…" must say "Why:" and "Effect:"')
+                yield Deviation(module, getattr(node, "name", ""), *(part.strip() for part in parts.groups()))
+
+
+def table_of(module: str) -> str:
+    """The table that holds the deviations of a module.
+
+    Raises:
+        ValueError: none, or more than one.
+    """
+    found = [
+        name for name, owners in TABLES.items() if any(module == one or module.startswith(f"{one}/") for one in owners)
+    ]
+    if len(found) != 1:
+        raise ValueError(f"{module} belongs to one table of TABLES, not to {len(found)}")
+    return found[0]
+
+
+def written(page: str, found: list[Deviation]) -> str:
+    """The page with every table written anew."""
+
+    def rows(name: str) -> str:
+        lines = [f"| {' | '.join(_cells(one))} |\n" for one in found if table_of(one.module) == name]
+        return "| here | why | what it changes | where |\n|---|---|---|---|\n" + "".join(lines)
+
+    return filled(page, rows)
+
+
+def _cells(one: Deviation) -> list[str]:
+    texts = [_sentence(text.replace("|", "\\|")) for text in (one.what, one.why, one.effect)]
+    return [*texts, f"[`{one.name or one.module}`](../src/ropes/{one.module})"]
+
+
+def _sentence(text: str) -> str:
+    """With a capital, unless it begins with a symbol or a name of the code."""
+    first = text.partition(" ")[0]
+    return text[0].upper() + text[1:] if first.isascii() and first.isalpha() else text
+
+
+def main() -> None:
+    """Write or check the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing; code 1 where the page differs")
+    arguments = parser.parse_args()
+    before = PAGE.read_text(encoding="utf-8")
+    after = written(before, list(deviations()))
+    if arguments.check:
+        sys.exit(before != after)
+    write_text(PAGE, after)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Every deviation from a paper that the code declares stands in docs/fidelity.md, with its reason and its effect."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import fidelity
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_page_has_every_deviation_of_the_code() -> None:
+    page = fidelity.PAGE.read_text(encoding="utf-8")
+    found = list(fidelity.deviations())
+    assert len(found) > 40
+    assert fidelity.written(page, found) == page
+    for one in found:
+        assert f"](../src/ropes/{one.module})" in page
+
+
+def test_no_deviation_is_declared_where_the_page_does_not_look() -> None:
+    declared = sum(path.read_text(encoding="utf-8").count("Deviation:") for path in fidelity.SOURCE.rglob("*.py"))
+    assert declared == len(list(fidelity.deviations()))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "README.md",
+        *(f"docs/{name}.md" for name in ("README", "curves", "deltas", "disentanglement", "ropes", "supervised")),
+    ],
+)
+def test_who_meets_a_figure_beside_the_paper_s_is_led_to_the_page(page: str) -> None:
+    assert "fidelity.md" in (ROOT / page).read_text(encoding="utf-8")
+
+
+def test_a_deviation_needs_a_reason_and_an_effect(tmp_path: Path) -> None:
+    module = tmp_path / "scm.py"
+    module.write_text('def f():\n    """Draw.\n\n    Deviation: ours.  Why: it is.\n    """\n', encoding="utf-8")
+    with pytest.raises(ValueError, match='"Why:" and "Effect:"'):
+        list(fidelity.deviations(tmp_path))
+    text = (
+        'def f():\n    """Draw.\n\n    Deviation: ours\n    too.  Why: it is.  Effect: a | b.\n\n    Args:\n    """\n'
+    )
+    module.write_text(text, encoding="utf-8")
+    assert list(fidelity.deviations(tmp_path)) == [("scm.py", "f", "ours too.", "it is.", "a | b.")]
+
+
+def test_a_module_belongs_to_one_table() -> None:
+    assert fidelity.table_of("metrics/disentanglement/predictive.py") == "disentanglement"
+    assert fidelity.table_of("metrics/calibration.py") == "ropes"
+    with pytest.raises(ValueError, match="not to 0"):
+        fidelity.table_of("cli.py")
