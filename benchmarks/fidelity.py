@@ -32,6 +32,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
         "models/autoencoder.py",
         "models/blocks.py",
         "models/density_ratio.py",
+        "paper.py",
         "plans.py",
         "recipes/ropes.py",
         "scm.py",

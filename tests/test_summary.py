@@ -51,6 +51,16 @@ def test_reaching_is_judged_at_the_papers_precision() -> None:
     assert (missed.mcc_reached, missed.mse_reached) == (False, False)
 
 
+def test_squared_errors_of_angles_that_vary_otherwise_are_not_compared() -> None:
+    (cell,) = over_seeds([a_row(setup="panda-2c-causal", joint="panda_joint5", mcc=(0.8, 0.0), mse=(0.018, 0.0))])
+    assert cell.paper_mse == 0.051
+    assert (cell.mcc_reached, cell.mse_reached) == (True, None)
+    assert cell.variance == pytest.approx(0.05)  # .018 / (1 - .64)
+    assert cell.paper_variance == pytest.approx(0.113, abs=1e-3)
+    (free,) = over_seeds([a_row(calibration_labels=0)])
+    assert free.variance is None  # no line was fitted
+
+
 def test_absent_figures_stay_absent() -> None:
     (cell,) = over_seeds([a_row(), dataclasses.replace(a_row(seed=1), mcc_mean=None, mcc_std=None)])
     assert cell.mcc is None

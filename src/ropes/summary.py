@@ -53,16 +53,30 @@ class Cell:
         return round(self.mcc, 3) >= self.paper_mcc
 
     @property
+    def variance(self) -> float | None:
+        """Of the true angles, rad², as a line leaves it: MSE / (1 − MCC²); None where there was no line."""
+        return _variance(self.mcc, self.mse) if self.calibration_labels else None
+
+    @property
+    def paper_variance(self) -> float | None:
+        """Likewise of the paper's test poses."""
+        return _variance(self.paper_mcc, self.paper_mse)
+
+    @property
     def all_labels_mse(self) -> float | None:
         """What the paper's baseline reaches with every label under these conditions, rad²; None where it has none."""
         return paper.all_labels_mse(setup=self.setup, joint=self.joint, split=self.split, occlusion=self.occlusion)
 
     @property
     def mse_reached(self) -> bool | None:
-        """Whether our MSE, rounded as the paper prints it, is at most the paper's; None without both."""
-        if self.mse is None or self.paper_mse is None:
+        """Whether our MSE, rounded as the paper prints it, is at most the paper's; None where they do not compare."""
+        if self.mse is None or self.paper_mse is None or not paper.mse_comparable(self.setup, self.split):
             return None
         return reaches(self.mse, self.paper_mse)
+
+
+def _variance(mcc: float | None, mse: float | None) -> float | None:
+    return None if mcc is None or mse is None or mcc >= 1 else mse / (1 - mcc**2)
 
 
 def reaches(mse: float, bar: float) -> bool:

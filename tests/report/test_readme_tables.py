@@ -10,7 +10,7 @@ from ropes.action_rows import ActionRow
 from ropes.errors import UserError
 from ropes.joint_rows import Row
 from ropes.model_rows import ModelRow
-from ropes.paper import ONE_CAMERA, TWO_CAMERAS
+from ropes.paper import CAUSAL, ONE_CAMERA, TWO_CAMERAS
 from ropes.report.readme_tables import markdown, update
 from ropes.results import Results
 
@@ -81,6 +81,28 @@ def test_methods_beyond_ropes_stand_beside_the_baseline_with_all_labels() -> Non
     assert alone[2:5] == [lines[2], *lines[4:6]]
     assert "RoboPEPP" not in markdown(found(*(each for each in rows if each.method == "ropes")))
     assert "RoboPEPP" not in markdown(found(row(2, 0.95, 0.06, ONE_CAMERA, method="anchored")))
+
+
+def test_causal_joints_are_compared_by_their_correlation() -> None:
+    rows = [
+        row(joint, mcc, 0.001, CAUSAL, method=method)
+        for method, mcc in (("anchored", 0.99), ("ropes", 0.9))
+        for joint in (1, 5)
+    ]
+    free = [replace(each, calibration_labels=0, paper_mcc=None, paper_mse=None) for each in rows[:2]]
+    without = markdown(found(*rows)).splitlines()[2:8]
+    text = markdown(found(*rows, *free))
+    lines = text.splitlines()
+    assert lines[2:3] + lines[4:9] == without  # the same with a map without a label, which no correlation sees
+    assert without == [
+        "| Two cameras, causal joints | anchored | 1,000 | 0.0010 ± 0.0020 | 0.0010 ± 0.0020 |",
+        "|  | ropes | 1,000 | 0.0010 ± 0.0020 | 0.0010 ± 0.0020 |",
+        "|  | the paper's ROPES | 1,000 | 0.058 | 0.051 |",
+        "|  | anchored: MCC |  | **0.990** | **0.990** |",
+        "|  | ropes: MCC |  | 0.900 | **0.900** |",
+        "|  | the paper's ROPES: MCC |  | 0.921 | 0.742 |",
+    ]
+    assert "MCC instead where the paper's test angles have other variances." in text
 
 
 def test_what_takes_no_label_at_all_has_a_line_of_its_own() -> None:

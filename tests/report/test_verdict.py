@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ropes.joint_rows import Row
-from ropes.paper import ONE_CAMERA, TWO_CAMERAS
+from ropes.paper import CAUSAL, ONE_CAMERA, TWO_CAMERAS
 from ropes.report.naming import joint_label
 from ropes.report.verdict import in_words, sentence
 from ropes.summary import over_seeds
@@ -47,6 +47,13 @@ def test_what_takes_no_label_comes_first_and_says_so() -> None:
 def test_some_short() -> None:
     text = sentence(cells((0.90, 0.01), (0.99, 0.01), (0.90, 0.1)))
     assert text.endswith("training: of 3 cells of the paper's Table 1, 1 reach its MCC and 2 its MSE.")
+
+
+def test_errors_of_angles_that_vary_otherwise_do_not_count() -> None:
+    causal = cells((0.99, 0.001), (0.99, 0.001), setup=CAUSAL, joints=(1, 5))
+    assert sentence(causal).endswith("of 2 cells of the paper's Table 1, 2 reach its MCC; errors do not compare.")
+    both = (*causal, *cells((0.99, 0.01)))
+    assert sentence(both).endswith("reach its MCC and its MSE (of 1 whose angles vary as the paper's).")
 
 
 def test_labels_are_not_passed_over() -> None:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ropes.action_rows import ActionRow
 from ropes.joint_rows import Row
 from ropes.model_rows import ModelRow
-from ropes.paper import TABLE1
+from ropes.paper import TABLE1, mse_comparable
 from ropes.recipes import method_of
 from ropes.report import figures
 from ropes.report.curves import AXES, error_curves, series
@@ -52,8 +52,9 @@ def paper_table(cells: Iterable[Cell]) -> list[dict[str, Any]]:
         cells: of all conditions.
 
     Returns:
-        "heading", "all_labels" (whether the paper's baseline has such figures), "maps" to radians in words, those
-        without a label first, and "lines": a joint each, with its "cells" by these maps, None where missing.
+        "heading", "all_labels" (whether the paper's baseline has such figures), "variances" where squared errors do
+        not compare (see `_variances`), "maps" to radians in words, those without a label first, and "lines": a joint
+        each, with its "cells" by these maps, None where missing.
     """
     cells = list(cells)
     methods = list(dict.fromkeys(cell.method for cell in cells))
@@ -72,10 +73,19 @@ def paper_table(cells: Iterable[Cell]) -> list[dict[str, Any]]:
         {
             "heading": heading_of(setup, method, occlusion),
             "all_labels": any(cell.all_labels_mse is not None for cell in group),
+            "variances": None if mse_comparable(setup, "id") else _variances(group),
             **_by_map(group),
         }
         for (setup, occlusion, method), group in ordered
     ]
+
+
+def _variances(group: Sequence[Cell]) -> tuple[list[float], list[float]] | None:
+    """Variances of the true angles by joint, rad², ours and the paper's; None without both of every joint."""
+    fitted = sorted((cell for cell in group if cell.variance is not None), key=lambda cell: cell.joint)
+    ours = [cell.variance for cell in fitted if cell.variance is not None]
+    theirs = [cell.paper_variance for cell in fitted if cell.paper_variance is not None]
+    return (ours, theirs) if ours and len(ours) == len(theirs) else None
 
 
 def _by_map(group: Sequence[Cell]) -> dict[str, Any]:

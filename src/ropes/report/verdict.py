@@ -71,14 +71,18 @@ def _against_ropes(own: Sequence[Cell], how: str) -> str:
     if not compared:
         return ""
     reached = sum(bool(cell.mcc_reached) for cell in compared)
-    below = sum(bool(cell.mse_reached) for cell in compared)
+    by_error = [cell for cell in compared if cell.mse_reached is not None]
+    below = sum(bool(cell.mse_reached) for cell in by_error)
     total = len(compared)
     if how == FITTED and not any(cell.labels for cell in compared):
         how += ", none of them in training"
     count = _many(total, "cell")
-    if reached == below == total:
-        return f"{capitalised(how)}: all {count} compared with the paper's Table 1 reach its MCC and its MSE."
-    return f"{capitalised(how)}: of {count} of the paper's Table 1, {reached} reach its MCC and {below} its MSE."
+    if not by_error:
+        return f"{capitalised(how)}: of {count} of the paper's Table 1, {reached} reach its MCC; errors do not compare."
+    which = "" if len(by_error) == total else f" (of {len(by_error)} whose angles vary as the paper's)"
+    if reached == total and below == len(by_error):
+        return f"{capitalised(how)}: all {count} compared with the paper's Table 1 reach its MCC and its MSE{which}."
+    return f"{capitalised(how)}: of {count} of the paper's Table 1, {reached} reach its MCC and {below} its MSE{which}."
 
 
 def _many(count: int, noun: str) -> str:
