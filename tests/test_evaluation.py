@@ -191,3 +191,9 @@ def test_both_test_splits_are_measured_each_by_its_own_poses(tiny_run: Path, tmp
         expected = protocol(seen, angles[name][:, 0], generator(0, "evaluation", split, 0), 15, 1000, 500)
         rows = [row for row in rows_of if row.split == split]
         assert [row.mse_mean for row in rows] == pytest.approx(expected.mse_mean.tolist())
+    usual = estimator.coordinates(images["test-id"][:, 0]), near[:, 0], generator(0, "evaluation", "id", 0)
+    moved = estimator.coordinates(images["test-ood"][:, 0]), far[:, 0], generator(0, "evaluation", "ood", 0)
+    expected = protocol(*moved, 15, 1000, 500, elsewhere=usual)
+    assert [(row.split, row.joint) for row in found.shift_rows] == [("ood", joint) for joint in tiny.JOINTS]
+    assert [row.mse_mean for row in found.shift_rows] == pytest.approx(expected.mse_mean.tolist())
+    assert results.read(tmp_path / "e" / "results.json").shift_rows == found.shift_rows

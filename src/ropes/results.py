@@ -24,6 +24,7 @@ FURTHER = {
     "trust_rows": TrustRow,
     "flag_rows": FlagRow,
     "pose_rows": PoseRow,
+    "shift_rows": Row,
     "model_rows": ModelRow,
     "action_rows": ActionRow,
     "fit_rows": FitRow,
@@ -45,6 +46,7 @@ class Results:
         trust_rows: intervals and flags against the truth; empty where that was not measured.
         flag_rows: whether images unlike those of the fit were told, likewise.
         pose_rows: errors of the end effector's pose, likewise; none where the arm is not known.
+        shift_rows: errors of shifted poses after lines fitted on poses that are not shifted, likewise.
         model_rows: how disentangled latents are, likewise.
         action_rows: how often what was done was told, likewise.
         fit_rows: which fits the other rows are of; empty in files of older versions.
@@ -64,6 +66,7 @@ class Results:
     trust_rows: tuple[TrustRow, ...] = ()
     flag_rows: tuple[FlagRow, ...] = ()
     pose_rows: tuple[PoseRow, ...] = ()
+    shift_rows: tuple[Row, ...] = ()
     model_rows: tuple[ModelRow, ...] = ()
     action_rows: tuple[ActionRow, ...] = ()
     fit_rows: tuple[FitRow, ...] = ()

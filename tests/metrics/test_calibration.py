@@ -82,6 +82,20 @@ def test_fitted_and_tested_poses_are_different_and_fresh() -> None:
     assert set(other.best_angle[0]) != set(one.best_angle[0])
 
 
+def test_a_line_may_be_fitted_on_other_poses_than_those_that_are_tested() -> None:
+    rng = np.random.default_rng(0)
+    here, there = rng.normal(size=(60, 1)), rng.normal(size=(70, 1))
+    shifted, usual = (here, 2 * here + 1), (there, 2 * there)
+    own = protocol(*shifted, np.random.default_rng(1), 4, 20, 10)
+    other = protocol(*shifted, np.random.default_rng(1), 4, 20, 10, elsewhere=(*usual, np.random.default_rng(2)))
+    assert own.mse_mean == pytest.approx([0.0], abs=1e-12)
+    assert other.mse_mean == pytest.approx([1.0])  # the line of there is off by 1 here
+    np.testing.assert_array_equal(own.best_angle, other.best_angle)
+    few = there[:29], there[:29], np.random.default_rng(2)
+    with pytest.raises(ValueError, match="the line needs 30 poses to draw 20 from, got 29"):
+        protocol(*shifted, np.random.default_rng(1), 4, 20, 10, elsewhere=few)
+
+
 def test_same_generator_same_numbers() -> None:
     rng = np.random.default_rng(5)
     z, guess = rng.normal(size=(40, 2)), rng.normal(size=(40, 2))

@@ -105,6 +105,17 @@ def test_causal_joints_are_compared_by_their_correlation() -> None:
     assert "MCC instead where the paper's test angles have other variances." in text
 
 
+def test_lines_fitted_on_poses_that_are_not_shifted_follow_those_that_were() -> None:
+    rows = [row(joint, 0.99, 0.002, TWO_CAMERAS, method="anchored", split="ood") for joint in (1, 2)]
+    other = tuple(row(joint, 0.99, 0.1, TWO_CAMERAS, method="anchored", split="ood") for joint in (1, 2))
+    lines = markdown(replace(found(*rows), shift_rows=other)).splitlines()
+    assert lines[2].endswith("shifted poses | anchored | 1,000 | **0.0020** ± 0.0020 | **0.0020** ± 0.0020 |")
+    assert lines[3:5] == [
+        "|  | anchored | 1,000 not shifted | 0.100 ± 0.002 | 0.100 ± 0.002 |",
+        "|  | the paper's ROPES | 1,000 | 0.084 | 0.017 |",
+    ]
+
+
 def test_what_takes_no_label_at_all_has_a_line_of_its_own() -> None:
     rows = [
         replace(row(1, 0.99, mse, TWO_CAMERAS, method=method, calibration_labels=count), paper_mse=bar)

@@ -150,6 +150,7 @@ def protocol(
     method: Method = "pearson",
     matching: Matching = "identity",
     known: Callable[[Floats], Floats] | None = None,
+    elsewhere: tuple[ArrayLike, ArrayLike, np.random.Generator] | None = None,
 ) -> Evaluation:
     """The paper's evaluation: fit a line per joint on some poses, test on others, repeat with fresh ones.
 
@@ -174,6 +175,8 @@ def protocol(
         matching: see `ropes.metrics.mcc`.
         known: from coordinates (n, d) to radians (n, d), for estimates that need no line; the poses to fit on are
             drawn all the same, so that others are tested alike.
+        elsewhere: coordinates (m, k) and angles (m, d) of other poses, and what draws from them: the line is fitted on
+            poses from there, and the same poses are tested as without.
 
     Returns:
         The figures per joint.
@@ -186,12 +189,20 @@ def protocol(
         raise ValueError(f"need repeats >= 1, fit >= 2, test >= 2; got {repeats}, {fit}, {test}")
     if len(estimate) < fit + test:
         raise ValueError(f"the evaluation needs {fit + test} poses ({fit} to fit, {test} to test), got {len(estimate)}")
+    given = estimate, angle
+    if elsewhere is not None:
+        given = paired(*elsewhere[:2])
+        if len(given[0]) < fit + test:
+            raise ValueError(f"the line needs {fit + test} poses to draw {fit} from, got {len(given[0])}")
+    rows_given = (rows for rows, _ in draws(elsewhere[2], len(given[0]), repeats, fit, test)) if elsewhere else None
     pairs, scores, errors = [], [], []
-    for fitting, testing in draws(rng, len(estimate), repeats, fit, test):
-        chosen = assignment(correlation_matrix(estimate[fitting], angle[fitting], method), matching)
+    for own, testing in draws(rng, len(estimate), repeats, fit, test):
+        fitting = own if rows_given is None else next(rows_given)
+        read_there, true_there = given[0][fitting], given[1][fitting]
+        chosen = assignment(correlation_matrix(read_there, true_there, method), matching)
         tested = estimate[testing][:, chosen]
         if known is None:
-            slope, intercept = linear_calibration(estimate[fitting][:, chosen], angle[fitting])
+            slope, intercept = linear_calibration(read_there[:, chosen], true_there)
             read = slope * tested + intercept
         else:
             read = known(tested)

@@ -72,7 +72,7 @@ def _joints(found: Results, folder: Path) -> Part:
     left = {(row.setup, row.method): Artefacts(setup=row.setup, method=row.method) for row in found.rows}
     left |= {(artefact.setup, artefact.method): artefact for artefact in artefacts.load(folder, left)}
     sections: dict[str, Any] = {
-        "labels": label_tables(every),
+        "labels": label_tables(every, over_seeds(found.shift_rows)),
         "curves": curve_parts(every),
         "efficiency": efficiency_parts(every),
         "robustness": robustness_parts(cells),

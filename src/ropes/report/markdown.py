@@ -58,7 +58,9 @@ def markdown(found: Results) -> str:
         written = _table(["tested on", "learnt from"], [], joints, _variants([*cells, *unlabelled], joints))
         return f"{written}\n\n{note}{_origin(found, cells)}\n"
     shown = [cell for cell in every if cell in cells or (cell.calibration_labels == 0 and cell.method != "ropes")]
-    written = _table(["tested on", "read by"], ["labels"], joints, _methods(shown, joints))
+    written = _table(
+        ["tested on", "read by"], ["labels"], joints, _methods(shown, joints, over_seeds(found.shift_rows))
+    )
     return f"{written}\n\n{_origin(found, cells)}\n"
 
 
@@ -71,8 +73,14 @@ def _table(words: Sequence[str], counts: Sequence[str], joints: Sequence[str], b
     return table(words, [*counts, *(joint_label(joint) for joint in joints)], lines)
 
 
-def _methods(cells: Iterable[Cell], joints: Sequence[str]) -> Blocks:
-    """A line for each method and number of labels, the paper's two below them."""
+def _methods(cells: Iterable[Cell], joints: Sequence[str], not_shifted: Sequence[Cell]) -> Blocks:
+    """A line for each method and number of labels, the paper's two below them.
+
+    Args:
+        cells: of any conditions.
+        joints: the columns.
+        not_shifted: of shifted poses, after lines that were fitted on poses that are not.
+    """
     conditions: dict[Condition, dict[tuple[str, int], dict[str, Cell]]] = {}
     for cell in sorted(cells, key=lambda cell: (cell.split, _ORDER.get((cell.setup, cell.occlusion), len(_ORDER)))):
         systems = conditions.setdefault((cell.setup, cell.occlusion, cell.split), {})
@@ -84,6 +92,7 @@ def _methods(cells: Iterable[Cell], joints: Sequence[str]) -> Blocks:
             [method, f"{next(iter(at.values())).labels - fewer:,}", *_ours(at, joints, bars)]
             for (method, fewer), at in sorted(systems.items())
         ]
+        lines = [line for own in lines for line in (own, *_not_shifted(own, condition, not_shifted, joints, bars))]
         lines += _published("the paper's ROPES", f"{CALIBRATION_LABELS:,}", bars)
         if not mse_comparable(condition[0], condition[2]):
             lines += _correlations(systems, joints)
@@ -91,6 +100,19 @@ def _methods(cells: Iterable[Cell], joints: Sequence[str]) -> Blocks:
             lines += _published("the paper's RoboPEPP", f"{ALL_LABELS:,}", full)
         blocks[condition] = lines
     return blocks
+
+
+def _not_shifted(
+    line: Line, condition: Condition, cells: Sequence[Cell], joints: Sequence[str], bars: Sequence[float | None]
+) -> list[Line]:
+    """The line after that of a method's fitted lines: of lines fitted on poses that are not shifted; none without."""
+    at = {
+        cell.joint: cell
+        for cell in cells
+        if (cell.setup, cell.occlusion, cell.split) == condition
+        and (cell.method, f"{cell.labels + cell.calibration_labels:,}") == (line[0], line[1])
+    }
+    return [[line[0], f"{line[1]} not shifted", *_ours(at, joints, bars)]] if at else []
 
 
 def _correlations(systems: Mapping[tuple[str, int], Mapping[str, Cell]], joints: Sequence[str]) -> list[Line]:

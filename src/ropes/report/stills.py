@@ -112,6 +112,7 @@ def _joined(committed: Results, found: Results) -> Results:
         trust_rows=rows("trust_rows"),
         flag_rows=rows("flag_rows"),
         pose_rows=rows("pose_rows"),
+        shift_rows=rows("shift_rows"),
         model_rows=rows("model_rows"),
         action_rows=rows("action_rows"),
         fit_rows=rows("fit_rows"),

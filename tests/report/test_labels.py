@@ -1,0 +1,36 @@
+"""How many labels a calibration needs, table by table."""
+
+from ropes.joint_rows import Row
+from ropes.paper import TWO_CAMERAS
+from ropes.report.labels import label_tables
+from ropes.summary import over_seeds
+
+
+def row(joint: int, mse: float, labels: int, split: str = "ood", occlusion: int = 0) -> Row:
+    return Row.measured(
+        setup=TWO_CAMERAS,
+        method="anchored",
+        joint=f"panda_joint{joint}",
+        split=split,
+        occlusion=occlusion,
+        seed=0,
+        mcc=(0.9, 0.0),
+        mse=(mse, 0.0),
+        calibration_labels=labels,
+    )
+
+
+def test_a_column_a_number_of_labels_and_one_for_lines_from_poses_that_are_not_shifted() -> None:
+    cases = [(joint, labels) for joint in (1, 2) for labels in (0, 1000)]
+    rows = [row(joint, labels / 1e4, labels, split) for split in ("id", "ood") for joint, labels in cases]
+    usual, shifted = label_tables(over_seeds(rows), over_seeds([row(1, 0.7, 1000), row(1, 0.9, 1000, occlusion=16)]))
+    assert usual["counts"] == shifted["counts"] == [0, 1000]
+    assert usual["not_shifted"] is None
+    assert shifted["not_shifted"] == 1000
+    assert [[cell and cell.mse for cell in line["cells"]] for line in usual["lines"]] == [[0.0, 0.1]] * 2
+    found = [[cell and cell.mse for cell in line["cells"]] for line in shifted["lines"]]
+    assert found == [[0.0, 0.1, 0.7], [0.0, 0.1, None]]
+
+
+def test_without_several_numbers_of_labels_there_is_no_table() -> None:
+    assert label_tables(over_seeds([row(1, 0.1, 1000)])) == []
