@@ -202,6 +202,7 @@ def _rows(
             joint=joint,
             mcc=(float(measured.mcc_mean[k]), float(measured.mcc_std[k])),
             mse=(float(measured.mse_mean[k]), float(measured.mse_std[k])),
+            mcc_matched=float(measured.mcc_matched[k]),
             calibration_labels=0 if estimator.learnt_from_labels else sizes.fit,
             published_too=as_published,
             **_trained_on(estimator),

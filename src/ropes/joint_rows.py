@@ -34,6 +34,8 @@ class Row:
         image_size: side of the images as the networks read them, pixels; likewise.
         erased: share of the training images in which a white square hid something; likewise.
         label_share: share of the training poses whose angles were read; None for a method that reads none.
+        mcc_matched: as `mcc_mean`, of the best one-to-one assignment of coordinates to joints, found on the poses that
+            the line is fitted on; None where not recorded.
 
     Raises:
         ValueError: a figure is not finite or out of its range, or a name is empty or unknown.
@@ -57,6 +59,7 @@ class Row:
     image_size: int | None = None
     erased: float | None = None
     label_share: float | None = None
+    mcc_matched: float | None = None
 
     def __post_init__(self) -> None:
         require_names(self, ("setup", "method", "split", "joint"))
@@ -66,7 +69,7 @@ class Row:
         for name in ("mcc_mean", "paper_mcc", "mcc_std", "mse_mean", "mse_std", "paper_mse"):
             require_number(self, name, 1.0 if name in ("mcc_mean", "paper_mcc") else math.inf, or_null=True)
         require_counts(self, [name for name in ("anchors", "image_size") if getattr(self, name) is not None])
-        for name in ("erased", "label_share"):
+        for name in ("erased", "label_share", "mcc_matched"):
             require_number(self, name, 1.0, or_null=True)
 
     @property
@@ -94,6 +97,7 @@ class Row:
         image_size: int | None = None,
         erased: float | None = None,
         label_share: float | None = None,
+        mcc_matched: float | None = None,
         published_too: bool = True,
     ) -> Self:
         """A row with the paper's numbers for the same conditions filled in: of ROPES, or with labels of RoboPEPP.
@@ -113,6 +117,7 @@ class Row:
             image_size: as in `Row`.
             erased: as in `Row`.
             label_share: as in `Row`.
+            mcc_matched: as in `Row`.
             published_too: whether the paper measured the like; without, its numbers are left out.
         """
         theirs: Published | None
@@ -141,4 +146,5 @@ class Row:
             image_size=image_size,
             erased=erased,
             label_share=label_share,
+            mcc_matched=mcc_matched,
         )

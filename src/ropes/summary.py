@@ -24,6 +24,9 @@ class Cell:
         mcc_std: root of (mean variance over repeats + variance over seeds): both sources of spread.
         mse: as `mcc`, rad².
         mse_std: as `mcc_std`, rad².
+        mse_draws: the part of `mse_std` over repeats, rad².
+        mse_seeds: its part over seeds, rad²; None with one seed.
+        mcc_matched: as `mcc`, of the best one-to-one assignment of coordinates to joints.
     """
 
     setup: str
@@ -44,6 +47,9 @@ class Cell:
     image_size: int | None = None
     erased: float | None = None
     label_share: float | None = None
+    mse_draws: float | None = None
+    mse_seeds: float | None = None
+    mcc_matched: float | None = None
 
     @property
     def mcc_reached(self) -> bool | None:
@@ -93,7 +99,10 @@ def over_seeds(rows: Iterable[Row]) -> tuple[Cell, ...]:
     for group in groups.values():
         first = group[0]
         mcc, mcc_std = pool([(row.mcc_mean, row.mcc_std) for row in group])
-        mse, mse_std = pool([(row.mse_mean, row.mse_std) for row in group])
+        errors = [(row.mse_mean, row.mse_std) for row in group]
+        mse, mse_std = pool(errors)
+        mse_draws, mse_seeds = parts(errors)
+        matched, _ = pool([(row.mcc_matched, None) for row in group])
         cells.append(
             Cell(
                 setup=first.setup,
@@ -114,6 +123,9 @@ def over_seeds(rows: Iterable[Row]) -> tuple[Cell, ...]:
                 image_size=first.image_size,
                 erased=first.erased,
                 label_share=first.label_share,
+                mse_draws=mse_draws,
+                mse_seeds=mse_seeds,
+                mcc_matched=matched,
             )
         )
     return tuple(cells)
@@ -166,13 +178,21 @@ def _condition(cell: Cell) -> tuple[str, str, str, int, str]:
 
 def pool(figures: Sequence[tuple[float | None, float | None]]) -> tuple[float | None, float | None]:
     """Mean and total deviation (law of total variance) of (mean, deviation) pairs; None if any is."""
+    within, between = parts(figures)
+    if within is None:
+        return None, None
+    return math.fsum(mean or 0.0 for mean, _ in figures) / len(figures), math.hypot(within, between or 0.0)
+
+
+def parts(figures: Sequence[tuple[float | None, float | None]]) -> tuple[float | None, float | None]:
+    """Deviation within and between (mean, deviation) pairs; None if a mean is, and between where there is one pair."""
     means = [mean for mean, _ in figures if mean is not None]
     if len(means) < len(figures):
         return None, None
     centre = math.fsum(means) / len(means)
-    between = math.fsum((mean - centre) ** 2 for mean in means) / len(means)
-    within = math.fsum((std or 0.0) ** 2 for _, std in figures) / len(figures)
-    return centre, math.sqrt(within + between)
+    between = math.sqrt(math.fsum((mean - centre) ** 2 for mean in means) / len(means))
+    within = math.sqrt(math.fsum((std or 0.0) ** 2 for _, std in figures) / len(figures))
+    return within, between if len(means) > 1 else None
 
 
 def least_labelled(cells: Iterable[Cell]) -> tuple[Cell, ...]:

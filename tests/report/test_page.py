@@ -22,7 +22,7 @@ def test_figures_without_a_label_come_first_and_each_says_which_it_is(tmp_path) 
     free = replace(line, calibration_labels=0, mse_mean=0.0003, paper_mcc=None, paper_mse=None)
     text = Page(numbers_only(tmp_path, line, free)).text
     assert "MSE without a label MSE after a line on 1,000 labels paper" in text
-    assert "joint 2 0.900 ± 0.010 ✗ 0.949 0.00030 ± 0.00002 ✓ 0.00050 ± 0.00002 ✓ 0.053" in text
+    assert "joint 2 0.900 ± 0.010 ✗ – 0.949 0.00030 ± 0.00002 ✓ 0.00050 ± 0.00002 ✓ 0.053" in text
     first, second = "Without a label: of 1 cell", "After a line on 1,000 labels, none of them in training: of 1 cell"
     assert 0 < text.index(first) < text.index(second)
 

@@ -34,7 +34,7 @@ def test_the_table_by_hand() -> None:
         "| One camera, independent joints | ropes | 1,000 | 0.060 ± 0.002 | **0.020** ± 0.002 |",
         "|  | the paper's ROPES | 1,000 | 0.053 | 0.029 |",
         "",
-        "MSE in rad², ± over test draws and 1 training seed, bold where it reaches the paper's ROPES. "
+        "MSE in rad², ± over test draws of 1 training seed, bold where it reaches the paper's ROPES. "
         "Preset compact, 2 cores, 10 minutes.",
     ]
 
@@ -52,8 +52,10 @@ def test_occlusions_and_splits_have_their_blocks() -> None:
 
 def test_seeds_are_told_by_method_where_they_differ() -> None:
     rows = [row(2, 0.95, 0.06, seed=seed) for seed in (0, 1)] + [row(2, 0.9, 0.01, method="anchored")]
-    assert "1 training seed (anchored) or 2 training seeds (ropes), bold" in markdown(found(*rows))
-    assert "± over test draws and 2 training seeds, bold" in markdown(found(*rows[:2]))
+    assert "then ± over 1 training seed (anchored) or 2 training seeds (ropes), bold" in markdown(found(*rows))
+    text = markdown(found(*rows[:2]))
+    assert "± over test draws, then ± over 2 training seeds, bold" in text
+    assert "| ropes | 1,000 | 0.060 ± 0.002 ± 0.000 |" in text
 
 
 def test_fewer_calibration_labels_change_nothing() -> None:

@@ -42,6 +42,7 @@ class Evaluation:
 
     Attributes:
         mcc_mean, mcc_std: (d,) over the repeats, in [0, 1].
+        mcc_matched: (d,) mean over the repeats, of the best one-to-one assignment of coordinates to joints.
         mse_mean, mse_std: (d,) over the repeats, rad².
         best_estimate, best_angle: (d, test) calibrated estimates and true angles, radians, of each joint's
             own repeat of highest correlation (the paper's scatter plots show that one).
@@ -50,6 +51,7 @@ class Evaluation:
 
     mcc_mean: Floats
     mcc_std: Floats
+    mcc_matched: Floats
     mse_mean: Floats
     mse_std: Floats
     best_estimate: Floats
@@ -195,11 +197,12 @@ def protocol(
         if len(given[0]) < fit + test:
             raise ValueError(f"the line needs {fit + test} poses to draw {fit} from, got {len(given[0])}")
     rows_given = (rows for rows, _ in draws(elsewhere[2], len(given[0]), repeats, fit, test)) if elsewhere else None
-    pairs, scores, errors = [], [], []
+    pairs, scores, matched, errors = [], [], [], []
     for own, testing in draws(rng, len(estimate), repeats, fit, test):
         fitting = own if rows_given is None else next(rows_given)
         read_there, true_there = given[0][fitting], given[1][fitting]
-        chosen = assignment(correlation_matrix(read_there, true_there, method), matching)
+        correlations = correlation_matrix(read_there, true_there, method)
+        chosen, best_ones = (assignment(correlations, kind) for kind in (matching, "hungarian"))
         tested = estimate[testing][:, chosen]
         if known is None:
             slope, intercept = linear_calibration(read_there[:, chosen], true_there)
@@ -207,6 +210,7 @@ def protocol(
         else:
             read = known(tested)
         scores.append(mcc(tested, angle[testing], method))
+        matched.append(mcc(estimate[testing][:, best_ones], angle[testing], method))
         errors.append(np.mean((read - angle[testing]) ** 2, axis=0))
         pairs.append(np.stack([read, angle[testing]]))
     score, error = np.stack(scores), np.stack(errors)
@@ -215,6 +219,7 @@ def protocol(
     return Evaluation(
         mcc_mean=score.mean(axis=0),
         mcc_std=score.std(axis=0),
+        mcc_matched=np.mean(matched, axis=0),
         mse_mean=error.mean(axis=0),
         mse_std=error.std(axis=0),
         best_estimate=chosen_pairs[:, 0],

@@ -85,9 +85,7 @@ def _joints(found: Results, folder: Path) -> Part:
     ]
     body = render(
         "joints.html.j2",
-        spread=" over the repeats and training seeds"
-        if any(len(c.seeds) > 1 for c in (*free, *cells))
-        else " over repeats",
+        several=any(len(c.seeds) > 1 for c in (*free, *cells)),
         calibration=" or ".join(f"{count:,}" for count in sorted({c.calibration_labels for c in unlabelled})),
         labelled=len(unlabelled) < len(cells),
         unlabelled=bool(free),
@@ -97,7 +95,9 @@ def _joints(found: Results, folder: Path) -> Part:
         cells=every,
         rows=len(found.rows),
         figure=lambda mean, std: _figure(fixed(mean), fixed(std or 0.0)),
-        error=lambda mean, std: _figure(*error_and_deviation(mean, std)),
+        error=lambda mean, *stds: _figure(
+            error(mean), *(error_and_deviation(mean, std)[1] for std in stds if std is not None)
+        ),
         number=fixed,
         width=error,
         **sections,
@@ -269,8 +269,8 @@ def _flat(content: Any, prefix: str = "") -> Iterable[tuple[str, str]]:
             yield name, "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _figure(mean: str, deviation: str) -> Markup:
-    """A mean and its deviation as printed; the former alone where there is none."""
+def _figure(mean: str, *deviations: str) -> Markup:
+    """A mean and its deviations as printed; the former alone where there is none."""
     if mean == fixed(None):
         return Markup(mean)
-    return Markup('{} <span class="std">± {}</span>').format(mean, deviation)
+    return Markup('{} <span class="std">{}</span>').format(mean, " ".join(f"± {each}" for each in deviations))

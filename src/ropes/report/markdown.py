@@ -214,11 +214,17 @@ def _ours(at: Mapping[str, Cell], joints: Sequence[str], bars: Sequence[float | 
         if joint not in at or (value := at[joint].mse) is None:
             found.append("")
             continue
-        shown, deviation = error_and_deviation(value, at[joint].mse_std)
+        shown, deviation = error_and_deviation(value, at[joint].mse_draws)
         compared = bar is not None and mse_comparable(at[joint].setup, at[joint].split)
         bold = f"**{shown}**" if compared and bar is not None and reaches(value, bar) else shown
-        found.append(f"{bold} ± {deviation}")
+        seeds = at[joint].mse_seeds
+        found.append(f"{bold} ± {deviation}" + ("" if seeds is None else f" ± {error_and_deviation(value, seeds)[1]}"))
     return found
+
+
+def _over_seeds(cells: Sequence[Cell]) -> str:
+    """How many training seeds there are, over which the second deviation is where there are several."""
+    return f"{', then ± over' if any(len(cell.seeds) > 1 for cell in cells) else ' of'} {_counted(cells)}"
 
 
 def _counted(cells: Sequence[Cell]) -> str:
@@ -238,6 +244,6 @@ def _origin(found: Results, cells: Sequence[Cell], bar: str = "the paper's ROPES
     scene = "" if found.scene is None else f"Scene {found.scene}. "
     other = "" if all(mse_comparable(cell.setup, cell.split) for cell in cells) else _OTHER_ANGLES
     return (
-        f"MSE in rad², ± over test draws and {_counted(cells)}, bold where it reaches {bar}. "
+        f"MSE in rad², ± over test draws{_over_seeds(cells)}, bold where it reaches {bar}. "
         f"{other}{scene}Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes."
     )
