@@ -16,7 +16,7 @@ ONE = "panda-1c-independent"
 def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
     demo, packaged, table = (experiment(name, preset) for name in ("demo", "panda-2c", "table1"))
     assert list(demo.anchors) == list(packaged.anchors) == ["panda-2c-independent"]
-    assert tuple(table.anchors) == SETTINGS
+    assert tuple(table.anchors) == SETTINGS[:3]  # those of the paper
     assert 32 in table.occlusions
     assert len(table.seeds) > 1
     for plan in (demo, packaged, table):

@@ -5,6 +5,7 @@ import json
 import math
 import re
 
+import numpy as np
 import pytest
 
 from ropes.errors import UserError
@@ -82,6 +83,20 @@ def test_tables_of_the_training_distributions(name: str, table: str, size: int, 
     assert table_of(model) == rows(table)
 
 
+def test_all_six_joints_vary_before_one_camera_and_three_are_intervened_on() -> None:
+    three, six = (panda_setting(name).splits["train"] for name in ("panda-1c-independent", "panda-1c-six"))
+    assert len(six.joints) == 6
+    assert six.interventions == three.interventions
+    assert six.regimes == three.regimes
+    assert {joint: six.observational[joint] for joint in three.joints} == dict(three.observational)
+    others = {joint: [six.observational[joint]] for joint in six.joints if joint not in three.joints}
+    assert others == {joint: row[:1] for joint, row in rows(TABLE_7).items() if joint in others}
+    assert len(others) == 3
+    poses = six.sample(np.random.default_rng(0), 5)
+    assert (poses[:, :1, ::2] == poses[:, :, ::2]).all()  # joints 1, 3 and 5 stay where they are within an anchor
+    assert (poses[:, 0, ::2].std(0) > 0.1).all()
+
+
 @pytest.mark.parametrize("name", ["panda-2c-independent", "panda-2c-causal"])
 def test_out_of_distribution_is_table_8_with_table_7_s_interventions(name: str) -> None:
     model = panda_setting(name).splits["test-ood"]
@@ -110,10 +125,10 @@ def test_structural_equations_of_appendix_f() -> None:
 
 
 def test_splits_and_cameras() -> None:
-    one, two, causal = map(panda_setting, SETTINGS)
+    one, two, causal, six = map(panda_setting, SETTINGS)
     assert list(one.splits) == ["train", "test-id"]
     assert list(two.splits) == list(causal.splits) == ["train", "test-id", "test-ood"]
-    assert [camera.name for camera in one.cameras] == ["cam0"]
+    assert [camera.name for camera in one.cameras] == [camera.name for camera in six.cameras] == ["cam0"]
     assert [(c.name, c.yaw, c.pitch, c.roll, c.fov, c.distance) for c in two.cameras] == [
         ("cam45", 45, -30, 0, 60, 1.4),
         ("cam135", 135, -30, 0, 60, 1.4),

@@ -41,7 +41,8 @@ class Simulate:
     samples: int | None = None
     """With --setting finger-cube, action-pairs or arm-actions: training images, two to a pair."""
     setting: str | None = None
-    """panda-1c-independent, panda-2c-independent, panda-2c-causal, finger-cube, action-pairs or arm-actions."""
+    """panda-1c-independent, panda-2c-independent, panda-2c-causal, panda-1c-six (one camera, all six joints vary, 2, 4
+    and 6 are intervened on), finger-cube, action-pairs or arm-actions."""
     things: int | None = None
     """With --setting action-pairs: things in a scene, of which one is acted upon; 1 where left out."""
     urdf: Path | None = None
