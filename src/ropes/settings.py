@@ -226,9 +226,9 @@ def panda_setting(name: str) -> Setting:
     Wrist and fingers stay at their neutral values.  In "panda-1c-six" all six joints vary before one camera, and
     joints 2, 4 and 6 are intervened on: the other reading of Section 3.2, with joints 1, 3 and 5 drawn as in Table 7.
 
-    Deviation: in "panda-1c-independent" joints 1, 3 and 5 stay at zero.  Why: Section 3.2 samples "a configuration for all six
-    joints", but Table 6 gives distributions of joints 2, 4 and 6 alone.  Effect: nothing turns the arm out of the
-    camera's plane, so rows of one camera are of an easier problem if the paper means what Section 3.2 says.
+    Deviation: in "panda-1c-independent" joints 1, 3 and 5 stay at zero.  Why: Section 3.2 samples "a configuration for
+    all six joints", but Table 6 gives distributions of joints 2, 4 and 6 alone.  Effect: nothing turns the arm out of
+    the camera's plane, so rows of one camera are of an easier problem if the paper means what Section 3.2 says.
 
     Deviation: the one camera looks from pitch 0°, and all cameras at the closest point from which no pose leaves the
     image.  Why: the paper gives the yaw of its two cameras alone, and only from pitch 0° does one camera look along the
