@@ -129,7 +129,7 @@ def _cells(one: Deviation) -> list[str]:
 def _sentence(text: str) -> str:
     """With a capital, unless it begins with a symbol or a name of the code."""
     first = text.partition(" ")[0]
-    return text[0].upper() + text[1:] if first.isascii() and first.isalpha() else text
+    return text[0].upper() + text[1:] if first.isascii() and first.rstrip(".,;:").isalpha() else text
 
 
 def main() -> None:

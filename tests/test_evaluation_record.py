@@ -69,6 +69,8 @@ def test_an_evaluation_of_other_data_or_of_an_older_version_is_not_current(measu
     about = read_json(measured / "evaluation.json")
     write_json(measured / "evaluation.json", {**about, "fitted_on": "other data"})
     assert not is_current(measured, own_run)
+    write_json(measured / "evaluation.json", {**about, "revision": about["revision"] - 1})
+    assert not is_current(measured, own_run)
     del about["weights"]
     write_json(measured / "evaluation.json", about)
     assert not is_current(measured, own_run)

@@ -84,7 +84,7 @@ def test_the_page_is_written_from_the_figures(tmp_path: Path) -> None:
     found = processors.written(page, tmp_path)
     assert "| one | 2.0e-06 | 1.0e-06 |\n| two | 0.0e+00 |  |\n" in found
     assert "stale" not in found
-    assert found.startswith("before\n<!-- figures:layers -->\n| network | AMX | AVX2 |")
+    assert found.startswith("before\n<!-- figures:layers -->\n| network | AMX, 32-true | AVX2, 32-true |")
     assert found.endswith("<!-- /figures -->\nafter\n")
     assert processors.written(found, tmp_path) == found
 

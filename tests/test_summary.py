@@ -28,7 +28,7 @@ def test_figures_over_seeds_by_hand() -> None:
     assert cell.seeds == (1, 3)
     assert cell.mse == pytest.approx(0.06)
     assert cell.mse_std == pytest.approx(0.00065**0.5)
-    assert (cell.mse_draws, cell.mse_seeds) == (pytest.approx(0.00025**0.5), pytest.approx(0.02))
+    assert (cell.mse_draws, cell.mse_seeds) == (pytest.approx(0.00025**0.5), pytest.approx(0.02 * 2**0.5))
     assert over_seeds(rows[:1])[0].mse_seeds is None
     assert (cell.mcc, cell.mcc_std) == (pytest.approx(0.8), pytest.approx(0.0))
     assert (cell.mcc_reached, cell.mse_reached) == (False, True)

@@ -68,8 +68,8 @@ def hold_out(counts: Mapping[Action, int], antonyms: Mapping[str, str], rng: np.
 
     Source: Liu et al. 2023; the shares are those of its published splits.
 
-    Deviation: both are held out of the same training images.  Why: one model then meets both shifts.  Effect: training
-    has fewer actions than with either shift alone.
+    Deviation: combinations and nouns are held out of the same training images.  Why: one model then meets both shifts.
+    Effect: training has fewer actions than with either shift alone.
 
     Deviation: of action-pairs the things held out are sixteen whose frequency was set by hand, and their number was
     doubled after the errors of a first test were seen.  Why: with twenty things most errors were between a few verbs.

@@ -67,12 +67,12 @@ def evaluate(
     learns from labels reads radians, which are tested as they are.
 
     Deviation: the draws of different repeats may share poses when the split holds fewer than 22,500.  Why: so many test
-    poses take longer to film than the training data.  Effect: with 2,000 test poses the spread over draws (±) is some
-    13% too small, by √(1 − 500 / 2,000).
+    poses would add a third or more to the filming.  Effect: with 2,000 test poses the spread over draws (±) is some 13%
+    too small, by √(1 − 500 / 2,000).
 
     Deviation: rows of shifted poses with 1,000 labels fit their line on shifted poses.  Why: Section 4 does not say
-    which set the 1,000 samples come from.  Effect: these rows are not zero-shot; the rows "not shifted" beside them,
-    those without a label and those of methods that learn from labels are.
+    which set the 1,000 samples come from.  Effect: these rows are not zero-shot; rows without a label, rows of methods
+    that learn from labels, and those called "not shifted" are.
 
     Args:
         run: folder of the run.

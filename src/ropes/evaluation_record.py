@@ -10,6 +10,9 @@ from ropes.hardware import AskedPrecision, Precision
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.weights import trust_digest, weights_digest
 
+#: Counts the changes of what is measured: an evaluation of an earlier revision is made again.
+_REVISION = 2
+
 RESULTS_FILE, ABOUT_FILE, ARTEFACTS = "results.json", "evaluation.json", "artefacts"
 
 
@@ -43,10 +46,10 @@ def claim_evaluation(
     about |= {"method": run.method, "seed": run.seed, "fitted_on": run.data_checksum, "measured_on": dataset.checksum}
     claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
     weights, content = weights_digest(folder), read_json(out / ABOUT_FILE)
-    read_with = {"weights": weights, "trust": trust_digest(folder), "precisions": list(precisions)}
-    if content != content | read_with:
+    now = {"weights": weights, "trust": trust_digest(folder), "precisions": list(precisions), "revision": _REVISION}
+    if content != content | now:
         (out / RESULTS_FILE).unlink(missing_ok=True)  # first: what is left half-done must not vouch for old figures
-        write_json(out / ABOUT_FILE, content | read_with)
+        write_json(out / ABOUT_FILE, content | now)
     return FitRow(
         setup=run.setting,
         method=called,
@@ -58,7 +61,7 @@ def claim_evaluation(
 
 
 def is_current(measured: Path, folder: Path, precision: AskedPrecision = "auto") -> bool:
-    """Whether a finished evaluation is of the weights, errors and training data that a finished run has now.
+    """Whether a finished evaluation measured what is measured now, of a finished run's present weights and data.
 
     Args:
         measured: folder of the evaluation.
@@ -73,5 +76,5 @@ def is_current(measured: Path, folder: Path, precision: AskedPrecision = "auto")
         return False
     if precision not in ("auto", *about.get("precisions", ())):
         return False
-    known = about.get("weights"), about.get("trust")
-    return known == (weights_digest(folder), trust_digest(folder))
+    known = about.get("weights"), about.get("trust"), about.get("revision")
+    return known == (weights_digest(folder), trust_digest(folder), _REVISION)

@@ -198,8 +198,8 @@ def published(
 def mse_comparable(setup: str, split: str) -> bool:
     """Whether the angles of our test poses vary as the paper's do, so that squared errors can be compared.
 
-    A line leaves MSE = (1 − MCC²) · variance, which tells the variances of the paper's test angles (Tables 1 and 11).
-    Those of shifted poses are not told, since the paper gives no MCC of them.
+    A line leaves MSE = (1 − MCC²) · variance, which tells the variances of the paper's test angles (Tables 1 and 12).
+    Of shifted poses the paper gives no MCC; Table 8 says what both settings draw them from.
 
     Deviation: the causal setting's test poses in distribution vary otherwise than the paper's: .374 .389 .337 .389 .058
     .238 rad² by joint, against .382 .299 .280 .401 .113 .163.  Why: Appendix F as it is printed gives ours.  Effect:

@@ -110,8 +110,8 @@ class Experiment:
 def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded: Path | None = None) -> Experiment:
     """The experiment of that name under a preset.
 
-    Deviation: the compact preset takes fewer anchors than the paper's 10,000, except in "panda-2c".  Why: it is made
-    for two CPU cores.  Effect: larger errors; docs/curves.md shows how they fall with the number of anchors.
+    Deviation: the compact preset takes fewer anchors than the paper's 10,000, except in "panda-2c" and "curves".  Why:
+    it is made for two CPU cores.  Effect: larger errors; docs/curves.md shows how they fall with the number of anchors.
 
     Args:
         name: "causal-triplet" (actions), "coverage" (of intervals), "curves" (error against anchors), "demo",

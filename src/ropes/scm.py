@@ -112,9 +112,9 @@ class CausalModel:
     noise_j ~ `noise[j]` where given.  Under an intervention (i, m), z_i ~ `interventions[i][m − 1]` instead,
     without its noise, and descendants follow by the same equations.
 
-    Deviation: the noise of joint 6 stays in its equation under interventions on joint 1.  Why: the paper's printed
-    equation for do(J1) omits it, those of all other interventions have it, and an intervention changes one mechanism
-    alone.  Effect: none beyond that noise, whose deviation is at most .19 rad.
+    Deviation: the noise of joint 6 stays in its equation under interventions on joint 1.  Why: the equations printed
+    for do(J2), do(J3) and do(J5) have it, that for do(J1) omits it, and an intervention changes one mechanism alone.
+    Effect: none beyond that noise, whose deviation is .19 rad.
 
     Attributes:
         joints: names, in the order of the columns of every array of angles.

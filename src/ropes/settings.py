@@ -230,9 +230,10 @@ def panda_setting(name: str) -> Setting:
     all six joints", but Table 6 gives distributions of joints 2, 4 and 6 alone.  Effect: nothing turns the arm out of
     the camera's plane, so rows of one camera are of an easier problem if the paper means what Section 3.2 says.
 
-    Deviation: the one camera looks from pitch 0°, and all cameras at the closest point from which no pose leaves the
-    image.  Why: the paper gives the yaw of its two cameras alone, and only from pitch 0° does one camera look along the
-    axis about which joints 2, 4 and 6 turn.  Effect: not measured; the arm is as large in the image as it can be.
+    Deviation: the single camera looks from pitch 0°; each camera keeps its direction and a distance of 1.4 m, and looks
+    at the point nearest to it from which no pose leaves the image.  Why: the paper gives the yaw of its two cameras
+    alone, and only from pitch 0° does one camera look along the axis about which joints 2, 4 and 6 turn.  Effect: not
+    measured.
 
     Raises:
         UserError: no setting of that name.

@@ -25,7 +25,7 @@ class Cell:
         mse: as `mcc`, rad².
         mse_std: as `mcc_std`, rad².
         mse_draws: the part of `mse_std` over repeats, rad².
-        mse_seeds: its part over seeds, rad²; None with one seed.
+        mse_seeds: sample standard deviation over seeds, rad²; None with one seed.
         mcc_matched: as `mcc`, of the best one-to-one assignment of coordinates to joints.
     """
 
@@ -101,7 +101,8 @@ def over_seeds(rows: Iterable[Row]) -> tuple[Cell, ...]:
         mcc, mcc_std = pool([(row.mcc_mean, row.mcc_std) for row in group])
         errors = [(row.mse_mean, row.mse_std) for row in group]
         mse, mse_std = pool(errors)
-        mse_draws, mse_seeds = parts(errors)
+        mse_draws, between = parts(errors)
+        mse_seeds = None if between is None else between * math.sqrt(len(group) / (len(group) - 1))
         matched, _ = pool([(row.mcc_matched, None) for row in group])
         cells.append(
             Cell(

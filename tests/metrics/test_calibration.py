@@ -96,6 +96,13 @@ def test_a_line_may_be_fitted_on_other_poses_than_those_that_are_tested() -> Non
         protocol(*shifted, np.random.default_rng(1), 4, 20, 10, elsewhere=few)
 
 
+def test_the_best_assignment_finds_coordinates_that_are_permuted() -> None:
+    angles = np.random.default_rng(0).normal(size=(60, 2))
+    found = protocol(angles[:, ::-1], angles, np.random.default_rng(1), 4, 20, 10)
+    assert found.mcc_matched == pytest.approx([1.0, 1.0])
+    assert (found.mcc_mean < 0.6).all()
+
+
 def test_same_generator_same_numbers() -> None:
     rng = np.random.default_rng(5)
     z, guess = rng.normal(size=(40, 2)), rng.normal(size=(40, 2))

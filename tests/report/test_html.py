@@ -10,7 +10,7 @@ from PIL import Image
 
 from ropes import files, results
 from ropes.errors import UserError
-from ropes.paper import ONE_CAMERA, TWO_CAMERAS
+from ropes.paper import CAUSAL, JOINTS, ONE_CAMERA, TWO_CAMERAS
 from ropes.report.html import write_report
 from ropes.report.stills import publish, write_figures
 from ropes.results import Results
@@ -157,6 +157,22 @@ def test_the_baseline_with_all_labels_has_its_column(tmp_path) -> None:
     row = a_row(setup=TWO_CAMERAS, joint="panda_joint3", method="anchored", mse=(0.02, 0.0), mcc_matched=0.95)
     assert "joint 3 0.900 ± 0.010 ✓ 0.950 0.634 0.020 ± 0.000 ✓ 0.217 0.007" in Page(numbers_only(tmp_path, row)).text
     assert "all labels" not in Page(numbers_only(tmp_path, a_row())).text
+
+
+def test_variances_stand_where_errors_do_not_compare(tmp_path) -> None:
+    rows = [a_row(setup=CAUSAL, joint=joint, method="anchored", mcc=(0.8, 0.0), mse=(0.018, 0.0)) for joint in JOINTS]
+    text = Page(numbers_only(tmp_path, *rows)).text
+    ours = " ".join(["0.050"] * 6)
+    assert (
+        f"Squared errors do not compare here: by joint, the angles of our test poses have variances of {ours}" in text
+    )
+    assert "those of the paper's of 0.382 0.299 0.280 0.401 0.113 0.163 rad²" in text
+    assert "do not compare" not in Page(numbers_only(tmp_path, a_row())).text
+
+
+def test_seeds_have_a_deviation_of_their_own(tmp_path) -> None:
+    rows = [a_row(seed=seed, mse=(mse, 0.003)) for seed, mse in ((0, 0.02), (1, 0.04))]
+    assert "0.030 ± 0.003 ± 0.014" in Page(numbers_only(tmp_path, *rows)).text
 
 
 def test_names_cannot_smuggle_markup_in(tmp_path) -> None:

@@ -53,7 +53,7 @@ def test_errors_of_angles_that_vary_otherwise_do_not_count() -> None:
     causal = cells((0.99, 0.001), (0.99, 0.001), setup=CAUSAL, joints=(1, 5))
     assert sentence(causal).endswith("of 2 cells of the paper's Table 1, 2 reach its MCC; errors do not compare.")
     both = (*causal, *cells((0.99, 0.01)))
-    assert sentence(both).endswith("reach its MCC and its MSE (of 1 whose angles vary as the paper's).")
+    assert sentence(both).endswith("reach its MCC and its MSE in the 1 cell where errors compare.")
 
 
 def test_labels_are_not_passed_over() -> None:

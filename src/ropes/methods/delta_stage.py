@@ -108,8 +108,8 @@ def contrastive_loss(temperature: float) -> Callable[[Tensor, Tensor], Tensor]:
 
     Deltas themselves, not their directions, would shrink the L1 term's way without an end.
 
-    Deviation: the mean over the batch.  Why: it is the library's default.  Effect: if the paper means the sum over the
-    batch, as one summary writes it, its weight of 2 counts B (32 to 64) times as much.
+    Deviation: the contrastive loss is the mean over the batch.  Why: it is the library's default.  Effect: if the paper
+    means the sum over the batch, as one summary writes it, its weight of 2 counts B (32 to 64) times as much.
 
     Source: Khosla et al. 2020, as pytorch-metric-learning has it.
     """

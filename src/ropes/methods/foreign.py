@@ -1,4 +1,4 @@
-"""Training images with something foreign in them: things of many shapes, sizes and fillings anywhere in each view."""
+"""Training images with something foreign in them: things of many shapes, sizes and fillings."""
 
 import math
 
@@ -12,7 +12,8 @@ _THINGS = (0.75, 0.35, 0.35)
 _SIDES = (0.015, 0.5)
 #: Share of the things that are large, and their sides: drawn log-uniformly few would hide half of the arm.
 _LARGE, _LARGE_SIDES = 0.2, (0.3, 0.6)
-#: Where their centres lie, in shares of the image's side: before the arm, in several views at once.
+#: Where the centres of large ones lie, in shares of the image's side: where the arm mostly is, so that often several
+#: views at once do not show it.  Others lie anywhere.
 _LARGE_CENTRES = (0.25, 0.75)
 #: Greatest longer side.
 _LONGEST = 0.7

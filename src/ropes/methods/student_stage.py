@@ -33,9 +33,10 @@ class StudentStage(KeptWeightsStage):
     shown as it is.  Where foreign things are is learnt as well, and is known of every pose.  The weights are kept as
     they were where held-out poses, as they are and with foreign things, were read most as the teacher reads them.
 
-    Deviation: the ROPES paper has no such training; it tests with white squares a network that has seen none.  Why:
-    otherwise the network takes everything that differs from the background for the arm.  Effect: rows under occlusion
-    of methods with a student are those of a network that has seen foreign things, though no white square alone.
+    Deviation: a second training with foreign things in the images, which the paper does not have.  Why: otherwise the
+    network takes everything that differs from the background for the arm.  Effect: rows under occlusion of methods with
+    a student are those of a network that has seen foreign things, white rectangles among them; the paper's network has
+    seen none.
 
     Args:
         network: its encoder begins with the teacher's weights.

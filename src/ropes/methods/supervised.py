@@ -249,6 +249,6 @@ def _fit_angles(
         erased=recipe.erased,
         held_out=(torch.from_numpy(held.pixels(asked)), torch.from_numpy(labels.angles[labels.held[asked]]).float()),
     )
-    counted = NETWORK if isinstance(network, AngleCNN) else None
-    fingerprint = context.digest("angles", asdict(recipe), context.run.angles_checksum, counted)
+    counted = [NETWORK] if isinstance(network, AngleCNN) else []
+    fingerprint = context.digest("angles", asdict(recipe), context.run.angles_checksum, *counted)
     return context.train(stage, batch_at, "angles", fingerprint, full=False), stage

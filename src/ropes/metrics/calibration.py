@@ -160,8 +160,8 @@ def protocol(
     matching is found on the fitting poses, so that the test poses choose nothing.
 
     Deviation: coordinate i is mapped to joint i only.  Why: the paper does not say whether its regressor sees all
-    coordinates, and a joint that is read from another one's coordinate should earn nothing.  Effect: errors can only be
-    larger than those of a regressor that sees all.
+    coordinates, and a joint that is read from another one's coordinate should earn nothing.  Effect: errors are larger
+    than those of a regressor that sees all, but for chance.
 
     Standard deviations are over the repeats, in their population form; several training seeds come as further rows of
     the results.

@@ -52,9 +52,8 @@ def assignment(matrix: ArrayLike, matching: Matching = "identity") -> NDArray[np
 
     Args:
         matrix: (k, d) scores, higher is better; k >= d (k = d for "identity").
-        matching: "identity" gives coordinate i to joint i, as the paper does (its coordinates are trained in
-            order); "hungarian" takes the one-to-one assignment of the largest total, for methods whose
-            coordinates come in any order.
+        matching: "identity" gives coordinate i to joint i; "hungarian" takes the one-to-one assignment of the largest
+            total, for methods whose coordinates come in any order.
 
     Returns:
         (d,) index of the coordinate for each joint.
@@ -85,8 +84,8 @@ def mcc(estimates: ArrayLike, angles: ArrayLike, method: Method = "pearson", mat
 
     Deviation: coordinate i is compared with joint i.  Why: interventions on joint i are what its coordinate is learnt
     from, while Khemakhem et al. take the best one-to-one assignment.  Effect: stricter; a permutation of the
-    coordinates, which the best assignment would not notice, lowers it.  Studies of disentanglement, where nothing names
-    a latent, report the best assignment (`matching="hungarian"`).
+    coordinates, which the best assignment would not notice, lowers it.  Rows and pages give the best assignment beside
+    it (`mcc_matched`); studies of disentanglement, where nothing names a latent, give that alone.
 
     Args:
         estimates: (n, k) estimated coordinates, any unit.

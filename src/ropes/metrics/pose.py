@@ -101,8 +101,8 @@ def add_auc(distances: ArrayLike, threshold: float = THRESHOLD) -> float:
 
         AUC = 1/T ∫₀ᵀ accuracy(t) dt = mean(max(0, 1 − distance / T))
 
-    Deviation: the integral itself, where DREAM sums rectangles of .01 mm.  Why: it has a closed form.  Effect: below
-    the third digit.
+    Deviation: ADD-AUC is the integral itself, where DREAM sums rectangles of .01 mm.  Why: it has a closed form.
+    Effect: below the third digit.
 
     Args:
         distances: (n,) ADD, mm.

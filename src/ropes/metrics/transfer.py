@@ -32,8 +32,8 @@ def transfer_errors(
 
     The transfer score is their mean over the factors but the one that shifts.
 
-    Deviation: one network with an output for each factor stands for the paper's network a factor; trees are LightGBM's.
-    Why: seven times fewer fits.  Effect: not measured.
+    Deviation: one network with an output for each factor stands for the paper's network a factor, and trees are
+    LightGBM's.  Why: that is several times faster.  Effect: not measured.
 
     Deviation: codes are divided by their deviation over the samples to learn from.  Why: networks need inputs of one
     scale.  Effect: where a code hardly varies among these (the hue, learnt from red alone) codes of other hues lie far

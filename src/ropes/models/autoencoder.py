@@ -12,8 +12,8 @@ class AE1(nn.Module):
 
     Both ends are rectified as in the table; both are initialised to start above zero.
 
-    Deviation: the last transposed convolution has 128 channels where Table 3 reads "64 → 126".  Why: the next row
-    begins with 128.  Effect: none.
+    Deviation: the last transposed convolution writes 128 pixels a side where Table 3 reads "Upsample 64 → 126".  Why:
+    the images have 128.  Effect: none.
 
     With `stem` > 1, never in the paper's preset, the first layer reads stem×stem patches and the last one writes them.
     """
@@ -116,8 +116,8 @@ class AE2(nn.Module):
 
     The table's final ReLU acts on raw codes, which are never negative.
 
-    Deviation: it reads and writes standardised codes, one scale a camera.  Why: raw codes of one camera may be tens of
-    times as large as those of another one.  Effect: λ counts in other units than in Eq. 3.
+    Deviation: AE2 reads and writes standardised codes, with one scale a camera.  Why: raw codes of one camera may be
+    tens of times as large as those of another one.  Effect: λ counts in other units than in Eq. 3.
     """
 
     def __init__(self, config: AE2Config, *, views: int, joints: int) -> None:

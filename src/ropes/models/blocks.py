@@ -9,8 +9,8 @@ GROUPS = 32
 def group_norm(channels: int, groups: int = GROUPS) -> nn.GroupNorm:
     """GroupNorm with `groups` groups, or the largest number below that divides the channels.
 
-    Deviation: 32 groups, or the largest number below that divides the channels.  Why: the paper does not give the
-    number; 32 is the usual one.  Effect: not measured.
+    Deviation: GroupNorm has 32 groups, or the largest number below that divides the channels.  Why: the paper does not
+    give the number; 32 is the usual one.  Effect: not measured.
     """
     return nn.GroupNorm(max(k for k in range(1, min(groups, channels) + 1) if channels % k == 0), channels)
 
@@ -18,8 +18,8 @@ def group_norm(channels: int, groups: int = GROUPS) -> nn.GroupNorm:
 def conv(channels_in: int, channels_out: int, *, stride: int = 1) -> nn.Conv2d:
     """3×3 convolution with 'SAME' padding: output side = ceil(input side / stride).
 
-    Deviation: with stride 2 it pads one pixel at both sides.  Why: PyTorch pads alike at both sides; 'SAME' of JAX pads
-    one pixel at the far side alone.  Effect: features lie one pixel further in each such stage.
+    Deviation: convolutions of stride 2 pad one pixel at both sides.  Why: PyTorch pads alike at both sides; 'SAME' of
+    JAX pads one pixel at the far side alone.  Effect: each output is centred one input pixel nearer to the top left.
     """
     return nn.Conv2d(channels_in, channels_out, 3, stride=stride, padding=1)
 
@@ -78,8 +78,8 @@ def count_weights(module: nn.Module) -> int:
 class RevivingReLU(nn.Module):
     """ReLU whose backward pass lets `slope` of the gradient through where the input is negative.
 
-    Deviation: backward a unit that has fallen below zero everywhere can come back; forward it is the tables' ReLU.
-    Why: high learning rates need it.  Effect: compact preset alone; slope 0 is the plain ReLU.
+    Deviation: a unit that has fallen below zero everywhere can come back, as gradients leak through it; forward it is
+    the tables' ReLU.  Why: high learning rates need it.  Effect: compact preset alone; slope 0 is the plain ReLU.
     """
 
     def __init__(self, slope: float) -> None:

@@ -12,7 +12,7 @@ class LDR(nn.Module):
     Trained to the Bayes optimum with equally many samples of both, the logit is log q(y) − log q̄(y).
     Convolutions are unpadded: 8 → 6 → 4 → 2.
 
-    Deviation: with `others`, never in the paper's preset, there are scores of three kinds: policy 1, policy 2 and
+    Deviation: with `others`, never in the paper's preset, the network scores three kinds: policy 1, policy 2 and
     neither.  Why: so the images of all regimes teach each network.  Effect: the difference of the first two scores is
     the same log ratio.
     """

@@ -64,8 +64,10 @@ class RopesRecipe:
 def paper_recipe() -> RopesRecipe:
     """Tables 3 to 5 and App. C: 128×128 images, full widths, an AE2 of its own for each joint.
 
-    Deviation: λ is chosen among .1, 1 and 10 on held-out anchors, once, on the first joint.  Why: the paper gives no λ.
-    Effect: not measured; this preset has not been run (no GPU was at hand).
+    Deviation: λ is chosen among .1, 1 and 10 on held-out anchors, once, on the first joint; rates are those of the
+    tables, not searched, and rectified ends begin with a positive bias.  Why: the paper gives no λ; its search of rates
+    (App. C) takes many trainings, and a rectified end that begins below zero learns nothing.  Effect: not measured;
+    this preset has not been run whole, for want of a GPU.
 
     Deviation: LDRs train for up to 20 passes and stop early on held-out anchors; Section 4.4 trains ROPES "for just a
     single epoch".  Why: one pass leaves their cross-entropy far from its floor.  Effect: more computing than the paper
@@ -86,10 +88,11 @@ def paper_recipe() -> RopesRecipe:
 def compact_recipe() -> RopesRecipe:
     """The same three stages and the same 8×8×1 code, narrower and at 64×64, for two CPU cores.
 
-    Deviation: one AE2 for all joints, with a term that ties each coordinate to its joint's logit (`logit_loss`);
-    besides, dropout and weight decay in the LDRs, one-cycle schedules, clipped gradients, and a gradient that leaks
-    below zero at AE1's rectified ends.  Why: Eq. 3 alone does not get there within few steps on two cores.  Effect: the
-    coordinates are, in the main, the LDRs' logits smoothed by an autoencoder; cite the figures as "compact ROPES".
+    Deviation: images of 64 pixels, narrower networks and λ = .1 throughout; one AE2 for all joints, with a term that
+    ties each coordinate to its joint's logit (`logit_loss`); dropout and weight decay in the LDRs, one-cycle schedules,
+    clipped gradients, and a gradient that leaks below zero at AE1's rectified ends.  Why: it fits two cores, where Eq.
+    3 alone does not get there within few steps.  Effect: the coordinates are, in the main, the LDRs' logits smoothed by
+    an autoencoder; cite the figures as "compact ROPES".
     """
     return RopesRecipe(
         preset="compact",

@@ -32,6 +32,8 @@ _METHODS = {
     "ldr": "One network straight from images, trained to tell the arm's actuation policies apart.",
     "ropes": "The three stages of ROPES: autoencoder, log density ratios, disentanglement by score differences.",
 }
+#: Of lines for shifted poses.
+_NOT_SHIFTED = ", line from poses in distribution"
 
 
 def model_card(
@@ -67,6 +69,7 @@ def model_card(
         raise UserError(
             f"the results are of another run: they have no rows of {run.setting}, method {run.method}, seed {run.seed}"
         )
+    not_shifted = [row for row in results.shift_rows if _is_of(run, row)]
     provenance = dataset.provenance or {}
     described = provenance.get("setting", {}).get("cameras")
     robot = robot_of(run, provenance)
@@ -92,7 +95,7 @@ def model_card(
         commands=commands(run, provenance, calibration),
         results=results,
         labels=CALIBRATION_LABELS,
-        figures=_figures(rows, run.joints),
+        figures=[*_figures(rows, run.joints), *_figures(not_shifted, run.joints, _NOT_SHIFTED)],
         trust=_trust(row for row in results.trust_rows if _is_of(run, row)),
         flags=flag_lines(row for row in results.flag_rows if _is_of(run, row)),
         poses_table=[
@@ -168,16 +171,22 @@ def _flag(name: str, value: bool) -> str:
     return "--" + ".".join([*path, last if value else f"no-{last}"])
 
 
-def _figures(rows: Sequence[Row], joints: Sequence[str]) -> list[dict[str, Any]]:
-    """A line for each split, occlusion and number of calibration labels, with the joints' figures in order."""
+def _figures(rows: Sequence[Row], joints: Sequence[str], words: str = "") -> list[dict[str, Any]]:
+    """A line for each split, occlusion and number of calibration labels, with the joints' figures in order.
+
+    Args:
+        rows: of these joints.
+        joints: in the order of the columns.
+        words: what a line's heading says besides.
+    """
     by = {(row.split, row.occlusion, row.calibration_labels, row.joint): row for row in rows}
     lines = []
     for split, occlusion, labels in dict.fromkeys(condition[:-1] for condition in by):
         own = [by[split, occlusion, labels, joint] for joint in joints]
         lines.append(
             {
-                "heading": _heading(split, occlusion) + _line(labels),
-                "usual": labels == CALIBRATION_LABELS,
+                "heading": _heading(split, occlusion) + _line(labels) + words,
+                "usual": labels == CALIBRATION_LABELS and not words,  # no line changes an MCC
                 "mse": [error_and_deviation(row.mse_mean, row.mse_std) for row in own],
                 "mcc": [(fixed(row.mcc_mean), fixed(row.mcc_std)) for row in own],
             }

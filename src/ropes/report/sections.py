@@ -151,7 +151,8 @@ def robustness_parts(cells: Sequence[Cell]) -> list[dict[str, Any]]:
                     at = joints.index(cell.joint), pixels.index(cell.occlusion)
                     line["ours"][at] = cell.mse
                     line["std"][at] = cell.mse_std
-                    line["paper"][at] = np.nan if cell.paper_mse is None else cell.paper_mse
+                    compared = cell.paper_mse is not None and mse_comparable(setup, split)
+                    line["paper"][at] = cell.paper_mse if compared else np.nan
             lines[split] = {"pixels": pixels, **line}
         parts.append({"heading": heading, "svg": inline(figures.occlusions(joints, lines), f"MSE, {heading}")})
     return parts

@@ -123,7 +123,7 @@ def _study(rows: Sequence[ModelRow]) -> list[Section]:
         (
             "Metrics",
             "Every dot is a model. Below: Spearman's rank correlation over models of what needs no label, and of the "
-            "error of boosted trees, with the metrics (Fig. 3 of the paper).",
+            "error of boosted trees, with the metrics (after Fig. 3 of the paper, where it is a classifier's error).",
             against_paper(rows),
             [
                 ("metrics of each model", study_figures.metric_violins(rows)),

@@ -79,7 +79,7 @@ def _against_ropes(own: Sequence[Cell], how: str) -> str:
     count = _many(total, "cell")
     if not by_error:
         return f"{capitalised(how)}: of {count} of the paper's Table 1, {reached} reach its MCC; errors do not compare."
-    which = "" if len(by_error) == total else f" (of {len(by_error)} whose angles vary as the paper's)"
+    which = "" if len(by_error) == total else f" in the {_many(len(by_error), 'cell')} where errors compare"
     if reached == total and below == len(by_error):
         return f"{capitalised(how)}: all {count} compared with the paper's Table 1 reach its MCC and its MSE{which}."
     return f"{capitalised(how)}: of {count} of the paper's Table 1, {reached} reach its MCC and {below} its MSE{which}."

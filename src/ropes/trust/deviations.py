@@ -59,8 +59,9 @@ def error_variance(apart: Array) -> Array:
     other joints has a variance of at least each T_ik and at most Σ T_i, if joints are independent and both poses of a
     pair are drawn alike (Sobol' 1993); V is kept within.  What depends on joint j alone is in none of them.
 
-    Deviation: one pose of a pair is observational and one under a policy, which draws more widely.  Why: anchors have
-    no two observational poses.  Effect: T is somewhat larger than for two observational poses, and so is V.
+    Deviation: of a pair from an anchor one pose is observational and one under a policy, which draws more widely.  Why:
+    anchors have no two observational poses.  Effect: T is somewhat larger than for two observational poses, and so is
+    V.
 
     Args:
         apart: (..., 1 + d, 1 + d, d), T between the observational pose and those under a policy on each joint, see

@@ -59,14 +59,16 @@ def dci(
 ) -> DCI:
     """Disentanglement, completeness and informativeness.
 
+    A factor that no latent tells weighs as much as another one; one such factor of seven, finger and cube's rotation,
+    keeps every model well below 1.
+
     Source: Eastwood and Williams 2018, with importances of gradient-boosted trees as in disentanglement_lib.
 
     Deviation: trees regress ordered factors, where disentanglement_lib classifies all.  Why: classes forget that a
     robot's factors have an order.  Effect: informativeness is the mean of six R² and one accuracy.
 
     Deviation: trees are LightGBM's, and an importance is the gain of a latent's splits.  Why: they are many times
-    faster than scikit-learn's.  Effect: not measured. A factor that no latent tells weighs as much as another one, as
-    in disentanglement_lib; one such factor of seven (the rotation) keeps every model here well below 1.
+    faster than scikit-learn's.  Effect: not measured.
 
     Args:
         latents: (n, k).
