@@ -1,4 +1,5 @@
 import json
+import math
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -58,8 +59,10 @@ def test_optimisation_out_of_range_is_refused(change: dict[str, Any], line: str)
         ({"sparsity_weights": (1.0, -1.0)}, "sparsity_weights must be one or more numbers of at least 0"),
         ({"search_share": 1.0}, "search_share must lie between 0 and 1, got 1.0"),
         ({"held_out": 0.0}, "held_out must lie between 0 and 1, got 0.0"),
-        ({"sparsity_rows": -1}, "sparsity_rows and logit_weight must be at least 0"),
-        ({"logit_weight": NAN}, "sparsity_rows and logit_weight must be at least 0"),
+        ({"sparsity_rows": -1}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
+        ({"logit_weight": NAN}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
+        ({"score_weight": -1.0}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
+        ({"code_noise": math.inf}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
     ],
 )
 def test_recipes_out_of_range_are_refused(change: dict[str, Any], line: str) -> None:

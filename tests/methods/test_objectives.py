@@ -8,9 +8,11 @@ from torch.func import jacfwd, vmap
 from ropes.methods.objectives import (
     contrast_loss,
     decode_with_scores,
+    encode_with_gradients,
     kinds_loss,
     logit_loss,
     reconstruction_loss,
+    score_loss,
     sparsity_loss,
     sparsity_matrix,
 )
@@ -103,6 +105,36 @@ def test_the_true_coordinates_have_no_sparsity_loss() -> None:
     scores = torch.linalg.inv(mixing).T.T[:, None].expand(3, 4, 3)
     _, latent = decode_with_scores(lambda z: z @ mixing.T, torch.randn(4, 3), scores)
     torch.testing.assert_close(sparsity_matrix(latent), torch.eye(3), atol=1e-5, rtol=0)
+
+
+def test_the_gradients_of_coordinates_are_those_of_finite_differences() -> None:
+    ae2 = network().double()
+    codes, direction = torch.rand(4, 2, 8, 8, dtype=torch.double), torch.randn(4, 2, 8, 8, dtype=torch.double)
+    with torch.no_grad():  # held-out poses are asked so
+        coordinates, gradients = encode_with_gradients(ae2.encode, codes, [2, 0])
+        ahead, behind = (ae2.encode(codes + step * direction) for step in (1e-6, -1e-6))
+        torch.testing.assert_close(coordinates, ae2.encode(codes))
+    slopes = ((ahead - behind) / 2e-6)[:, [2, 0]].T
+    torch.testing.assert_close((gradients * direction).flatten(2).sum(-1), slopes, rtol=1e-4, atol=1e-6)
+
+
+def test_what_trains_the_encoder_flows_through_the_gradients() -> None:
+    ae2 = network()
+    _, gradients = encode_with_gradients(ae2.encode, torch.rand(4, 2, 8, 8), [1])
+    score_loss(gradients, torch.randn_like(gradients)).backward()
+    assert sum(parameter.grad is not None and bool(parameter.grad.any()) for parameter in ae2.parameters()) > 4
+
+
+def test_the_log_ratios_have_no_score_loss() -> None:
+    # y = A z and log ratio i = z_i = (A⁻¹ y)_i, hence Δs_i is row i of A⁻¹, and so is the gradient of h_i = z_i + c.
+    inverse = torch.linalg.inv(torch.randn(3, 3) + 3 * torch.eye(3))
+    scores = inverse[:, None].expand(3, 4, 3)
+    _, gradients = encode_with_gradients(lambda y: y @ inverse.T + 7, torch.randn(4, 3), [0, 1, 2])
+    assert float(score_loss(gradients, scores)) == pytest.approx(0.0, abs=1e-10)
+    # off by .5 in one of three entries of row 1: a square of .25 in every pose
+    off = gradients.clone()
+    off[1, :, 2] += 0.5
+    assert float(score_loss(off, scores)) == pytest.approx(0.25, rel=1e-4)
 
 
 def test_reconstruction_is_the_mean_over_pixels() -> None:

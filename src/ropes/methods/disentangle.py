@@ -98,12 +98,12 @@ class _Trainer:
             columns=columns,
             sparsity_weight=weight,
             logit_weight=recipe.logit_weight,
+            score_weight=recipe.score_weight,
             held_out=(*self._held(columns), targets[columns], self.held_logits[self.sample][:, columns]),
         )
         folder = f"ae2/{name}" if share == 1.0 else f"search/lambda-{weight:g}/{name}"
-        fingerprint = context.digest(
-            "ae2", name, weight, drawn, recipe.logit_weight, asdict(recipe.ae2), asdict(optimisation), self.upstream
-        )
+        asked = name, weight, drawn, recipe.logit_weight, *([recipe.score_weight] if recipe.score_weight else [])
+        fingerprint = context.digest("ae2", *asked, asdict(recipe.ae2), asdict(optimisation), self.upstream)
         return network, context.train(stage, batch_at, folder, fingerprint, full=True)
 
     def _held(self, columns: list[int]) -> tuple[Tensor, Tensor]:

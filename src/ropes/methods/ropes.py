@@ -137,8 +137,11 @@ def _fit_ldrs(
             steps=optimisation.steps(samples),
             seed=context.seed("ldr", joint),
             held_out=held_out.contrast(joint),
+            noise=context.recipe.code_noise,
         )
-        fingerprint = context.digest("ldr", joint, asdict(context.recipe.ldr), asdict(optimisation), upstream)
+        asked = joint, asdict(context.recipe.ldr), asdict(optimisation), upstream
+        blurred = [context.recipe.code_noise] if context.recipe.code_noise else []
+        fingerprint = context.digest("ldr", *asked, *blurred)
         summaries[joint] = context.train(stage, batch_at, f"ldr/{joint}", fingerprint, full=True)
         ratios.append(network)
     return ratios, summaries

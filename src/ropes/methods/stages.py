@@ -10,9 +10,11 @@ from ropes.errors import UserError
 from ropes.methods.objectives import (
     contrast_loss,
     decode_with_scores,
+    encode_with_gradients,
     kinds_loss,
     logit_loss,
     reconstruction_loss,
+    score_loss,
     sparsity_loss,
     sparsity_matrix,
 )
@@ -64,22 +66,34 @@ class AE1Stage(Stage):
 
 
 class LDRStage(Stage):
-    """The log density ratio of one joint's two policies, kept as it was where its held-out contrast was least."""
+    """The log density ratio of one joint's two policies, kept as it was where its held-out contrast was least.
+
+    With `noise` codes are blurred while it learns, which points its gradient along the surface that codes lie on.
+    """
 
     network: LDR
     rate_option = "--ldr-training.learning-rate"
 
     def __init__(
-        self, network: LDR, optimisation: Optimisation, *, steps: int, seed: int, held_out: TensorDataset
+        self,
+        network: LDR,
+        optimisation: Optimisation,
+        *,
+        steps: int,
+        seed: int,
+        held_out: TensorDataset,
+        noise: float = 0.0,
     ) -> None:
         super().__init__(network, optimisation, steps=steps, seed=seed)
-        self.held_out = held_out
+        self.held_out, self.noise = held_out, noise
         self.best_loss = float("inf")
         self.best: dict[str, Tensor] = {}
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
         """Standardised codes (B, V, 8, 8), those under neither policy last, and labels (b,) → loss."""
         codes, first_policy = batch
+        if self.noise:
+            codes = codes + self.noise * torch.randn_like(codes)
         if len(codes) == len(first_policy):
             loss = contrast_loss(self.network(codes), first_policy)
             self.note(train=loss)
@@ -132,22 +146,28 @@ class AE2Stage(Stage):
         columns: list[int],
         sparsity_weight: float,
         logit_weight: float,
+        score_weight: float = 0.0,
         held_out: tuple[Tensor, Tensor, Tensor, Tensor],
     ) -> None:
         super().__init__(network, optimisation, steps=steps, seed=seed)
         self.columns = columns
         self.sparsity_weight = sparsity_weight
-        self.logit_weight = logit_weight
+        self.logit_weight, self.score_weight = logit_weight, score_weight
         self.held_out = held_out
 
     def _losses(self, codes: Tensor, scores: Tensor, targets: Tensor, logits: Tensor) -> dict[str, Tensor]:
-        coordinates = self.network.encode(codes)
+        share, further = len(self.columns) / len(targets), {}
+        if self.score_weight:
+            coordinates, gradients = encode_with_gradients(self.network.encode, codes, targets.argmax(1).tolist())
+            further = {"score": share * score_loss(gradients, scores)}
+        else:
+            coordinates = self.network.encode(codes)
         decoded, latent = decode_with_scores(self.network.decode, coordinates, scores)
-        share = len(self.columns) / len(targets)
         return {
             "reconstruction": reconstruction_loss(codes, decoded),
             "sparsity": share * sparsity_loss(sparsity_matrix(latent), targets),
             "logit": logit_loss(coordinates[:, self.columns], logits),
+            **further,
         }
 
     def training_step(self, batch: tuple[Tensor, Tensor, Tensor, Tensor], batch_idx: int) -> Tensor:
@@ -156,6 +176,8 @@ class AE2Stage(Stage):
         loss = terms["reconstruction"] + self.sparsity_weight * terms["sparsity"]
         if self.logit_weight:
             loss = loss + self.logit_weight * terms["logit"]
+        if self.score_weight:
+            loss = loss + self.score_weight * terms["score"]
         self.note(loss=loss, **terms)
         return loss
 

@@ -21,6 +21,10 @@ class RopesRecipe:
         joint_ae2: one AE2 for all joints (sparsity against the identity) instead of the paper's one for each.
         sparsity_rows: joints whose row of the sparsity matrix a step of a joint AE2 estimates, in turn; 0 for all.
         logit_weight: weight of the term that ties each coordinate to its joint's logit; 0 for the paper's Eq. 3.
+        score_weight: weight of the term that asks the gradient of each coordinate to be its score difference
+            (`ropes.methods.objectives.score_loss`); 0 for the paper's Eq. 3.
+        code_noise: standard deviation of Gaussian noise on the standardised codes that LDRs learn from; 0 for none, as
+            in the paper.
         sparsity_weights: candidates for λ of Eq. 3; more than one are compared on held-out anchors.
         search_share: share of AE2's epochs that each candidate gets.
         held_out: share of the training anchors kept for label-free criteria: early stopping and choices.
@@ -36,6 +40,8 @@ class RopesRecipe:
     joint_ae2: bool = False
     sparsity_rows: int = 0
     logit_weight: float = 0.0
+    score_weight: float = 0.0
+    code_noise: float = 0.0
     sparsity_weights: tuple[float, ...] = (1.0,)
     search_share: float = 0.25
     held_out: float = 0.1
@@ -46,8 +52,9 @@ class RopesRecipe:
         for name in ("search_share", "held_out"):
             if not 0 < getattr(self, name) < 1:
                 raise UserError(f"{name} must lie between 0 and 1, got {getattr(self, name)}")
-        if self.sparsity_rows < 0 or not 0 <= self.logit_weight < math.inf:
-            raise UserError("sparsity_rows and logit_weight must be at least 0, and finite")
+        weights = self.sparsity_rows, self.logit_weight, self.score_weight, self.code_noise
+        if not all(0 <= weight < math.inf for weight in weights):
+            raise UserError("sparsity_rows, logit_weight, score_weight and code_noise must be at least 0, and finite")
 
     @property
     def shape(self) -> AE1Config:
