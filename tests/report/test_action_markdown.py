@@ -72,6 +72,7 @@ def test_every_method_has_its_line_and_the_paper_s_stand_below(told: Results) ->
     assert lines[6].startswith("|  | plain ViT, with crops | 1 |")
     assert lines[7].startswith("| several things in a scene | deltas of patches | 1 |")
     assert lines[9] == "| the paper, ProcTHOR | plain ResNet |  | 0.96 | 0.36 | 0.48 | 0.48 |  |  |  |  |"
+    assert lines[13] == "|  | deltas of whole images |  | 0.95 |  |  | 0.21 |  |  |  |  |"
     assert lines[-1].endswith("Preset compact, 2 cores, 10 minutes.")
 
 

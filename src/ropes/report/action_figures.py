@@ -34,8 +34,8 @@ def shift_accuracies(methods: Mapping[str, Sequence[ActionRow]], *, paper: bool 
             colour = OURS if name.startswith("cde") else PALETTE[5]
             panel.scatter(values, np.full(len(values), place), s=22, color=colour, linewidths=0, zorder=3)
             panel.vlines(values.mean(), place - 0.3, place + 0.3, color=colour, linewidth=2)
-            if paper and name in PAPER:
-                theirs = PAPER[name][list(SHIFTS).index(split)]
+            theirs = PAPER[name][list(SHIFTS).index(split)] if paper and name in PAPER else None
+            if theirs is not None:
                 panel.scatter(theirs, place, s=34, facecolor="none", edgecolor=PAPERS, label="the paper, ProcTHOR")
         panel.set(title=SHIFTS[split], xlim=(0, 1.02), xlabel="accuracy", ylim=(-0.6, len(names) - 0.4))
         panel.set_yticks(range(len(names)), [METHODS.get(name, name) for name in names] if split == splits[0] else [])
