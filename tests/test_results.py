@@ -52,8 +52,8 @@ def test_the_file_has_the_agreed_fields_and_comes_back_the_same(tmp_path) -> Non
     assert set(content) == {"schema", "name", "preset", "device", "version", "seconds", "hiding", "scene", "rows"}
     assert content["schema"] == 1
     assert ",".join(sorted(content["rows"][0])) == (
-        "anchors,calibration_labels,erased,image_size,joint,label_share,labels,mcc_mean,mcc_std,method,mse_mean,mse_std,occlusion,"
-        "paper_mcc,paper_mse,seed,setup,split"
+        "anchors,calibration_labels,erased,image_size,joint,label_share,labels,mcc_matched,mcc_mean,mcc_std,method,"
+        "mse_mean,mse_std,occlusion,paper_mcc,paper_mse,seed,setup,split"
     )
     assert content["rows"][1]["mcc_mean"] is None
     assert results.read(path) == wanted

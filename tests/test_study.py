@@ -12,6 +12,7 @@ import pytest
 
 from ropes import cli, experiments, results
 from ropes.errors import UnfinishedError, UserError
+from ropes.evaluation_record import REVISION
 from ropes.experiment_folder import claim, run_folder, threads_of
 from ropes.experiments import reproduce
 from ropes.files import read_json, write_json
@@ -178,7 +179,7 @@ def test_pictures_are_of_the_first_seed_that_is_done(tmp_path: Path, tiny_run: P
         run = run_folder(tmp_path, setting, label, seed)
         shutil.copytree(tiny_run, run)
         write_json(run / "evaluation" / "results.json", {})
-        read_with = {"weights": weights_digest(run), "trust": trust_digest(run)}
+        read_with = {"weights": weights_digest(run), "trust": trust_digest(run), "revision": REVISION}
         about = {"fitted_on": Run.read(run).data_checksum, **read_with}
         write_json(run / "evaluation" / "evaluation.json", about)
     shown = experiments._shown(plan, tmp_path, [(label, seed) for seed in (0, 1, 2)], ())

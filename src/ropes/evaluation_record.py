@@ -11,7 +11,7 @@ from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.weights import trust_digest, weights_digest
 
 #: Counts the changes of what is measured: an evaluation of an earlier revision is made again.
-_REVISION = 2
+REVISION = 2
 
 RESULTS_FILE, ABOUT_FILE, ARTEFACTS = "results.json", "evaluation.json", "artefacts"
 
@@ -46,7 +46,7 @@ def claim_evaluation(
     about |= {"method": run.method, "seed": run.seed, "fitted_on": run.data_checksum, "measured_on": dataset.checksum}
     claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
     weights, content = weights_digest(folder), read_json(out / ABOUT_FILE)
-    now = {"weights": weights, "trust": trust_digest(folder), "precisions": list(precisions), "revision": _REVISION}
+    now = {"weights": weights, "trust": trust_digest(folder), "precisions": list(precisions), "revision": REVISION}
     if content != content | now:
         (out / RESULTS_FILE).unlink(missing_ok=True)  # first: what is left half-done must not vouch for old figures
         write_json(out / ABOUT_FILE, content | now)
@@ -77,4 +77,4 @@ def is_current(measured: Path, folder: Path, precision: AskedPrecision = "auto")
     if precision not in ("auto", *about.get("precisions", ())):
         return False
     known = about.get("weights"), about.get("trust"), about.get("revision")
-    return known == (weights_digest(folder), trust_digest(folder), _REVISION)
+    return known == (weights_digest(folder), trust_digest(folder), REVISION)

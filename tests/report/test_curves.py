@@ -117,7 +117,7 @@ def test_fits_of_two_methods_on_the_same_data_have_a_line_each() -> None:
     others = tuple(replace(row, method=row.method.replace("anchored", "ldr"), mse_mean=1.0) for row in ROWS)
     table = markdown(replace(FOUND, rows=ROWS + others))
     assert table.count("| anchored: 250 anchors, 128 px | ") == table.count("| ldr: 250 anchors, 128 px | ") == 4
-    assert "After a line on 1,000 labels where nothing else is said." in table
+    assert "After a line on 1,000 labels, of shifted poses for these, where nothing else is said." in table
 
 
 @pytest.mark.slow

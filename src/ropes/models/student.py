@@ -55,7 +55,7 @@ class StudentNetwork(nn.Module):
     """An encoder that does not see what may be foreign in its images, and is told where that is.
 
     A part counts as background where its logit is above 0, which is more cautious than what `ropes predict` tells of:
-    with the packaged estimator one usual pose in four has such a part.  Which parts these are is added to what the
+    with the packaged estimator one usual pose in six has such a part.  Which parts these are is added to what the
     encoder's first stage makes of the whole images.  The map is taught by its own loss alone.
     """
 
