@@ -203,7 +203,8 @@ def test_weights_are_halved_only_where_they_must_be(run: Path, data: Path, packa
     images = open_dataset(data).read_images(range(40))
     before, after = (Estimator.load(folder).coordinates(images) for folder in (run, made))
     assert np.abs(after - before).max() > 0
-    assert (np.abs(after - before).max(axis=0) < 0.01 * before.std(axis=0)).all()
+    apart = np.quantile(np.abs(after - before), 0.9, axis=0)  # a part whose logit is all but 0 may be seen or not
+    assert (apart < 0.002 * before.std(axis=0)).all()
     with pytest.raises(UserError, match=r"takes .* MB even in float16; at most 0\.001 MB are packaged"):
         package(run, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path / "x", most=1000)
     assert list((tmp_path / "x").iterdir()) == []
