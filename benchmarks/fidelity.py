@@ -6,16 +6,13 @@ A line reads "Deviation: what.  Why: why.  Effect: what it changes."  It ends wi
 stands in says which paper it is of.
 """
 
-import argparse
 import ast
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from figures import filled
-from ropes.files import write_text
+from figures import filled, write_or_check
 
 ROOT = Path(__file__).parents[1]
 SOURCE, PAGE = ROOT / "src" / "ropes", ROOT / "docs" / "fidelity.md"
@@ -134,14 +131,7 @@ def _sentence(text: str) -> str:
 
 def main() -> None:
     """Write or check the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="change nothing; code 1 where the page differs")
-    arguments = parser.parse_args()
-    before = PAGE.read_text(encoding="utf-8")
-    after = written(before, list(deviations()))
-    if arguments.check:
-        sys.exit(before != after)
-    write_text(PAGE, after)
+    write_or_check(__doc__, PAGE, lambda page: written(page, list(deviations())))
 
 
 if __name__ == "__main__":

@@ -53,6 +53,20 @@ def filled(page: str, write: Callable[[str], str]) -> str:
     return _MARKED.sub(lambda match: match[1] + write(match[2]) + match[3], page)
 
 
+def write_or_check(description: str | None, page: Path, written: Callable[[str], str]) -> None:
+    """The script of a page: write it anew or, with --check, end with code 1 where it differs."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing; code 1 where the page differs")
+    arguments = parser.parse_args()
+    before = page.read_text(encoding="utf-8")
+    after = written(before)
+    if arguments.check:
+        sys.exit(before != after)
+    from ropes.files import write_text
+
+    write_text(page, after)
+
+
 def publish(figures: Mapping[str, float], out: Path | None) -> None:
     """Print the figures as JSON, four digits each, and as a table; write the JSON to `out` too."""
     rounded = {name: value if isinstance(value, int) else float(f"{value:.4g}") for name, value in figures.items()}

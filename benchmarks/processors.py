@@ -6,14 +6,12 @@ The figures are in results/processors, one file a benchmark and processor, writt
 `layers.py`, `training.py`, `reduced_precision.py`, `same_weights.py` and `wheels.py`.
 """
 
-import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from figures import filled, table
-from ropes.files import read_json, write_text
+from figures import filled, table, write_or_check
+from ropes.files import read_json
 
 ROOT = Path(__file__).parents[1]
 PAGE, FIGURES = ROOT / "docs" / "processors.md", ROOT / "results" / "processors"
@@ -136,14 +134,7 @@ def written(page: str, folder: Path) -> str:
 
 def main() -> None:
     """Write or check the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="change nothing; code 1 where the page differs")
-    arguments = parser.parse_args()
-    before = PAGE.read_text(encoding="utf-8")
-    after = written(before, FIGURES)
-    if arguments.check:
-        sys.exit(before != after)
-    write_text(PAGE, after)
+    write_or_check(__doc__, PAGE, lambda page: written(page, FIGURES))
 
 
 if __name__ == "__main__":

@@ -196,10 +196,10 @@ def protocol(
         given = paired(*elsewhere[:2])
         if len(given[0]) < fit + test:
             raise ValueError(f"the line needs {fit + test} poses to draw {fit} from, got {len(given[0])}")
-    rows_given = (rows for rows, _ in draws(elsewhere[2], len(given[0]), repeats, fit, test)) if elsewhere else None
+    places = list(draws(rng, len(estimate), repeats, fit, test))
+    given_places = places if elsewhere is None else draws(elsewhere[2], len(given[0]), repeats, fit, test)
     pairs, scores, matched, errors = [], [], [], []
-    for own, testing in draws(rng, len(estimate), repeats, fit, test):
-        fitting = own if rows_given is None else next(rows_given)
+    for (fitting, _), (_, testing) in zip(given_places, places, strict=True):
         read_there, true_there = given[0][fitting], given[1][fitting]
         correlations = correlation_matrix(read_there, true_there, method)
         chosen, best_ones = (assignment(correlations, kind) for kind in (matching, "hungarian"))

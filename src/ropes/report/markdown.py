@@ -90,11 +90,13 @@ def _methods(cells: Iterable[Cell], joints: Sequence[str], not_shifted: Sequence
     blocks: dict[Condition, list[Line]] = {}
     for condition, systems in conditions.items():
         bars, full = (_of_paper(systems.values(), joints, figure) for figure in ("paper_mse", "all_labels_mse"))
-        lines = [
-            [method, f"{next(iter(at.values())).labels - fewer:,}", *_ours(at, joints, bars)]
-            for (method, fewer), at in sorted(systems.items())
-        ]
-        lines = [line for own in lines for line in (own, *_not_shifted(own, condition, not_shifted, joints, bars))]
+        lines: list[Line] = []
+        for (method, fewer), at in sorted(systems.items()):
+            labels = f"{next(iter(at.values())).labels - fewer:,}"
+            lines.append([method, labels, *_ours(at, joints, bars)])
+            same = *condition, method, -fewer
+            if beside := {cell.joint: cell for cell in not_shifted if _fitted_as(cell) == same}:
+                lines.append([method, f"{labels} not shifted", *_ours(beside, joints, bars)])
         lines += _published("the paper's ROPES", f"{CALIBRATION_LABELS:,}", bars)
         if not mse_comparable(condition[0], condition[2]):
             lines += _correlations(systems, joints)
@@ -104,17 +106,9 @@ def _methods(cells: Iterable[Cell], joints: Sequence[str], not_shifted: Sequence
     return blocks
 
 
-def _not_shifted(
-    line: Line, condition: Condition, cells: Sequence[Cell], joints: Sequence[str], bars: Sequence[float | None]
-) -> list[Line]:
-    """The line after that of a method's fitted lines: of lines fitted on poses that are not shifted; none without."""
-    at = {
-        cell.joint: cell
-        for cell in cells
-        if (cell.setup, cell.occlusion, cell.split) == condition
-        and (cell.method, f"{cell.labels + cell.calibration_labels:,}") == (line[0], line[1])
-    }
-    return [[line[0], f"{line[1]} not shifted", *_ours(at, joints, bars)]] if at else []
+def _fitted_as(cell: Cell) -> tuple[object, ...]:
+    """The condition of a cell, its method, and on how many labels its line was fitted."""
+    return cell.setup, cell.occlusion, cell.split, cell.method, cell.calibration_labels
 
 
 def _correlations(systems: Mapping[tuple[str, int], Mapping[str, Cell]], joints: Sequence[str]) -> list[Line]:
