@@ -28,6 +28,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
         "metrics/correlation.py",
         "models/autoencoder.py",
         "models/blocks.py",
+        "models/dense.py",
         "models/density_ratio.py",
         "paper.py",
         "plans.py",

@@ -44,6 +44,10 @@ CONDITIONS: tuple[tuple[Hiding, int], ...] = (
     ("object", 32),
     ("square", 64),
 )
+#: The same, at places where the arm is not.
+OFF_THE_ARM: tuple[tuple[Hiding, int], ...] = (("grey", 4), ("grey", 8))
+#: The arm is where grey levels differ by more from the median over all poses; how often places are drawn anew.
+_ARM, _DRAWS = 8, 200
 #: An angle that is off by more counts as wrong, in radians.
 OFF = 0.2
 Array = NDArray[np.float64]
@@ -65,8 +69,12 @@ def measured(estimator: Estimator, images: NDArray[np.uint8], truth: Array) -> l
         raise UserError("give a run that is calibrated and knows its errors: one of anchored, after ropes calibrate")
     usual = calibration.angles(estimator.read(images).coordinates)
     rows = []
-    for hide, size in (each for each in CONDITIONS if each[1] <= images.shape[-1]):
-        shown = occlude(images, size, generator(0, "foreign", hide, size), hide) if size else images
+    conditions = [*((*each, False) for each in CONDITIONS), *((*each, True) for each in OFF_THE_ARM)]
+    for hide, size, off_the_arm in (each for each in conditions if each[1] <= images.shape[-1]):
+        if off_the_arm:
+            shown = beside_the_arm(images, size, hide)
+        else:
+            shown = occlude(images, size, generator(0, "foreign", hide, size), hide) if size else images
         reading = estimator.read(shown)
         angles = calibration.angles(reading.coordinates)
         low, high = intervals.around(reading.coordinates, reading.deviation, calibration.angles)
@@ -77,6 +85,7 @@ def measured(estimator: Estimator, images: NDArray[np.uint8], truth: Array) -> l
             {
                 "hide": hide,
                 "size": size,
+                "off_the_arm": off_the_arm,
                 "mse": ((angles - truth) ** 2).mean(0).tolist(),
                 "off": float(off.mean()),
                 "misled": float(misled.mean()),
@@ -90,6 +99,25 @@ def measured(estimator: Estimator, images: NDArray[np.uint8], truth: Array) -> l
     return rows
 
 
+def beside_the_arm(images: NDArray[np.uint8], size: int, hide: Hiding) -> NDArray[np.uint8]:
+    """Images (n, V, S, S) with a thing in every view that covers no pixel of the arm, drawn anew until it does not.
+
+    Raises:
+        UserError: a view has hardly a place that is free.
+    """
+    arm = np.abs(images.astype(np.int16) - np.median(images, axis=0)) > _ARM
+    shown, left = images.copy(), np.ones(images.shape[:2], dtype=bool)
+    for draw in range(_DRAWS):
+        named = "foreign", "beside the arm", hide, size, draw
+        there = occlude(np.zeros_like(images), size, generator(0, *named)) > 0  # the same places
+        free = left & ~(there & arm).any((2, 3))
+        shown[free] = occlude(images, size, generator(0, *named), hide)[free]
+        left &= ~free
+        if not left.any():
+            return shown
+    raise UserError(f"no place of {size} pixels beside the arm in {left.sum()} views; take smaller things")
+
+
 def written(found: dict[str, Any]) -> str:
     """The Markdown table of such rows, and what they are of."""
     joints = [f"J{joint[-1]}" for joint in found["joints"]]
@@ -97,6 +125,7 @@ def written(found: dict[str, Any]) -> str:
     lines = []
     for row in found["rows"]:
         words = f"{IN_WORDS[row['hide']]}, {row['size']} px" if row["size"] else "nothing"
+        words += ", beside the arm" if row.get("off_the_arm") else ""
         shares = (row[name] for name in ("off", "misled", "flagged", "off_flagged", "misled_flagged"))
         lines.append(
             [

@@ -2,10 +2,10 @@
 
     python benchmarks/prediction.py [RUN] [--seconds 5] [--out FILE]
 
-RUN is a run's folder or the name of a packaged estimator; where it is left out, a freshly initialised encoder of the
-compact preset with two cameras and six joints, which costs the same.  A pose is one image a camera.  Times are those of
-the clock, from grey images in memory to coordinates; with PNG, from the files' bytes.  Those of the processor, of one
-thread in batches, stand beside: other work on the machine distorts them little.
+RUN is a run's folder or the name of a packaged estimator; where it is left out, freshly initialised student and teacher
+of the compact preset with two cameras and six joints, which cost the same.  A pose is one image a camera.  Times are
+those of the clock, from grey images in memory to coordinates; with PNG, from the files' bytes.  Those of the processor,
+of one thread in batches, stand beside: other work on the machine distorts them little.
 """
 
 import os
@@ -25,7 +25,7 @@ from ropes.checkpoints import save_weights
 from ropes.estimator import Estimator
 from ropes.methods.readers import load_reader, weight_files
 from ropes.methods.run import Run
-from ropes.models.encoder import ContrastNetwork
+from ropes.models.student import StudentNetwork
 from ropes.recipes import encoder_recipe
 from ropes.registry import find_run
 from ropes.settings import panda_setting
@@ -51,7 +51,7 @@ def fresh() -> Estimator:
         data_checksum="",
     )
     torch.manual_seed(0)
-    network = ContrastNetwork(recipe.encoder, views=len(cameras), joints=len(joints))
+    network = StudentNetwork(recipe.encoder, views=len(cameras), joints=len(joints))
     with tempfile.TemporaryDirectory() as folder:
         (name,) = weight_files(run)
         save_weights(network, Path(folder) / name)

@@ -12,6 +12,7 @@ import copy
 import tempfile
 import time
 import warnings
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -53,16 +54,15 @@ def quantised(run: Path, images: NDArray[np.uint8]) -> Encoded:
     from torch.ao.quantization.quantize_fx import convert_fx, prepare_fx
 
     read = finished_network(run)[1].eval()
-    network = read.encoder if isinstance(read, StudentNetwork) else read
-    names = [f"{part}.{k}" for part in ("whole", "window") for k in range(len(getattr(network, part, ())))]
+    encoders = ("encoder.", "teacher.") if isinstance(read, StudentNetwork) else ("",)
     given: dict[str, Tensor] = {}
     hooks = []
-    for name in (*names, "far", *(["near"] if network.config.window else [])):
+    for encoder, part in product(encoders, _parts(read)):
 
-        def keep(module: nn.Module, inputs: tuple[Tensor, ...], name: str = name) -> None:
+        def keep(module: nn.Module, inputs: tuple[Tensor, ...], name: str = encoder + part) -> None:
             given[name] = inputs[0].detach()
 
-        hooks.append(network.get_submodule(name).register_forward_pre_hook(keep))
+        hooks.append(read.get_submodule(encoder + part).register_forward_pre_hook(keep))
     with torch.no_grad():
         read.read(torch.from_numpy(images))
     for hook in hooks:
@@ -71,11 +71,18 @@ def quantised(run: Path, images: NDArray[np.uint8]) -> Encoded:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's own, that this way of quantising will move to another package
         for name, x in given.items():
-            observed = prepare_fx(copy.deepcopy(network.get_submodule(name)), get_default_qconfig_mapping("x86"), (x,))
+            observed = prepare_fx(copy.deepcopy(read.get_submodule(name)), get_default_qconfig_mapping("x86"), (x,))
             with torch.no_grad():
                 observed(x)
-            network.set_submodule(name, convert_fx(observed))
+            read.set_submodule(name, convert_fx(observed))
     return Encoded(read)
+
+
+def _parts(read: PoseEncoder | StudentNetwork) -> list[str]:
+    """The parts of an encoder that are computed in int8: stages, and the dense layers behind them."""
+    network = read.encoder if isinstance(read, StudentNetwork) else read
+    seen = {"whole": "far", "window": "near"} if network.config.window else {"whole": "far"}
+    return [*(f"{part}.{k}" for part in seen for k in range(len(getattr(network, part)))), *seen.values()]
 
 
 def poses_a_second(read: Estimator | Encoded, images: NDArray[np.uint8]) -> float:

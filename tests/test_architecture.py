@@ -32,6 +32,7 @@ LAYERS = (
     },
     {
         "action_rows",
+        "criterion_rows",
         "fit_rows",
         "flag_rows",
         "graph",
@@ -69,6 +70,7 @@ LAYERS = (
         "inspection",
         "label_evaluation",
         "pose_evaluation",
+        "tested_poses",
     },
     {"experiment_folder", "experiments", "filming", "fits", "report", "packaging"},
     {"commands", "cli", "__main__"},

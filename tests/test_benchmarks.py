@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmarks import figures, layers
+from benchmarks import figures, followers, layers
 from ropes.errors import UserError
+from ropes.files import read_json
 from ropes.fits import torch_threads
 from ropes.recipes import METHODS
 from tests import tiny
@@ -49,6 +50,28 @@ def test_a_benchmark_starts_as_a_script(name: str, capsys: pytest.CaptureFixture
     assert f"python benchmarks/{name}.py" in said
     if name not in ("fidelity", "processors"):  # which have a page to write
         assert "--out" in said
+
+
+def test_whose_responses_are_excused_is_read_off_a_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny.write_data(tmp_path / "tiny-40", anchors=40, tests=0)
+    monkeypatch.setattr(followers, "encoder_recipe", lambda preset: tiny.encoder_recipe(foreign=0.5))
+    row = followers.measured(tmp_path, "tiny:40:1")
+    assert (row["setting"], row["anchors"], row["seed"]) == ("tiny", 40, 1)
+    assert not (tmp_path / "tiny-40-1" / "student").exists()
+    weights = tiny.weights(tmp_path / "tiny-40-1")
+    curves = read_json(tmp_path / "tiny-40-1" / "training.json")["stages"]["encoder"]
+    assert row["excused"] == max(curves["followers"])
+    assert row["last"] == curves["followers"][-1] <= row["excused"]
+    assert row["edges"] in (None, 0)
+    assert followers.measured(tmp_path, "tiny:40:1") == row  # nothing is done again
+    assert tiny.weights(tmp_path / "tiny-40-1") == weights
+    told = row | {"certain": 3, "excused": 2, "last": 1, "distance": 4, "edges": 7}
+    shown = followers.written(
+        {"fits": [told | {"device": "a"}, row | {"distance": None, "device": "b"}], "version": "0"}
+    )
+    assert f"| tiny, 40, 1 | 3 | 2 | 1 | 4 (of 7 edges) | {row['fit_seconds']:.0f} |" in shown
+    assert "| no graph |" in shown
+    assert shown.endswith("Scene panda-gym; a and b, version 0.\n")
 
 
 def test_a_layer_that_is_computed_wrong_is_found() -> None:

@@ -6,7 +6,17 @@ import pytest
 
 from ropes.errors import UserError
 from ropes.plans import DEFAULT_METHODS, experiment
-from ropes.recipes import LABELLED_METHODS, PRESETS, EncoderRecipe, encoder_recipe, method_of, recipe_of
+from ropes.recipes import (
+    LABELLED_METHODS,
+    PRESETS,
+    EncoderRecipe,
+    RopesRecipe,
+    encoder_recipe,
+    method_of,
+    recipe_of,
+    ropes_recipe,
+)
+from ropes.recipes.variants import OBJECTIVES
 from ropes.settings import SETTINGS, panda_setting
 
 ONE = "panda-1c-independent"
@@ -59,6 +69,27 @@ def test_the_curves_differ_in_one_thing_at_a_time(preset: str) -> None:
     assert {recipe.encoder.window for recipe in experiment("curves", preset, ("ldr",)).recipes.values()} == {0}  # type: ignore[union-attr]
     with pytest.raises(UserError, match="curves are of methods anchored and ldr; leave the other ones out"):
         experiment("curves", preset, ("ropes",))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_eq3_compares_objectives_of_ropes_alone(preset: str) -> None:
+    plan = experiment("eq3", preset)
+    assert tuple(plan.anchors) == SETTINGS[:3]
+    assert [label.removeprefix("ropes@") for label in plan.recipes] == list(OBJECTIVES)
+    recipes = {label: recipe for label, recipe in plan.recipes.items() if isinstance(recipe, RopesRecipe)}
+    assert len({repr(recipe) for recipe in recipes.values()}) == len(OBJECTIVES)  # all differ
+    own = ropes_recipe(preset)
+    for label, recipe in recipes.items():
+        assert (recipe.ae1, recipe.ae1_training, recipe.ldr_training) == (own.ae1, own.ae1_training, own.ldr_training)
+        assert (recipe.code_noise > 0) == label.endswith("noise")
+        assert not recipe.logit_weight or label in ("ropes@logit", "ropes@classifier")
+    assert recipes["ropes@eq3-10"].sparsity_weights == (10,)
+    assert (recipes["ropes@logit"] == own) == (preset == "compact")
+    trained_often = {setting for setting in plan.anchors if plan.fits(setting, "ropes@eq3-each")}
+    assert trained_often == {ONE}
+    assert all(plan.fits(setting, "ropes@encoder") for setting in plan.anchors)
+    with pytest.raises(UserError, match="eq3 compares objectives of method ropes; leave the other ones out"):
+        experiment("eq3", preset, ("anchored",))
 
 
 @pytest.mark.parametrize("preset", PRESETS)

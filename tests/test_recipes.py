@@ -62,6 +62,13 @@ def test_optimisation_out_of_range_is_refused(change: dict[str, Any], line: str)
         ({"sparsity_rows": -1}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
         ({"logit_weight": NAN}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
         ({"score_weight": -1.0}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
+        ({"coordinates": "ae1"}, "unknown coordinates 'ae1'"),
+        ({"basis": "pixels"}, "unknown basis 'pixels'"),
+        ({"directions": 3}, "directions must be at least 0, and need a basis of codes or scores, got 3"),
+        (
+            {"directions": -1, "basis": "codes"},
+            "directions must be at least 0, and need a basis of codes or scores, got -1",
+        ),
         ({"code_noise": math.inf}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
     ],
 )

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from ropes import __version__
 from ropes.calibration import Calibration
 from ropes.causal_graph import GRAPH_FILE, write_graph
+from ropes.criterion_rows import criterion_rows
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
@@ -22,17 +22,17 @@ from ropes.flag_evaluation import flag_rows, unlike_images
 from ropes.flag_rows import FlagRow
 from ropes.hardware import AskedPrecision, device_name
 from ropes.joint_rows import Row
-from ropes.label_evaluation import FEWER, few_label_rows, labelled_poses, map_without_labels
-from ropes.methods.run import TRAINING_FILE, scene_of, warn_of_scene
-from ropes.metrics import PAPER_SIZES, Evaluation, ProtocolSizes, protocol
-from ropes.pose_evaluation import arm_or_none, pose_row
+from ropes.label_evaluation import labelled_poses, map_without_labels
+from ropes.methods.run import TRAINING_FILE, read_training, scene_of, warn_of_scene
+from ropes.metrics import PAPER_SIZES, Evaluation, ProtocolSizes
+from ropes.pose_evaluation import arm_or_none
 from ropes.pose_rows import PoseRow
 from ropes.prediction import images_of, states_of, views_of
 from ropes.progress import progress
-from ropes.recipes import EncoderRecipe, LabelledRecipe
+from ropes.recipes import RopesRecipe
 from ropes.results import Results, write
-from ropes.seeds import generator
 from ropes.simulate.corruption import Hiding, check_square, require_hiding
+from ropes.tested_poses import TestedPoses
 from ropes.trust.measure import USUAL, Condition, ToAngles, measure_trust
 from ropes.trust.trust import Reading
 from ropes.trust_rows import TrustRow
@@ -110,8 +110,9 @@ def evaluate(
     own: ToAngles | None = np.asarray if estimator.learnt_from_labels else None  # what is read are radians
     known = None if own else map_without_labels(estimator, dataset, seed)
     arm = arm_or_none(estimator.run, dataset)
-    rows: list[Row] = []
     readings: dict[Condition, Reading] = {}
+    tested = TestedPoses(estimator, called, seed, sizes, hide, own, known, arm, angles_of, readings)
+    rows: list[Row] = []
     shift_rows: list[Row] = []
     pose_rows: list[PoseRow] = []
     shown: tuple[Condition, Evaluation] | None = None  # in distribution without squares, where that is measured
@@ -121,36 +122,25 @@ def evaluate(
             frames = dataset.frames(SPLITS[split])
             images = images_of(estimator.run, dataset, frames.index)
             for occlusion in sorted({0, *occlusions}):  # what to trust is learnt from images without squares
-                reading = readings[split, occlusion] = estimator.read(occluded(images, occlusion, seed, split, hide))
-                if (split, occlusion) == USUAL:
+                condition = split, occlusion
+                reading = readings[condition] = estimator.read(occluded(images, occlusion, seed, split, hide))
+                if condition == USUAL:
                     flags = flag_rows(estimator, called, reading, images, foreign)
                 if occlusion not in occlusions:
                     continue
-                draws = reading.coordinates, angles_of[split]
-                first, *others = (generator(seed, "evaluation", split, occlusion) for _ in range(3))  # the same draws
-                measured = protocol(*draws, first, sizes.repeats, sizes.fit, sizes.test, known=own)
-                found = _rows(estimator, called, measured, split, occlusion, sizes, hide)
-                rows += found
-                if own is None:
-                    fewer = FEWER if occlusion == 0 else ()  # lines are fitted without squares in practice
-                    rows += few_label_rows(found, *draws, others[0], known, fewer, sizes)
-                    if split == "ood" and "id" in splits:
-                        usual = readings["id", occlusion].coordinates, angles_of["id"]
-                        again, there = (generator(seed, "evaluation", each, occlusion) for each in (split, "id"))
-                        measured_there = protocol(
-                            *draws, again, sizes.repeats, sizes.fit, sizes.test, elsewhere=(*usual, there)
-                        )
-                        shift_rows += _rows(estimator, called, measured_there, split, occlusion, sizes, hide)
-                if arm is not None:
-                    about_pose = _conditions(estimator, called, split, occlusion)
-                    pose_rows.append(pose_row(arm, *draws, others[1], sizes, own, **about_pose))
+                measured = tested.measured(condition)
+                rows += tested.rows(condition, measured)
+                shift_rows += tested.shift_rows(condition)
+                pose_rows += tested.pose_rows(condition)
                 update(len({(row.split, row.occlusion) for row in rows}))
-                if shown is None or (split, occlusion) == USUAL:
-                    shown = (split, occlusion), measured
+                if shown is None or condition == USUAL:
+                    shown = condition, measured
     assert shown is not None
     artefacts = out / ARTEFACTS / estimator.run.setting / called
     write_pictures(artefacts / "evaluation.npz", estimator, dataset, *shown, seed, hide)
     write_text(artefacts / TRAINING_FILE, (run / TRAINING_FILE).read_text(encoding="utf-8"))
+    of_ropes = isinstance(estimator.run.recipe, RopesRecipe)
+    criteria = criterion_rows(read_training(run), called) if of_ropes else ()
     if "train" in dataset.splits:
         write_graph(artefacts / GRAPH_FILE, estimator, dataset, seed=seed)
     results = Results(
@@ -165,6 +155,7 @@ def evaluate(
         pose_rows=tuple(pose_rows),
         shift_rows=tuple(shift_rows),
         fit_rows=(fitted,),
+        criterion_rows=criteria,
         hiding=hide if any(occlusions) else None,
         scene=scene_of(dataset),
     )
@@ -185,31 +176,6 @@ def _test_splits(dataset: Dataset, sizes: ProtocolSizes) -> list[str]:
                 "simulate with more --test-anchors"
             )
     return found
-
-
-def _rows(
-    estimator: Estimator,
-    called: str,
-    measured: Evaluation,
-    split: str,
-    occlusion: int,
-    sizes: ProtocolSizes,
-    hide: Hiding,
-) -> list[Row]:
-    as_published = hide == "square" or not occlusion
-    return [
-        Row.measured(
-            joint=joint,
-            mcc=(float(measured.mcc_mean[k]), float(measured.mcc_std[k])),
-            mse=(float(measured.mse_mean[k]), float(measured.mse_std[k])),
-            mcc_matched=float(measured.mcc_matched[k]),
-            calibration_labels=0 if estimator.learnt_from_labels else sizes.fit,
-            published_too=as_published,
-            **_trained_on(estimator),
-            **_conditions(estimator, called, split, occlusion),
-        )
-        for k, joint in enumerate(estimator.run.joints)
-    ]
 
 
 def _trust_rows(
@@ -240,26 +206,3 @@ def _trust_rows(
         for column, row in measured
         if row["occlusion"] in occlusions
     )
-
-
-def _trained_on(estimator: Estimator) -> dict[str, Any]:
-    """Anchors, side of the images, and shares of erased images and of labels of the training, for a `Row`."""
-    run, recipe = estimator.run, estimator.run.recipe
-    anchors, erased, share = run.anchors, 0.0, None
-    if isinstance(recipe, EncoderRecipe):
-        anchors, erased = recipe.anchors or run.anchors, recipe.erased
-    if isinstance(recipe, LabelledRecipe):
-        erased, share = recipe.erased, recipe.labels
-    return {"anchors": anchors, "image_size": recipe.shape.image_size, "erased": erased, "label_share": share}
-
-
-def _conditions(estimator: Estimator, called: str, split: str, occlusion: int) -> dict[str, Any]:
-    run = estimator.run
-    return {
-        "setup": run.setting,
-        "method": called,
-        "split": split,
-        "occlusion": int(occlusion),
-        "seed": run.seed,
-        "labels": estimator.labelled_images,
-    }

@@ -16,7 +16,7 @@ from ropes.hardware import Precision
 from ropes.methods.fitting import fit
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.plans import Experiment
-from ropes.recipes import method_of
+from ropes.recipes import JointNetRecipe, RopesRecipe, method_of
 
 Clock = Callable[[Path, str], AbstractContextManager[None]]
 
@@ -41,7 +41,7 @@ def one_run(
     """Fit in a precision, or in the one that the fit was begun in, and evaluate; going on where a call stopped."""
     data, run, method = out / setting / "data", run_folder(out, setting, label, seed), method_of(label)
     with clock(out, f"{setting} {label} fit {seed}"):
-        pretrained = _pretrained(plan, out, setting, seed) if method == "jointnet" else None
+        pretrained = pretrained_run(plan, out, setting, label, seed)
         begun = Run.read(run).precision if (run / RUN_FILE).exists() else precision
         train_in = precision if begun == precision else "auto"
         asked: dict[str, Any] = {"method": method, "precision": train_in, "pretrained": pretrained, "show": show}
@@ -60,9 +60,18 @@ def one_run(
                     evaluate(run, data, measured, occlusions=plan.occlusions, sizes=plan.sizes, show=show, **rows)
 
 
-def _pretrained(plan: Experiment, out: Path, setting: str, seed: int) -> Path | None:
-    """A finished run of jointnet with this seed, maybe on another share of the labels: its pre-training is the same."""
-    runs = (run_folder(out, setting, label, seed) for label in plan.recipes if method_of(label) == "jointnet")
+def pretrained_run(plan: Experiment, out: Path, setting: str, label: str, seed: int) -> Path | None:
+    """A finished run with this seed whose first stages are the same: of jointnet on another share of the labels, or of
+    ropes by another objective, best by one with the same density ratios.
+    """
+    wanted = plan.recipe(setting, label)
+    if not isinstance(wanted, JointNetRecipe | RopesRecipe):
+        return None
+    alike = [each for each in plan.recipes if each != label and method_of(each) == method_of(label)]
+    if isinstance(wanted, RopesRecipe):
+        noise = {each: getattr(plan.recipe(setting, each), "code_noise", None) for each in alike}
+        alike.sort(key=lambda each: noise[each] != wanted.code_noise)
+    runs = (run_folder(out, setting, each, seed) for each in alike)
     return next((run for run in runs if (run / TRAINING_FILE).exists()), None)
 
 

@@ -27,7 +27,7 @@ from ropes.report.model_card import model_card
 from ropes.results import Results
 
 #: What a packaged estimator may take, bytes.
-MOST_BYTES = 8_000_000
+MOST_BYTES = 14_500_000
 #: Bytes left for the card and the calibration, which are written last.
 _WORDS = 16_000
 #: Coordinates may differ from the run's by this share of their spread, root mean square over so many poses.  Not the

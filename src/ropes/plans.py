@@ -27,7 +27,16 @@ from ropes.recipes.delta_variants import (
     delta_variants,
     of_a_resnet,
 )
-from ropes.recipes.variants import COMPARED, NUMBERS, by_labels, curves, fewer_anchors, vaes
+from ropes.recipes.variants import (
+    COMPARED,
+    EACH_JOINT,
+    NUMBERS,
+    by_labels,
+    curves,
+    fewer_anchors,
+    objectives,
+    vaes,
+)
 from ropes.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
@@ -46,6 +55,7 @@ DEFAULT_METHODS = {
     "curves": ("anchored",),
     "demo": ("anchored",),
     "disentanglement": ("ada-gvae", "beta-vae"),
+    "eq3": ("ropes",),
     "panda-2c": ("anchored",),
     "supervision": ("ada-gvae", "anchored", "beta-vae", "ldr", "ropes"),
     "table1": ("ropes",),
@@ -115,7 +125,8 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
 
     Args:
         name: "causal-triplet" (actions), "coverage" (of intervals), "curves" (error against anchors), "demo",
-            "disentanglement" (of finger-cube), "panda-2c" (the packaged estimator), "supervision", "table1", "table2".
+            "disentanglement" (of finger-cube), "eq3" (objectives of method ropes), "panda-2c" (the packaged estimator),
+            "supervision", "table1", "table2".
         preset: "compact" or "paper".
         methods: what to fit instead of `DEFAULT_METHODS`.
         recorded: see `Experiment`.
@@ -166,6 +177,8 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
                 measures="factors",
                 recorded=None if recorded is None else str(recorded.resolve()),
             )
+        case "eq3":
+            return _objectives(recipes, paper)
         case "panda-2c":
             return Experiment(
                 name=name,
@@ -208,6 +221,23 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
                 seeds=(0, 1),
                 occlusions=(0, 16, 32, 64),
             )
+
+
+def _objectives(recipes: Mapping[str, Recipe], paper: bool) -> Experiment:
+    """Objectives of method ropes; the one that trains an AE2 for each joint with one camera alone."""
+    variants = {f"{method}@{label}": each for method in recipes for label, each in objectives(recipes[method])}
+    anchors = {"panda-1c-independent": 4_000, "panda-2c-independent": 3_000, "panda-2c-causal": 3_000}
+    quick = tuple(label for label in variants if not label.endswith(EACH_JOINT))
+    return Experiment(
+        name="eq3",
+        recipes=variants,
+        anchors=dict.fromkeys(anchors, 10_000) if paper else anchors,
+        test_anchors=2_000,
+        seeds=(0, 1, 2),
+        occlusions=(0,),
+        at_once=True,
+        only={setting: quick for setting in anchors if setting != "panda-1c-independent"},
+    )
 
 
 def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) -> Experiment:

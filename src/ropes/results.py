@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from ropes import __version__, files
 from ropes.action_rows import ActionRow
+from ropes.criterion_rows import CriterionRow
 from ropes.errors import UserError
 from ropes.fit_rows import FitRow
 from ropes.flag_rows import FlagRow
@@ -28,6 +29,7 @@ FURTHER = {
     "model_rows": ModelRow,
     "action_rows": ActionRow,
     "fit_rows": FitRow,
+    "criterion_rows": CriterionRow,
 }
 R = TypeVar("R", bound=MeasuredRow)
 
@@ -50,6 +52,7 @@ class Results:
         model_rows: how disentangled latents are, likewise.
         action_rows: how often what was done was told, likewise.
         fit_rows: which fits the other rows are of; empty in files of older versions.
+        criterion_rows: label-free figures of fits of method ropes, likewise.
         hiding: how rows with an occlusion are occluded, see `ropes.simulate.corruption.Hiding`; None as `scene`.
         scene: behind the arm, see `ropes.settings.SceneName`; None without an arm, or where an older version wrote it.
 
@@ -70,6 +73,7 @@ class Results:
     model_rows: tuple[ModelRow, ...] = ()
     action_rows: tuple[ActionRow, ...] = ()
     fit_rows: tuple[FitRow, ...] = ()
+    criterion_rows: tuple[CriterionRow, ...] = ()
     hiding: str | None = None
     scene: str | None = None
 

@@ -21,7 +21,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch.utils.data import DataLoader, IterableDataset
 
 from ropes.checkpoints import WEIGHTS, load_tree, load_weights, save_tree, save_weights
-from ropes.files import read_json, write_json
+from ropes.files import link_file, read_json, write_json
 from ropes.hardware import Precision
 from ropes.progress import progress
 from ropes.stage import Stage
@@ -155,6 +155,15 @@ def begins_anew(folder: Path, fingerprint: str) -> bool:
 def has_ended(folder: Path, fingerprint: str) -> bool:
     """Whether `train` finds a training of these inputs in the folder that has ended and left its weights."""
     return _ended(folder, fingerprint) is not None
+
+
+def take_over(source: Path, folder: Path) -> None:
+    """Share a training that has ended, and was checked, with another run; its files are never written in place."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / SUMMARY).unlink(missing_ok=True)
+    for name in (WEIGHTS, SUMMARY):  # the summary last: it says that the weights are there
+        link_file(source / name, folder / name)
+    (folder / CHECKPOINT).unlink(missing_ok=True)
 
 
 def _ended(folder: Path, fingerprint: str) -> dict[str, Any] | None:

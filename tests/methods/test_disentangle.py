@@ -50,6 +50,17 @@ def batches(name: str, **changes: Any) -> tuple[list[torch.Tensor], list[Any]]:
     return slopes, taken
 
 
+def test_along_directions_the_same_rows_are_met_by_fewer_numbers() -> None:
+    given = {"joint_ae2": True, "sparsity_rows": 0}
+    _, plain = batches("joint", **given)
+    _, along = batches("joint", basis="codes", directions=7, **given)
+    for (codes, scores, targets, logits), (few, fewer, same, told) in zip(plain, along, strict=True):
+        assert few.shape == (len(codes), 7)
+        assert fewer.shape == (len(scores), len(codes), 7)
+        torch.testing.assert_close(same, targets)
+        torch.testing.assert_close(told, logits)  # of codes as they are
+
+
 @pytest.mark.parametrize(
     ("name", "changes", "rows"),
     [

@@ -2,16 +2,28 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from ropes.checkpoints import WEIGHTS
 from ropes.data.layout import open_dataset
+from ropes.errors import UserError
 from ropes.estimator import Estimator
+from ropes.evaluation import evaluate
+from ropes.methods.readers import weight_files
 from ropes.methods.ropes import fit
+from ropes.methods.run import Run
 from ropes.models.shapes import AE1Config, AE2Config, LDRConfig
 from ropes.recipes import Optimisation
+from ropes.report.html import write_report
+from ropes.results import read
 from tests import tiny
+
+
+def same_file(one: Path, other: Path, stage: str) -> bool:
+    return (one / stage / WEIGHTS).stat().st_ino == (other / stage / WEIGHTS).stat().st_ino
 
 
 @pytest.mark.slow
@@ -47,3 +59,47 @@ def test_coordinates_of_ropes_follow_their_joints(tmp_path: Path, cache_home: Pa
         correlation = np.abs(np.corrcoef(found.T, dataset.states("test-id").T)[:2, 2:])
         assert correlation.diagonal().min() > 0.9, f"{joint_ae2=}"
         assert correlation[[0, 1], [1, 0]].max() < 0.4, f"{joint_ae2=}"
+    first = tmp_path / "run"
+    trained = (first / "ae1" / WEIGHTS).stat().st_mtime_ns
+    noisy = replace(recipe, joint_ae2=True, code_noise=0.2)
+    fit(data, tmp_path / "noisy", noisy, 1, pretrained=first, show=False)
+    assert tiny.weights(tmp_path / "noisy")["ae1/weights.safetensors"] == tiny.weights(first)["ae1/weights.safetensors"]
+    assert all(not same_file(first, tmp_path / "noisy", f"ldr/{joint}") for joint in tiny.JOINTS)
+    others: tuple[dict[str, Any], ...] = (
+        {"coordinates": "logits"},
+        {"logit_weight": 0.0, "score_weight": 1.0, "sparsity_weights": (0.0,), "basis": "scores", "directions": 8},
+    )
+    for changes in others:
+        run = tmp_path / "other"
+        asked = replace(recipe, joint_ae2=True, **changes)
+        fit(data, run, asked, 1, pretrained=tmp_path / "run", show=False)
+        assert (run / "ae1" / WEIGHTS).stat().st_mtime_ns == trained
+        assert all(same_file(first, run, f"ldr/{joint}") for joint in tiny.JOINTS)
+        assert Estimator.load(run).reconstructions(dataset.read_images(rows[:2])) is None or "basis" in changes
+        assert all((run / name).exists() for name in weight_files(Run.read(run)))
+        before = tiny.tree(run)
+        fit(data, run, asked, 1, pretrained=tmp_path / "moved away", show=False)  # nothing is left to take over
+        assert tiny.tree(run) == before
+        found = Estimator.load(run).coordinates(dataset.read_images(rows))
+        correlation = np.abs(np.corrcoef(found.T, dataset.states("test-id").T)[:2, 2:])
+        assert correlation.diagonal().min() > 0.9, f"{changes=}"
+        assert correlation[[0, 1], [1, 0]].max() < 0.4, f"{changes=}"
+        measured = evaluate(run, data, tmp_path / f"{len(changes)}", occlusions=(0,), sizes=tiny.SIZES, show=False)
+        assert read(tmp_path / f"{len(changes)}" / "results.json") == measured
+        elbow, wrist = measured.criterion_rows
+        assert elbow.floor == pytest.approx(tiny.model().bayes_floor("elbow"))
+        assert 0 < elbow.contrast < 0.6  # of 30 anchors, which may be told apart better than all are
+        assert (wrist.own is None) == (wrist.tangent is None) == ("coordinates" in changes)
+        assert wrist.tangent is None or 0 < wrist.tangent < 1
+        write_report(tmp_path / f"{len(changes)}", tmp_path / "page.html")
+        page = (tmp_path / "page.html").read_text()
+        assert (
+            ("Reconstructions" in page)
+            == ("lies along the codes that AE2 draws: elbow 0." in page)
+            == ("basis" in changes)
+        )
+    with pytest.raises(UserError, match="129 directions are more than the 128 entries of a code of 2 cameras"):
+        fit(data, tmp_path / "third", replace(recipe, basis="codes", directions=129), 1, show=False)
+    with pytest.raises(UserError, match="holds no AE1 of method ropes on these data, with this seed"):
+        fit(data, tmp_path / "third", recipe, 2, pretrained=tmp_path / "run", show=False)
+    assert not (tmp_path / "third").exists()

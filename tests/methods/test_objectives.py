@@ -15,6 +15,7 @@ from ropes.methods.objectives import (
     score_loss,
     sparsity_loss,
     sparsity_matrix,
+    tangent_share,
 )
 from ropes.models.autoencoder import AE2
 from ropes.models.shapes import AE2Config
@@ -135,6 +136,23 @@ def test_the_log_ratios_have_no_score_loss() -> None:
     off = gradients.clone()
     off[1, :, 2] += 0.5
     assert float(score_loss(off, scores)) == pytest.approx(0.25, rel=1e-4)
+
+
+def test_the_tangent_s_share_is_a_cosine() -> None:
+    # g(z) = (z₁, z₁ + z₂, 0, 0): the surface is the plane of the first two entries
+    def decoder(z: Tensor) -> Tensor:
+        return torch.stack([z[:, 0], z.sum(1), 0 * z[:, 0], 0 * z[:, 0]], dim=1).view(-1, 2, 2)
+
+    scores = torch.tensor([[3.0, -1, 0, 0], [0, 0, 2, 1], [1, 0, 0, 1], [4, 0, 3, 0]])
+    share = tangent_share(decoder, torch.randn(5, 2), scores[:, None].expand(-1, 5, -1).unflatten(2, (2, 2)))
+    torch.testing.assert_close(share, torch.tensor([1.0, 0.0, 0.5**0.5, 0.8]))
+
+
+def test_a_coordinate_that_moves_nothing_makes_no_tangent() -> None:
+    share = tangent_share(
+        lambda z: torch.cat([z[:, :1], 0 * z], dim=1), torch.randn(5, 2), torch.eye(3)[:, None].expand(3, 5, 3)
+    )
+    torch.testing.assert_close(share, torch.tensor([1.0, 0.0, 0.0]))
 
 
 def test_reconstruction_is_the_mean_over_pixels() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import load_file
 
 from benchmarks import foreign
 from ropes.checkpoints import WEIGHTS
@@ -18,8 +19,10 @@ from ropes.evaluation import evaluate
 from ropes.files import read_json, sha256, write_json
 from ropes.methods import anchored
 from ropes.methods.foreign import with_foreign_things
+from ropes.methods.readers import finished_network
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.student_stage import StudentStage, foreign_loss
+from ropes.models.student import StudentNetwork
 from ropes.prediction import calibrate
 from ropes.predictions import predict
 from ropes.recipes import EncoderRecipe, Optimisation
@@ -115,6 +118,11 @@ def test_it_reads_as_its_teacher_does_and_on_where_that_is_misled(data: Path, te
     assert usual.distance is not None
     assert odd.distance is not None
     assert (odd.distance > 1).mean() > 4 * (usual.distance > 1).mean()
+    _, network = finished_network(student)
+    assert isinstance(network, StudentNetwork)
+    taught = load_file(teacher / "encoder" / WEIGHTS)
+    assert all(torch.equal(value, taught[f"encoder.{name}"]) for name, value in network.teacher.state_dict().items())
+    assert (network.usual > 0).all()
     curves = read_json(student / TRAINING_FILE)["stages"]["student"]
     assert curves["held_out_hidden"][-1] < curves["held_out_hidden"][0]
     assert read_json(student / TRAINING_FILE)["provenance"]["seconds"]["student"] > 0
@@ -165,13 +173,18 @@ def test_a_student_needs_no_window(data: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_benchmark_tells_what_hides_costs_and_whether_it_is_noticed(
-    data: Path, student: Path, tmp_path: Path
+    data: Path, student: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Path(shutil.copytree(student, tmp_path / "run"))
     calibrate(run, data=data, samples=50)
     dataset = open_dataset(data)
     images, truth = dataset.read_images(dataset.frames("test-id").index), dataset.states("test-id")
-    rows = {(row["hide"], row["size"]): row for row in foreign.measured(Estimator.load(run), images, truth)}
+    monkeypatch.setattr(foreign, "OFF_THE_ARM", (("grey", 3),))  # larger ones have no place
+    every = foreign.measured(Estimator.load(run), images, truth)
+    rows = {(row["hide"], row["size"]): row for row in every if not row["off_the_arm"]}
+    beside = {row["size"]: row for row in every if row["off_the_arm"]}
+    assert set(beside) == {3}
+    assert np.mean(beside[3]["mse"]) < 2 * np.mean(rows["square", 0]["mse"])
     clean, hidden_there = rows["square", 0], rows["grey", 8]
     assert ("square", 32) not in rows  # larger than the images
     assert clean["misled"] == 0

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from ropes.models.encoder import PoseEncoder
 from ropes.models.shapes import EncoderConfig
 from ropes.models.student import StudentNetwork
 from ropes.recipes import recipe_of
@@ -96,6 +97,54 @@ def test_it_is_told_where_it_does_not_see(stem: int) -> None:
         wanted[rows, columns] = True
         assert torch.equal(changed, wanted)
     assert not torch.equal(given[1], given[3])  # in which view is told as well
+
+
+def disagreeing(network: StudentNetwork, by: torch.Tensor) -> torch.Tensor:
+    """Have the teacher read other coordinates than the student, by so much; what the student reads, (5, 3)."""
+    network.learn_from(network.encoder)
+    last = network.teacher.read_off[-1]
+    assert isinstance(last, nn.Linear)
+    with torch.no_grad():
+        last.bias.add_(by)
+    return network(images(1))[0]
+
+
+def test_the_mean_of_student_and_teacher_is_read_where_they_agree_on_every_joint() -> None:
+    network = student()
+    network.usual.copy_(torch.tensor([0.1, 1.0, 0.2]))
+    apart = torch.tensor([0.5, 5.0, -1.0])  # five times what is usual
+    own = disagreeing(network, apart)
+    torch.testing.assert_close(network.read(images(1))[0], own + apart / 2)
+    network.usual[2] = 0.1  # now ten times
+    torch.testing.assert_close(network.read(images(1))[0], own)
+
+
+def test_what_agrees_in_float32_agrees_in_bf16() -> None:
+    network = student()
+    own = disagreeing(network, torch.tensor([0.5, 5.0, -1.0]))
+    network.usual.copy_(torch.tensor([0.1, 1.0, 0.2]))
+    with torch.autocast("cpu", torch.bfloat16):
+        read = network.read(images(1))[0].float()
+    torch.testing.assert_close(read, own + torch.tensor([0.25, 2.5, -0.5]), atol=0.05, rtol=0.02)
+
+
+def test_what_is_usual_is_a_standard_deviation_of_what_they_differ_by() -> None:
+    network = student()
+    disagreeing(network, torch.tensor([0.5, -5.0, 0.0]))
+    network.measure_usual(images(1).split(2))
+    torch.testing.assert_close(network.usual, 1.4826 * torch.tensor([0.5, 5.0, 0.0]))
+
+
+def test_the_teacher_does_not_see_what_is_found_foreign_and_is_not_trained() -> None:
+    network = student()
+    network.learn_from(PoseEncoder(CONFIG, views=2, joints=3))
+    finding(network, torch.tensor([False, True])[:, None, None].expand(2, 4, 4))
+    network.usual.fill_(1e9)
+    hidden = images(1)
+    hidden[:, 1] = images(2)[:, 1]
+    assert torch.equal(network.read(images(1))[0], network.read(hidden)[0])
+    assert not torch.equal(network.read(images(1))[0], network.read(images(2))[0])
+    assert not any(parameter.requires_grad for parameter in network.teacher.parameters())
 
 
 def test_coordinates_teach_nothing_of_where_foreign_things_are() -> None:

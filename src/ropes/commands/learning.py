@@ -58,7 +58,8 @@ class Fit:
     seed: int = 0
     """Seed of weights, splits and batches."""
     pretrained: Path | None = None
-    """With jointnet: another run of it, of the same data and seed, to take over the pre-training of."""
+    """With jointnet: another run of it, of the same data and seed, to take over the pre-training of.  With ropes:
+    likewise AE1, and the density ratios where they are asked to be the same."""
     precision: AskedPrecision = "auto"
     """bf16-mixed: bf16 autocast; 32-true: float32; auto: the faster one on this machine.  A run that goes on keeps its
     own.  Of method ropes it is that of AE1; its further stages take 32-true."""

@@ -44,6 +44,7 @@ class Reproduce:
       ropes reproduce table1 --preset compact --methods ropes,ldr,anchored --out runs/table1
       ropes reproduce curves --out runs/curves
       ropes reproduce table2 --out runs/table2
+      ropes reproduce eq3 --out runs/eq3
       ropes reproduce disentanglement --out runs/disentanglement
       ropes reproduce supervision --out runs/supervision
       ropes reproduce causal-triplet --out runs/actions
@@ -56,6 +57,7 @@ class Reproduce:
             "curves",
             "demo",
             "disentanglement",
+            "eq3",
             "panda-2c",
             "supervision",
             "table1",
@@ -67,7 +69,8 @@ class Reproduce:
     table1: the paper's Table 1; table2: how many labels a method without labels is worth; curves: error against
     anchors, pixels, and squares in training images; coverage: how many true angles the 90% intervals hold;
     disentanglement: VAEs of a robot finger with a cube; supervision: what interventions and pairs teach from the same
-    images; causal-triplet: what was done, told from images before and after."""
+    images; eq3: objectives of method ropes, the paper's own among them; causal-triplet: what was done, told from
+    images before and after."""
     out: Path
     """Folder for data, runs, results.json and report.html."""
     preset: Preset = "compact"
@@ -83,8 +86,8 @@ class Reproduce:
     """With causal-triplet: its own files (see ropes validate --format causal-triplet), instead of what is simulated.
     With disentanglement: photographs to test on as well (see ropes evaluate --photographs), given from the start."""
     processes: int | None = None
-    """With disentanglement, supervision and causal-triplet: models that are fitted at a time; one for each core where
-    left out."""
+    """With disentanglement, supervision, eq3 and causal-triplet: models that are fitted at a time; one for each core
+    where left out."""
     precision: AskedPrecision = "auto"
     """Of fits and evaluations, as in ropes fit and ropes evaluate."""
 
@@ -159,6 +162,7 @@ class Tables:
         Path("docs/curves.md"),
         Path("docs/deltas.md"),
         Path("docs/disentanglement.md"),
+        Path("docs/eq3.md"),
         Path("docs/supervised.md"),
         Path("docs/trust.md"),
     )

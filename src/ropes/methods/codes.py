@@ -21,7 +21,7 @@ class Codes:
     """Standardised codes of some poses with their regimes.
 
     Attributes:
-        values: (n, V, 8, 8).
+        values: (n, V, 8, 8), or (n, k) along k directions of `ropes.models.dense.Directions`.
         regime: regime index of each pose, (n,).
         regimes: what the indices stand for.
     """

@@ -14,7 +14,7 @@ from ropes.methods.run import TRAINING_FILE, Run
 from ropes.recipes import RopesRecipe
 from ropes.seeds import integer
 from ropes.stage import Stage
-from ropes.training import CHECKPOINT, SUMMARY, BatchAt, begins_anew, has_ended, train
+from ropes.training import CHECKPOINT, SUMMARY, BatchAt, begins_anew, has_ended, take_over, train
 
 
 @dataclass
@@ -22,13 +22,15 @@ class Context:
     """A run under way in `folder`; `show` its progress.
 
     `run` is what the folder stores of it: begun by an earlier version, unless weights are trained anew.  `said` is
-    whether its precision was.
+    whether its precision was.  Trainings that another run has ended, `pretrained`, are taken over where they are of the
+    same inputs.
     """
 
     run: Run
     folder: Path
     show: bool
     said: bool = False
+    pretrained: Path | None = None
 
     @classmethod
     def begin(cls, run: Run, folder: Path, *, precision: AskedPrecision = "auto", show: bool) -> "Context":
@@ -75,6 +77,9 @@ class Context:
         precision is said on standard error, once, where something is left to train in it.
         """
         folder = self.folder / name
+        ended = self.pretrained is not None and has_ended(self.pretrained / name, fingerprint)
+        if self.pretrained is not None and ended and not has_ended(folder, fingerprint):
+            take_over(self.pretrained / name, folder)
         earlier = self.folder / TRAINING_FILE, folder / SUMMARY, folder / CHECKPOINT
         if begins_anew(folder, fingerprint) and any(path.exists() for path in earlier):
             self.run = self.run.begin_anew(self.folder)

@@ -7,6 +7,7 @@ from scipy import optimize, special
 
 from ropes.methods.codes import Codes
 from ropes.models.autoencoder import AE2
+from ropes.models.dense import DenseAE2
 
 
 def coordinate_contrast(coordinate: NDArray[np.float64], first_policy: NDArray[np.float64]) -> float:
@@ -32,7 +33,7 @@ def coordinate_contrast(coordinate: NDArray[np.float64], first_policy: NDArray[n
 
 
 @torch.no_grad()
-def held_out_contrasts(ae2: AE2, codes: Codes, columns: dict[str, int]) -> dict[str, float]:
+def held_out_contrasts(ae2: AE2 | DenseAE2, codes: Codes, columns: dict[str, int]) -> dict[str, float]:
     """`coordinate_contrast` of each joint's coordinate (joint → column) on held-out codes."""
     contrasts = {}
     for joint, column in columns.items():

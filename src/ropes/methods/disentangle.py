@@ -1,6 +1,7 @@
 """The third stage: AE2, with λ chosen on held-out anchors where the recipe leaves a choice."""
 
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ from torch import Tensor
 from ropes.methods.codes import Codes
 from ropes.methods.context import Context
 from ropes.methods.criteria import held_out_contrasts
-from ropes.methods.objectives import decode_with_scores, sparsity_matrix
+from ropes.methods.objectives import decode_with_scores, sparsity_matrix, tangent_share
+from ropes.methods.readers import network_of_codes
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE2Stage, seeded
 from ropes.models.autoencoder import AE2, Standardise
+from ropes.models.dense import DenseAE2, Directions
 
 _HELD_OUT_POSES = 512
 
@@ -25,6 +28,7 @@ class Disentangled:
     Attributes:
         summaries: by network: each joint's name, or "joint" for the one of all.
         matrix: E|J_gᵀ Δs_i| on held-out poses, row i from the network that gives coordinate i; (d, d).
+        tangent: share of Δs_i that lies along the codes that this network draws, on held-out poses; (d,).
         contrasts: joint → held-out contrast of its coordinate, nats.
         sparsity_weight: λ.
         search: λ → mean held-out contrast, where there was a choice.
@@ -32,6 +36,7 @@ class Disentangled:
 
     summaries: dict[str, dict[str, Any]]
     matrix: Tensor
+    tangent: Tensor
     contrasts: dict[str, float]
     sparsity_weight: float
     search: dict[str, float]
@@ -62,20 +67,39 @@ class _Trainer:
         self.held_scores = held_out.scores(ratios, context.device)
         self.logits = codes.logits(ratios, context.device)
         self.held_logits = held_out.logits(ratios, context.device)
+        self.held_in_codes = self.held_scores
+        self.directions = self._directions()
         sample = EpochShuffle(len(held_out.values), min(len(held_out.values), _HELD_OUT_POSES), context.seed("ae2"))
         self.sample = sample(0)
         self.networks = context.recipe.networks(context.run.joints)
 
-    def train(self, name: str, weight: float, *, share: float = 1.0) -> tuple[AE2, dict[str, Any]]:
+    def _directions(self) -> Directions | None:
+        """The directions that AE2 works in, in which codes and score differences are from here on; None for none."""
+        recipe = self.context.recipe
+        if recipe.basis == "none":
+            return None
+        count = recipe.directions or len(self.context.run.joints)
+        found = Directions.of(self.codes.values, count, self.scores if recipe.basis == "scores" else None)
+        self.codes, self.held_out = (
+            Codes(found(part.values), part.regime, part.regimes) for part in (self.codes, self.held_out)
+        )
+        self.scores, self.held_scores = found.gradients(self.scores), found.gradients(self.held_scores)
+        return found
+
+    def train(self, name: str, weight: float, *, share: float = 1.0) -> tuple[AE2 | DenseAE2, dict[str, Any]]:
         """Train one network with λ = `weight` for a share of the recipe's epochs."""
         context, recipe, columns = self.context, self.context.recipe, self.networks[name]
         whole = recipe.ae2_training
         optimisation = replace(whole, epochs=whole.epochs * share, at_least=round(whole.at_least * share))
         run = context.run
 
-        def build() -> AE2:
-            network = AE2(recipe.ae2, views=len(run.cameras), joints=len(run.joints))
-            network.initialise(self.scale)
+        def build() -> AE2 | DenseAE2:
+            network = network_of_codes(recipe, views=len(run.cameras), joints=len(run.joints))
+            if isinstance(network, AE2):
+                network.initialise(self.scale)
+            else:
+                assert self.directions is not None
+                network.initialise(self.scale, self.directions)
             return network
 
         order = EpochShuffle(len(self.codes.values), optimisation.batch, context.seed("ae2", name, "order"))
@@ -103,13 +127,14 @@ class _Trainer:
         )
         folder = f"ae2/{name}" if share == 1.0 else f"search/lambda-{weight:g}/{name}"
         asked = name, weight, drawn, recipe.logit_weight, *([recipe.score_weight] if recipe.score_weight else [])
+        asked += (recipe.basis, recipe.directions) if self.directions else ()
         fingerprint = context.digest("ae2", *asked, asdict(recipe.ae2), asdict(optimisation), self.upstream)
         return network, context.train(stage, batch_at, folder, fingerprint, full=True)
 
     def _held(self, columns: list[int]) -> tuple[Tensor, Tensor]:
         return self.held_out.values[self.sample], self.held_scores[self.sample][:, columns].transpose(0, 1)
 
-    def contrasts(self, networks: dict[str, AE2]) -> dict[str, float]:
+    def contrasts(self, networks: dict[str, AE2 | DenseAE2]) -> dict[str, float]:
         """Held-out contrast of each joint's coordinate."""
         joints, found = self.context.run.joints, {}
         for name, network in networks.items():
@@ -132,9 +157,10 @@ class _Trainer:
             found[weight] = float(np.mean(list(self.contrasts({name: network}).values())))
         return min(found, key=found.__getitem__), {f"{weight:g}": value for weight, value in found.items()}
 
-    def matrix(self, networks: dict[str, AE2]) -> Tensor:
-        """E|J_gᵀ Δs_i| on held-out poses, (d, d)."""
-        rows = torch.empty(len(self.context.run.joints), len(self.context.run.joints))
+    def matrix(self, networks: dict[str, AE2 | DenseAE2]) -> tuple[Tensor, Tensor]:
+        """On held-out poses E|J_gᵀ Δs_i|, (d, d), and the share of Δs_i along the codes that are drawn, (d,)."""
+        joints = len(self.context.run.joints)
+        rows, shares = torch.empty(joints, joints), torch.empty(joints)
         for name, network in networks.items():
             columns = self.networks[name]
             codes, scores = self._held(columns)
@@ -142,7 +168,14 @@ class _Trainer:
                 coordinates = network.encode(codes)
             _, latent = decode_with_scores(network.decode, coordinates, scores)
             rows[columns] = sparsity_matrix(latent).detach()
-        return rows
+            in_codes = self.held_in_codes[self.sample][:, columns].transpose(0, 1)
+            shares[columns] = tangent_share(partial(self._drawn, network), coordinates, in_codes).detach()
+        return rows, shares
+
+    def _drawn(self, network: AE2 | DenseAE2, coordinates: Tensor) -> Tensor:
+        """What a network draws from coordinates (B, d), as standardised codes (B, V, 8, 8)."""
+        drawn = network.decode(coordinates)
+        return drawn if self.directions is None else self.directions.inverse(drawn)
 
 
 def fit_ae2(
@@ -159,4 +192,4 @@ def fit_ae2(
     networks, summaries = {}, {}
     for name in trainer.networks:
         networks[name], summaries[name] = trainer.train(name, weight)
-    return Disentangled(summaries, trainer.matrix(networks), trainer.contrasts(networks), weight, search)
+    return Disentangled(summaries, *trainer.matrix(networks), trainer.contrasts(networks), weight, search)

@@ -39,7 +39,8 @@ def fit(
         recipe: of that method, see `ropes.recipes.recipe_of`.
         seed: of weights, splits and batches.
         method: one of `ropes.recipes.METHODS`.
-        pretrained: a run of `jointnet` to take over the pre-training of; of that method alone.
+        pretrained: a run to take over first stages of: the pre-training of `jointnet`, or AE1 and the LDRs of `ropes`;
+            of the same method, and of these methods alone.
         precision: "bf16-mixed" (bf16 autocast), "32-true" (float32), or "auto": the one that this machine is fast in.
             A run that is gone on with keeps the one that it was begun in.  Stages that measure score differences take
             float32 whatever is asked for.
@@ -51,11 +52,13 @@ def fit(
         KeyboardInterrupt: interrupted; everything so far is stored.
     """
     require_method(method)
-    if pretrained is not None and method != "jointnet":
-        raise UserError(f"method {method} is not pre-trained; leave --pretrained out, or take --method jointnet")
+    if pretrained is not None and method not in ("jointnet", "ropes"):
+        raise UserError(
+            f"method {method} is not pre-trained; leave --pretrained out, which goes with jointnet and ropes"
+        )
     match recipe:
         case RopesRecipe() if method == "ropes":
-            return ropes.fit(data, out, recipe, seed, precision=precision, show=show)
+            return ropes.fit(data, out, recipe, seed, pretrained=pretrained, precision=precision, show=show)
         case EncoderRecipe() if method in ("anchored", "ldr"):
             return anchored.fit(data, out, recipe, seed, method=method, precision=precision, show=show)
         case CNNRecipe() if method == "cnn":

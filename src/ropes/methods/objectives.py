@@ -8,6 +8,8 @@ from torch.nn import functional
 
 Encoder = Callable[[Tensor], Tensor]
 Decoder = Callable[[Tensor], Tensor]
+#: Directions along which a decoder moves by less than this share of the most count as none.
+_RANK = 1e-4
 
 
 def reconstruction_loss(images: Tensor, reconstructed: Tensor) -> Tensor:
@@ -45,7 +47,7 @@ def decode_with_scores(decoder: Decoder, coordinates: Tensor, scores: Tensor) ->
     """g(ẑ) and J_g(ẑ)ᵀ Δs for one or several score differences, by vector-Jacobian products.
 
     Args:
-        decoder: g, (B, d) → (B, V, 8, 8).
+        decoder: g, (B, d) → (B, V, 8, 8), or another shape of codes.
         coordinates: ẑ, (B, d).
         scores: Δs in the space of codes, (k, B, V, 8, 8).
 
@@ -64,8 +66,8 @@ def logit_loss(coordinates: Tensor, logits: Tensor) -> Tensor:
 
     Deviation: the compact preset adds this term.  Why: far from perfect reconstruction Eq. 3 alone is also solved by a
     decoder that moves along Δs_i for a coordinate i that its encoder never uses.  Effect: every figure of method
-    `ropes` under the compact preset is made with it; without it the one trial of docs/log.md gave correlations of .15
-    .77 .00 .18 .00 .01.
+    `ropes` under the compact preset is made with it, but for docs/eq3.md, which compares it with others; without it a
+    trial of docs/log.md gave correlations of .15 .77 .00 .18 .00 .01.
     """
     return functional.mse_loss(coordinates, logits)
 
@@ -74,7 +76,7 @@ def encode_with_gradients(encoder: Encoder, codes: Tensor, columns: Sequence[int
     """ẑ = h(y), and the gradients ∇_y h_i(y) of some coordinates.
 
     Args:
-        encoder: h, (B, V, 8, 8) → (B, d).
+        encoder: h, (B, V, 8, 8), or another shape of codes, → (B, d).
         codes: y, (B, V, 8, 8).
         columns: k coordinates.
 
@@ -109,3 +111,25 @@ def sparsity_matrix(latent_scores: Tensor) -> Tensor:
 def sparsity_loss(matrix: Tensor, targets: Tensor) -> Tensor:
     """‖E|J_gᵀ Δs| − e_i‖², summed over the rows given (ROPES Eq. 1 and 3); both (k, d)."""
     return (matrix - targets).square().sum()
+
+
+def tangent_share(decoder: Decoder, coordinates: Tensor, scores: Tensor) -> Tensor:
+    """E ‖P Δs_i‖ / ‖Δs_i‖ for each i, with P onto the tangent of the surface of codes, the span of J_g: (k,).
+
+    A score difference that lies off the surface can be met by a step that no image takes.
+
+    Args:
+        decoder: g, (B, d) → (B, ...).
+        coordinates: ẑ, (B, d).
+        scores: Δs in the space of codes, (k, B, ...).
+    """
+    decoded: Tensor
+    decoded, pullback, *_ = torch.func.vjp(decoder, coordinates)
+    _, push, *_ = torch.func.vjp(lambda scores: pullback(scores)[0], torch.zeros_like(decoded))  # of Jᵀ: J
+    axes = torch.eye(coordinates.shape[1]).to(coordinates)
+    columns = [push(axis.expand_as(coordinates).contiguous())[0].flatten(1) for axis in axes]
+    frame, sizes, _ = torch.linalg.svd(torch.stack(columns, -1), full_matrices=False)
+    frame = frame * (sizes > _RANK * sizes[:, :1])[:, None]
+    flat = scores.flatten(2)
+    along = torch.einsum("bnd,kbn->kbd", frame, flat)
+    return (along.norm(dim=-1) / flat.norm(dim=-1).clamp_min(1e-12)).mean(1)

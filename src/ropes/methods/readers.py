@@ -2,8 +2,9 @@
 
 import sys
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -13,11 +14,15 @@ from ropes.errors import UserError
 from ropes.hardware import AskedPrecision, Precision, precision_of, require_precision, warn_if_emulated
 from ropes.methods.run import Run, read_training
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
-from ropes.models.autoencoder import AE1, AE2
+from ropes.models.autoencoder import AE1, AE2, Standardise
+from ropes.models.dense import DenseAE2
+from ropes.models.density_ratio import LDR
 from ropes.models.encoder import ContrastNetwork, PoseEncoder
 from ropes.models.student import StudentNetwork
 from ropes.models.vae import VAE, as_images, levels
 from ropes.recipes import DeltaRecipe, EncoderRecipe, LabelledRecipe, RopesRecipe, VAERecipe
+
+Module = TypeVar("Module", bound=torch.nn.Module)
 
 
 class Read(NamedTuple):
@@ -61,21 +66,26 @@ def autocast(images: Tensor, precision: Precision) -> AbstractContextManager[Non
 
 
 class RopesReader:
-    """AE1's encoder, then the coordinates of one AE2 for all joints or of each joint's own."""
+    """AE1's encoder, then the coordinates of one AE2 for all joints or of each joint's own; or the LDRs' logits."""
 
     precision: Precision = "32-true"
 
     def __init__(self, run: Run, recipe: RopesRecipe, folder: Path, device: torch.device) -> None:
         self.size = recipe.ae1.image_size
-        self._joints, self._columns = len(run.joints), recipe.networks(run.joints)
-        self._ae1 = AE1(recipe.ae1)
-        load_weights(self._ae1, folder / "ae1" / WEIGHTS)
-        self._ae1.to(device).eval()
-        self._ae2: dict[str, AE2] = {}
-        for name in self._columns:
-            network = AE2(recipe.ae2, views=len(run.cameras), joints=len(run.joints))
-            load_weights(network, folder / "ae2" / name / WEIGHTS)
-            self._ae2[name] = network.to(device).eval()
+        views, self._joints = len(run.cameras), len(run.joints)
+        self._columns = recipe.networks(run.joints)
+
+        def loaded(network: Module, name: str) -> Module:
+            load_weights(network, folder / name / WEIGHTS)
+            return network.to(device).eval()
+
+        self._ae1 = loaded(AE1(recipe.ae1), "ae1")
+        make = partial(network_of_codes, recipe, views=views, joints=self._joints)
+        self._ae2 = {name: loaded(make(), f"ae2/{name}") for name in self._columns}
+        self._ratios: list[LDR] = []
+        if recipe.coordinates == "logits":
+            self._standardise = loaded(Standardise(views), "codes")
+            self._ratios = [loaded(LDR(recipe.ldr, views=views), f"ldr/{joint}") for joint in run.joints]
 
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, V, size, size) → (n, d)."""
@@ -84,18 +94,32 @@ class RopesReader:
     def read(self, images: Tensor) -> Read:
         """(n, V, size, size) → (n, d), and AE1's codes in a row."""
         codes = self._ae1.encode_views(_in_unit(images))
+        if self._ratios:
+            standardised = self._standardise(codes)
+            return Read(torch.stack([ratio(standardised) for ratio in self._ratios], dim=1), codes.flatten(1))
         found = codes.new_empty(len(codes), self._joints)
         for name, network in self._ae2.items():
             columns = self._columns[name]
-            found[:, columns] = network.encode(network.standardise(codes))[:, columns]
+            found[:, columns] = network.read(codes)[:, columns]
         return Read(found, codes.flatten(1))
 
-    def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """What AE1, and AE2 followed by AE1's decoder, make of images; with one AE2 a joint the first one's."""
+    def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor] | None:
+        """What AE1, and AE2 followed by AE1's decoder, make of images; with one AE2 a joint the first one's.
+
+        None without any AE2.
+        """
+        if not self._ae2:
+            return None
         codes = self._ae1.encode_views(_in_unit(images))
-        network = next(iter(self._ae2.values()))
-        again = network.standardise.inverse(network(network.standardise(codes)))
+        again = next(iter(self._ae2.values())).rebuilt(codes)
         return self._ae1.decode_views(codes), self._ae1.decode_views(again)
+
+
+def network_of_codes(recipe: RopesRecipe, *, views: int, joints: int) -> AE2 | DenseAE2:
+    """An AE2 of a recipe, before any training."""
+    if recipe.basis == "none":
+        return AE2(recipe.ae2, views=views, joints=joints)
+    return DenseAE2(views=views, joints=joints, directions=recipe.directions or joints)
 
 
 class NetworkReader:
@@ -193,7 +217,10 @@ def weight_files(run: Run) -> list[str]:
     """The files of weights, within the run's folder, that its reader loads."""
     match run.recipe:
         case RopesRecipe() as recipe:
-            return [f"{name}/{WEIGHTS}" for name in ("ae1", *(f"ae2/{one}" for one in recipe.networks(run.joints)))]
+            read = [f"ae2/{one}" for one in recipe.networks(run.joints)]
+            if recipe.coordinates == "logits":
+                read = ["codes", *(f"ldr/{joint}" for joint in run.joints)]
+            return [f"{name}/{WEIGHTS}" for name in ("ae1", *read)]
         case EncoderRecipe() as recipe:
             return [f"{_last_training(recipe)}/{WEIGHTS}"]
         case VAERecipe():
@@ -246,7 +273,7 @@ def finished_reader(folder: Path, device: torch.device, precision: AskedPrecisio
 
 
 def finished_encoder(folder: Path) -> tuple[Run, PoseEncoder]:
-    """The run in `folder`, of `anchored` or `ldr`, with its encoder; a student's as it reads where nothing is found.
+    """The run in `folder`, of `anchored` or `ldr`, with its encoder; the student's where there is one.
 
     Raises:
         UserError: no such run there, or as `finished_reader`.

@@ -6,6 +6,7 @@ a digest of all that it depends on, is skipped when that has not changed, and go
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ropes.checkpoints import WEIGHTS, save_weights
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
-from ropes.hardware import AskedPrecision
+from ropes.errors import UserError
+from ropes.files import read_json, sha256, write_json
+from ropes.hardware import AskedPrecision, Precision
 from ropes.methods.codes import Codes, encode, standardise
 from ropes.methods.context import Context
+from ropes.methods.criteria import coordinate_contrast
 from ropes.methods.disentangle import fit_ae2
 from ropes.methods.image_size import require_size
 from ropes.methods.policies import bayes_floors, require_both_policies
@@ -26,10 +31,11 @@ from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE1Stage, LDRStage, seeded
 from ropes.methods.story import write_story
-from ropes.models.autoencoder import AE1
+from ropes.models.autoencoder import AE1, Standardise
 from ropes.models.density_ratio import LDR
+from ropes.models.shapes import CODE_SIDE
 from ropes.recipes import RopesRecipe
-from ropes.training import BatchAt
+from ropes.training import SUMMARY, BatchAt, has_ended
 from ropes.trust.stage import fit_trust
 
 _HELD_OUT_IMAGES = 512
@@ -38,14 +44,32 @@ MEMORISED = 0.03
 
 
 def fit(
-    data: Path, out: Path, recipe: RopesRecipe, seed: int = 0, *, precision: AskedPrecision = "auto", show: bool = True
+    data: Path,
+    out: Path,
+    recipe: RopesRecipe,
+    seed: int = 0,
+    *,
+    pretrained: Path | None = None,
+    precision: AskedPrecision = "auto",
+    show: bool = True,
 ) -> Run:
     """Fit ROPES on the training split of the data set `data`; the run is left in the folder `out`.
 
     Interrupted or killed, the same call goes on and ends with the same weights.
 
+    Args:
+        data: the data set.
+        out: folder of the run.
+        recipe: of method ropes.
+        seed: of weights, splits and batches.
+        pretrained: run of ropes whose AE1 is taken over, and its LDRs where they are asked to be the same: of the same
+            data and seed.
+        precision: see `ropes.methods.fitting.fit`.
+        show: show progress.
+
     Raises:
-        UserError: the data set lacks what the method needs, the folder holds something else, or AE1 collapsed.
+        UserError: the data set lacks what the method needs, the folder holds something else, AE1 collapsed,
+            `pretrained` holds another AE1, or there are more directions than a code has entries.
         KeyboardInterrupt: interrupted; everything so far is stored.
     """
     dataset = open_dataset(data)
@@ -54,13 +78,22 @@ def fit(
     run = Run.of(dataset, method="ropes", recipe=recipe, seed=seed)
     run.require_same(out)
     require_size(dataset, recipe)
+    if recipe.directions > len(run.cameras) * CODE_SIDE**2:
+        most = f"{len(run.cameras) * CODE_SIDE**2} entries of a code of {len(run.cameras)} cameras"
+        raise UserError(f"{recipe.directions} directions are more than the {most}; choose fewer --directions")
+    fingerprint = _ae1_digest(Context(run, out, show))
+    if pretrained is not None and not has_ended(out / "ae1", fingerprint):  # otherwise it was taken over before
+        _require_ae1(pretrained, fingerprint, run.in_precision(out, precision).precision)
     cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     kept, held = images.split_anchors(recipe.held_out, seed)
     # Only now: what the data lack must not leave a run behind.
     context = Context.begin(run, out, precision=precision, show=show)
+    context.pretrained = pretrained
 
     ae1, ae1_summary = _fit_ae1(context, kept, held)
+    if pretrained is not None and not _same_weights(pretrained / "ae1", out / "ae1"):
+        context.pretrained = None  # its density ratios are of other codes
     scale, (kept_codes, held_codes) = standardise(
         encode(ae1, kept, context.device, show=show), encode(ae1, held, context.device)
     )
@@ -70,26 +103,28 @@ def fit(
     upstream = [summary["fingerprint"] for summary in ldr_summaries.values()]
     contrasts = _with_floors(ldr_summaries, floors)
     _tell_distances(contrasts, show=show)
-    ae2 = fit_ae2(context, codes, held_out, ratios, scale, upstream)
+    seconds = {
+        "ae1": ae1_summary["seconds"],
+        "ldr": sum(summary["seconds"] for summary in ldr_summaries.values()),
+    }
+    stages: dict[str, Any] = {"ae1": ae1_summary["history"], "ldr": contrasts}
+    more: dict[str, Any] = {}
+    if recipe.coordinates == "logits":
+        _keep(scale, out / "codes", sha256(out / "ae1" / WEIGHTS))
+        more = {"coordinate_contrast": _of_logits(ratios, held_out, run.joints)}
+    else:
+        ae2 = fit_ae2(context, codes, held_out, ratios, scale, upstream)
+        stages["ae2"] = {name: summary["history"] for name, summary in ae2.summaries.items()}
+        seconds["ae2"] = sum(summary["seconds"] for summary in ae2.summaries.values())
+        more = {
+            "sparsity_matrix": ae2.matrix.tolist(),
+            "tangent_share": dict(zip(run.joints, ae2.tangent.tolist(), strict=True)),
+            "sparsity_weight": ae2.sparsity_weight,
+            "search": ae2.search,
+            "coordinate_contrast": ae2.contrasts,
+        }
     fit_trust(context, dataset, kept, held)
-    write_story(
-        context,
-        dataset,
-        stages={
-            "ae1": ae1_summary["history"],
-            "ldr": contrasts,
-            "ae2": {name: summary["history"] for name, summary in ae2.summaries.items()},
-        },
-        seconds={
-            "ae1": ae1_summary["seconds"],
-            "ldr": sum(summary["seconds"] for summary in ldr_summaries.values()),
-            "ae2": sum(summary["seconds"] for summary in ae2.summaries.values()),
-        },
-        sparsity_matrix=ae2.matrix.tolist(),
-        sparsity_weight=ae2.sparsity_weight,
-        search=ae2.search,
-        coordinate_contrast=ae2.contrasts,
-    )
+    write_story(context, dataset, stages=stages, seconds=seconds, **more)
     return context.run
 
 
@@ -110,8 +145,27 @@ def _fit_ae1(context: Context, kept: TrainingImages, held: TrainingImages) -> tu
         seed=context.seed("ae1"),
         held_out=_single(held.batch(sample(0)).images),
     )
-    fingerprint = context.digest("ae1", asdict(recipe.ae1), asdict(recipe.ae1_training))
-    return network, context.train(stage, batch_at, "ae1", fingerprint, full=False)
+    return network, context.train(stage, batch_at, "ae1", _ae1_digest(context), full=False)
+
+
+def _ae1_digest(context: Context) -> str:
+    return context.digest("ae1", asdict(context.recipe.ae1), asdict(context.recipe.ae1_training))
+
+
+def _require_ae1(pretrained: Path, fingerprint: str, precision: Precision | None) -> None:
+    """Check that a run has trained this AE1, in this precision where both are known.
+
+    Raises:
+        UserError: it has not.
+    """
+    if not has_ended(pretrained / "ae1", fingerprint):
+        raise UserError(
+            f"{pretrained} holds no AE1 of method ropes on these data, with this seed and these settings; "
+            "leave --pretrained out"
+        )
+    begun = Run.read(pretrained).precision
+    if precision is not None and begun not in (None, precision):
+        raise UserError(f"{pretrained} was trained in {begun}; give --precision {begun}, or leave --pretrained out")
 
 
 def _single(images: Tensor) -> Tensor:
@@ -157,6 +211,33 @@ def _ldr_batches(context: Context, codes: Codes, joint: str) -> tuple[BatchAt, i
     others = codes.others(joint)
     mixed = EpochShuffle(len(others), batch, context.seed("ldr", joint, "others"))
     return lambda step: (torch.cat([values[order(step)], others[mixed(step)]]), labels[order(step)]), len(values)
+
+
+def _same_weights(one: Path, other: Path) -> bool:
+    """Whether two trainings ended with the same weights."""
+    return (one / WEIGHTS).exists() and sha256(one / WEIGHTS) == sha256(other / WEIGHTS)
+
+
+def _keep(scale: Standardise, folder: Path, ae1: str) -> None:
+    """Store how codes are standardised, which an AE2 would hold, unless it is stored for this AE1 (its digest)."""
+    of = {"fingerprint": ae1}
+    if (folder / WEIGHTS).exists() and (folder / SUMMARY).exists() and read_json(folder / SUMMARY) == of:
+        return
+    folder.mkdir(exist_ok=True)
+    (folder / SUMMARY).unlink(missing_ok=True)
+    save_weights(scale, folder / WEIGHTS)
+    write_json(folder / SUMMARY, of)
+
+
+@torch.no_grad()
+def _of_logits(ratios: list[torch.nn.Module], held_out: Codes, joints: Sequence[str]) -> dict[str, float]:
+    """`coordinate_contrast` of each joint's logit on held-out codes."""
+    found = {}
+    for joint, ratio in zip(joints, ratios, strict=True):
+        values, labels = held_out.contrast(joint).tensors
+        logits = ratio.cpu().eval()(values)
+        found[joint] = coordinate_contrast(logits.double().numpy(), labels.double().numpy())
+    return found
 
 
 def _tell_distances(ldrs: dict[str, dict[str, Any]], *, show: bool) -> None:

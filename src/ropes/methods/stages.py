@@ -19,6 +19,7 @@ from ropes.methods.objectives import (
     sparsity_matrix,
 )
 from ropes.models.autoencoder import AE1, AE2
+from ropes.models.dense import DenseAE2
 from ropes.models.density_ratio import LDR
 from ropes.recipes import Optimisation
 from ropes.stage import Stage
@@ -132,13 +133,13 @@ class AE2Stage(Stage):
     A batch may bring only some of them; what it brings is scaled up, so that the sum is estimated without bias.
     """
 
-    network: AE2
+    network: AE2 | DenseAE2
     rate_option = "--ae2-training.learning-rate"
     records = 20
 
     def __init__(
         self,
-        network: AE2,
+        network: AE2 | DenseAE2,
         optimisation: Optimisation,
         *,
         steps: int,
@@ -171,7 +172,10 @@ class AE2Stage(Stage):
         }
 
     def training_step(self, batch: tuple[Tensor, Tensor, Tensor, Tensor], batch_idx: int) -> Tensor:
-        """Loss of a batch: codes (B, V, 8, 8), scores (k, B, V, 8, 8), targets (k, d), logits (B, columns)."""
+        """Loss of a batch: codes (B, V, 8, 8), scores (k, B, V, 8, 8), targets (k, d), logits (B, columns).
+
+        Along directions codes are (B, directions), and scores (k, B, directions).
+        """
         terms = self._losses(*batch)
         loss = terms["reconstruction"] + self.sparsity_weight * terms["sparsity"]
         if self.logit_weight:

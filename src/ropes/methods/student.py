@@ -22,7 +22,7 @@ from ropes.progress import progress
 from ropes.recipes import EncoderRecipe
 
 #: Counts the changes of its network and of what it is taught: a training of an earlier number begins anew.
-_STUDENT = 3
+_STUDENT = 4
 #: Held-out poses that the student is asked.
 _ASKED = 1_024
 _CHUNK = 256
@@ -59,7 +59,7 @@ def fit_student(
     network = seeded(
         context.seed("student", "weights"), lambda: StudentNetwork(recipe.encoder, views=views, joints=joints)
     ).to(memory_format=torch.channels_last)
-    network.encoder.load_state_dict(teacher.state_dict())
+    network.learn_from(teacher)
     stage = StudentStage(
         network,
         recipe,

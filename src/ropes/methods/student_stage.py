@@ -20,6 +20,7 @@ _FOREIGN = 0.3
 _NOTHING = 4.0
 #: What differs by less from what it hides cannot be seen.
 _VISIBLE = 8
+_CHUNK = 128
 
 #: Images, uint8 (B, V, S, S), what the teacher reads in them, (B, d), and its shares of where to look, (B, V, s, s).
 Batch = tuple[Tensor, Tensor, Tensor | None]
@@ -39,7 +40,7 @@ class StudentStage(KeptWeightsStage):
     seen none.
 
     Args:
-        network: its encoder begins with the teacher's weights.
+        network: which has begun to learn from its teacher, see `ropes.models.student.StudentNetwork.learn_from`.
         recipe: how.
         steps: of the training.
         seed: of the foreign things.
@@ -98,6 +99,11 @@ class StudentStage(KeptWeightsStage):
             "held_out_foreign": float(foreign_loss(foreign, images, self.hidden)),
             "held_out_loss": sum(apart),
         }
+
+    def finish(self) -> None:
+        """Go back to the best weights, and measure how much student and teacher differ on held-out poses."""
+        super().finish()
+        self.network.eval().measure_usual(part.to(self.device) for part in self.held_out[0].split(_CHUNK))
 
 
 def foreign_loss(logits: Tensor, images: Tensor, shown: Tensor) -> Tensor:

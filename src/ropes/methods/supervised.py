@@ -17,7 +17,7 @@ from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.files import link_file, read_json
+from ropes.files import read_json
 from ropes.hardware import AskedPrecision, Precision
 from ropes.methods.context import Context
 from ropes.methods.held_out import not_learnt_from
@@ -32,7 +32,7 @@ from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.encoder import NETWORK
 from ropes.models.jepa import JEPA, collapse
 from ropes.recipes import JointNetRecipe, LabelledRecipe
-from ropes.training import CHECKPOINT, SUMMARY
+from ropes.training import SUMMARY, take_over
 from ropes.trust.stage import fit_trust
 
 #: Held-out poses that a record asks, and images of single cameras; and images that tell the background.
@@ -103,7 +103,7 @@ def fit(
         lambda: angle_network(recipe.shape, views=len(run.cameras), joints=len(run.joints)),
     )
     if pretrained is not None:
-        _take_over(pretrained, out / _PRETRAINING)
+        take_over(pretrained / _PRETRAINING, out / _PRETRAINING)
     if isinstance(recipe, JointNetRecipe):
         stages["pretraining"], seconds["pretraining"] = _pretrain(context, recipe, learnt_from, held, network)
         more["collapse"] = _signs(stages["pretraining"])
@@ -182,15 +182,6 @@ def _require_precision(run: Path, wanted: Precision | None) -> None:
     begun = Run.read(run).precision
     if wanted is not None and begun not in (None, wanted):
         raise UserError(f"{run} was pre-trained in {begun}; give --precision {begun}, or leave --pretrained out")
-
-
-def _take_over(pretrained: Path, folder: Path) -> None:
-    """Share another run's pre-training, which was checked; its files are never written in place."""
-    folder.mkdir(exist_ok=True)
-    (folder / SUMMARY).unlink(missing_ok=True)
-    for name in (WEIGHTS, SUMMARY):  # the summary last: it says that the weights are there
-        link_file(pretrained / _PRETRAINING / name, folder / name)
-    (folder / CHECKPOINT).unlink(missing_ok=True)
 
 
 def _pretrain(

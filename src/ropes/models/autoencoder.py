@@ -161,3 +161,11 @@ class AE2(nn.Module):
     def forward(self, codes: Tensor) -> Tensor:
         """Reconstruct standardised codes."""
         return self.decode(self.encode(codes))
+
+    def read(self, codes: Tensor) -> Tensor:
+        """Codes as AE1 gives them, (B, V, 8, 8) → coordinates (B, d)."""
+        return self.encode(self.standardise(codes))
+
+    def rebuilt(self, codes: Tensor) -> Tensor:
+        """Codes as AE1 gives them, (B, V, 8, 8) → what becomes of them."""
+        return self.standardise.inverse(self(self.standardise(codes)))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 from ropes.errors import UserError
 from ropes.models.shapes import AE1Config, AE2Config, LDRConfig
@@ -10,6 +11,9 @@ from ropes.recipes.optimisation import PRESETS, Optimisation, Preset, require_na
 
 #: Name of an AE2 that serves all joints.
 JOINT = "joint"
+#: What the coordinates are, and which linear directions of the codes AE2 works in.
+Coordinates = Literal["ae2", "logits"]
+Basis = Literal["none", "codes", "scores"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +29,11 @@ class RopesRecipe:
             (`ropes.methods.objectives.score_loss`); 0 for the paper's Eq. 3.
         code_noise: standard deviation of Gaussian noise on the standardised codes that LDRs learn from; 0 for none, as
             in the paper.
+        coordinates: "ae2": what AE2 encodes codes as; "logits": the log density ratios themselves, without any AE2.
+        basis: "none": AE2 reads codes as they are; otherwise as coordinates of unit variance along some directions (see
+            `ropes.models.dense.Directions`), "codes": those in which codes vary most, "scores": those in which score
+            differences do.
+        directions: how many; 0 for as many as there are joints.
         sparsity_weights: candidates for λ of Eq. 3; more than one are compared on held-out anchors.
         search_share: share of AE2's epochs that each candidate gets.
         held_out: share of the training anchors kept for label-free criteria: early stopping and choices.
@@ -42,6 +51,9 @@ class RopesRecipe:
     logit_weight: float = 0.0
     score_weight: float = 0.0
     code_noise: float = 0.0
+    coordinates: Coordinates = "ae2"
+    basis: Basis = "none"
+    directions: int = 0
     sparsity_weights: tuple[float, ...] = (1.0,)
     search_share: float = 0.25
     held_out: float = 0.1
@@ -55,6 +67,14 @@ class RopesRecipe:
         weights = self.sparsity_rows, self.logit_weight, self.score_weight, self.code_noise
         if not all(0 <= weight < math.inf for weight in weights):
             raise UserError("sparsity_rows, logit_weight, score_weight and code_noise must be at least 0, and finite")
+        require_name(self.coordinates, get_args(Coordinates), "coordinates")
+        require_name(self.basis, get_args(Basis), "basis")
+        if self.coordinates == "logits" and (self.basis != "none" or self.score_weight):
+            raise UserError("coordinates of logits need no AE2: leave basis, directions and score_weight out")
+        if self.directions < 0 or (self.directions and self.basis == "none"):
+            raise UserError(
+                f"directions must be at least 0, and need a basis of codes or scores, got {self.directions}"
+            )
 
     @property
     def shape(self) -> AE1Config:
@@ -62,7 +82,9 @@ class RopesRecipe:
         return self.ae1
 
     def networks(self, joints: Sequence[str]) -> dict[str, list[int]]:
-        """Each AE2 by name → the coordinates read from it: one for all joints, or a joint's own for each."""
+        """Each AE2 by name → the coordinates read from it: one for all joints, or a joint's own for each, or none."""
+        if self.coordinates == "logits":
+            return {}
         if self.joint_ae2:
             return {JOINT: list(range(len(joints)))}
         return {joint: [k] for k, joint in enumerate(joints)}

@@ -30,6 +30,31 @@ _SMALLER: dict[int, dict[str, Any]] = {
 COMPARED = (500, 2_000, 6_000)
 #: Images that a VAE of that comparison is shown under the compact preset: its fit takes as long as one of anchored.
 _SHOWN = 7_000 * 32
+#: Objectives of ropes that are compared, in words: variant → what trains its coordinates.
+OBJECTIVES = {
+    "classifier": "the density ratios' logits themselves, no AE2",
+    "logit": "reconstruction, Eq. 3 (λ .1) and the logit term",
+    "reconstruction": "reconstruction alone",
+    "eq3-0.001": "Eq. 3, λ .001",
+    "eq3-0.01": "Eq. 3, λ .01",
+    "eq3-0.1": "Eq. 3, λ .1",
+    "eq3-1": "Eq. 3, λ 1",
+    "eq3-10": "Eq. 3, λ 10",
+    "eq3-each": "Eq. 3, λ .1, an AE2 for each joint, as in the paper",
+    "eq3-noise": "Eq. 3, λ .1, density ratios of noisy codes",
+    "eq3-codes": "Eq. 3, λ .1, codes whitened in 32 directions",
+    "eq3-scores": "Eq. 3, λ .1, in as many directions of the score differences as joints",
+    "eq3-scores-24": "Eq. 3, λ .1, in 24 directions of the score differences",
+    "encoder": "reconstruction and score differences of the encoder",
+    "encoder-noise": "reconstruction and score differences of the encoder, density ratios of noisy codes",
+    "encoder-eq3": "reconstruction, Eq. 3 (λ .1) and score differences of the encoder",
+    "encoder-codes": "reconstruction and score differences of the encoder, codes whitened in 32 directions",
+    "encoder-scores-24": "reconstruction and score differences of the encoder, in 24 directions of these",
+}
+#: Of these, the one that takes a training for each joint.
+EACH_JOINT = "eq3-each"
+#: Standard deviation of the noise of such density ratios; weight of the encoder's term.
+_NOISE, _SCORE_WEIGHT = 0.2, 1.0
 #: Poses that even the smallest training sees.
 _POSES_AT_LEAST = 150_000
 
@@ -76,6 +101,37 @@ def fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     base = replace(recipe, training=training)
     for number in COMPARED:
         yield f"{method}@{number}-anchors", replace(base, anchors=number)
+
+
+def objectives(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
+    """The recipe by each of `OBJECTIVES`: all with the same AE1, and with the same density ratios unless noise is told.
+
+    Raises:
+        UserError: the recipe is not of method ropes.
+    """
+    if not isinstance(recipe, RopesRecipe):
+        raise UserError("eq3 compares objectives of method ropes; leave the other ones out")
+    eq3 = replace(recipe, joint_ae2=True, logit_weight=0.0, sparsity_weights=(0.1,))
+    encoder = replace(eq3, sparsity_weights=(0.0,), score_weight=_SCORE_WEIGHT)
+    codes: dict[str, Any] = {"basis": "codes", "directions": 32}
+    scores: dict[str, Any] = {"basis": "scores", "directions": 24}
+    found = {
+        "classifier": replace(recipe, coordinates="logits"),
+        "logit": replace(eq3, logit_weight=1.0),
+        "reconstruction": replace(eq3, sparsity_weights=(0.0,)),
+        **{f"eq3-{weight:g}": replace(eq3, sparsity_weights=(weight,)) for weight in (0.001, 0.01, 0.1, 1.0, 10.0)},
+        EACH_JOINT: replace(eq3, joint_ae2=False),
+        "eq3-noise": replace(eq3, code_noise=_NOISE),
+        "eq3-codes": replace(eq3, **codes),
+        "eq3-scores": replace(eq3, basis="scores"),
+        "eq3-scores-24": replace(eq3, **scores),
+        "encoder": encoder,
+        "encoder-noise": replace(encoder, code_noise=_NOISE),
+        "encoder-eq3": replace(encoder, sparsity_weights=(0.1,)),
+        "encoder-codes": replace(encoder, **codes),
+        "encoder-scores-24": replace(encoder, **scores),
+    }
+    yield from ((name, found[name]) for name in OBJECTIVES)
 
 
 def curves(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:

@@ -152,11 +152,15 @@ def _setup(artefact: Artefacts, rows: Sequence[Row]) -> dict[str, Any]:
         if ldr
         else None,
         "graph": graph.section(artefact.graph),
-        "reconstructs": method_of(artefact.method) == "ropes",
+        "reconstructs": method_of(artefact.method) == "ropes" and not _of_logits(training),
         "contrasts": method_of(artefact.method) not in LABELLED_METHODS,
         "pretraining": _pretraining(training) if training else None,
         "stopped": _stopped(training) if training else None,
         "matrix": _matrix(training) if training and training.get("sparsity_matrix") else None,
+        "along": [
+            f"{joint_label(joint)} {fixed(share, 2)}"
+            for joint, share in (training or {}).get("tangent_share", {}).items()
+        ],
         "curves": inline(curves, f"Training curves, {heading}") if curves else None,
         "details": [
             (title, list(_flat(training[key])))
@@ -164,6 +168,11 @@ def _setup(artefact: Artefacts, rows: Sequence[Row]) -> dict[str, Any]:
             if training and training.get(key)
         ],
     }
+
+
+def _of_logits(training: Mapping[str, Any] | None) -> bool:
+    """Whether coordinates are the density ratios' logits, without any AE2."""
+    return bool(training) and training is not None and training["settings"].get("coordinates") == "logits"
 
 
 def _pretraining(training: Mapping[str, Any]) -> str | None:
@@ -189,7 +198,8 @@ def _stopped(training: Mapping[str, Any]) -> str | None:
     best, planned, last = training["best_step"], training["planned_steps"], watched["steps"][-1]
     kept = f"The weights are those of step {best:,} of {planned:,}, where held-out loss was least."
     if "student" in stages:
-        kept = f"The encoder's weights, the teacher's, are {kept.removeprefix('The weights are ')} Its student reads."
+        of_which = kept.removeprefix("The weights are ")
+        kept = f"The encoder's weights, the teacher's, are {of_which} It reads together with its student."
     if last >= planned:
         return kept
     return f"{kept} Training was ended at step {last:,.0f}, for it had long stopped falling: a fit that memorises."

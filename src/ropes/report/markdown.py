@@ -26,7 +26,7 @@ from ropes.results import Results
 from ropes.summary import Cell, calibrated_as_the_paper, least_labelled, over_seeds, reaches
 
 _ORDER = {(setup, pixels): place for place, (setup, pixels, _) in enumerate(TABLE1)}
-_OTHER_ANGLES = "No error is bold where the paper's test angles have other variances: compare MCC there. "
+OTHER_ANGLES = "No error is bold where the paper's test angles have other variances: compare MCC there. "
 #: Where poses come from (setup), side of the square, split.
 Condition = tuple[str, int, str]
 #: Entries of a line after the first column, and the lines of a block by its condition.
@@ -241,7 +241,7 @@ def _counted(cells: Sequence[Cell]) -> str:
 def _origin(found: Results, cells: Sequence[Cell], bar: str = "the paper's ROPES") -> str:
     scene = "" if found.scene is None else f"Scene {found.scene}. "
     apart = any(cell.label_share is None and not mse_comparable(cell.setup, cell.split) for cell in cells)
-    other = _OTHER_ANGLES if apart else ""
+    other = OTHER_ANGLES if apart else ""
     return (
         f"MSE in rad², ± over test draws{_over_seeds(cells)}, bold where it reaches {bar}. "
         f"{other}{scene}Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes."

@@ -11,6 +11,7 @@ from ropes.errors import UserError
 from ropes.report.action_markdown import action_markdown
 from ropes.report.coverage_markdown import coverage_markdown
 from ropes.report.markdown import markdown
+from ropes.report.objectives_markdown import objectives_markdown
 from ropes.report.study_markdown import study_markdown
 from ropes.results import Results
 
@@ -61,9 +62,11 @@ def update(page: Path, results_dir: Path, check: bool = False) -> tuple[str, ...
 
 
 def _written(found: Results) -> str:
-    """What was measured, one below the other: joint angles, whole models, actions; of "coverage" that alone."""
+    """What was measured, one below the other: joint angles, whole models, actions; of some experiments that alone."""
     if found.name == "coverage":
         return coverage_markdown(found)
+    if found.name == "eq3":
+        return objectives_markdown(found)
     of_models = [study_markdown(found)] if found.model_rows else []
     of_actions = [action_markdown(found)] if found.action_rows else []
     of_joints = [markdown(found)] if found.rows or not (of_models or of_actions) else []

@@ -20,7 +20,7 @@ from ropes.report.artefacts import Evaluation, pictures_of, read_arrays
 from ropes.report.curves import AXES, error_curves, series
 from ropes.report.label_efficiency import efficiency_figure, label_curves
 from ropes.report.study_numbers import OOD1, images_differ, supervision_scores, transfers
-from ropes.results import Results
+from ropes.results import FURTHER, Results
 from ropes.summary import over_seeds
 
 
@@ -104,18 +104,12 @@ def _joined(committed: Results, found: Results) -> Results:
     again = any(method_of(method) in METHODS for method in before & methods)  # others come with the package
     if before <= methods:
         return found
+    merged: dict[str, Any] = {kind: rows(kind) for kind in ("rows", *FURTHER)}
     return replace(
         found,
         device=" and ".join(dict.fromkeys([*committed.device.split(" and "), found.device])),
         seconds=round(committed.seconds + (0.0 if again else found.seconds), 1),
-        rows=rows("rows"),
-        trust_rows=rows("trust_rows"),
-        flag_rows=rows("flag_rows"),
-        pose_rows=rows("pose_rows"),
-        shift_rows=rows("shift_rows"),
-        model_rows=rows("model_rows"),
-        action_rows=rows("action_rows"),
-        fit_rows=rows("fit_rows"),
+        **merged,
     )
 
 

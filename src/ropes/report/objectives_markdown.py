@@ -1,0 +1,77 @@
+"""Objectives of method ropes side by side in Markdown: errors, and label-free figures."""
+
+from collections.abc import Callable, Iterable, Sequence
+from statistics import fmean
+
+from ropes.criterion_rows import CriterionRow
+from ropes.paper import mse_comparable
+from ropes.recipes.variants import OBJECTIVES
+from ropes.report.markdown import OTHER_ANGLES
+from ropes.report.markdown_tables import table
+from ropes.report.naming import joint_label
+from ropes.report.numbers import fixed
+from ropes.report.verdict import in_words
+from ropes.results import Results
+from ropes.summary import Cell, calibrated_as_the_paper, over_seeds
+
+_CRITERIA: dict[str, Callable[[CriterionRow], float | None]] = {
+    "above floor": lambda row: None if row.floor is None else row.contrast - row.floor,
+    "own": lambda row: row.own,
+    "beside": lambda row: row.beside,
+    "along": lambda row: row.tangent,
+}
+
+
+def objectives_markdown(found: Results) -> str:
+    """A table for each setting, in distribution without squares, a line for each objective; and a line on its origin.
+
+    Args:
+        found: of the experiment "eq3".
+    """
+    every = calibrated_as_the_paper(over_seeds(found.rows))
+    cells = [cell for cell in every if (cell.split, cell.occlusion) == ("id", 0)]
+    parts = [_table(found, cells, setup) for setup in dict.fromkeys(cell.setup for cell in cells)]
+    seeds = {seed for cell in cells for seed in cell.seeds}
+    scene = "" if found.scene is None else f"Scene {found.scene}. "
+    several = ", ± their standard deviation over training seeds" if len(seeds) > 1 else ""
+    other = "" if all(mse_comparable(cell.setup, cell.split) for cell in cells) else f"{OTHER_ANGLES}"
+    parts.append(
+        f"MSE in rad² after a line on 1,000 labels{several}, in brackets the MCC; bold where it reaches the paper's "
+        f"ROPES. {other}Means over joints, of held-out anchors: *above floor*, nats by which one coordinate tells two "
+        "policies apart worse than the best possible reader; *own* and *beside*, E|J_gᵀ Δs_i| at coordinate i and at "
+        "most elsewhere; *along*, share of Δs_i along the codes that the decoder draws. Training seeds: "
+        f"{len(seeds)}. {scene}Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(found: Results, cells: Sequence[Cell], setup: str) -> str:
+    here = [cell for cell in cells if cell.setup == setup]
+    joints = sorted({cell.joint for cell in here})
+    lines = []
+    for variant, words in OBJECTIVES.items():
+        own = {cell.joint: cell for cell in here if cell.method.endswith(f"@{variant}")}
+        if not own:
+            continue
+        rows = [row for row in found.criterion_rows if (row.setup, row.method) == (setup, f"ropes@{variant}")]
+        told = [_mean(of(row) for row in rows) for of in _CRITERIA.values()]
+        lines.append([words, *(_both(own[joint]) for joint in joints), *told])
+    bars = {cell.joint: cell for cell in here}
+    shown = [fixed(bars[joint].paper_mse) if mse_comparable(setup, "id") else "" for joint in joints]
+    paper = [f"{mse} ({fixed(bars[joint].paper_mcc)})".strip() for mse, joint in zip(shown, joints, strict=True)]
+    lines.append(["the paper's ROPES", *paper, *[""] * len(_CRITERIA)])
+    heads = [*(joint_label(joint) for joint in joints), *_CRITERIA]
+    return f"**{in_words(setup, 0)}**\n\n{table(['coordinates by'], heads, lines)}"
+
+
+def _both(cell: Cell) -> str:
+    """MSE, its deviation over seeds, and MCC; bold is what reaches the paper's, of the two where both compare."""
+    error = "–" if cell.mse is None else f"**{fixed(cell.mse)}**" if cell.mse_reached else fixed(cell.mse)
+    deviation = "" if cell.mse_seeds is None else f" ± {fixed(cell.mse_seeds)}"
+    by_correlation = not mse_comparable(cell.setup, cell.split) and cell.mcc_reached
+    return f"{error}{deviation} ({f'**{fixed(cell.mcc)}**' if by_correlation else fixed(cell.mcc)})"
+
+
+def _mean(values: Iterable[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{fmean(known):.3f}" if known else ""

@@ -1,0 +1,80 @@
+"""Objectives of method ropes as the page on Eq. 3 shows them."""
+
+import pytest
+
+from ropes.criterion_rows import CriterionRow
+from ropes.joint_rows import Row
+from ropes.report.objectives_markdown import objectives_markdown
+from ropes.results import Results
+
+SETUP = "panda-1c-independent"
+
+
+def rows(variant: str, seed: int, error: float) -> list[Row]:
+    conditions = {"setup": SETUP, "method": f"ropes@{variant}", "seed": seed, "mcc": (0.9 - error, 0.1), "occlusion": 0}
+    return [
+        Row.measured(joint=f"panda_joint{joint}", split=split, mse=(error * joint, 0.001), **conditions)  # type: ignore[arg-type]
+        for joint in (2, 4)
+        for split in ("id", "ood")
+    ]
+
+
+def criterion(variant: str, joint: int, seed: int, **figures: float | None) -> CriterionRow:
+    told = {"contrast": 0.4, "floor": 0.38, "own": 1.0, "beside": 0.2, "tangent": 0.5} | figures
+    return CriterionRow(setup=SETUP, method=f"ropes@{variant}", joint=f"panda_joint{joint}", seed=seed, **told)  # type: ignore[arg-type]
+
+
+def test_a_line_for_each_objective_in_their_order_and_the_paper_s() -> None:
+    found = Results(
+        name="eq3",
+        preset="compact",
+        device="d",
+        version="0",
+        seconds=600,
+        scene="panda-gym",
+        rows=(*rows("encoder", 0, 0.02), *rows("encoder", 1, 0.04), *rows("classifier", 0, 0.01)),
+        criterion_rows=(
+            criterion("encoder", 2, 0),
+            criterion("encoder", 4, 1, contrast=0.44, tangent=0.7, beside=0.4),
+            criterion("classifier", 2, 0, own=None, beside=None, tangent=None),
+        ),
+    )
+    written = objectives_markdown(found).splitlines()
+    assert written[0] == "**One camera, independent joints**"
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in written if line.startswith("|")]
+    assert lines[0] == ["coordinates by", "joint 2", "joint 4", "above floor", "own", "beside", "along"]
+    assert lines[2][0] == "the density ratios' logits themselves, no AE2"
+    assert lines[2][1:] == ["**0.020** (0.890)", "0.040 (0.890)", "0.020", "", "", ""]
+    assert lines[3][0] == "reconstruction and score differences of the encoder"
+    assert lines[3][1:] == ["0.060 ± 0.028 (0.870)", "0.120 ± 0.057 (0.870)", "0.040", "1.000", "0.300", "0.600"]
+    assert lines[4] == ["the paper's ROPES", "0.053 (0.949)", "0.029 (0.975)", "", "", "", ""]
+    assert len(lines) == 5
+    assert written[-1].endswith("Training seeds: 2. Scene panda-gym. Preset compact, d, 10 minutes.")
+
+
+def test_of_joints_that_cause_each_other_only_correlations_compare() -> None:
+    (given,) = [row for row in rows("encoder", 0, 0.01) if (row.split, row.joint) == ("id", "panda_joint2")]
+    causal = Row.measured(
+        setup="panda-2c-causal",
+        joint="panda_joint1",
+        split="id",
+        occlusion=0,
+        seed=0,
+        mcc=(0.99, 0.01),
+        mse=(0.001, 0.001),
+        method="ropes@encoder",
+    )
+    found = Results(name="eq3", preset="compact", device="d", version="0", seconds=6, rows=(given, causal))
+    written = objectives_markdown(found)
+    assert "| 0.001 (**0.990**) |" in written
+    assert f"| the paper's ROPES | ({causal.paper_mcc:.3f}) |" in written
+    assert "No error is bold where the paper's test angles have other variances" in written
+
+
+@pytest.mark.parametrize(
+    "change", [{"contrast": -0.1}, {"floor": float("nan")}, {"tangent": 1.1}, {"joint": ""}, {"seed": -1}]
+)
+def test_criteria_out_of_range_are_refused(change: dict[str, object]) -> None:
+    content = vars(criterion("encoder", 2, 0)) | change
+    with pytest.raises(ValueError, match=next(iter(change))):
+        CriterionRow(**content)
