@@ -1,9 +1,13 @@
 """What tells a good run from a bad one without a label."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import optimize, special
+from torch import Tensor
 
 from ropes.methods.codes import Codes
 from ropes.models.autoencoder import AE2
@@ -32,12 +36,17 @@ def coordinate_contrast(coordinate: NDArray[np.float64], first_policy: NDArray[n
     return float(optimize.minimize(loss, np.zeros(2), jac=True, method="BFGS").fun)
 
 
-@torch.no_grad()
 def held_out_contrasts(ae2: AE2 | DenseAE2, codes: Codes, columns: dict[str, int]) -> dict[str, float]:
-    """`coordinate_contrast` of each joint's coordinate (joint → column) on held-out codes."""
-    contrasts = {}
-    for joint, column in columns.items():
-        values, labels = codes.contrast(joint).tensors
-        coordinate = ae2.encode(values)[:, column].double().numpy()
-        contrasts[joint] = coordinate_contrast(coordinate, labels.double().numpy())
-    return contrasts
+    """`held_out_contrast` of each joint's coordinate (joint → column)."""
+    return {joint: held_out_contrast(partial(_column, ae2, column), codes, joint) for joint, column in columns.items()}
+
+
+def _column(ae2: AE2 | DenseAE2, column: int, values: Tensor) -> Tensor:
+    return ae2.encode(values)[:, column]
+
+
+@torch.no_grad()
+def held_out_contrast(coordinate: Callable[[Tensor], Tensor], codes: Codes, joint: str) -> float:
+    """`coordinate_contrast` on held-out codes of what reads one joint's coordinate off them, (n, ...) → (n,)."""
+    values, labels = codes.contrast(joint).tensors
+    return coordinate_contrast(coordinate(values).double().numpy(), labels.double().numpy())

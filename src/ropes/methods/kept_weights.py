@@ -1,7 +1,7 @@
 """Trainings that end with the weights that they had where held-out loss was least."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -37,9 +37,13 @@ class KeptWeightsStage(Stage):
             self.best_loss, self.best_step = loss, self.global_step
             self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.network.state_dict().items()}
 
+    def chunks(self, images: Tensor) -> Iterator[Tensor]:
+        """Images some at a time, where the network is."""
+        return (part.to(self.device) for part in images.split(_CHUNK))
+
     def outputs(self, images: Tensor, *which: int) -> tuple[Tensor, ...]:
         """Some of what the network makes of images, by their places among its outputs: float32, on the CPU."""
-        found = [self.network(part.to(self.device)) for part in images.split(_CHUNK)]
+        found = [self.network(part) for part in self.chunks(images)]
         return tuple(torch.cat([part[k] for part in found]).float().cpu() for k in which)
 
     def compared(self, step: int) -> bool:

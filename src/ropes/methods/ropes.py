@@ -6,7 +6,6 @@ a digest of all that it depends on, is skipped when that has not changed, and go
 """
 
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,14 @@ from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.files import read_json, sha256, write_json
-from ropes.hardware import AskedPrecision, Precision
+from ropes.hardware import AskedPrecision
 from ropes.methods.codes import Codes, encode, standardise
 from ropes.methods.context import Context
-from ropes.methods.criteria import coordinate_contrast
+from ropes.methods.criteria import held_out_contrast
 from ropes.methods.disentangle import fit_ae2
 from ropes.methods.image_size import require_size
 from ropes.methods.policies import bayes_floors, require_both_policies
-from ropes.methods.run import Run
+from ropes.methods.run import Run, require_pretrained_in
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE1Stage, LDRStage, seeded
 from ropes.methods.story import write_story
@@ -83,7 +82,8 @@ def fit(
         raise UserError(f"{recipe.directions} directions are more than the {most}; choose fewer --directions")
     fingerprint = _ae1_digest(Context(run, out, show))
     if pretrained is not None and not has_ended(out / "ae1", fingerprint):  # otherwise it was taken over before
-        _require_ae1(pretrained, fingerprint, run.in_precision(out, precision).precision)
+        _require_ae1(pretrained, fingerprint)
+        require_pretrained_in(pretrained, run.in_precision(out, precision).precision)
     cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     kept, held = images.split_anchors(recipe.held_out, seed)
@@ -111,7 +111,12 @@ def fit(
     more: dict[str, Any] = {}
     if recipe.coordinates == "logits":
         _keep(scale, out / "codes", sha256(out / "ae1" / WEIGHTS))
-        more = {"coordinate_contrast": _of_logits(ratios, held_out, run.joints)}
+        told = zip(run.joints, ratios, strict=True)
+        more = {
+            "coordinate_contrast": {
+                joint: held_out_contrast(ratio.cpu().eval(), held_out, joint) for joint, ratio in told
+            }
+        }
     else:
         ae2 = fit_ae2(context, codes, held_out, ratios, scale, upstream)
         stages["ae2"] = {name: summary["history"] for name, summary in ae2.summaries.items()}
@@ -152,8 +157,8 @@ def _ae1_digest(context: Context) -> str:
     return context.digest("ae1", asdict(context.recipe.ae1), asdict(context.recipe.ae1_training))
 
 
-def _require_ae1(pretrained: Path, fingerprint: str, precision: Precision | None) -> None:
-    """Check that a run has trained this AE1, in this precision where both are known.
+def _require_ae1(pretrained: Path, fingerprint: str) -> None:
+    """Check that a run has trained this AE1.
 
     Raises:
         UserError: it has not.
@@ -163,9 +168,6 @@ def _require_ae1(pretrained: Path, fingerprint: str, precision: Precision | None
             f"{pretrained} holds no AE1 of method ropes on these data, with this seed and these settings; "
             "leave --pretrained out"
         )
-    begun = Run.read(pretrained).precision
-    if precision is not None and begun not in (None, precision):
-        raise UserError(f"{pretrained} was trained in {begun}; give --precision {begun}, or leave --pretrained out")
 
 
 def _single(images: Tensor) -> Tensor:
@@ -227,17 +229,6 @@ def _keep(scale: Standardise, folder: Path, ae1: str) -> None:
     (folder / SUMMARY).unlink(missing_ok=True)
     save_weights(scale, folder / WEIGHTS)
     write_json(folder / SUMMARY, of)
-
-
-@torch.no_grad()
-def _of_logits(ratios: list[torch.nn.Module], held_out: Codes, joints: Sequence[str]) -> dict[str, float]:
-    """`coordinate_contrast` of each joint's logit on held-out codes."""
-    found = {}
-    for joint, ratio in zip(joints, ratios, strict=True):
-        values, labels = held_out.contrast(joint).tensors
-        logits = ratio.cpu().eval()(values)
-        found[joint] = coordinate_contrast(logits.double().numpy(), labels.double().numpy())
-    return found
 
 
 def _tell_distances(ldrs: dict[str, dict[str, Any]], *, show: bool) -> None:

@@ -199,6 +199,17 @@ def _differ(first: Run, second: Run, name: str) -> bool:
     return bool(getattr(first, name) != getattr(second, name))
 
 
+def require_pretrained_in(run: Path, wanted: Precision | None) -> None:
+    """Check that the run in a folder was pre-trained in the precision of another one, where both are known.
+
+    Raises:
+        UserError: in another one.
+    """
+    begun = Run.read(run).precision
+    if wanted is not None and begun not in (None, wanted):
+        raise UserError(f"{run} was pre-trained in {begun}; give --precision {begun}, or leave --pretrained out")
+
+
 def read_training(folder: Path) -> dict[str, Any]:
     """What the fit in `folder` tells of itself, training.json.
 

@@ -20,7 +20,6 @@ _FOREIGN = 0.3
 _NOTHING = 4.0
 #: What differs by less from what it hides cannot be seen.
 _VISIBLE = 8
-_CHUNK = 128
 
 #: Images, uint8 (B, V, S, S), what the teacher reads in them, (B, d), and its shares of where to look, (B, V, s, s).
 Batch = tuple[Tensor, Tensor, Tensor | None]
@@ -103,7 +102,7 @@ class StudentStage(KeptWeightsStage):
     def finish(self) -> None:
         """Go back to the best weights, and measure how much student and teacher differ on held-out poses."""
         super().finish()
-        self.network.eval().measure_usual(part.to(self.device) for part in self.held_out[0].split(_CHUNK))
+        self.network.eval().measure_usual(self.chunks(self.held_out[0]))
 
 
 def foreign_loss(logits: Tensor, images: Tensor, shown: Tensor) -> Tensor:

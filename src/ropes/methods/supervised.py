@@ -18,12 +18,12 @@ from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.files import read_json
-from ropes.hardware import AskedPrecision, Precision
+from ropes.hardware import AskedPrecision
 from ropes.methods.context import Context
 from ropes.methods.held_out import not_learnt_from
 from ropes.methods.image_size import require_size
 from ropes.methods.labelled import Labelled, angles_checksum, choose_labels
-from ropes.methods.run import Run
+from ropes.methods.run import Run, require_pretrained_in
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.story import write_story
@@ -87,7 +87,7 @@ def fit(
             pretrained = None  # it was taken over before
         else:
             _require_pretraining(pretrained, fingerprint)
-            _require_precision(pretrained, run.in_precision(out, precision).precision)
+            require_pretrained_in(pretrained, run.in_precision(out, precision).precision)
     run.require_same(out)
     cache = ImageCache(dataset, "train", recipe.shape.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
@@ -171,17 +171,6 @@ def _require_pretraining(run: Path, fingerprint: str) -> None:
         raise UserError(
             f"{run} was pre-trained on other data, with another seed or other settings; leave --pretrained out"
         )
-
-
-def _require_precision(run: Path, wanted: Precision | None) -> None:
-    """Check that the run in a folder was pre-trained in the precision of another one, where both are known.
-
-    Raises:
-        UserError: in another one.
-    """
-    begun = Run.read(run).precision
-    if wanted is not None and begun not in (None, wanted):
-        raise UserError(f"{run} was pre-trained in {begun}; give --precision {begun}, or leave --pretrained out")
 
 
 def _pretrain(

@@ -34,7 +34,7 @@ def objectives_markdown(found: Results) -> str:
     seeds = {seed for cell in cells for seed in cell.seeds}
     scene = "" if found.scene is None else f"Scene {found.scene}. "
     several = ", ± their standard deviation over training seeds" if len(seeds) > 1 else ""
-    other = "" if all(mse_comparable(cell.setup, cell.split) for cell in cells) else f"{OTHER_ANGLES}"
+    other = "" if all(mse_comparable(cell.setup, cell.split) for cell in cells) else OTHER_ANGLES
     parts.append(
         f"MSE in rad² after a line on 1,000 labels{several}, in brackets the MCC; bold where it reaches the paper's "
         f"ROPES. {other}Means over joints, of held-out anchors: *above floor*, nats by which one coordinate tells two "
