@@ -39,8 +39,8 @@ def measured(work: Path, asked: str, *, scene: str = "panda-gym") -> dict[str, A
         scene: behind the arm.
 
     Returns:
-        `certain`, pairs that the causal graph found to follow in two of three records, and `excused`, pairs whose
-        response was excused, each the most of all records; `last`, those excused at the last one; `distance`, of the
+        `certain`, pairs that the causal graph found to follow at a record, and `excused`, pairs whose response was
+        excused, each the most of all records; `last`, those excused at the last one; `distance`, of the
         fitted coordinates' graph to the true one (structural Hamming distance), and `edges` of the true one; None where
         the coordinates show no graph.
     """
@@ -74,7 +74,7 @@ def written(found: dict[str, Any]) -> str:
     """The Markdown table of such figures, and what they are of."""
     heads = [
         "setting, anchors, seed",
-        "found by the graph",
+        "found by the graph at most",
         "excused at most",
         "at the end",
         "graph's distance",

@@ -14,7 +14,7 @@ from pathlib import Path
 from ropes.experiments import run_experiment
 from ropes.metrics import ProtocolSizes
 from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig
-from ropes.plans import Experiment
+from ropes.plan import Experiment
 from ropes.recipes import EncoderRecipe, Optimisation, Recipe, RopesRecipe, recipe_of
 
 METHODS, SETTING = ("anchored", "ldr", "ropes"), "panda-1c-independent"

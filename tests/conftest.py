@@ -70,8 +70,8 @@ def tiny_data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Pat
     return tiny.write_data(tmp_path_factory.mktemp("tiny") / "data")
 
 
-def film_finger(out: Path, tested: int) -> Path:
-    """Finger and cube at 16 pixels: 32 pairs, and so many images of each test split."""
+def film_finger(out: Path, tested: int, labelled: int) -> Path:
+    """Finger and cube at 16 pixels: 32 pairs, and so many images of each test split and of each to learn from."""
     from ropes.data.generate_finger import simulate_finger
     from ropes.finger import FingerSetting
     from ropes.simulate import feasibility
@@ -79,20 +79,21 @@ def film_finger(out: Path, tested: int) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(feasibility, "_DRAWN", 500)
         patch.setattr(feasibility, "_EACH", 1)
-        simulate_finger(FingerSetting(image_size=16), out=out, samples=64, test_samples=tested, progress=False)
+        sizes = {"samples": 64, "test_samples": tested, "labelled": labelled}
+        simulate_finger(FingerSetting(image_size=16), out=out, **sizes, progress=False)
     return out
 
 
 @pytest.fixture(scope="session")
 def finger_data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
     """Finger and cube with a few test images; never to be changed."""
-    return film_finger(tmp_path_factory.mktemp("finger") / "data", tested=20)
+    return film_finger(tmp_path_factory.mktemp("finger") / "data", tested=20, labelled=8)
 
 
 @pytest.fixture(scope="session")
 def measured_finger(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
     """Finger and cube with enough test images for the measures of disentanglement; never to be changed."""
-    return film_finger(tmp_path_factory.mktemp("finger") / "data", tested=600)
+    return film_finger(tmp_path_factory.mktemp("finger") / "data", tested=600, labelled=200)
 
 
 @pytest.fixture(scope="session")

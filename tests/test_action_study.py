@@ -11,14 +11,17 @@ from PIL import Image
 
 from ropes import experiments, results
 from ropes.actions import IID
+from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.experiments import reproduce
-from ropes.plans import Experiment, experiment
+from ropes.plan import Experiment
+from ropes.plans import experiment
 from ropes.recipes import DELTA_METHODS, DeltaRecipe, Optimisation, method_of
-from ropes.recipes.delta_variants import ABLATED, CROPPED, FROM_POSES, OF_A_RESNET
+from ropes.recipes.delta_variants import ABLATED, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
+from ropes.report.action_markdown import action_markdown
 from ropes.report.action_plots import framed
 from ropes.report.html import write_report
-from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS
+from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, DRAWN_HOLD_OUTS, MANY_THINGS
 
 Plan = Callable[..., Experiment]
 
@@ -48,7 +51,7 @@ def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) ->
     methods = ("cde-global", "cde-patch", "plain-vit")
     found = reproduce("causal-triplet", preset="compact", out=out, methods=methods, seeds=(0,), show=False)
     listed = [(row.setup, row.method) for row in found.action_rows]
-    assert listed.count((MANY_THINGS, "plain-vit")) == 0
+    assert {method for setup, method in listed if setup == MANY_THINGS} == set(methods)
     assert {method for setup, method in listed if setup == ACTION_PAIRS} == {
         *methods,
         "cde-global@classification",
@@ -104,6 +107,44 @@ def test_the_compact_experiment_holds_what_is_asked_for() -> None:
     arm = paper.recipe(ARM_ACTIONS, OF_A_RESNET)
     assert isinstance(arm, DeltaRecipe)
     assert arm.delta.image_size <= 128  # as the arm is filmed
+
+
+def test_readings_of_the_paper_are_compared_and_other_things_held_out() -> None:
+    plan = experiment("delta-options", "compact")
+    assert set(plan.recipes) == {"cde-global", "cde-patch", *OPTIONS}
+    recipes = {label: recipe for label, recipe in plan.recipes.items() if isinstance(recipe, DeltaRecipe)}
+    base = {method: recipes[method] for method in ("cde-global", "cde-patch")}
+    assert recipes["cde-global@contrast-sum"] == replace(base["cde-global"], contrast_sum=True)
+    assert recipes["cde-global@sparsity-0.1"] == replace(base["cde-global"], sparsity=0.1)
+    patches = base["cde-patch"]
+    for label, change in (("features", {"change": "features"}), ("aggregate", {"aggregate": True})):
+        assert recipes[f"cde-patch@{label}"] == replace(patches, delta=replace(patches.delta, **change))
+    assert recipes["cde-patch@patches-64"].delta.patches == 64
+    assert set(plan.anchors) == {ACTION_PAIRS, MANY_THINGS}
+    drawn = experiment("hold-outs", "compact")
+    assert set(drawn.recipes) == set(DELTA_METHODS)
+    assert list(drawn.anchors) == list(DRAWN_HOLD_OUTS)
+    assert drawn.seeds == (0,)
+    with pytest.raises(UserError, match="delta-options is not for method sms; choose among cde-global, cde-patch"):
+        experiment("delta-options", "compact", ("sms",))
+
+
+@pytest.mark.slow
+def test_other_things_held_out_are_one_line_of_the_table(
+    tiny_plan: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned = experiments.experiment
+    two = dict.fromkeys(list(DRAWN_HOLD_OUTS)[:2], 480)
+    monkeypatch.setattr(experiments, "experiment", lambda *a, **k: replace(planned(*a, **k), anchors=two))
+    found = reproduce("hold-outs", preset="compact", out=tmp_path / "R", methods=("cde-global",), show=False)
+    assert [row.setup for row in found.action_rows] == list(two)
+    held_out = [open_dataset(tmp_path / "R" / name / "data").provenance for name in two]
+    assert held_out[0] != held_out[1]
+    lines = action_markdown(found).splitlines()
+    assert lines[2].startswith("| single things, others held out | deltas of whole images | 2 |")
+    assert "± is over choices of what is held out" in lines[-1]
+    write_report(tmp_path / "R", tmp_path / "R" / "report.html")
+    assert "Single things, others held out" in (tmp_path / "R" / "report.html").read_text(encoding="utf-8")
 
 
 def test_recordings_are_of_causal_triplet_alone(tmp_path: Path) -> None:

@@ -21,11 +21,13 @@ from ropes.actions import (
     HeldOut,
     PairsSetting,
     both_ways,
+    drawn_held_out,
     held_out_of,
     hold_out,
     shift_fault,
 )
 from ropes.errors import UserError
+from ropes.settings import DRAWN_HOLD_OUTS
 
 OPPOSITES = both_ways([("open", "close"), ("push", "pull")])
 
@@ -81,6 +83,18 @@ def test_every_verb_of_the_things_is_trained_and_tested_under_both_shifts() -> N
     assert len(found.combinations) >= 3
     assert len(NOUNS) >= 8
     assert {verb for verb in EFFECTS if verb not in ANTONYMS} == {"press", "slice", "break"}
+
+
+def test_other_choices_of_what_is_held_out_are_drawn_and_leave_every_verb_enough() -> None:
+    drawn = [drawn_held_out(seed=seed) for seed in DRAWN_HOLD_OUTS.values()]
+    assert len({held_out.nouns for held_out in drawn}) == 5
+    assert PairsSetting().held_out.nouns not in {held_out.nouns for held_out in drawn}
+    for held_out in drawn:
+        assert len(held_out.nouns) == 0.4 * len(NOUNS)
+        assert fewest_things(held_out) >= 3
+        assert held_out.combinations
+        assert not {action.noun for action in held_out.combinations} & set(held_out.nouns)
+    assert drawn_held_out(seed=0) == drawn[0]
 
 
 def test_actions_have_names_and_nouns_may_be_missing() -> None:

@@ -12,7 +12,7 @@ from ropes.experiment_folder import EXPERIMENT_FILE, precision_of_fits
 from ropes.files import read_json, write_json
 from ropes.hardware import AskedPrecision, Precision
 from ropes.methods.run import RUN_FILE, Run
-from ropes.plans import Experiment
+from ropes.plan import Experiment
 from tests import tiny
 
 ONE = "panda-1c-independent"

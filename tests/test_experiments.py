@@ -17,7 +17,7 @@ from ropes.files import read_json
 from ropes.fits import torch_threads
 from ropes.metrics import PAPER_SIZES
 from ropes.models.shapes import AE1Config
-from ropes.plans import Experiment
+from ropes.plan import Experiment
 from ropes.recipes import Optimisation
 from tests import tiny
 

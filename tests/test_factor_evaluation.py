@@ -7,18 +7,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
-from ropes import cli, results
+from ropes import cli, factor_evaluation, results
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation_record import is_current
 from ropes.factor_evaluation import _mean_error, evaluate_factors
+from ropes.factor_latents import LATENTS_FILE
 from ropes.factor_scores import disentanglement
-from ropes.factor_tasks import Trial, factor_task
+from ropes.factor_tasks import Samples, Trial, factor_task
 from ropes.finger import HUE, NAMES, SCENARIOS, hues_of
 from ropes.methods.fitting import fit
 from ropes.methods.weights import weights_digest
+from ropes.metrics.transfer import REGRESSORS
 from ropes.model_rows import ModelRow
 from ropes.report.html import write_report
 from ropes.report.study_numbers import METRICS
@@ -54,10 +57,11 @@ def test_results_say_which_fit_they_are_of(measured: Path, run: Path) -> None:
 @pytest.mark.slow
 def test_every_score_of_the_study_is_there(measured: Path) -> None:
     row = row_of(measured)
-    transfer = {f"{regressor}_{scenario}" for regressor in ("trees", "mlp") for scenario in SCENARIOS}
-    assert set(row.scores) == {*METRICS, "elbo", "reconstruction", *transfer}
+    transfer = {f"{regressor}_{scenario}" for regressor in REGRESSORS for scenario in SCENARIOS}
+    assert set(row.scores) == {*METRICS, "elbo", "reconstruction", "classifier", *transfer}
     assert set(row.reasons) == {"beta_vae", "factor_vae"}
-    assert set(row.errors) == transfer
+    assert set(row.errors) == {*transfer, "classifier"}
+    assert row.sizes == {"tested": 600, **dict.fromkeys(SCENARIOS, 200)}
     assert all(set(errors) == set(NAMES) for errors in row.errors.values())
     assert set(row.informativeness) == set(NAMES)
     assert (row.method, row.setup, row.seed) == ("ada-gvae", "finger-cube", 0)
@@ -65,6 +69,11 @@ def test_every_score_of_the_study_is_there(measured: Path) -> None:
     errors = row.errors["trees_ood1_a"]
     assert row.scores["trees_ood1_a"] == pytest.approx(np.mean([errors[name] for name in NAMES[:HUE]]))
     assert row.scores["trees_id"] == pytest.approx(np.mean(list(row.errors["trees_id"].values())))
+    assert row.scores["classifier"] == pytest.approx(np.mean(list(row.errors["classifier"].values())))
+    reconstruction, elbo = row.scores["reconstruction"], row.scores["elbo"]
+    assert reconstruction is not None
+    assert elbo is not None
+    assert elbo < -reconstruction
 
 
 @pytest.mark.slow
@@ -80,6 +89,37 @@ def test_pictures_are_stored(measured: Path) -> None:
         assert sorted(stored["latents"]) == [0, 1, 2, 3]
         assert stored["test-hues_made"].shape == stored["test-hues_images"].shape == (6, 16, 16, 3)
         assert np.ptp(stored["test-id_images"]) > 100
+        assert stored["drawn"].shape == (12, 16, 16, 3)
+        assert not [name for name in stored if name.startswith("labelled")]
+
+
+@pytest.mark.slow
+def test_latents_are_made_once_and_left_with_their_factors(
+    run: Path, measured: Path, measured_finger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = Path(shutil.copytree(measured, tmp_path / "copy"))
+    kept = load_file(copy / LATENTS_FILE)
+    assert kept["latents/test-id"].shape == (600, 4)
+    np.testing.assert_array_equal(kept["factors/labelled-a"], open_dataset(measured_finger).factors("labelled-a"))
+
+    def never(*_: object) -> None:
+        raise AssertionError("images are read again")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(factor_evaluation, "make_latents", never)
+        (copy / "results.json").unlink()
+        evaluate_factors(run, measured_finger, copy, name="disentanglement")
+        assert row_of(copy) == row_of(measured)
+        other = Path(shutil.copytree(run, tmp_path / "other"))
+        weights = load_file(other / "vae" / "weights.safetensors")
+        save_file(
+            {name: np.asarray(2 * values) for name, values in weights.items()}, other / "vae" / "weights.safetensors"
+        )
+        with pytest.raises(AssertionError, match="read again"):
+            evaluate_factors(other, measured_finger, copy, name="disentanglement")
+    shutil.copyfile(measured / "evaluation.json", copy / LATENTS_FILE)
+    with pytest.raises(UserError, match=r"is damaged .*; delete it and run the same command again"):
+        evaluate_factors(run, measured_finger, copy)
 
 
 @pytest.mark.slow
@@ -88,8 +128,9 @@ def test_scenarios_split_by_hue(measured_finger: Path) -> None:
     assert set(hues_of(task.factors["test-id"])) == {0, 2, 4, 7, 8, 9, 10, 11}
     assert set(hues_of(task.factors["test-hues"])) == {1, 3, 5, 6}
     red = task.trials["ood1_a"]
-    assert set(hues_of(task.factors["train"][red.learnt])) == {0}
-    assert set(hues_of(task.factors["test-id"][red.tested])) == {2, 4, 7, 8, 9, 10, 11}
+    assert set(hues_of(task.factors["labelled-a"][red.learnt.rows])) == {0}
+    assert set(hues_of(task.factors["test-id"][red.tested.rows])) == {2, 4, 7, 8, 9, 10, 11}
+    assert {len(trial.learnt.rows) for trial in task.trials.values()} == {200}  # none has fewer images than another
     assert {name for name, test in task.trials.items() if test.left_out == NAMES[HUE]} == {
         "ood1_a",
         "ood1_b",
@@ -119,8 +160,8 @@ def test_an_arm_without_free_poses_is_refused(tiny_data: Path, monkeypatch: pyte
 
 
 def test_the_transfer_score_leaves_out_the_factor_that_shifts() -> None:
-    errors, rows = dict.fromkeys(NAMES[:HUE], 0.1) | {NAMES[HUE]: 0.8}, np.arange(2)
-    every, but_hue = (Trial(learnt=rows, split="test-id", tested=rows, left_out=name) for name in (None, NAMES[HUE]))
+    errors, some = dict.fromkeys(NAMES[:HUE], 0.1) | {NAMES[HUE]: 0.8}, Samples("test-id", np.arange(2))
+    every, but_hue = (Trial(learnt=some, tested=some, left_out=name) for name in (None, NAMES[HUE]))
     assert _mean_error(every, errors) == pytest.approx(0.2)
     assert _mean_error(but_hue, errors) == pytest.approx(0.1)
 
@@ -160,7 +201,7 @@ def test_the_page_shows_models_beside_one_another(measured: Path, tmp_path: Path
         assert words in page
     assert page.count("<tr><td>ada-gvae") + page.count("<tr><td>beta-vae") == 16
     assert page.count("No pictures were recorded") == 2  # of the others than the one that was measured
-    assert page.count('<img src="data:') == 4 + 3
+    assert page.count('<img src="data:') == 4 + 3 + 1
     assert "the model of the best ELBO: DCI 0.000 (best 0.350" in page
     assert "OOD2-B (stand-in), median error with input noise (without): boosted trees" in page
     assert not re.search(r"\bnan\b", re.sub(r"data:image[^\"]*", "", page))

@@ -39,6 +39,14 @@ def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
     assert preset != "paper" or set(table.anchors.values()) == {10_000}
 
 
+def test_six_joints_before_one_camera_are_a_setting_of_their_own() -> None:
+    plan = experiment("six-joints", "compact")
+    assert list(plan.anchors) == ["panda-1c-six"]
+    assert set(plan.recipes) == {"anchored", "ldr", "ropes"}
+    assert not plan.full_meshes
+    assert experiment("six-joints", "paper").full_meshes
+
+
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_anchored_is_told_where_each_joint_is_commanded_by_itself(setting: str) -> None:
     plan = experiment("table1", "compact", ("anchored", "ldr", "ropes"))
@@ -110,7 +118,7 @@ def test_table2_sets_methods_without_labels_beside_shares_of_them(preset: str) -
 
 def test_unknown_experiments_are_refused() -> None:
     with pytest.raises(
-        UserError, match="unknown experiment 'table3': choose one of causal-triplet, coverage, curves, demo, disent"
+        UserError, match="unknown experiment 'table3': choose one of causal-triplet, coverage, curves, delta-options, demo, dis"
     ):
         experiment("table3", "compact")
     with pytest.raises(UserError, match=r"unknown preset 'compct': did you mean compact\?"):

@@ -22,7 +22,8 @@ from ropes.methods.fitting import fit
 from ropes.methods.run import Run
 from ropes.methods.vae_stage import VAEStage
 from ropes.methods.weights import trust_digest, weights_digest
-from ropes.plans import Experiment, experiment
+from ropes.plan import Experiment
+from ropes.plans import experiment
 from ropes.recipes import VAE_METHODS, EncoderRecipe, Optimisation, VAERecipe, method_of
 from ropes.report.html import write_report
 from ropes.simulate import feasibility
@@ -40,6 +41,7 @@ def out(tmp_path: Path, measured_finger: Path, monkeypatch: pytest.MonkeyPatch) 
             recipes={method: tiny.vae_recipe() for method in methods or VAE_METHODS},
             anchors={"finger-cube": 64},
             test_anchors=600,
+            labelled=200,
             seeds=(0, 1),
             occlusions=(),
             at_once=True,
@@ -94,7 +96,7 @@ def test_every_model_is_fitted_in_a_process_of_its_own_and_nothing_twice(out: Pa
     write_report(out, out / "report.html")
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Possible states" in page
-    assert page.count('<img src="data:') == 3 * (4 + 3)
+    assert page.count('<img src="data:') == 3 * (4 + 3 + 1)
 
 
 @pytest.mark.slow

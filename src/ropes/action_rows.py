@@ -23,6 +23,7 @@ class ActionRow:
             of its absolute value.
         moves: of an arm, joint → what `ropes.metrics.deltas.moves` says of its deltas; None where not defined.
         active: mean share of a delta's dimensions that reach a tenth of its largest, in [0, 1].
+        variance: how much deltas of a verb vary, see `ropes.metrics.deltas.action_variance`; None where not measured.
 
     Raises:
         ValueError: a figure is not finite or out of its range, a name is empty, or splits differ.
@@ -38,6 +39,7 @@ class ActionRow:
     cosines: Mapping[str, float] = field(default_factory=dict)
     moves: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     active: float
+    variance: float | None = None
 
     def __post_init__(self) -> None:
         require_names(self, ("setup", "method"))
@@ -46,6 +48,8 @@ class ActionRow:
         if not set(self.accuracy) == set(self.pairs) == set(self.recall):
             raise ValueError(f"accuracy is of {sorted(self.accuracy)}, pairs of {sorted(self.pairs)}")
         shares: dict[str, Any] = {"active": self.active, **self.accuracy}
+        if self.variance is not None:
+            shares["variance"] = self.variance
         for split, recall in self.recall.items():
             shares |= {f"{split} {verb}": share for verb, share in recall.items()}
         require_figures({"seconds": self.seconds, **shares, **self.cosines})

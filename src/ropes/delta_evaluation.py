@@ -25,9 +25,9 @@ from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
 from ropes.files import atomic_path
 from ropes.hardware import AskedPrecision, Precision, device_kind, precision_of, warn_if_emulated
 from ropes.methods.delta import network_of
-from ropes.methods.readers import autocast
+from ropes.methods.reading import autocast
 from ropes.methods.run import Run, read_training
-from ropes.metrics.deltas import active_share, mean_cosines, principal_axes
+from ropes.metrics.deltas import action_variance, active_share, mean_cosines, nearest, principal_axes
 from ropes.models.delta import as_levels
 from ropes.recipes import DeltaRecipe
 from ropes.results import Results, write_measured
@@ -38,6 +38,8 @@ Floats = NDArray[np.float64]
 _CHUNK = 128
 #: Pairs of each test split that are shown, and deltas of each that are drawn.
 _SHOWN, _DRAWN = 6, 600
+#: Pairs whose nearest neighbours are shown, and how many of these.
+_ASKED, _NEAREST = 6, 4
 
 
 @dataclass(frozen=True)
@@ -133,9 +135,9 @@ def evaluate_actions(
     fitted = claim_evaluation(out, run, found, dataset, label or found.method, precisions, measures="actions")
     accuracy, counts, recall = {}, {}, {}
     shown: dict[str, Any] = {}
-    deltas, verbs = [], []
+    deltas, verbs, every = [], [], {}
     for split in splits:
-        pairs = ActionPairs(dataset, split, reader.size, progress=show)
+        pairs = every[split] = ActionPairs(dataset, split, reader.size, progress=show)
         read, wanted = reader.read(pairs), numbers_of(pairs.verbs, reader.verbs)
         right = read.told == wanted
         accuracy[split], counts[split] = float(right.mean()), len(pairs)
@@ -165,15 +167,32 @@ def evaluate_actions(
         cosines=between,
         moves={} if asked is None else moves_of(own, *asked),
         active=active_share(own),
+        variance=action_variance(own, of),
     )
     drawn = generator(0, "drawn").permutation(len(own))[:_DRAWN]
     shown |= {"grid": np.array(reader.grid), "plane": principal_axes(own)[drawn], "plane_verbs": of[drawn], **cosines}
     if asked is not None:
         shown |= lengths_of(own, *asked)
+    if SYSTEMATIC in every and len(splits) > 1:
+        shown |= _neighbours(every[SYSTEMATIC], every[splits[0]], deltas[splits.index(SYSTEMATIC)], own)
     path = out / ARTEFACTS / found.setting / row.method / f"seed-{row.seed}" / DELTAS_FILE
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         np.savez_compressed(stream, **shown)
     return write_measured(out / RESULTS_FILE, name, found.recipe.preset, began, action_rows=(row,), fit_rows=(fitted,))
+
+
+def _neighbours(asked: ActionPairs, known: ActionPairs, deltas: Floats, of_known: Floats) -> dict[str, Any]:
+    """Pairs of things never trained on, and the pairs in distribution whose deltas are nearest, (n, 1 + k, 2, …)."""
+    rows = np.sort(generator(0, "neighbours").permutation(len(asked))[:_ASKED])
+    near = nearest(deltas[rows], of_known, _NEAREST)
+    images = [
+        np.concatenate([asked.pixels(rows[[place]]), known.pixels(found)])[:, :, 0] for place, found in enumerate(near)
+    ]
+    return {
+        "near_images": np.stack(images),
+        "near_verbs": np.column_stack([asked.verbs[rows], known.verbs[near]]),
+        "near_nouns": np.column_stack([asked.nouns[rows], known.nouns[near]]),
+    }
 
 
 def _require_images(reader: DeltaReader, dataset: Dataset) -> None:

@@ -12,7 +12,8 @@ from ropes.data.dataset import Dataset
 from ropes.data.pictures import area_average, enlarge
 from ropes.errors import UserError
 from ropes.hardware import AskedPrecision, Precision, device_kind
-from ropes.methods.readers import Reader, finished_reader
+from ropes.methods.readers import finished_reader
+from ropes.methods.reading import Reader
 from ropes.methods.run import TRAINING_FILE, Run, read_training
 from ropes.recipes import LABELLED_METHODS, VAE_METHODS
 from ropes.trust.intervals import LEVEL, Intervals, intervals_from_held_out

@@ -20,6 +20,7 @@ from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
 from ropes.files import write_text
 from ropes.flag_evaluation import flag_rows, unlike_images
 from ropes.flag_rows import FlagRow
+from ropes.freed_evaluation import freed_rows
 from ropes.hardware import AskedPrecision, device_name
 from ropes.joint_rows import Row
 from ropes.label_evaluation import labelled_poses, map_without_labels
@@ -141,6 +142,7 @@ def evaluate(
     write_text(artefacts / TRAINING_FILE, (run / TRAINING_FILE).read_text(encoding="utf-8"))
     of_ropes = isinstance(estimator.run.recipe, RopesRecipe)
     criteria = criterion_rows(read_training(run), called) if of_ropes else ()
+    freed = freed_rows(estimator.run, dataset, called, readings[USUAL].coordinates) if "id" in splits else ()
     if "train" in dataset.splits:
         write_graph(artefacts / GRAPH_FILE, estimator, dataset, seed=seed)
     results = Results(
@@ -156,6 +158,7 @@ def evaluate(
         shift_rows=tuple(shift_rows),
         fit_rows=(fitted,),
         criterion_rows=criteria,
+        freed_rows=freed,
         hiding=hide if any(occlusions) else None,
         scene=scene_of(dataset),
     )

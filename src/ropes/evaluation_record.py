@@ -10,8 +10,9 @@ from ropes.hardware import AskedPrecision, Precision
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.weights import trust_digest, weights_digest
 
-#: Counts the changes of what is measured: an evaluation of an earlier revision is made again.
-REVISION = 2
+#: Counts the changes of what is measured, of joints' and of the others: an evaluation of an earlier revision is made
+#: again.
+REVISION, _REVISIONS = 2, {"factors": 3}
 
 RESULTS_FILE, ABOUT_FILE, ARTEFACTS = "results.json", "evaluation.json", "artefacts"
 
@@ -46,7 +47,8 @@ def claim_evaluation(
     about |= {"method": run.method, "seed": run.seed, "fitted_on": run.data_checksum, "measured_on": dataset.checksum}
     claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
     weights, content = weights_digest(folder), read_json(out / ABOUT_FILE)
-    now = {"weights": weights, "trust": trust_digest(folder), "precisions": list(precisions), "revision": REVISION}
+    revision = _REVISIONS.get(about.get("measures", ""), REVISION)
+    now = {"weights": weights, "trust": trust_digest(folder), "precisions": list(precisions), "revision": revision}
     if content != content | now:
         (out / RESULTS_FILE).unlink(missing_ok=True)  # first: what is left half-done must not vouch for old figures
         write_json(out / ABOUT_FILE, content | now)
@@ -77,4 +79,5 @@ def is_current(measured: Path, folder: Path, precision: AskedPrecision = "auto")
     if precision not in ("auto", *about.get("precisions", ())):
         return False
     known = about.get("weights"), about.get("trust"), about.get("revision")
-    return known == (weights_digest(folder), trust_digest(folder), REVISION)
+    revision = _REVISIONS.get(about.get("measures", ""), REVISION)
+    return known == (weights_digest(folder), trust_digest(folder), revision)

@@ -14,7 +14,7 @@ from ropes.files import as_json, claim_folder, claim_record, read_json, sha256, 
 from ropes.hardware import AskedPrecision, Precision, precision_of
 from ropes.methods.run import RUN_FILE, Run
 from ropes.metrics import PAPER_SIZES
-from ropes.plans import Experiment
+from ropes.plan import Experiment
 from ropes.recipes import METHODS, Recipe, method_of, recipe_from_dict
 
 EXPERIMENT_FILE, EVALUATION = "experiment.json", "evaluation"
@@ -50,12 +50,14 @@ def _is_recipe(stored: dict[str, Any], recipe: Recipe) -> bool:
 def _described(plan: Experiment) -> dict[str, Any]:
     """What a folder has to agree with; methods and seeds may be added, and the rest follows from the name."""
     content = asdict(replace(plan, recipes={}, seeds=()))
-    follows = ("at_once", "measures", "only", "own", "precision", "recorded", "scene", "sizes")
+    follows = ("at_once", "full_meshes", "measures", "only", "own", "precision", "recorded", "scene", "sizes")
     described = {name: value for name, value in content.items() if name not in follows}
     if plan.sizes != PAPER_SIZES:
         described["sizes"] = asdict(plan.sizes)
     if plan.scene != "white":
         described["scene"] = plan.scene
+    if plan.labelled is None:
+        del described["labelled"]
     return described if plan.recorded is None else {**described, "recorded": _checksums(Path(plan.recorded))}
 
 

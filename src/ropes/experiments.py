@@ -43,7 +43,8 @@ from ropes.hardware import (
 from ropes.joint_rows import Row
 from ropes.methods.run import RUN_FILE, Run
 from ropes.model_rows import ModelRow, by_disentanglement
-from ropes.plans import Experiment, experiment
+from ropes.plan import Experiment
+from ropes.plans import experiment
 from ropes.processes import run_all
 from ropes.progress import progress
 from ropes.registry import ARM_ESTIMATOR, PACKAGED, find_run
@@ -88,7 +89,7 @@ def reproduce(
         UserError: no such experiment or method, or see `run_experiment`.
         UnfinishedError: see `run_experiment`.
     """
-    films_arms = name != "disentanglement" and recorded is None
+    films_arms = name not in ("delta-options", "disentanglement", "hold-outs") and recorded is None
     if scene is not None and not films_arms:
         raise UserError("this experiment films no arm; leave --scene out")
     behind: SceneName = scene or ("panda-gym" if films_arms else "white")

@@ -2,38 +2,49 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.finger import HUE, NAMES, SCENARIOS, hues_of, scaled
+from ropes.finger import HUE, LABELLED_SPLIT, NAMES, SCENARIOS, hues_of, scaled
+from ropes.metrics.transfer import REGRESSORS, Regressor
 from ropes.scm import Regime
 from ropes.settings import FINGER_CUBE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Training images that regressors learn from at most.
+#: Images that regressors learn from at most, and training images by whose latents all are standardised.
 LABELLED = 10_000
+#: Images of which ELBO and reconstruction loss are measured, the same ones for every model.
+JUDGED = 5_000
+#: Of an arm, which is no study of regressors.
+_REPRESENTATIVE: tuple[Regressor, ...] = ("trees", "mlp")
 #: In the place of a split.
 PHOTOGRAPHS = "photographs"
 _ARM_TESTS = {"id": "test-id", "ood": "test-ood"}
 
 
+class Samples(NamedTuple):
+    """Some rows of what is encoded of a split."""
+
+    split: str
+    rows: Ints
+
+
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """Regressors learn from some rows of the training samples, and are tested on some rows of another split.
+    """Regressors learn from some samples, and are tested on others.
 
     Attributes:
-        learnt: rows of the training samples.
-        split, tested: of the others.
+        learnt, tested: these.
         left_out: the factor that shifts, whose error no transfer score counts; None where none does.
     """
 
-    learnt: Ints
-    split: str
-    tested: Ints
+    learnt: Samples
+    tested: Samples
     left_out: str | None = None
 
 
@@ -43,12 +54,16 @@ class FactorTask:
 
     Attributes:
         names: of the factors.
-        frames: split → rows of the data set's split that are encoded, "train" with those that regressors learn from.
+        frames: split → rows of the data set's split that are encoded; of "train" those by whose latents the latents of
+            all are standardised.
         factors: split → factors of these rows, (n, f).
         shares: the same in shares of their ranges, [0, 1].
         categorical: columns of factors that are classes without an order.
         complete: whether every combination of the factors' values exists.
         trials: name → trial.
+        judged: images that no training has seen, of which the ELBO is measured.
+        regressors: that are asked.
+        graded: whether every factor takes few values, which a classifier can tell.
     """
 
     names: tuple[str, ...]
@@ -58,6 +73,9 @@ class FactorTask:
     categorical: tuple[int, ...]
     complete: bool
     trials: Mapping[str, Trial]
+    judged: Samples
+    regressors: tuple[Regressor, ...]
+    graded: bool
 
 
 def factor_task(dataset: Dataset) -> FactorTask:
@@ -78,7 +96,7 @@ def with_photographs(task: FactorTask, factors: Floats) -> FactorTask:
     """
     if task.names != NAMES:
         raise UserError("photographs are of finger and cube; give data of finger-cube")
-    every = Trial(learnt=np.arange(len(task.factors["train"])), split=PHOTOGRAPHS, tested=np.arange(len(factors)))
+    every = Trial(learnt=task.trials["id"].learnt, tested=Samples(PHOTOGRAPHS, np.arange(len(factors))))
     return replace(
         task,
         factors={**task.factors, PHOTOGRAPHS: factors},
@@ -89,19 +107,22 @@ def with_photographs(task: FactorTask, factors: Floats) -> FactorTask:
 
 def _finger_task(dataset: Dataset) -> FactorTask:
     """Every scenario of the study (Section 5); its metrics are of test images like those of the training."""
-    splits = ("train", *dict.fromkeys(scenario.split for scenario in SCENARIOS.values()))
-    if missing := [split for split in splits if split not in dataset.splits]:
-        raise UserError(f"{dataset.path} lacks the split {missing[0]}; simulate it with --test-anchors 2000")
-    frames = {split: np.arange(len(dataset.frames(split))) for split in splits}
+    labelled = tuple(dict.fromkeys(scenario.labelled for scenario in SCENARIOS.values()))
+    tested = tuple(dict.fromkeys(scenario.split for scenario in SCENARIOS.values()))
+    if missing := [split for split in (*tested, *labelled) if split not in dataset.splits]:
+        raise UserError(
+            f"{dataset.path} lacks the split {missing[0]}; simulate it anew, with --test-anchors 2000 --labelled 10000"
+        )
+    frames = {split: np.arange(len(dataset.frames(split))) for split in tested}
+    frames |= {split: np.arange(len(dataset.frames(split)))[:LABELLED] for split in labelled}
     anchor = dataset.frames("train").anchor
     frames["train"] = np.unique(anchor, return_index=True)[1][:LABELLED]  # of each pair one image
     factors = {split: dataset.factors(split)[rows] for split, rows in frames.items()}
     hues = {split: hues_of(values) for split, values in factors.items()}
     trials = {
         name: Trial(
-            learnt=_of_hues(hues["train"], scenario.learnt),
-            split=scenario.split,
-            tested=_of_hues(hues[scenario.split], scenario.tested),
+            learnt=Samples(scenario.labelled, _of_hues(hues[scenario.labelled], scenario.learnt)),
+            tested=Samples(scenario.split, _of_hues(hues[scenario.split], scenario.tested)),
             left_out=None if scenario.learnt == scenario.tested else NAMES[HUE],
         )
         for name, scenario in SCENARIOS.items()
@@ -114,6 +135,9 @@ def _finger_task(dataset: Dataset) -> FactorTask:
         categorical=(HUE,),
         complete=False,
         trials=trials,
+        judged=Samples(LABELLED_SPLIT, frames[LABELLED_SPLIT][:JUDGED]),
+        regressors=REGRESSORS,
+        graded=True,
     )
 
 
@@ -153,7 +177,13 @@ def _arm_task(dataset: Dataset) -> FactorTask:
         categorical=(),
         complete=True,
         trials={
-            name: Trial(learnt=np.arange(len(frames["train"])), split=split, tested=frames[split])
+            name: Trial(
+                learnt=Samples("train", np.arange(len(frames["train"]))),
+                tested=Samples(split, frames[split]),
+            )
             for name, split in splits.items()
         },
+        judged=Samples("test-id", frames["test-id"][:JUDGED]),
+        regressors=_REPRESENTATIVE,
+        graded=False,
     )

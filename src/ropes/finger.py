@@ -97,34 +97,39 @@ SHIFTED = Domain(
 
 @dataclass(frozen=True, kw_only=True)
 class FingerSplit:
-    """A split of the data set: which hues, in which domain."""
+    """A split of the data set: which hues, in which domain, and whether regressors learn from it."""
 
     hues: tuple[int, ...]
     domain: int
+    labelled: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """What regressors learn from, training images of some hues, and what they are tested on (Section 5).
+    """What regressors learn from, a split of its own, and what they are tested on (Section 5).
 
     Attributes:
-        learnt: hues of the former.
-        split, tested: the latter: images of a split, of these hues.
+        labelled: the split that they learn from.
+        learnt: its hues.
+        split, tested: images of this split, of these hues, are tested on.
     """
 
+    labelled: str
     learnt: tuple[int, ...]
     split: str
     tested: tuple[int, ...]
 
 
+#: The split of all hues of the training that regressors learn from.
+LABELLED_SPLIT = "labelled"
 #: The encoder is in distribution but for OOD2.  Half the hues are the red end of the wheel, half the violet one.
 SCENARIOS = {
-    "id": Scenario(learnt=TRAINED_HUES, split="test-id", tested=TRAINED_HUES),
-    "ood1_a": Scenario(learnt=TRAINED_HUES[:1], split="test-id", tested=TRAINED_HUES[1:]),
-    "ood1_b": Scenario(learnt=TRAINED_HUES[4:], split="test-id", tested=TRAINED_HUES[:4]),
-    "ood1_c": Scenario(learnt=TRAINED_HUES[::2], split="test-id", tested=TRAINED_HUES[1::2]),
-    "ood2_a": Scenario(learnt=TRAINED_HUES, split="test-hues", tested=HELD_OUT_HUES),
-    "ood2_b": Scenario(learnt=TRAINED_HUES, split="test-shifted", tested=TRAINED_HUES),
+    "id": Scenario(labelled=LABELLED_SPLIT, learnt=TRAINED_HUES, split="test-id", tested=TRAINED_HUES),
+    "ood1_a": Scenario(labelled="labelled-a", learnt=TRAINED_HUES[:1], split="test-id", tested=TRAINED_HUES[1:]),
+    "ood1_b": Scenario(labelled="labelled-b", learnt=TRAINED_HUES[4:], split="test-id", tested=TRAINED_HUES[:4]),
+    "ood1_c": Scenario(labelled="labelled-c", learnt=TRAINED_HUES[::2], split="test-id", tested=TRAINED_HUES[1::2]),
+    "ood2_a": Scenario(labelled=LABELLED_SPLIT, learnt=TRAINED_HUES, split="test-hues", tested=HELD_OUT_HUES),
+    "ood2_b": Scenario(labelled=LABELLED_SPLIT, learnt=TRAINED_HUES, split="test-shifted", tested=TRAINED_HUES),
 }
 
 
@@ -147,6 +152,10 @@ class FingerSetting:
             "test-id": FingerSplit(hues=TRAINED_HUES, domain=0),
             "test-hues": FingerSplit(hues=HELD_OUT_HUES, domain=0),
             "test-shifted": FingerSplit(hues=TRAINED_HUES, domain=1),
+            **{
+                scenario.labelled: FingerSplit(hues=scenario.learnt, domain=0, labelled=True)
+                for scenario in SCENARIOS.values()
+            },
         }
     )
 

@@ -15,7 +15,7 @@ from ropes.factor_evaluation import evaluate_factors
 from ropes.hardware import Precision
 from ropes.methods.fitting import fit
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
-from ropes.plans import Experiment
+from ropes.plan import Experiment
 from ropes.recipes import JointNetRecipe, RopesRecipe, method_of
 
 Clock = Callable[[Path, str], AbstractContextManager[None]]

@@ -19,7 +19,9 @@ class ModelRow:
         scores: name → figure; None where it is not defined.
         reasons: name of a score that is not defined → why.
         informativeness: factor → how well all latents tell it, as in `ropes.metrics.dci`.
-        errors: transfer score → factor → mean absolute error of the regressors, in shares of the factor's range.
+        errors: transfer score → factor → mean absolute error of the regressors, in shares of the factor's range; of
+            "classifier" share of wrong answers.
+        sizes: "tested", images that the metrics are of, and scenario → images that its regressors learnt from.
 
     Raises:
         ValueError: a figure is not finite, a name is empty, or a score is missing without a reason.
@@ -34,12 +36,14 @@ class ModelRow:
     reasons: Mapping[str, str] = field(default_factory=dict)
     informativeness: Mapping[str, float] = field(default_factory=dict)
     errors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    sizes: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         require_names(self, ("setup", "method"))
         require_counts(self, ("seed",))
-        require_tables(self, ("settings", "scores", "reasons", "informativeness", "errors"), nested=("errors",))
-        require_figures({"seconds": self.seconds, **self.settings, **self.informativeness})
+        tables = ("settings", "scores", "reasons", "informativeness", "errors", "sizes")
+        require_tables(self, tables, nested=("errors",))
+        require_figures({"seconds": self.seconds, **self.settings, **self.informativeness, **self.sizes})
         require_figures({name: value for name, value in self.scores.items() if value is not None})
         for name, errors in self.errors.items():
             require_figures({f"{name} {factor}": error for factor, error in errors.items()})

@@ -12,6 +12,7 @@ from ropes.criterion_rows import CriterionRow
 from ropes.errors import UserError
 from ropes.fit_rows import FitRow
 from ropes.flag_rows import FlagRow
+from ropes.freed_rows import FreedRow
 from ropes.hardware import device_name
 from ropes.joint_rows import Row
 from ropes.model_rows import ModelRow
@@ -30,6 +31,7 @@ FURTHER = {
     "action_rows": ActionRow,
     "fit_rows": FitRow,
     "criterion_rows": CriterionRow,
+    "freed_rows": FreedRow,
 }
 R = TypeVar("R", bound=MeasuredRow)
 
@@ -53,6 +55,7 @@ class Results:
         action_rows: how often what was done was told, likewise.
         fit_rows: which fits the other rows are of; empty in files of older versions.
         criterion_rows: label-free figures of fits of method ropes, likewise.
+        freed_rows: what coordinates hold of joints that no intervention moves; none where no such joint varies.
         hiding: how rows with an occlusion are occluded, see `ropes.simulate.corruption.Hiding`; None as `scene`.
         scene: behind the arm, see `ropes.settings.SceneName`; None without an arm, or where an older version wrote it.
 
@@ -74,6 +77,7 @@ class Results:
     action_rows: tuple[ActionRow, ...] = ()
     fit_rows: tuple[FitRow, ...] = ()
     criterion_rows: tuple[CriterionRow, ...] = ()
+    freed_rows: tuple[FreedRow, ...] = ()
     hiding: str | None = None
     scene: str | None = None
 

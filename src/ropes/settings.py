@@ -211,6 +211,8 @@ _TWO_CAMERAS = (
 FINGER_CUBE = "finger-cube"
 #: Settings of actions, see `ropes.actions`: single things, several in a scene, an arm's joints.
 ACTION_PAIRS, MANY_THINGS, ARM_ACTIONS = "action-pairs", "action-scenes", "arm-actions"
+#: The first of these with other things held out, drawn by a seed each.
+DRAWN_HOLD_OUTS = {f"{ACTION_PAIRS}-drawn-{seed}": seed for seed in range(5)}
 #: Whose arm and cameras those joints are filmed with; its images are what the packaged estimator reads.
 ARM_SETTING = "panda-2c-independent"
 #: Causal Triplet's recordings: things cut out, and whole scenes.

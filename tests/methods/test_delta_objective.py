@@ -31,6 +31,12 @@ def test_contrast_by_hand() -> None:
     assert float(contrastive_loss(0.5)(deltas, torch.tensor([0, 0, 1, 1]))) == pytest.approx(wanted, rel=1e-5)
 
 
+def test_contrast_over_a_batch_may_be_a_sum() -> None:
+    deltas, verbs = torch.randn(6, 4, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 0, 1, 1, 2, 2])
+    mean, whole = (contrastive_loss(0.1, summed=summed)(deltas, verbs) for summed in (False, True))
+    torch.testing.assert_close(whole, 6 * mean)
+
+
 def test_lengths_of_deltas_do_not_enter_the_contrast() -> None:
     deltas, verbs = torch.randn(8, 5), torch.tensor([0, 0, 1, 1, 2, 2, 3, 3])
     stretched = deltas * torch.rand(8, 1).add(0.1)
@@ -97,6 +103,24 @@ def test_the_patches_that_change_most_are_asked() -> None:
     assert torch.equal(whole.patches[:, :3], found.patches)
 
 
+def test_patches_may_be_chosen_by_their_features_and_classified_by_their_mean() -> None:
+    torch.manual_seed(0)
+    network = DeltaNetwork(replace(TINY, change="features"), 3, 5, patchwise=True).eval()
+    before, after = images(seed=1), images(seed=2)
+    first, second = network.backbone(torch.cat([before, after]))[1].chunk(2)
+    found = network(before, after)
+    assert torch.equal(found.patches, (second - first).norm(dim=-1).topk(3, dim=1).indices)
+    by_deltas = DeltaNetwork(TINY, 3, 5, patchwise=True).eval()
+    by_deltas.load_state_dict(network.state_dict())
+    assert not torch.equal(by_deltas(before, after).patches, found.patches)
+    together = DeltaNetwork(replace(TINY, aggregate=True), 3, 5, patchwise=True).eval()
+    together.load_state_dict(network.state_dict())
+    mean = by_deltas(before, after).deltas.mean(1, keepdim=True)
+    torch.testing.assert_close(together(before, after).deltas, mean)
+    torch.testing.assert_close(together(before, after).logits, network.classify(100 * mean))
+    assert together(before, after).patches.shape == (4, 3)
+
+
 @pytest.mark.parametrize("backbone", ["vit", "resnet"])
 def test_pairs_are_classified_by_both_backbones(backbone: str) -> None:
     network = PairNetwork(replace(TINY, backbone=backbone), 3, 5, nouns=4).eval()
@@ -124,6 +148,27 @@ def test_a_backbone_is_read_from_a_checkpoint(tmp_path) -> None:
         DeltaNetwork(replace(TINY, checkpoint=str(tmp_path / "vit"), image_size=18), 3, 5, patchwise=False)
     again = DeltaNetwork(replace(TINY, checkpoint="gone"), 3, 5, patchwise=False, stored=network.backbone.description)
     again.load_state_dict(network.state_dict())  # without the checkpoint
+
+
+def test_a_resnet_is_read_from_a_checkpoint(tmp_path) -> None:
+    from transformers import ResNetConfig, ResNetModel, ViTConfig, ViTModel
+
+    body = ResNetModel(ResNetConfig(embedding_size=4, hidden_sizes=[4, 8], depths=[1, 1], layer_type="basic"))
+    body.save_pretrained(tmp_path / "resnet")
+    (tmp_path / "resnet" / "preprocessor_config.json").write_text('{"image_mean": [0.1, 0.2, 0.3]}')
+    config = replace(TINY, backbone="resnet", checkpoint=str(tmp_path / "resnet"))
+    network = PairNetwork(config, 3, 5)
+    mine, theirs = network.backbone.body.state_dict(), body.state_dict()
+    assert all(torch.equal(mine[name], value) for name, value in theirs.items())
+    assert network.backbone.mean.flatten().tolist() == pytest.approx([0.1, 0.2, 0.3])
+    assert network.backbone.width == 8
+    again = PairNetwork(replace(config, checkpoint="gone"), 3, 5, stored=network.backbone.description)
+    again.load_state_dict(network.state_dict())  # without the checkpoint
+    before, after = images(seed=1), images(seed=2)
+    assert torch.equal(again.eval()(before, after).logits, network.eval()(before, after).logits)
+    ViTModel(ViTConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2)).save_pretrained(tmp_path / "vit")
+    with pytest.raises(UserError, match=r"is of type vit; give a ResNet \(resnet\)"):
+        PairNetwork(replace(config, checkpoint=str(tmp_path / "vit")), 3, 5)
 
 
 def test_registers_are_no_patches(tmp_path) -> None:
@@ -197,7 +242,6 @@ def test_a_resnet_has_no_patches() -> None:
         ({"patch": 6, "image_size": 18}, "patches of 2, 4, 8, … pixels, not 6; or take --delta.no-stem"),
         ({"patch": 1}, "pixels, not 1"),
         ({"heads": 3}, "3 heads"),
-        ({"checkpoint": "x", "backbone": "resnet"}, "a ResNet has no checkpoint"),
         ({"backbone": "pose"}, "give --delta.checkpoint RUN"),
     ],
 )

@@ -15,9 +15,10 @@ from ropes.errors import UserError
 from ropes.estimator import Estimator
 from ropes.files import read_json
 from ropes.methods.fitting import fit
-from ropes.methods.readers import VAEReader, finished_reader
+from ropes.methods.readers import finished_reader
 from ropes.methods.run import TRAINING_FILE
 from ropes.methods.vae import pairs_of
+from ropes.methods.vae_reader import VAEReader
 from ropes.recipes import VAE_METHODS
 from ropes.scm import Regime
 from ropes.stage import Stage

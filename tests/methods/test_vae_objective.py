@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.distributions import Normal, kl_divergence
 
-from ropes.methods.vae_stage import divergence_from_prior, noisy, share, symmetric_divergence
-from ropes.models.vae import Posterior, as_images, levels
+from ropes.methods.vae_stage import noisy, share, symmetric_divergence
+from ropes.models.vae import Posterior, as_images, divergence_from_prior, levels
 
 
 def posterior(rows: list[list[tuple[float, float]]]) -> Posterior:

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from ropes.metrics.deltas import active_share, mean_cosines, moves, nearest_direction, principal_axes
+from ropes.metrics.deltas import (
+    action_variance,
+    active_share,
+    mean_cosines,
+    moves,
+    nearest,
+    nearest_direction,
+    principal_axes,
+)
 
 VERBS = np.array(["open", "open", "close", "slice"])
 DELTAS = np.array([[2.0, 1.0, 0.0], [2.0, -1.0, 0.0], [-3.0, 0.0, 0.0], [0.0, 0.0, 5.0]])
@@ -35,6 +43,21 @@ def test_a_delta_that_is_nothing_has_no_direction() -> None:
 def test_active_dimensions_are_counted() -> None:
     assert active_share([[10.0, 1.0, 0.9, 0.0]]) == 0.5
     assert active_share(np.zeros((2, 4))) == 0
+
+
+def test_the_variance_of_an_action_is_over_what_it_is_done_to() -> None:
+    """Of "open" 0 + 1 beside a squared length of 5, of the others nothing: the mean of 1 0 0 by that of 5 9 25."""
+    assert action_variance(DELTAS, VERBS) == pytest.approx(1 / 39)
+    assert action_variance([[1.0], [1.0]], ["a", "a"]) == 0
+    assert action_variance([[1.0], [-1.0]], ["a", "a"]) == 1
+    with pytest.raises(ValueError, match="no delta has a length"):
+        action_variance(np.zeros((2, 3)), ["a", "b"])
+    with pytest.raises(ValueError, match=r"deltas are \(n, l\)"):
+        action_variance(DELTAS, VERBS[:2])
+
+
+def test_the_nearest_deltas_are_those_of_the_same_direction() -> None:
+    assert nearest([[0.0, 0.1, 9.0], [-1.0, 0.0, 0.0]], DELTAS, 2).tolist() == [[3, 0], [2, 3]]
 
 
 def test_the_plane_keeps_lengths_of_what_lies_in_it() -> None:

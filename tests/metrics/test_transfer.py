@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ropes.metrics.transfer import rank_correlations, transfer_errors
+from ropes.metrics.transfer import REGRESSORS, classifier_errors, rank_correlation, rank_correlations, transfer_errors
 
 RNG = np.random.default_rng(0)
 FACTORS = RNG.random((1_500, 2))
@@ -12,7 +12,7 @@ CODES = np.stack([RNG.normal(size=1_500), 5 * FACTORS[:, 0], FACTORS[:, 0] - FAC
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("regressor", ["trees", "mlp"])
+@pytest.mark.parametrize("regressor", REGRESSORS)
 def test_what_codes_hold_is_told_and_what_they_lack_is_not(regressor: str) -> None:
     learnt, tested = slice(0, 1_000), slice(1_000, 1_500)
     known = transfer_errors((CODES[learnt], FACTORS[learnt]), (CODES[tested], FACTORS[tested]), regressor=regressor)
@@ -73,8 +73,49 @@ def test_bad_arrays_are_refused(learnt, tested, line: str) -> None:
         transfer_errors(learnt, tested)
 
 
+@pytest.mark.slow
+def test_networks_extrapolate_by_the_scale_of_the_training_codes() -> None:
+    """A code that hardly varies among the samples to learn from, and does in all others, must not drown the rest."""
+    rng = np.random.default_rng(1)
+    factors = rng.random((1_500, 1))
+    told = 5 * factors[:, 0]
+    still = np.stack([told, 1e-3 * rng.normal(size=1_500)], axis=1)
+    other = np.stack([told, rng.normal(size=1_500)], axis=1)
+    within, over_all = (
+        transfer_errors((still, factors), (other, factors), regressor="mlp", trained=trained)[0, 0]
+        for trained in (None, other)
+    )
+    assert over_all < 0.1
+    assert within > 5 * over_all
+
+
+def test_a_classifier_tells_values_that_codes_hold() -> None:
+    factors = np.random.default_rng(0).integers(4, size=(900, 2)) / 3
+    learnt, tested = slice(0, 600), slice(600, 900)
+    wrong = classifier_errors((factors[learnt, :1], factors[learnt]), (factors[tested, :1], factors[tested]))
+    assert wrong[0] == 0
+    assert wrong[1] == pytest.approx(0.75, abs=0.08)
+    with pytest.raises(ValueError, match="other numbers of codes or factors"):
+        classifier_errors((CODES, FACTORS), (CODES[:, :1], FACTORS))
+
+
+def test_few_models_leave_a_rank_correlation_unsure() -> None:
+    """Bonett and Wright by hand: r = .9 of five pairs."""
+    found = rank_correlation([1, 2, 3, 4, 5, np.nan], [1, 2, 3, 5, 4, 0])
+    assert found.value == pytest.approx(0.9)
+    wide = 1.959964 * np.sqrt((1 + 0.81 / 2) / 2)
+    assert (found.low, found.high) == pytest.approx(tuple(np.tanh(np.arctanh(0.9) + np.array([-wide, wide]))))
+    assert found.pairs == 5
+    assert np.isnan(rank_correlation([1, 2, 3, 4], [1, 2, 3, 4]).low)
+    assert np.isnan(rank_correlation([1, 2], [2, 1]).value)
+    with pytest.raises(ValueError, match="two columns of one length"):
+        rank_correlation([1, 2], [1, 2, 3])
+
+
 def test_unknown_regressors_and_no_tables_are_refused() -> None:
-    with pytest.raises(ValueError, match="choose trees or mlp"):
-        transfer_errors((CODES, FACTORS), (CODES, FACTORS), regressor="forest")
+    with pytest.raises(ValueError, match="choose one of trees, forest, mlp1, mlp, mlp3"):
+        transfer_errors((CODES, FACTORS), (CODES, FACTORS), regressor="lasso")
+    with pytest.raises(ValueError, match=r"must be finite and \(t, 3\), got \(1500, 2\)"):
+        transfer_errors((CODES, FACTORS), (CODES, FACTORS), trained=CODES[:, :2])
     with pytest.raises(ValueError, match="expected a table"):
         rank_correlations(np.zeros(3))

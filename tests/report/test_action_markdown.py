@@ -61,18 +61,18 @@ def test_every_method_has_its_line_and_the_paper_s_stand_below(told: Results) ->
     lines = action_markdown(told).splitlines()
     assert lines[0] == (
         "| images | method | seeds | in distribution | compositional shift | systematic shift | gap | "
-        "cosine of antonyms | of unrelated verbs | its absolute value | active |"
+        "cosine of antonyms | of unrelated verbs | its absolute value | active | variance |"
     )
     assert lines[2] == (
         "| single things | deltas of whole images | 3 | 0.900 ± 0.000 | 0.810 ± 0.010 | 0.710 ± 0.010 | "
-        "0.190 ± 0.010 | -0.900 ± 0.000 | 0.100 ± 0.000 | 0.400 ± 0.000 | 0.25 ± 0.00 |"
+        "0.190 ± 0.010 | -0.900 ± 0.000 | 0.100 ± 0.000 | 0.400 ± 0.000 | 0.25 ± 0.00 |  |"
     )
     assert lines[3].startswith("|  | without contrast | 1 | 0.900 | 0.700 | 0.600 | 0.300 |")
     assert lines[5].startswith("|  | deltas of whole images, with crops | 1 | 0.900 | 0.650 | 0.550 |")
     assert lines[6].startswith("|  | plain ViT, with crops | 1 |")
     assert lines[7].startswith("| several things in a scene | deltas of patches | 1 |")
-    assert lines[9] == "| the paper, ProcTHOR | plain ResNet |  | 0.96 | 0.36 | 0.48 | 0.48 |  |  |  |  |"
-    assert lines[13] == "|  | deltas of whole images |  | 0.95 |  |  | 0.21 |  |  |  |  |"
+    assert lines[9] == "| the paper, ProcTHOR | plain ResNet |  | 0.96 | 0.36 | 0.48 | 0.48 |  |  |  |  |  |"
+    assert lines[13] == "|  | deltas of whole images |  | 0.95 |  |  | 0.21 |  |  |  |  |  |"
     assert lines[-1].endswith("Preset compact, 2 cores, 10 minutes.")
 
 

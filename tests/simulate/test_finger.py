@@ -127,9 +127,11 @@ def test_pairs_that_differ_in_none_or_several_are_told() -> None:
 @pytest.mark.slow
 def test_a_data_set_is_the_same_whoever_renders_it_and_is_valid(tmp_path: Path) -> None:
     for name, workers in (("one", 1), ("two", 2)):
-        simulate_finger(SETTING, out=tmp_path / name, samples=40, test_samples=3, workers=workers, progress=False)
+        sizes = {"samples": 40, "test_samples": 3, "labelled": 2}
+        simulate_finger(SETTING, out=tmp_path / name, **sizes, workers=workers, progress=False)
     report = validate(tmp_path / "one", progress=False)
-    assert report.splits == {"train": 20, "test-id": 3, "test-hues": 3, "test-shifted": 3}
+    labelled = dict.fromkeys(("labelled", "labelled-a", "labelled-b", "labelled-c"), 2)
+    assert report.splits == {"train": 20, "test-id": 3, "test-hues": 3, "test-shifted": 3, **labelled}
     one, two = (open_dataset(tmp_path / name) for name in ("one", "two"))
     assert one.checksum == two.checksum
     assert one.state_names == NAMES

@@ -48,6 +48,9 @@ class Reproduce:
       ropes reproduce disentanglement --out runs/disentanglement
       ropes reproduce supervision --out runs/supervision
       ropes reproduce causal-triplet --out runs/actions
+      ropes reproduce hold-outs --out runs/hold-outs
+      ropes reproduce delta-options --out runs/delta-options
+      ropes reproduce six-joints --out runs/six-joints
     """
 
     name: Annotated[
@@ -55,10 +58,13 @@ class Reproduce:
             "causal-triplet",
             "coverage",
             "curves",
+            "delta-options",
             "demo",
             "disentanglement",
             "eq3",
+            "hold-outs",
             "panda-2c",
+            "six-joints",
             "supervision",
             "table1",
             "table2",
@@ -69,8 +75,10 @@ class Reproduce:
     table1: the paper's Table 1; table2: how many labels a method without labels is worth; curves: error against
     anchors, pixels, and squares in training images; coverage: how many true angles the 90% intervals hold;
     disentanglement: VAEs of a robot finger with a cube; supervision: what interventions and pairs teach from the same
-    images; eq3: objectives of method ropes, the paper's own among them; causal-triplet: what was done, told from
-    images before and after."""
+    images; eq3: objectives of method ropes, the paper's own among them; six-joints: one camera and six joints, three
+    of which are intervened on; causal-triplet: what was done, told from
+    images before and after; hold-outs: the same with five other choices of things never seen; delta-options: what
+    other readings of causal delta embeddings do."""
     out: Path
     """Folder for data, runs, results.json and report.html."""
     preset: Preset = "compact"
@@ -79,15 +87,16 @@ class Reproduce:
     """Training seeds; the experiment's own where left out."""
     methods: str = ""
     """Methods with commas between: anchored, cnn, jointnet, ldr, ropes; for disentanglement ada-gvae, beta-vae; for
-    causal-triplet cde-global, cde-patch, icm, plain-resnet, plain-vit, sms; the experiment's own where left out."""
+    causal-triplet and hold-outs cde-global, cde-patch, icm, plain-resnet, plain-vit, sms; the experiment's own where
+    left out."""
     workers: int | None = None
     """Processes that render; one for each core where left out."""
     data: Path | None = None
     """With causal-triplet: its own files (see ropes validate --format causal-triplet), instead of what is simulated.
     With disentanglement: photographs to test on as well (see ropes evaluate --photographs), given from the start."""
     processes: int | None = None
-    """With disentanglement, supervision, eq3 and causal-triplet: models that are fitted at a time; one for each core
-    where left out."""
+    """With disentanglement, supervision, eq3 and experiments of actions: models that are fitted at a time; one for each
+    core where left out."""
     precision: AskedPrecision = "auto"
     """Of fits and evaluations, as in ropes fit and ropes evaluate."""
 

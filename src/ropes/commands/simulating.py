@@ -60,6 +60,9 @@ class Simulate:
     """What stands behind an arm: nothing but white, or the table on a plane of panda-gym, as in the paper's images."""
     test_anchors: int = 2000
     """Observational poses (or images, where --samples counts those of the training) of each test split."""
+    labelled: int | None = None
+    """With --setting finger-cube: images of each split that regressors learn the factors from, in `ropes evaluate`; as
+    many as --test-anchors where left out."""
     seed: int = 0
     """The same seed gives the same bytes, whatever the number of workers."""
     workers: int | None = None
@@ -79,6 +82,10 @@ class Simulate:
             raise UserError(f"--setting {self.setting} has one kind of meshes; leave --mesh out")
         if self.setting in (_FINGER_CUBE, _PAIRS) and self.scene != "white":
             raise UserError(f"--scene is of arms, and --setting {self.setting} has its own; leave it out")
+        if self.labelled is not None:
+            if self.setting != _FINGER_CUBE:
+                raise UserError(f"--labelled are images of --setting {_FINGER_CUBE}; leave it out")
+            at_least(0, labelled=self.labelled)
         if self.things is not None and self.setting != _PAIRS:
             raise UserError(f"--things are those of --setting {_PAIRS}; leave it out")
         if self.setting in (_PAIRS, _ARM_ACTIONS) and not self.state:
@@ -114,6 +121,7 @@ class Simulate:
             out=self.out,
             samples=self.samples,
             test_samples=self.test_anchors,
+            labelled=self.labelled,
             seed=self.seed,
             workers=self.workers,
             state=self.state,

@@ -1,4 +1,4 @@
-"""Finger and cube on disk: pairs that differ in one factor for training, single images for the tests."""
+"""Finger and cube on disk: pairs that differ in one factor for training, single images for regressors and tests."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -30,6 +30,7 @@ def simulate_finger(
     out: Path | str,
     samples: int,
     test_samples: int = 2_000,
+    labelled: int | None = None,
     seed: int = 0,
     workers: int | None = None,
     state: bool = True,
@@ -47,6 +48,7 @@ def simulate_finger(
         out: folder of the data set.
         samples: training images, an even number.
         test_samples: images of each test split; none of them with 0.
+        labelled: images of each split that regressors learn from; None for as many as of a test split.
         seed: the same seed gives the same bytes.
         workers: processes that render; one for each core when None.
         state: store the factors too.
@@ -57,6 +59,9 @@ def simulate_finger(
     """
     if samples < 2 or samples % 2 or test_samples < 0:
         raise UserError(f"{samples} samples and {test_samples} test samples: an even number from 2 on, and from 0 on")
+    labelled = test_samples if labelled is None else labelled
+    if labelled < 0:
+        raise UserError(f"{labelled} labelled samples: a number from 0 on")
     require_workers(workers)
     camera, size = setting.domains[0].camera, setting.image_size
     request = {
@@ -65,13 +70,17 @@ def simulate_finger(
         "seed": seed,
         "samples": samples,
         "test_samples": test_samples,
+        "labelled": labelled,
         "setting": setting.to_dict(),
         "arm_sha256": finger_digest(),
         "cameras": [{"name": camera.name, **cameras.record(camera, size)}],
     }
+    singles = {
+        name: labelled if split.labelled else test_samples for name, split in setting.splits.items() if name != "train"
+    }
     plans = [
         SplitPlan(name="train", episodes=samples // 2, tasks=(0, 0)),
-        *(SplitPlan(name=name, episodes=test_samples, tasks=(0,)) for name in setting.splits if name != "train"),
+        *(SplitPlan(name=name, episodes=count, tasks=(0,)) for name, count in singles.items()),
     ]
 
     def states() -> dict[str, Floats]:
@@ -82,7 +91,7 @@ def simulate_finger(
                 if name == "train":
                     numbers = draw_pairs(scene, split, samples // 2, rng).reshape(samples, len(FACTORS))
                 else:
-                    numbers = draw_states(scene, split, test_samples, rng)
+                    numbers = draw_states(scene, split, singles[name], rng)
                 drawn[name] = np.column_stack([factor_values(numbers), np.full(len(numbers), split.domain)])
         return drawn
 

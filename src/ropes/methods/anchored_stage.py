@@ -32,7 +32,7 @@ _YIELD = 12.5
 #: Anchors, the last ones learnt from, that are asked what follows what.
 _ASKED = 2_048
 #: Some joint follows another where so many of the last records find the same pair: one noisy record changes nothing.
-_CONFIRMED, _REMEMBERED = 2, 3
+_CONFIRMED, _REMEMBERED = 3, 4
 #: Standard errors by which a response must fall short of what counts before it is denied, where some joint follows.
 _DOUBT = 2.0
 _STORED = ("follows", "found", "recent", "recent_of", "responses")

@@ -4,6 +4,7 @@ Source: causal delta embeddings (arXiv 2508.04492); Causal Triplet (Liu et al. 2
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -47,7 +48,7 @@ class DeltaStage(KeptWeightsStage):
     ) -> None:
         super().__init__(network, recipe.training, steps=steps, seed=seed)
         self.recipe, self.held_out, self.block_of = recipe, held_out, block_of
-        self.contrast = contrastive_loss(recipe.temperature)
+        self.contrast = contrastive_loss(recipe.temperature, summed=recipe.contrast_sum)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Pairs with their verbs and nouns → loss."""
@@ -103,20 +104,27 @@ def random_views(before: Tensor, after: Tensor, least: float) -> tuple[Tensor, T
     return first.contiguous(memory_format=channels_last), second.contiguous(memory_format=channels_last)
 
 
-def contrastive_loss(temperature: float) -> Callable[[Tensor, Tensor], Tensor]:
+def contrastive_loss(temperature: float, *, summed: bool = False) -> Callable[[Tensor, Tensor], Tensor]:
     """Supervised contrastive loss of deltas (n, l) with their verbs (n,), of their directions alone.
 
     Deltas themselves, not their directions, would shrink the L1 term's way without an end.
 
-    Deviation: the contrastive loss is the mean over the batch.  Why: it is the library's default.  Effect: if the paper
-    means the sum over the batch, as one summary writes it, its weight of 2 counts B (32 to 64) times as much.
+    Deviation: the contrastive loss is the mean over the batch, unless the recipe says the sum.  Why: it is the
+    library's default.  Effect: if the paper means the sum over the batch, as one summary writes it, its weight of 2
+    counts B (32 to 64) times as much; experiment "delta-options".
 
     Source: Khosla et al. 2020, as pytorch-metric-learning has it.
+
+    Args:
+        temperature: of the softmax.
+        summed: the sum over the batch instead of the mean.
     """
     from pytorch_metric_learning.distances import CosineSimilarity
     from pytorch_metric_learning.losses import SupConLoss
+    from pytorch_metric_learning.reducers import SumReducer
 
-    loss: Callable[[Tensor, Tensor], Tensor] = SupConLoss(temperature=temperature, distance=CosineSimilarity())
+    over: dict[str, Any] = {"reducer": SumReducer()} if summed else {}
+    loss: Callable[[Tensor, Tensor], Tensor] = SupConLoss(temperature=temperature, distance=CosineSimilarity(), **over)
     return loss
 
 

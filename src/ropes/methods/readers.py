@@ -1,10 +1,9 @@
 """What a finished run reads images with: one class a family of methods, all with the same face."""
 
 import sys
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -12,57 +11,18 @@ from torch import Tensor
 from ropes.checkpoints import WEIGHTS, load_weights
 from ropes.errors import UserError
 from ropes.hardware import AskedPrecision, Precision, precision_of, require_precision, warn_if_emulated
+from ropes.methods.reading import Read, Reader, autocast
 from ropes.methods.run import Run, read_training
+from ropes.methods.vae_reader import VAEReader
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.autoencoder import AE1, AE2, Standardise
 from ropes.models.dense import DenseAE2
 from ropes.models.density_ratio import LDR
 from ropes.models.encoder import ContrastNetwork, PoseEncoder
 from ropes.models.student import StudentNetwork
-from ropes.models.vae import VAE, as_images, levels
 from ropes.recipes import DeltaRecipe, EncoderRecipe, LabelledRecipe, RopesRecipe, VAERecipe
 
 Module = TypeVar("Module", bound=torch.nn.Module)
-
-
-class Read(NamedTuple):
-    """What a reader makes of n poses.
-
-    Attributes:
-        coordinates: (n, d).
-        features: (n, f), what the network knows of the images besides.
-        foreign: (n, V, s, s), logits of "something foreign is in this part of this view"; None where nobody asks.
-    """
-
-    coordinates: Tensor
-    features: Tensor
-    foreign: Tensor | None = None
-
-
-class Reader(Protocol):
-    """Images of poses to coordinates; images are grey levels, uint8 (n, V, size, size).
-
-    Attributes:
-        size: side of the images, in pixels.
-        precision: that they are read in.
-    """
-
-    size: int
-    precision: Precision
-
-    def coordinates(self, images: Tensor) -> Tensor:
-        """(n, V, size, size) → (n, d)."""
-
-    def read(self, images: Tensor) -> Read:
-        """(n, V, size, size) → all that is made of them."""
-
-    def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Two stages of reconstruction, grey levels in [0, 1]; None for a method that reconstructs nothing."""
-
-
-def autocast(images: Tensor, precision: Precision) -> AbstractContextManager[None]:
-    """Have networks read images in a precision meanwhile."""
-    return torch.autocast(images.device.type, torch.bfloat16, enabled=precision == "bf16-mixed")
 
 
 class RopesReader:
@@ -150,42 +110,6 @@ class NetworkReader:
     def reconstructions(self, images: Tensor) -> None:
         """Nothing: the network has no decoder."""
         return None
-
-
-class VAEReader:
-    """The VAE of methods `beta-vae` and `ada-gvae`: its coordinates are the posterior's means."""
-
-    def __init__(
-        self, recipe: VAERecipe, folder: Path, device: torch.device, precision: AskedPrecision = "auto"
-    ) -> None:
-        self.size = recipe.vae.image_size
-        self._vae = VAE(recipe.vae)
-        load_weights(self._vae, folder / "vae" / WEIGHTS)
-        self._vae.to(device).eval()
-        torch.nn.utils.convert_conv2d_weight_memory_format(self._vae, torch.channels_last)
-        self.precision: Precision = precision_of(precision)
-        warn_if_emulated(self.precision)
-
-    def coordinates(self, images: Tensor) -> Tensor:
-        """Images as `ropes.models.vae.levels` takes them → means (n, latents)."""
-        return self.read(images).coordinates
-
-    @torch.no_grad()
-    def read(self, images: Tensor) -> Read:
-        """The same images → means, and all that the posterior says, (n, 2 · latents)."""
-        with autocast(images, self.precision):
-            posterior = self._vae.encode(levels(images))
-        return Read(posterior.mean, torch.cat(posterior, dim=1))
-
-    def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """What the decoder makes of the means, in the shape of the images, levels in [0, 1], twice."""
-        made = self.decoded(self.coordinates(images), colour=images.ndim == 5)
-        return made, made
-
-    @torch.no_grad()
-    def decoded(self, latents: Tensor, *, colour: bool) -> Tensor:
-        """(n, latents) → levels in [0, 1], (n, 1, size, size, 3), or in grey (n, cameras, size, size)."""
-        return as_images(self._vae.decode(latents).sigmoid(), colour=colour)
 
 
 def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder | StudentNetwork:

@@ -12,7 +12,7 @@ from ropes.checkpoints import WEIGHTS
 from ropes.data.batches import TrainingImages
 from ropes.files import sha256
 from ropes.methods.context import Context
-from ropes.methods.readers import autocast
+from ropes.methods.reading import autocast
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.student_stage import Batch, StudentStage

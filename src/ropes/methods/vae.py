@@ -41,9 +41,8 @@ def fit(
 
     Interrupted or killed, the same call goes on and ends with the same weights.
 
-    Deviation: a record's ELBO and reconstruction are of at most 512 held-out images, another draw for each seed, with
-    one sample of the posterior each.  Why: it is quick.  Effect: rank correlations with them (Fig. 14) carry the noise
-    of that draw.
+    A record's ELBO and reconstruction are of at most 512 held-out images, another draw for each seed; those by which
+    models are compared are `ropes.factor_evaluation`'s.
 
     Args:
         data: the data set: colour images of one camera, or grey ones; for ada-gvae with pairs, see `pairs_of`.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ropes.models.vae import VAE, Posterior, levels
+from ropes.models.vae import VAE, Posterior, elbo_terms, levels
 from ropes.recipes import VAERecipe
 from ropes.stage import Stage
 
@@ -48,16 +48,10 @@ class VAEStage(Stage):
         posterior = self.network.encode(noisy(images) if self.recipe.noise else images)
         if self.pairs:
             posterior = share(posterior)
-        reconstruction, divergence = self._terms(images, posterior)
+        reconstruction, divergence = elbo_terms(self.network, images, posterior)
         rise = min(1.0, (self.global_step + 1) / self.recipe.warm_up) if self.recipe.warm_up else 1.0
         self.note(reconstruction=reconstruction, divergence=divergence)
         return reconstruction + rise * self.recipe.beta * divergence
-
-    def _terms(self, images: Tensor, posterior: Posterior) -> tuple[Tensor, Tensor]:
-        """−log p(x | z) of a draw z, and KL(q(z | x) || p(z)), nats an image."""
-        logits = self.network.decode(posterior.sample())
-        reconstruction = functional.binary_cross_entropy_with_logits(logits, images, reduction="sum") / len(images)
-        return reconstruction, divergence_from_prior(posterior).sum(1).mean()
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
@@ -65,7 +59,7 @@ class VAEStage(Stage):
         sums = torch.zeros(2)
         for part in self.held_out.split(_CHUNK):
             images = levels(part.to(self.device))
-            terms = self._terms(images, self.network.encode(images))
+            terms = elbo_terms(self.network, images, self.network.encode(images))
             sums += len(part) * torch.stack(terms).float().cpu()
         reconstruction, divergence = (sums / len(self.held_out)).tolist()
         return {
@@ -81,12 +75,6 @@ def noisy(images: Tensor) -> Tensor:
     coarse = torch.randn(count, 1, max(1, side // _GRID), max(1, side // _GRID), device=images.device)
     field = functional.interpolate(coarse, size=(side, side), mode="bilinear", align_corners=False)
     return images + _FINE * torch.randn_like(images) + _COARSE * field
-
-
-def divergence_from_prior(posterior: Posterior) -> Tensor:
-    """KL(q || N(0, 1)) of each latent, (B, d): (μ² + σ² − 1 − log σ²) / 2."""
-    mean, log_variance = posterior
-    return 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance)
 
 
 def symmetric_divergence(one: Posterior, other: Posterior) -> Tensor:

@@ -20,6 +20,7 @@ from ropes.metrics.disentanglement import (
     modularity,
     sap,
 )
+from ropes.metrics.explained import explained
 from ropes.metrics.graph import structural_hamming_distance
 from ropes.metrics.labels import few_labels
 
@@ -34,6 +35,7 @@ __all__ = [
     "commanded_calibration",
     "correlation_matrix",
     "dci",
+    "explained",
     "explicitness",
     "factor_vae_score",
     "few_labels",

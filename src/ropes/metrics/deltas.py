@@ -1,4 +1,4 @@
-"""How the deltas of actions lie: opposite, unrelated, sparse.
+"""How the deltas of actions lie: opposite, unrelated, sparse, the same whatever is acted upon.
 
 Source: causal delta embeddings (arXiv 2508.04492).
 """
@@ -57,6 +57,36 @@ def active_share(deltas: ArrayLike, threshold: float = 0.1) -> float:
         raise ValueError(f"deltas are (n, l), got {sizes.shape}")
     largest = sizes.max(axis=1, keepdims=True)
     return float(((sizes >= threshold * largest) & (largest > 0)).mean())
+
+
+def action_variance(deltas: ArrayLike, actions: ArrayLike) -> float:
+    """Var_x[δ_a(x)] over pairs of one action, the mean over actions, in shares of the deltas' mean squared length.
+
+    0 where an action is one vector whatever it is done to, 1 where it is none.
+
+    Source: the invariance of causal delta embeddings, Var_x[δ_a(x)] ≈ 0.
+
+    Args:
+        deltas: (n, l).
+        actions: texts, (n,).
+
+    Raises:
+        ValueError: lengths differ, or no delta has a length.
+    """
+    values, texts = np.asarray(deltas, dtype=np.float64), np.asarray(actions, dtype=np.str_)
+    if values.ndim != 2 or len(values) != len(texts) or not len(texts):
+        raise ValueError(f"deltas are (n, l) and actions (n,), got {values.shape} and {texts.shape}")
+    own = [values[texts == action] for action in np.unique(texts)]
+    lengths = np.mean([(each**2).sum(axis=1).mean() for each in own])
+    if not lengths > 0:
+        raise ValueError("no delta has a length")
+    return float(np.mean([each.var(axis=0).sum() for each in own]) / lengths)
+
+
+def nearest(asked: ArrayLike, known: ArrayLike, count: int) -> NDArray[np.int64]:
+    """Rows of the `count` deltas of `known` (n, l) whose cosine with each one asked (m, l) is greatest, (m, count)."""
+    cosines = _unit(np.asarray(asked, dtype=np.float64)) @ _unit(np.asarray(known, dtype=np.float64)).T
+    return np.asarray(np.argsort(-cosines, axis=1, kind="stable")[:, :count], dtype=np.int64)
 
 
 def principal_axes(deltas: ArrayLike, count: int = 2) -> Floats:

@@ -5,11 +5,11 @@ Source: Dittadi et al. 2021, Section 4.
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import spearmanr
+from scipy.stats import norm, spearmanr
 
 from ropes.metrics.disentanglement.samples import least_in_a_leaf
 
@@ -18,13 +18,28 @@ Floats = NDArray[np.float64]
 _SLACK = 1e-6
 #: Samples from which on a tenth of them tells when to stop.
 _FEWEST = 100
-Regressor = Literal["trees", "mlp"]
+Regressor = Literal["trees", "forest", "mlp1", "mlp", "mlp3"]
+#: The study's: gradient-boosted trees, random forests, and networks with one, two and three hidden layers.
+REGRESSORS: tuple[Regressor, ...] = get_args(Regressor)
+_DEPTHS = {"mlp1": 1, "mlp": 2, "mlp3": 3}
+_HIDDEN = 256
+#: Of LightGBM, for a random forest: each tree of a share of the samples, each split of a third of the codes.
+_FOREST: dict[str, Any] = {
+    "boosting_type": "rf",
+    "subsample": 0.632,
+    "subsample_freq": 1,
+    "colsample_bynode": 1 / 3,
+    "num_leaves": 255,
+}
+#: Of the classifier's trees.
+_DEPTH = 3
 
 
 def transfer_errors(
     learnt: tuple[ArrayLike, ArrayLike],
     *tested: tuple[ArrayLike, ArrayLike],
     regressor: Regressor = "trees",
+    trained: ArrayLike | None = None,
     seed: int = 0,
     workers: int | None = None,
 ) -> Floats:
@@ -32,18 +47,20 @@ def transfer_errors(
 
     The transfer score is their mean over the factors but the one that shifts.
 
-    Deviation: one network with an output for each factor stands for the paper's network a factor, and trees are
-    LightGBM's.  Why: that is several times faster.  Effect: not measured.
+    Deviation: one network with an output for each factor stands for the paper's network a factor, and trees and forests
+    are LightGBM's.  Why: that is several times faster.  Effect: not measured.
 
-    Deviation: codes are divided by their deviation over the samples to learn from.  Why: networks need inputs of one
-    scale.  Effect: where a code hardly varies among these (the hue, learnt from red alone) codes of other hues lie far
-    out: trees do not mind, networks do, and their OOD1-A errors are no finding about representations.
+    Deviation: codes are divided by their deviation over images of the encoder's training.  Why: networks need inputs of
+    one scale, and the paper names none.  Effect: none for trees; over the samples to learn from a code that hardly
+    varies among these (the hue, learnt from red alone) would lie far out in all others.
 
     Args:
         learnt: codes (n, k) and factors (n, f), in [0, 1], to learn from.
         tested: codes (m, k) and factors (m, f) of the others, set by set.
-        regressor: gradient-boosted trees, or a network with two hidden layers of 256.
-        seed: of the network; trees have no chance in them.
+        regressor: "trees", gradient-boosted; "forest", random; or a network with hidden layers of 256, "mlp1" with one,
+            "mlp" with two, "mlp3" with three.
+        trained: codes (t, k) by whose mean and deviation all are standardised; None: those to learn from.
+        seed: of networks and forests; boosted trees have no chance in them.
         workers: threads of the trees; None for all cores.
 
     Returns:
@@ -55,7 +72,10 @@ def transfer_errors(
     (codes, factors), *others = (_checked(*part) for part in (learnt, *tested))
     if any(c.shape[1] != codes.shape[1] or f.shape[1] != factors.shape[1] for c, f in others):
         raise ValueError("samples to learn from and to test on have other numbers of codes or factors")
-    centre, scale = codes.mean(axis=0), codes.std(axis=0)
+    usual = codes if trained is None else np.asarray(trained, dtype=np.float64)
+    if usual.ndim != 2 or usual.shape[1] != codes.shape[1] or not len(usual) or not np.isfinite(usual).all():
+        raise ValueError(f"codes to standardise by must be finite and (t, {codes.shape[1]}), got {usual.shape}")
+    centre, scale = usual.mean(axis=0), usual.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     tell = _regressor(regressor, (codes - centre) / scale, factors, seed, workers)
     found: Floats = np.stack(
@@ -71,28 +91,68 @@ def _regressor(name: str, codes: Floats, factors: Floats, seed: int, workers: in
         ValueError: no such regressor.
     """
     match name:
-        case "trees":
+        case "trees" | "forest":
             from lightgbm import LGBMRegressor
 
+            drawn: dict[str, Any] = {"min_child_samples": least_in_a_leaf(len(codes))}
+            if name == "forest":
+                drawn = _FOREST | {"min_child_samples": max(1, least_in_a_leaf(len(codes)) // 4), "random_state": seed}
             trees = [
-                LGBMRegressor(
-                    min_child_samples=least_in_a_leaf(len(codes)),
-                    deterministic=True,
-                    force_row_wise=True,
-                    n_jobs=workers,
-                    verbosity=-1,
-                ).fit(codes, column)
+                LGBMRegressor(**drawn, deterministic=True, force_row_wise=True, n_jobs=workers, verbosity=-1).fit(
+                    codes, column
+                )
                 for column in factors.T
             ]
             return lambda new: np.stack([tree.predict(new) for tree in trees], axis=1)
-        case "mlp":
+        case "mlp1" | "mlp" | "mlp3":
             from sklearn.neural_network import MLPRegressor
 
             early = len(codes) >= _FEWEST  # with fewer there is nothing to stop by
-            network: Any = MLPRegressor(hidden_layer_sizes=(256, 256), early_stopping=early, random_state=seed)
-            _fit(network, codes, factors)
+            hidden = (_HIDDEN,) * _DEPTHS[name]
+            network: Any = MLPRegressor(hidden_layer_sizes=hidden, early_stopping=early, random_state=seed)
+            _fit(network, codes, factors if factors.shape[1] > 1 else factors[:, 0])
             return lambda new: network.predict(new).reshape(len(new), factors.shape[1])
-    raise ValueError(f'unknown regressor "{name}": choose trees or mlp')
+    raise ValueError(f'unknown regressor "{name}": choose one of {", ".join(REGRESSORS)}')
+
+
+def classifier_errors(
+    learnt: tuple[ArrayLike, ArrayLike], tested: tuple[ArrayLike, ArrayLike], *, workers: int | None = None
+) -> Floats:
+    """Share of samples whose value of each factor a classifier gets wrong; gradient-boosted trees of depth 3.
+
+    Source: Dittadi et al. 2021, Fig. 3 (right), whose classifier learns from 10,000 samples.
+
+    Args:
+        learnt: codes (n, k) and factors (n, f) of few values each, in [0, 1], to learn from.
+        tested: the same of the others.
+        workers: threads; None for all cores.
+
+    Returns:
+        (f,) values in [0, 1].
+
+    Raises:
+        ValueError: shapes disagree, values not finite, or factors outside [0, 1].
+    """
+    from lightgbm import LGBMClassifier
+
+    (codes, factors), (new, theirs) = (_checked(*part) for part in (learnt, tested))
+    if new.shape[1] != codes.shape[1] or theirs.shape[1] != factors.shape[1]:
+        raise ValueError("samples to learn from and to test on have other numbers of codes or factors")
+    found = []
+    for column in range(factors.shape[1]):
+        known, classes = np.unique(factors[:, column], return_inverse=True)
+        trees: Any = LGBMClassifier(
+            max_depth=_DEPTH,
+            num_leaves=2**_DEPTH,
+            min_child_samples=max(1, least_in_a_leaf(len(codes) // len(known))),
+            deterministic=True,
+            force_row_wise=True,
+            n_jobs=workers,
+            verbosity=-1,
+        )
+        trees.fit(codes, classes)
+        found.append(float((known[trees.predict(new)] != theirs[:, column]).mean()))
+    return np.array(found)
 
 
 def _fit(network: Any, codes: Floats, factors: Floats) -> None:
@@ -130,6 +190,36 @@ def rank_correlations(table: ArrayLike) -> Floats:
             if len(both) >= 3 and (np.ptp(both, axis=0) > 0).all():
                 found[one, other] = found[other, one] = spearmanr(both[:, 0], both[:, 1]).statistic
     return found
+
+
+class RankCorrelation(NamedTuple):
+    """Spearman's correlation over so many pairs with its 95% interval; NaN where it is not defined."""
+
+    value: float
+    low: float
+    high: float
+    pairs: int
+
+
+def rank_correlation(one: ArrayLike, other: ArrayLike) -> RankCorrelation:
+    """Spearman's correlation of two columns (n,), over the rows that have both, and how sure it is.
+
+    Source: Bonett and Wright 2000, standard error √((1 + r²/2) / (n − 3)) of artanh r; undefined below four rows, or
+    where all ranks agree.
+
+    Raises:
+        ValueError: columns of other lengths.
+    """
+    pair = [np.asarray(column, dtype=np.float64) for column in (one, other)]
+    if pair[0].ndim != 1 or pair[0].shape != pair[1].shape:
+        raise ValueError(f"expected two columns of one length, got {pair[0].shape} and {pair[1].shape}")
+    table = np.stack(pair, axis=1)
+    value, count = float(rank_correlations(table)[0, 1]), int(np.isfinite(table).all(axis=1).sum())
+    if count < 4 or not abs(value) < 1 - _SLACK:
+        return RankCorrelation(value, np.nan, np.nan, count)
+    wide = norm.ppf(0.975) * np.sqrt((1 + value**2 / 2) / (count - 3))
+    low, high = np.tanh(np.arctanh(value) + np.array([-wide, wide])).tolist()
+    return RankCorrelation(value, low, high, count)
 
 
 def _checked(codes: ArrayLike, factors: ArrayLike) -> tuple[Floats, Floats]:

@@ -57,9 +57,7 @@ class Transformer(nn.Module):
     @property
     def description(self) -> dict[str, Any] | None:
         """What rebuilds it without its checkpoint; None where it had none."""
-        config: Any = self.body.config
-        # Where the checkpoint lay is no part of what it is.
-        return {k: v for k, v in config.to_dict().items() if k != "_name_or_path"} if self._begun else None
+        return _described(self.body) if self._begun else None
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Levels in [0, 1], (B, C, S, S) → (B, width) and (B, patches, width)."""
@@ -69,32 +67,34 @@ class Transformer(nn.Module):
 
 
 class ResNet(nn.Module):
-    """A ResNet of `transformers` from scratch: images → the mean over the last stage's places, and nothing of patches.
+    """A ResNet of `transformers`: images → the mean over the last stage's places, and nothing of patches.
 
     Args:
-        config: its shape.
-        channels: of the images.
+        body: the library's.
+        mean, deviation: of the levels that it reads, one a channel.
+        begun: whether it is a checkpoint's.
     """
 
     grid = 0
-    description = None
+    mean: Tensor
+    deviation: Tensor
 
-    def __init__(self, config: DeltaConfig, channels: int) -> None:
-        from transformers import ResNetConfig, ResNetModel
-
+    def __init__(self, body: nn.Module, mean: list[float], deviation: list[float], *, begun: bool) -> None:
         super().__init__()
-        shape = ResNetConfig(
-            num_channels=channels,
-            embedding_size=config.widths[0],
-            hidden_sizes=list(config.widths),
-            depths=[config.blocks] * len(config.widths),
-            layer_type="basic",
-        )
-        self.body, self.width = ResNetModel(shape), config.widths[-1]
+        self.body, self._begun = body, begun
+        config: Any = body.config
+        self.width = int(config.hidden_sizes[-1])
+        self.register_buffer("mean", torch.tensor(mean)[:, None, None])
+        self.register_buffer("deviation", torch.tensor(deviation)[:, None, None])
+
+    @property
+    def description(self) -> dict[str, Any] | None:
+        """What rebuilds it without its checkpoint; None where it had none."""
+        return _described(self.body) if self._begun else None
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Levels in [0, 1], (B, C, S, S) → (B, width) and (B, 0, width)."""
-        found = self.body((images - _HALF) / _HALF).pooler_output.flatten(1)
+        found = self.body((images - self.mean) / self.deviation).pooler_output.flatten(1)
         return found, found[:, None][:, :0]
 
 
@@ -141,15 +141,35 @@ def backbone_of(config: DeltaConfig, channels: int, stored: Mapping[str, Any] | 
         UserError: the checkpoint cannot be read, has no token for the whole, or reads other images.
     """
     match config.backbone:
-        case "resnet":
-            return ResNet(config, channels)
         case "pose":
             assert stored is not None
             return _poses(channels, stored)
-        case _ if config.checkpoint is None:
-            return _transformer(config, channels)
-        case _:
+        case _ if config.checkpoint is not None:
             return _pretrained(config, channels, stored)
+        case "resnet":
+            return _resnet(config, channels)
+        case _:
+            return _transformer(config, channels)
+
+
+def _described(body: nn.Module) -> dict[str, Any]:
+    """A library's network; where its checkpoint lay is no part of what it is."""
+    config: Any = body.config
+    return {name: value for name, value in config.to_dict().items() if name != "_name_or_path"}
+
+
+def _resnet(config: DeltaConfig, channels: int) -> ResNet:
+    from transformers import ResNetConfig, ResNetModel
+
+    shape = ResNetConfig(
+        num_channels=channels,
+        embedding_size=config.widths[0],
+        hidden_sizes=list(config.widths),
+        depths=[config.blocks] * len(config.widths),
+        layer_type="basic",
+    )
+    levels = [_HALF] * channels
+    return ResNet(ResNetModel(shape), levels, levels, begun=False)
 
 
 def _poses(channels: int, stored: Mapping[str, Any]) -> PoseBackbone:
@@ -193,8 +213,8 @@ def _stem(config: DeltaConfig, channels: int) -> nn.Sequential:
     return nn.Sequential(*stages)
 
 
-def _pretrained(config: DeltaConfig, channels: int, stored: Mapping[str, Any] | None) -> Transformer:
-    """A checkpoint's transformer, with the mean and deviation of the levels that it was trained on."""
+def _pretrained(config: DeltaConfig, channels: int, stored: Mapping[str, Any] | None) -> Transformer | ResNet:
+    """A checkpoint's transformer or ResNet, with the mean and deviation of the levels that it was trained on."""
     from safetensors import SafetensorError
     from transformers import AutoConfig, AutoModel
     from transformers.image_processing_base import ImageProcessingMixin
@@ -210,11 +230,12 @@ def _pretrained(config: DeltaConfig, channels: int, stored: Mapping[str, Any] | 
             reason = str(error).strip().partition("\n")[0]
             raise UserError(f"no backbone can be read from {name} ({reason})") from error
     found: Any = body.config
-    if found.model_type not in _WITH_A_WHOLE:
-        raise UserError(f"{name} is of type {found.model_type}; give a ViT or DINO ({', '.join(_WITH_A_WHOLE)})")
+    known, words = (("resnet",), "a ResNet") if config.backbone == "resnet" else (_WITH_A_WHOLE, "a ViT or DINO")
+    if found.model_type not in known:
+        raise UserError(f"{name} is of type {found.model_type}; give {words} ({', '.join(known)})")
     if found.num_channels != channels:
         raise UserError(f"{name} reads images of {found.num_channels} channels, and these have {channels}")
-    if config.image_size % found.patch_size:
+    if config.backbone == "vit" and config.image_size % found.patch_size:
         side = config.image_size // found.patch_size * found.patch_size
         raise UserError(f"{name} has patches of {found.patch_size} pixels; give --delta.image-size {side}")
     try:
@@ -222,5 +243,7 @@ def _pretrained(config: DeltaConfig, channels: int, stored: Mapping[str, Any] | 
     except (OSError, ValueError):  # a folder of weights alone
         told = {}
     mean, deviation = list(told.get("image_mean", _MEAN)), list(told.get("image_std", _DEVIATION))
+    if config.backbone == "resnet":
+        return ResNet(body.train(), mean, deviation, begun=True)
     grid = config.image_size // found.patch_size
     return Transformer(body.train(), mean, deviation, grid=grid, begun=True)

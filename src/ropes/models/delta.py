@@ -21,8 +21,8 @@ class Reading(NamedTuple):
     """What a network makes of pairs.
 
     Attributes:
-        logits: of the verbs, (B, K, c): of the whole, or of each of K patches.
-        deltas: (B, K, l), δ = φ(x̃) − φ(x); of a pair network what it classifies.
+        logits: of the verbs, (B, K, c): of the whole, or of each of K patches; of their mean (B, 1, c).
+        deltas: likewise (B, K, l) or (B, 1, l), δ = φ(x̃) − φ(x); of a pair network what it classifies.
         patches: number of each of the K patches, (B, K); 0 for the whole.
         before, after: φ of both images, (B, l), of a pair network; (B, 0) otherwise.
     """
@@ -48,11 +48,13 @@ class DeltaNetwork(nn.Module):
     answers stay flat.  Effect: in the classifier's units the sparsity weighs a hundredth of the weight of 1 that the
     summary gives.
 
-    Deviation: the K patches are those of the longest projected deltas.  Why: the classifier reads these.  Effect: not
-    measured; the summary selects by the norm of patch features' differences.
+    Deviation: the K patches are those of the longest projected deltas, unless `change` says features.  Why: the
+    classifier reads these.  Effect: experiment "delta-options"; the summary selects by the norm of patch features'
+    differences.
 
-    Deviation: each of the K patches has its own losses, and the mean of their probabilities decides.  Why: the summary
-    says that losses are calculated for each patch; reviews of the paper mention an aggregation.  Effect: not measured.
+    Deviation: each of the K patches has its own losses, and the mean of their probabilities decides, unless `aggregate`
+    says otherwise.  Why: the summary says that losses are calculated for each patch; reviews of the paper mention an
+    aggregation.  Effect: experiment "delta-options".
 
     Args:
         config: its shape.
@@ -84,6 +86,7 @@ class DeltaNetwork(nn.Module):
         self.project = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, config.latents))
         self.classify = nn.Linear(config.latents, verbs)
         self.patches = config.patches if patchwise else None
+        self.of_features, self.aggregate = config.change == "features", config.aggregate
 
     def forward(self, before: Tensor, after: Tensor) -> Reading:
         """Levels in [0, 1], (B, C, S, S) each."""
@@ -94,8 +97,12 @@ class DeltaNetwork(nn.Module):
         if self.patches is None:
             deltas, chosen = deltas[:, None], torch.zeros(len(deltas), 1, dtype=torch.long, device=deltas.device)
         else:
-            chosen = deltas.norm(dim=-1).topk(min(self.patches, deltas.shape[1]), dim=1).indices
+            read, changed = features.float().chunk(2)
+            change = changed - read if self.of_features else deltas
+            chosen = change.norm(dim=-1).topk(min(self.patches, deltas.shape[1]), dim=1).indices
             deltas = deltas.take_along_dim(chosen[..., None], dim=1)
+            if self.aggregate:
+                deltas = deltas.mean(1, keepdim=True)
         nothing = deltas.new_empty(len(deltas), 0)
         return Reading(self.classify(deltas / _UNIT), deltas, chosen, nothing, nothing)
 

@@ -257,14 +257,14 @@ class DeltaConfig:
     Attributes:
         image_size: side of the images in pixels.
         backbone: a vision transformer (also DINO, DINOv2), a ResNet, or an encoder of poses that goes on learning.
-        checkpoint: folder, or name on the hub, of a pretrained transformer of `transformers`; of an encoder of poses
-            the run of `anchored` or `ldr`, or packaged estimator (packaged:NAME), that it is of; None to begin from
-            scratch in the shape that follows.
+        checkpoint: folder, or name on the hub, of a pretrained transformer or ResNet of `transformers`; of an encoder
+            of poses the run, or packaged estimator (packaged:NAME), that it is of; None to begin from scratch.
         patch, width, depth, heads: of a transformer: side of a patch in pixels, width of the tokens, blocks, heads.
         stem: whether, from scratch, convolutions that halve the side lead to its patches (Xiao et al. 2021).
         widths, blocks: of a ResNet: channels of the stages, and blocks in each of them.
         latents: dimensions of φ.
         patches: of greatest change that are asked, of method cde-patch; all where an image has fewer.
+        change, aggregate: what tells how much a patch changes; whether the mean of their deltas is classified.
 
     Raises:
         ValueError: patches or heads do not share out the sides, a stem's patch is no power of 2, or a
@@ -283,12 +283,12 @@ class DeltaConfig:
     blocks: int = 1
     latents: int = 64
     patches: int = 16
+    change: Literal["deltas", "features"] = "deltas"
+    aggregate: bool = False
 
     def __post_init__(self) -> None:
         sizes = self.image_size, self.patch, self.width, self.depth, self.heads, self.blocks, self.latents, self.patches
         _positive("the network of actions", *sizes, *self.widths)
-        if self.checkpoint is not None and self.backbone == "resnet":
-            raise ValueError("a ResNet has no checkpoint; leave --delta.checkpoint out (None with --preset paper)")
         if self.checkpoint is None and self.backbone == "pose":
             raise ValueError("backbone pose is that of a run; give --delta.checkpoint RUN, or packaged:NAME")
         if self.checkpoint is None and self.image_size % self.patch:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ropes.models.shapes import VAEConfig
 
@@ -77,6 +78,19 @@ class VAE(nn.Module):
         """Levels in [0, 1], (B, C, S, S) → posterior, and logits of a draw from it."""
         posterior = self.encode(images)
         return posterior, self.decode(posterior.sample())
+
+
+def divergence_from_prior(posterior: Posterior) -> Tensor:
+    """KL(q || N(0, 1)) of each latent, (B, d): (μ² + σ² − 1 − log σ²) / 2."""
+    mean, log_variance = posterior
+    return 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance)
+
+
+def elbo_terms(network: VAE, images: Tensor, posterior: Posterior) -> tuple[Tensor, Tensor]:
+    """−log p(x | z) of a draw z, and KL(q(z | x) || p(z)), nats an image; images as `levels` gives them."""
+    logits = network.decode(posterior.sample())
+    reconstruction = functional.binary_cross_entropy_with_logits(logits, images, reduction="sum") / len(images)
+    return reconstruction, divergence_from_prior(posterior).sum(1).mean()
 
 
 def levels(images: Tensor) -> Tensor:

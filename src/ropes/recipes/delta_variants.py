@@ -45,6 +45,44 @@ def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
     }
 
 
+#: Readings of the paper that differ from ours, in words: variant → what it does.
+OPTIONS = {
+    "cde-global@contrast-sum": "deltas of whole images, contrast summed over the batch",
+    "cde-global@sparsity-0.1": "deltas of whole images, sparsity weighs .1",
+    "cde-global@sparsity-10": "deltas of whole images, sparsity weighs 10",
+    "cde-global@sparsity-100": "deltas of whole images, sparsity weighs 100 (1 in the classifier's units)",
+    "cde-patch@contrast-sum": "deltas of patches, contrast summed over the batch",
+    "cde-patch@features": "deltas of patches, of those whose features change most",
+    "cde-patch@aggregate": "deltas of patches, their mean classified",
+    "cde-patch@patches-4": "deltas of 4 patches",
+    "cde-patch@patches-64": "deltas of all 64 patches",
+}
+
+
+def options(recipes: Mapping[str, Recipe]) -> Mapping[str, DeltaRecipe]:
+    """The variants `OPTIONS` of the methods that are given.
+
+    Args:
+        recipes: method → its recipe.
+    """
+    found = {}
+    for label in OPTIONS:
+        method, _, option = label.partition("@")
+        if isinstance(recipe := recipes.get(method), DeltaRecipe):
+            match option.rpartition("-"):
+                case ("contrast", _, _):
+                    found[label] = replace(recipe, contrast_sum=True)
+                case ("sparsity", _, weight):
+                    found[label] = replace(recipe, sparsity=float(weight))
+                case ("patches", _, count):
+                    found[label] = replace(recipe, delta=replace(recipe.delta, patches=int(count)))
+                case (_, _, "features"):
+                    found[label] = replace(recipe, delta=replace(recipe.delta, change="features"))
+                case _:
+                    found[label] = replace(recipe, delta=replace(recipe.delta, aggregate=True))
+    return found
+
+
 def cropped(recipes: Mapping[str, Recipe]) -> Mapping[str, Recipe]:
     """The variants `CROPPED`, which see at least half of the images' area in training, of compact recipes.
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -134,6 +135,26 @@ def joint_moves(systems: Mapping[str, Sequence[ActionRow]]) -> Figure:
 
 
 @styled
+def nearest_pairs(images: NDArray[np.uint8], captions: Sequence[Sequence[str]], *, title: str) -> Figure:
+    """Pairs of things never trained on, a row each, and beside each the pairs in distribution of the nearest deltas.
+
+    Args:
+        images: (n, 1 + k, 2, S, S[, 3]), the pair asked first.
+        captions: of the same, (n, 1 + k).
+        title: of the figure.
+    """
+    count, columns = images.shape[:2]
+    figure, panels = make_panels(count * columns, height=1.25, columns=columns, width=2.3 * columns)
+    for place, panel in enumerate(panels):
+        row, column = divmod(place, columns)
+        _show_pair(panel, images[row, column], captions[row][column])
+        if row == 0 and column < 2:
+            panel.text(0, 1.3, ("asked", "nearest in distribution")[column], transform=panel.transAxes, fontsize=8.5)
+    figure.suptitle(title, fontsize=9)
+    return figure
+
+
+@styled
 def told_pairs(images: NDArray[np.uint8], captions: Sequence[str]) -> Figure:
     """Pairs side by side, each under what was done in it.
 
@@ -143,8 +164,14 @@ def told_pairs(images: NDArray[np.uint8], captions: Sequence[str]) -> Figure:
     """
     figure, panels = make_panels(len(images), height=1.75, columns=3)
     for panel, pair, caption in zip(panels, images, captions, strict=True):
-        gap = np.full((pair.shape[1], max(1, pair.shape[2] // 32), 3), 255, np.uint8)
-        panel.imshow(np.concatenate([pair[0], gap, pair[1]], axis=1), interpolation="nearest")
-        panel.set_title(caption, fontsize=8.5)
-        panel.axis("off")
+        _show_pair(panel, pair, caption)
     return figure
+
+
+def _show_pair(panel: Axes, pair: NDArray[np.uint8], caption: str) -> None:
+    """Both images of a pair (2, S, S[, 3]) side by side, under what was done."""
+    before, after = pair if pair.ndim == 4 else np.repeat(pair[..., None], 3, axis=-1)
+    gap = np.full((before.shape[0], max(1, before.shape[1] // 32), 3), 255, np.uint8)
+    panel.imshow(np.concatenate([before, gap, after], axis=1), interpolation="nearest")
+    panel.set_title(caption, fontsize=8.5)
+    panel.axis("off")

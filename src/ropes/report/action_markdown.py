@@ -9,6 +9,7 @@ from ropes.actions import COMPOSITIONAL, SYSTEMATIC
 from ropes.report.action_numbers import (
     BESIDE,
     COSINES,
+    DRAWN,
     METHODS,
     PAPER,
     SCENES,
@@ -40,18 +41,24 @@ def action_markdown(found: Results) -> str:
         found: with `action_rows`.
     """
     every = in_order(found.action_rows)
+    heads = ["seeds", *SHIFTS.values(), "gap", *COSINES.values(), "active", "variance"]
     parts = [
-        table(
-            ["images", "method"], ["seeds", *SHIFTS.values(), "gap", *COSINES.values(), "active"], _accuracies(every)
-        ),
+        table(["images", "method"], heads, _accuracies(every)),
         *_advantages(every),
         *_arms(every),
         "\n".join(f"- {sentence}" for sentence in findings(found.action_rows)),
         "Share of the pairs whose verb was told, mean ± deviation over training seeds. Gap: in distribution less "
-        "systematic shift. Active: share of a delta's dimensions that reach a tenth of its largest. The paper's are of "
-        f"ProcTHOR's single objects. Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes.",
+        "systematic shift. Active: share of a delta's dimensions that reach a tenth of its largest. Variance: of "
+        "deltas of one verb over pairs, in shares of their mean squared length (the paper: Var[δ] ≈ 0). "
+        f"{_drawn(every)}The paper's are of ProcTHOR's single objects. Preset {found.preset}, {found.device}, "
+        f"{found.seconds / 60:.0f} minutes.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _drawn(every: Mapping[str, Methods]) -> str:
+    """What ± is over, where what is held out was drawn."""
+    return "Of others held out, ± is over choices of what is held out. " if DRAWN in every else ""
 
 
 def _accuracies(every: Mapping[str, Methods]) -> Iterator[list[str]]:

@@ -1,6 +1,7 @@
 """Figures of methods that tell actions, in order and in words."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,15 +9,26 @@ from scipy.stats import t
 
 from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
-from ropes.recipes.delta_variants import ABLATED, BASELINES, CROPPED, FROM_POSES, OF_A_RESNET
+from ropes.recipes.delta_variants import ABLATED, BASELINES, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
 from ropes.report.naming import capitalised
 from ropes.report.numbers import fixed
-from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, ARM_SETTING, MANY_THINGS, RECORDED_PAIRS, RECORDED_SCENES
+from ropes.settings import (
+    ACTION_PAIRS,
+    ARM_ACTIONS,
+    ARM_SETTING,
+    DRAWN_HOLD_OUTS,
+    MANY_THINGS,
+    RECORDED_PAIRS,
+    RECORDED_SCENES,
+)
 
 Floats = NDArray[np.float64]
 SHIFTS = {IID: "in distribution", COMPOSITIONAL: "compositional shift", SYSTEMATIC: "systematic shift"}
+#: Settings that differ in what is held out alone, shown as one: the seed that drew it stands for the training's.
+DRAWN = f"{ACTION_PAIRS}-drawn"
 SCENES = {
     ACTION_PAIRS: "single things",
+    DRAWN: "single things, others held out",
     MANY_THINGS: "several things in a scene",
     ARM_ACTIONS: "joints of an arm",
     f"{ARM_SETTING}-{ARM_ACTIONS.partition('-')[2]}": "joints of an arm",
@@ -34,7 +46,7 @@ METHODS = {
     "icm": "ResNet, independence (ICM)",
     "sms": "ResNet, sparse blocks (SMS)",
 }
-METHODS |= {label: f"{METHODS[name]}, with crops" for name, label in CROPPED.items()}
+METHODS |= {label: f"{METHODS[name]}, with crops" for name, label in CROPPED.items()} | OPTIONS
 COSINES = {"antonyms": "cosine of antonyms", "unrelated": "of unrelated verbs", "unrelated size": "its absolute value"}
 EMBEDDINGS = ("cde-global", "cde-patch", OF_A_RESNET)
 ABLATIONS = ("cde-global", *ABLATED)
@@ -51,6 +63,7 @@ BESIDE = {
     OF_A_RESNET: BASELINES,
     WITH_CROPS: HELD_AGAINST[WITH_CROPS],
     **{name: (CROPPED[name],) for name in BASELINES},
+    **{label: (label.partition("@")[0],) for label in OPTIONS},
 }
 #: Of ProcTHOR's single objects: in distribution, compositional, systematic; None where the summary of the paper does
 #: not tell.
@@ -66,7 +79,11 @@ PAPER_GAPS = {"cde-global": 0.21, "plain-vit": 0.48}
 
 
 def in_order(rows: Sequence[ActionRow]) -> dict[str, dict[str, list[ActionRow]]]:
-    """Setup → method → its rows, one a seed; in the order of `SCENES` and `METHODS`, others after them."""
+    """Setup → method → its rows, one a seed; in the order of `SCENES` and `METHODS`, others after them.
+
+    Rows of `DRAWN_HOLD_OUTS` are one setup, a seed for each choice of what is held out.
+    """
+    rows = [_of_drawn(row) for row in rows]
     setups = sorted({row.setup for row in rows}, key=lambda name: _place(name, SCENES))
     found: dict[str, dict[str, list[ActionRow]]] = {}
     for setup in setups:
@@ -74,6 +91,10 @@ def in_order(rows: Sequence[ActionRow]) -> dict[str, dict[str, list[ActionRow]]]
         names = sorted({row.method for row in own}, key=lambda name: _place(name, METHODS))
         found[setup] = {name: [row for row in own if row.method == name] for name in names}
     return found
+
+
+def _of_drawn(row: ActionRow) -> ActionRow:
+    return replace(row, setup=DRAWN, seed=DRAWN_HOLD_OUTS[row.setup]) if row.setup in DRAWN_HOLD_OUTS else row
 
 
 def accuracies(rows: Sequence[ActionRow], split: str) -> Floats:
@@ -100,12 +121,16 @@ def spread(values: Floats, digits: int = 3) -> str:
 
 
 def scores(rows: Sequence[ActionRow]) -> list[str]:
-    """A method's entries of a table: accuracy under each shift, the gap, each of `COSINES`, the active share."""
+    """A method's entries of a table: accuracy under each shift, the gap, each of `COSINES`, the active share, how much
+    deltas of a verb vary.
+    """
+    varying = np.array([np.nan if row.variance is None else row.variance for row in rows])
     return [
         *(spread(accuracies(rows, split)) for split in SHIFTS),
         spread(gaps(rows)),
         *(spread(cosines(rows, kind)) for kind in COSINES),
         spread(np.array([row.active for row in rows]), 2),
+        spread(varying, 2),
     ]
 
 
@@ -113,7 +138,7 @@ def paper_scores(name: str) -> list[str]:
     """The paper's entries of the same table, as far as its summary tells."""
     told = PAPER[name]
     gap = PAPER_GAPS.get(name) if told[2] is None else told[0] - told[2]
-    return [*("" if one is None else fixed(one, 2) for one in (*told, gap)), *("" for _ in COSINES), ""]
+    return [*("" if one is None else fixed(one, 2) for one in (*told, gap)), *("" for _ in COSINES), "", ""]
 
 
 def advantage(own: Sequence[ActionRow], other: Sequence[ActionRow], split: str) -> str:
@@ -146,7 +171,7 @@ def findings(rows: Sequence[ActionRow]) -> list[str]:
     """What the methods show, a sentence each."""
     every = in_order(rows)
     said = []
-    for setup in (ACTION_PAIRS, RECORDED_PAIRS):
+    for setup in (ACTION_PAIRS, DRAWN, RECORDED_PAIRS):
         if setup in every:
             said += _against_baselines(every[setup])
     for scenes in (every.get(MANY_THINGS, {}), every.get(RECORDED_SCENES, {})):

@@ -70,6 +70,17 @@ def plots(setup: str, methods: Methods, arrays_of: Mapping[str, Arrays]) -> Iter
         of = [str(verb) for verb in arrays["plane_verbs"]]
         figure = action_figures.delta_plane(arrays["plane"], of, title=capitalised(words))
         yield Plot(f"{name}-plane", f"deltas, {words}, {setup}", figure)
+        if "near_images" in arrays:
+            figure = action_figures.nearest_pairs(arrays["near_images"], _captions(arrays), title=capitalised(words))
+            yield Plot(f"{name}-nearest", f"nearest deltas, {words}, {setup}", figure)
+
+
+def _captions(arrays: Arrays) -> list[list[str]]:
+    """What was done in the pairs of `near_images`."""
+    return [
+        [f"{verb} {noun}".strip() for verb, noun in zip(*row, strict=True)]
+        for row in zip(arrays["near_verbs"], arrays["near_nouns"], strict=True)
+    ]
 
 
 def recorded(setup: str, methods: Methods, folder: Path) -> dict[str, Arrays]:

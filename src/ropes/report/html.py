@@ -13,6 +13,7 @@ from ropes.recipes import LABELLED_METHODS, method_of
 from ropes.report import artefacts, figures, graph, pictures
 from ropes.report.actions import action_part
 from ropes.report.artefacts import Artefacts, scatter_condition
+from ropes.report.freed import freed_tables
 from ropes.report.labels import label_tables
 from ropes.report.naming import joint_label
 from ropes.report.numbers import error, error_and_deviation, fixed
@@ -40,6 +41,7 @@ _SECTIONS = {
     "robustness": "Occlusion and shift",
     "trust": "What to trust",
     "poses": "Pose of the end effector",
+    "freed": "Joints without an intervention",
 }
 _STAGES = (
     ("reconstructions", "", ""),
@@ -78,6 +80,7 @@ def _joints(found: Results, folder: Path) -> Part:
         "robustness": robustness_parts(cells),
         "trust": trust_sections(found.trust_rows, found.flag_rows),
         "poses": pose_table(found.pose_rows),
+        "freed": freed_tables(found.freed_rows),
     }
     setups = [
         _setup(artefact, [row for row in found.rows if (row.setup, row.method) == place])

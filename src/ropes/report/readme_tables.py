@@ -10,6 +10,7 @@ from ropes import files, results
 from ropes.errors import UserError
 from ropes.report.action_markdown import action_markdown
 from ropes.report.coverage_markdown import coverage_markdown
+from ropes.report.freed import freed_markdown
 from ropes.report.markdown import markdown
 from ropes.report.objectives_markdown import objectives_markdown
 from ropes.report.study_markdown import study_markdown
@@ -67,6 +68,8 @@ def _written(found: Results) -> str:
         return coverage_markdown(found)
     if found.name == "eq3":
         return objectives_markdown(found)
+    if found.freed_rows:
+        return f"{markdown(found)}\n{freed_markdown(found)}"
     of_models = [study_markdown(found)] if found.model_rows else []
     of_actions = [action_markdown(found)] if found.action_rows else []
     of_joints = [markdown(found)] if found.rows or not (of_models or of_actions) else []

@@ -14,6 +14,8 @@ from ropes.report.numbers import fixed
 from ropes.report.page import Part, render
 from ropes.report.sections import inline
 from ropes.report.study_numbers import (
+    ALL_REGRESSORS,
+    CLASSIFIER,
     LABEL_FREE,
     METRICS,
     OOD1,
@@ -26,6 +28,7 @@ from ropes.report.study_numbers import (
     ood2,
     score_text,
     selected,
+    sizes_text,
     supervision_scores,
     transfers,
 )
@@ -36,8 +39,9 @@ from ropes.settings import FINGER_CUBE
 Section = tuple[str, str, list[str], list[tuple[str, Figure]]]
 #: Every score of the table of models, with its heading.
 _COLUMNS = METRICS | LABEL_FREE
-_COLUMNS |= {f"{r}_{s}": f"{words}: {name}" for r, words in REGRESSORS.items() for s, name in SCENARIOS.items()}
-_COLUMNS |= {f"{r}_ood": f"{words}: shifted poses" for r, words in REGRESSORS.items()}
+_COLUMNS |= {"classifier": CLASSIFIER}
+_COLUMNS |= {f"{r}_{s}": f"{words}: {name}" for r, words in ALL_REGRESSORS.items() for s, name in SCENARIOS.items()}
+_COLUMNS |= {f"{r}_ood": f"{words}: shifted poses" for r, words in ALL_REGRESSORS.items()}
 #: Splits whose images are shown beside what the decoder makes of them.
 _SHOWN = {
     "test-id": "like those of the training",
@@ -68,6 +72,7 @@ def study_part(found: Results, folder: Path) -> Part:
         models=[_model(row, folder) for row in by_disentanglement([row for row in rows if "elbo" in row.scores])],
         factors=list(factors.values()),
         columns=columns,
+        sizes=sizes_text(rows),
         table=[_cells(row, columns, factors) for row in rows],
         reasons=sorted({f"{METRICS[name]}: {why}" for row in rows for name, why in row.reasons.items()}),
     )
@@ -113,7 +118,9 @@ def _supervision(rows: Sequence[ModelRow]) -> Section:
 
 def _study(rows: Sequence[ModelRow]) -> list[Section]:
     """The figures of the paper, in its order."""
-    free = {**LABEL_FREE, "trees_id": "error of trees, in distribution"}
+    free = dict(LABEL_FREE)
+    if all("classifier" in row.scores for row in rows):
+        free["classifier"] = CLASSIFIER
     transfer = {
         f"{regressor}_{scenario}": f"{SCENARIOS[scenario]}, {words}"
         for regressor, words in REGRESSORS.items()
@@ -123,7 +130,7 @@ def _study(rows: Sequence[ModelRow]) -> list[Section]:
         (
             "Metrics",
             "Every dot is a model. Below: Spearman's rank correlation over models of what needs no label, and of the "
-            "error of boosted trees, with the metrics (after Fig. 3 of the paper, where it is a classifier's error).",
+            "error of a classifier in distribution, with the metrics (Fig. 3 of the paper).",
             against_paper(rows),
             [
                 ("metrics of each model", study_figures.metric_violins(rows)),
@@ -172,13 +179,14 @@ def _model(row: ModelRow, folder: Path) -> dict[str, Any]:
     arrays = read_arrays(pictures_of(folder, row))
     heading = f"{row.method}, seed {row.seed}: DCI {fixed(row.scores['dci'], 2)}"
     if arrays is None:
-        return {"heading": heading, "sweeps": [], "splits": []}
+        return {"heading": heading, "sweeps": [], "splits": [], "drawn": None}
     return {
         "heading": heading,
         "sweeps": [
             {"label": f"latent {number}", "uri": pictures.data_uri(pictures.strip(images))}
             for number, images in zip(arrays["latents"], arrays["sweeps"], strict=True)
         ],
+        "drawn": pictures.data_uri(pictures.strip(arrays["drawn"])) if "drawn" in arrays else None,
         "splits": [
             {
                 "label": words,

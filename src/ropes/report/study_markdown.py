@@ -18,6 +18,7 @@ from ropes.report.study_numbers import (
     mean_ood1,
     score_text,
     selected,
+    sizes_text,
     transfers,
 )
 from ropes.results import Results
@@ -56,8 +57,16 @@ def study_markdown(found: Results) -> str:
         f"How well all latents together tell each factor (R²{classes}):",
         table(heads[:1], [*heads[1:], *told.values()], second),
         "\n".join(f"- {sentence}" for sentence in said),
-        f"{several}Errors of boosted trees, in shares of the factors' ranges. Preset {found.preset}, {found.device}, "
-        f"{found.seconds / 60:.0f} minutes.",
+        " ".join(
+            filter(
+                None,
+                (
+                    f"{several}Errors of boosted trees, in shares of the factors' ranges.",
+                    sizes_text(rows),
+                    f"Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes.",
+                ),
+            )
+        ),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

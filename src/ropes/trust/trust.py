@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from ropes.checkpoints import load_tree, save_tree
 from ropes.errors import UserError
-from ropes.methods.readers import Reader
+from ropes.methods.reading import Reader
 from ropes.methods.run import TRUST_FILE
 from ropes.trust.novelty import Novelty
 from ropes.trust.spread import Spread

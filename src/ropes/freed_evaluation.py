@@ -1,0 +1,49 @@
+"""Partial disentanglement: what each coordinate holds of joints that vary and were never intervened on.
+
+Source: ROPES, Conclusion: "disentangled only those joint angles whose interventions were used in the loss".
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.data.dataset import Dataset
+from ropes.evaluation_pictures import SPLITS
+from ropes.freed_rows import FreedRow
+from ropes.methods.run import Run
+from ropes.metrics import correlation_matrix, explained
+
+Floats = NDArray[np.float64]
+
+
+def freed_rows(run: Run, dataset: Dataset, called: str, coordinates: Floats) -> tuple[FreedRow, ...]:
+    """The rows of a run's coordinates of the poses in distribution; none where no other joint varies.
+
+    Args:
+        run: whose coordinates.
+        dataset: with the angles of every joint that varies.
+        called: what the other rows call the method.
+        coordinates: of the split test-id, (n, d).
+    """
+    names = dataset.state_names or ()
+    angles = dataset.factors(SPLITS["id"])
+    vary = np.ptp(angles, axis=0) > 0
+    varying = [name for name, varies in zip(names, vary, strict=True) if varies]
+    if set(varying) <= set(run.joints):
+        return ()
+    angles = angles[:, vary]
+    correlations = np.abs(correlation_matrix(coordinates, angles))
+    rows = []
+    for k, joint in enumerate(run.joints):
+        own = angles[:, [varying.index(joint)]]
+        rows.append(
+            FreedRow(
+                setup=run.setting,
+                method=called,
+                joint=joint,
+                seed=run.seed,
+                correlations=dict(zip(varying, np.clip(correlations[k], 0, 1).tolist(), strict=True)),
+                own=explained(coordinates[:, k], own),
+                every=explained(coordinates[:, k], angles),
+            )
+        )
+    return tuple(rows)
