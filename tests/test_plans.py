@@ -16,7 +16,7 @@ from ropes.recipes import (
     recipe_of,
     ropes_recipe,
 )
-from ropes.recipes.variants import OBJECTIVES
+from ropes.recipes.variants import BESIDE_ROPES, OBJECTIVES
 from ropes.settings import SETTINGS, panda_setting
 
 ONE = "panda-1c-independent"
@@ -32,7 +32,7 @@ def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
     for plan in (demo, packaged, table):
         assert plan.test_anchors >= 1500
         assert max(plan.occlusions) <= panda_setting(ONE).image_size
-        assert tuple(plan.recipes) == DEFAULT_METHODS[plan.name]
+        assert tuple(plan.recipes) == (*DEFAULT_METHODS[plan.name], *(BESIDE_ROPES if plan == table else ()))
         assert {recipe.preset for recipe in plan.recipes.values()} == {preset}
     chosen = experiment("table1", preset, ("anchored", "ldr"))
     assert chosen.recipes == {method: recipe_of(method, preset) for method in ("anchored", "ldr")}
@@ -89,10 +89,16 @@ def test_eq3_compares_objectives_of_ropes_alone(preset: str) -> None:
     own = ropes_recipe(preset)
     for label, recipe in recipes.items():
         assert (recipe.ae1, recipe.ae1_training, recipe.ldr_training) == (own.ae1, own.ae1_training, own.ldr_training)
-        assert (recipe.code_noise > 0) == label.endswith("noise")
-        assert not recipe.logit_weight or label in ("ropes@logit", "ropes@classifier")
+        assert (recipe.code_noise > 0) == ("noise" in label)
+        assert bool(recipe.logit_weight) == (label == "ropes@logit")
     assert recipes["ropes@eq3-10"].sparsity_weights == (10,)
-    assert (recipes["ropes@logit"] == own) == (preset == "compact")
+    assert (own in recipes.values()) == (preset == "compact")
+    beside = experiment("table1", preset, ("ropes",)).recipes
+    assert list(beside) == ["ropes", *BESIDE_ROPES]
+    assert beside["ropes"] == own
+    assert beside["ropes@eq3"] == recipes["ropes@eq3-0.1"]
+    for label in ("ropes@logit", "ropes@classifier"):
+        assert beside[label] == recipes[label]
     trained_often = {setting for setting in plan.anchors if plan.fits(setting, "ropes@eq3-each")}
     assert trained_often == {ONE}
     assert all(plan.fits(setting, "ropes@encoder") for setting in plan.anchors)
@@ -118,7 +124,8 @@ def test_table2_sets_methods_without_labels_beside_shares_of_them(preset: str) -
 
 def test_unknown_experiments_are_refused() -> None:
     with pytest.raises(
-        UserError, match="unknown experiment 'table3': choose one of causal-triplet, coverage, curves, delta-options, demo, dis"
+        UserError,
+        match="unknown experiment 'table3': choose one of causal-triplet, coverage, curves, delta-options, demo, dis",
     ):
         experiment("table3", "compact")
     with pytest.raises(UserError, match=r"unknown preset 'compct': did you mean compact\?"):

@@ -63,6 +63,7 @@ def test_optimisation_out_of_range_is_refused(change: dict[str, Any], line: str)
         ({"logit_weight": NAN}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
         ({"score_weight": -1.0}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
         ({"coordinates": "ae1"}, "unknown coordinates 'ae1'"),
+        ({"coordinates": "logits", "basis": "codes"}, "need no AE2: leave basis and directions out"),
         ({"basis": "pixels"}, "unknown basis 'pixels'"),
         ({"directions": 3}, "directions must be at least 0, and need a basis of codes or scores, got 3"),
         (
@@ -75,6 +76,13 @@ def test_optimisation_out_of_range_is_refused(change: dict[str, Any], line: str)
 def test_recipes_out_of_range_are_refused(change: dict[str, Any], line: str) -> None:
     with pytest.raises(UserError, match=line):
         replace(ropes_recipe("compact"), **change)
+
+
+def test_weights_of_terms_of_an_ae2_mean_nothing_without_one() -> None:
+    recipe = replace(ropes_recipe("compact"), coordinates="logits")
+    assert recipe == replace(recipe, score_weight=3.0, logit_weight=2.0, sparsity_weights=(0.1, 1.0))
+    stored = json.loads(json.dumps({**asdict(recipe), "logit_weight": 1.0}))  # as earlier versions had it
+    assert recipe_from_dict(stored) == recipe
 
 
 def test_a_window_without_anchors_is_refused_with_the_method_that_has_neither() -> None:

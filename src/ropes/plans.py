@@ -8,7 +8,17 @@ from ropes.action_plans import actions, other_deltas
 from ropes.errors import UserError
 from ropes.plan import Experiment
 from ropes.recipes import DELTA_METHODS, METHODS, VAE_METHODS, Recipe, recipe_of
-from ropes.recipes.variants import COMPARED, EACH_JOINT, NUMBERS, by_labels, curves, fewer_anchors, objectives, vaes
+from ropes.recipes.variants import (
+    COMPARED,
+    EACH_JOINT,
+    NUMBERS,
+    by_labels,
+    by_objective,
+    curves,
+    fewer_anchors,
+    objectives,
+    vaes,
+)
 from ropes.settings import FINGER_CUBE
 
 #: What each experiment fits unless told otherwise.
@@ -146,7 +156,7 @@ def _planned(name: str, preset: str, methods: Sequence[str], recorded: Path | No
                 anchors = {"panda-1c-independent": 6_000, "panda-2c-independent": 5_000, "panda-2c-causal": 5_000}
             return Experiment(
                 name=name,
-                recipes=recipes,
+                recipes={label: each for method in recipes for label, each in by_objective(method, recipes[method])},
                 anchors=anchors,
                 test_anchors=10_000 if paper else 2_000,
                 seeds=(0, 1),

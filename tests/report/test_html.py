@@ -3,6 +3,7 @@
 import base64
 import io
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -233,5 +234,9 @@ def test_rows_of_other_methods_are_kept_where_asked(tmp_path) -> None:
     assert (found.device, found.seconds) == ("a and b", 22.0)
     publish(tmp_path / "run", out, keep=True)
     assert results.read(out / "demo-compact.json") == found
+    elsewhere = replace(results.read(tmp_path / "run" / "results.json"), scene="panda-gym")
+    results.write(tmp_path / "run" / "results.json", elsewhere)
+    with pytest.raises(UserError, match=r"has scene that of an older version and .* panda-gym; leave --keep out"):
+        publish(tmp_path / "run", out, keep=True)
     publish(tmp_path / "run", out)
-    assert [row.method for row in results.read(out / "demo-compact.json").rows] == ["ldr"]
+    assert results.read(out / "demo-compact.json").rows == elsewhere.rows

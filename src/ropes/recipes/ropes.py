@@ -29,7 +29,8 @@ class RopesRecipe:
             (`ropes.methods.objectives.score_loss`); 0 for the paper's Eq. 3.
         code_noise: standard deviation of Gaussian noise on the standardised codes that LDRs learn from; 0 for none, as
             in the paper.
-        coordinates: "ae2": what AE2 encodes codes as; "logits": the log density ratios themselves, without any AE2.
+        coordinates: "ae2": what AE2 encodes codes as; "logits": the log density ratios themselves, without any AE2,
+            so that the weights of its terms mean nothing.
         basis: "none": AE2 reads codes as they are; otherwise as coordinates of unit variance along some directions (see
             `ropes.models.dense.Directions`), "codes": those in which codes vary most, "scores": those in which score
             differences do.
@@ -69,8 +70,11 @@ class RopesRecipe:
             raise UserError("sparsity_rows, logit_weight, score_weight and code_noise must be at least 0, and finite")
         require_name(self.coordinates, get_args(Coordinates), "coordinates")
         require_name(self.basis, get_args(Basis), "basis")
-        if self.coordinates == "logits" and (self.basis != "none" or self.score_weight):
-            raise UserError("coordinates of logits need no AE2: leave basis, directions and score_weight out")
+        if self.coordinates == "logits":
+            if self.basis != "none":
+                raise UserError("coordinates of logits need no AE2: leave basis and directions out")
+            for name, nothing in (("logit_weight", 0.0), ("score_weight", 0.0), ("sparsity_weights", (0.0,))):
+                object.__setattr__(self, name, nothing)  # recipes that lead to the same weights are equal
         if self.directions < 0 or (self.directions and self.basis == "none"):
             raise UserError(
                 f"directions must be at least 0, and need a basis of codes or scores, got {self.directions}"
@@ -117,11 +121,13 @@ def paper_recipe() -> RopesRecipe:
 def compact_recipe() -> RopesRecipe:
     """The same three stages and the same 8×8×1 code, narrower and at 64×64, for two CPU cores.
 
-    Deviation: images of 64 pixels, narrower networks and λ = .1 throughout; one AE2 for all joints, with a term that
-    ties each coordinate to its joint's logit (`logit_loss`); dropout and weight decay in the LDRs, one-cycle schedules,
-    clipped gradients, and a gradient that leaks below zero at AE1's rectified ends.  Why: it fits two cores, where Eq.
-    3 alone does not get there within few steps.  Effect: the coordinates are, in the main, the LDRs' logits smoothed by
-    an autoencoder; cite the figures as "compact ROPES".
+    Deviation: score differences are imposed on the encoder of AE2 (`score_loss`, the encoder's side of Lemma 8) and not
+    on its decoder, as Eq. 3 does, and LDRs learn from codes with noise.  Why: Eq. 3 reads one joint of three here, at
+    any λ; the gradients of LDRs without noise point off the codes.  Effect: docs/eq3.md; Table 1 has a row by Eq. 3.
+
+    Deviation: images of 64 pixels, narrower networks; one AE2 for all joints; dropout and weight decay in the LDRs,
+    one-cycle schedules, clipped gradients, and a gradient that leaks below zero at AE1's rectified ends.  Why: it fits
+    two cores.  Effect: cite the figures as "compact ROPES".
     """
     return RopesRecipe(
         preset="compact",
@@ -142,8 +148,9 @@ def compact_recipe() -> RopesRecipe:
         ae2_training=Optimisation(epochs=1, at_least=144_000, batch=128, learning_rate=2e-3, clip=1.0),
         joint_ae2=True,
         sparsity_rows=1,
-        logit_weight=1.0,
-        sparsity_weights=(0.1,),
+        score_weight=1.0,
+        code_noise=0.2,
+        sparsity_weights=(0.0,),
     )
 
 

@@ -53,7 +53,9 @@ OBJECTIVES = {
     "encoder-codes": "reconstruction and score differences of the encoder, codes whitened in 32 directions",
     "encoder-scores-24": "reconstruction and score differences of the encoder, in 24 directions of these",
 }
-#: Of these, the one that takes a training for each joint.
+#: Those that stand beside method ropes in Table 1: label → what tables call it.
+BESIDE_ROPES = {"ropes@logit": "ropes+logit", "ropes@classifier": "classifier", "ropes@eq3": "ropes, Eq. 3"}
+#: Of all, the one that takes a training for each joint.
 EACH_JOINT = "eq3-each"
 #: Standard deviation of the noise of such density ratios; weight of the encoder's term.
 _NOISE, _SCORE_WEIGHT = 0.2, 1.0
@@ -113,12 +115,13 @@ def objectives(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     """
     if not isinstance(recipe, RopesRecipe):
         raise UserError("eq3 compares objectives of method ropes; leave the other ones out")
-    eq3 = replace(recipe, joint_ae2=True, logit_weight=0.0, sparsity_weights=(0.1,))
+    plain = replace(recipe, logit_weight=0.0, score_weight=0.0, code_noise=0.0)
+    eq3 = replace(plain, joint_ae2=True, sparsity_weights=(0.1,))
     encoder = replace(eq3, sparsity_weights=(0.0,), score_weight=_SCORE_WEIGHT)
     codes: dict[str, Any] = {"basis": "codes", "directions": 32}
     scores: dict[str, Any] = {"basis": "scores", "directions": 24}
     found = {
-        "classifier": replace(recipe, coordinates="logits"),
+        "classifier": replace(plain, coordinates="logits"),
         "logit": replace(eq3, logit_weight=1.0),
         "reconstruction": replace(eq3, sparsity_weights=(0.0,)),
         **{f"eq3-{weight:g}": replace(eq3, sparsity_weights=(weight,)) for weight in (0.001, 0.01, 0.1, 1.0, 10.0)},
@@ -136,6 +139,15 @@ def objectives(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
         "encoder-scores-24": replace(encoder, **scores),
     }
     yield from ((name, found[name]) for name in OBJECTIVES)
+
+
+def by_objective(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
+    """The recipe of a method; after that of ropes what stands beside it, `BESIDE_ROPES`."""
+    yield method, recipe
+    if isinstance(recipe, RopesRecipe):
+        found = dict(objectives(recipe))
+        found["eq3"] = found["eq3-0.1"]
+        yield from ((label, found[label.partition("@")[2]]) for label in BESIDE_ROPES)
 
 
 def curves(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:

@@ -17,9 +17,10 @@ from ropes.paper import (
     supervised_with,
 )
 from ropes.recipes import method_of
+from ropes.recipes.variants import BESIDE_ROPES
 from ropes.report.curves import described
 from ropes.report.markdown_tables import table
-from ropes.report.naming import joint_label
+from ropes.report.naming import joint_label, method_label
 from ropes.report.numbers import error_and_deviation, fixed
 from ropes.report.verdict import in_words
 from ropes.results import Results
@@ -52,14 +53,15 @@ def markdown(found: Results) -> str:
         return f"{written}\n\n{note}{_origin(found, shown, 'its counterpart of the paper')}\n"
     every = tuple(cell for cell in every if cell.occlusion == 0 or (cell.setup, cell.occlusion) in _ORDER)
     cells = calibrated_as_the_paper(every)
-    if any(method_of(cell.method) != cell.method for cell in cells):
+    if any(method_of(cell.method) != cell.method and cell.method not in BESIDE_ROPES for cell in cells):
         unlabelled = [cell for cell in every if cell.calibration_labels == 0]
         note = (
             f"After a line on {CALIBRATION_LABELS:,} labels, of shifted poses for these, where nothing else is said. "
         )
         written = _table(["tested on", "learnt from"], [], joints, _variants([*cells, *unlabelled], joints))
         return f"{written}\n\n{note}{_origin(found, cells)}\n"
-    shown = [cell for cell in every if cell in cells or (cell.calibration_labels == 0 and cell.method != "ropes")]
+    of_ropes = ("ropes", *BESIDE_ROPES)
+    shown = [cell for cell in every if cell in cells or (cell.calibration_labels == 0 and cell.method not in of_ropes)]
     written = _table(
         ["tested on", "read by"], ["labels"], joints, _methods(shown, joints, over_seeds(found.shift_rows))
     )
@@ -93,14 +95,14 @@ def _methods(cells: Iterable[Cell], joints: Sequence[str], not_shifted: Sequence
         lines: list[Line] = []
         for (method, fewer), at in sorted(systems.items()):
             labels = f"{next(iter(at.values())).labels - fewer:,}"
-            lines.append([method, labels, *_ours(at, joints, bars)])
+            lines.append([method_label(method), labels, *_ours(at, joints, bars)])
             same = *condition, method, -fewer
             if beside := {cell.joint: cell for cell in not_shifted if _fitted_as(cell) == same}:
-                lines.append([method, f"{labels} not shifted", *_ours(beside, joints, bars)])
+                lines.append([method_label(method), f"{labels} not shifted", *_ours(beside, joints, bars)])
         lines += _published("the paper's ROPES", f"{CALIBRATION_LABELS:,}", bars)
         if not mse_comparable(condition[0], condition[2]):
             lines += _correlations(systems, joints)
-        if {method for method, _ in systems} != {"ropes"}:
+        if {method_of(method) for method, _ in systems} != {"ropes"}:
             lines += _published("the paper's RoboPEPP", f"{ALL_LABELS:,}", full)
         blocks[condition] = lines
     return blocks
@@ -122,7 +124,7 @@ def _correlations(systems: Mapping[tuple[str, int], Mapping[str, Cell]], joints:
             value = at[joint].mcc if joint in at else None
             reached = value is not None and bar is not None and round(value, 3) >= bar
             shown.append(f"**{fixed(value)}**" if reached else fixed(value))
-        lines.append([f"{method}: MCC", "", *shown])
+        lines.append([f"{method_label(method)}: MCC", "", *shown])
     return lines + _published("the paper's ROPES: MCC", "", theirs)
 
 
@@ -232,7 +234,7 @@ def _counted(cells: Sequence[Cell]) -> str:
         seeds.setdefault(cell.method, set()).update(cell.seeds)
     methods: dict[str, list[str]] = {}
     for method, own in sorted(seeds.items(), key=lambda item: (len(item[1]), item[0])):
-        methods.setdefault(f"{len(own)} training seed{'s' * (len(own) > 1)}", []).append(method)
+        methods.setdefault(f"{len(own)} training seed{'s' * (len(own) > 1)}", []).append(method_label(method))
     if len(methods) == 1:
         return next(iter(methods))
     return " or ".join(f"{number} ({', '.join(own)})" for number, own in methods.items())

@@ -1,12 +1,19 @@
-"""How joints are called on the page and in the README, and how sentences begin."""
+"""How joints and methods are called on the page and in the README, and how sentences begin."""
 
 import re
+
+from ropes.recipes.variants import BESIDE_ROPES
 
 
 def joint_label(joint: str) -> str:
     """The Panda's joints as the paper's tables head them ("joint 4"); any other arm's by their own names."""
     panda = re.fullmatch(r"panda_joint(\d)", joint)
     return f"joint {panda[1]}" if panda else joint
+
+
+def method_label(method: str) -> str:
+    """What stands beside method ropes in Table 1 by its objective; every other method by its own name."""
+    return BESIDE_ROPES.get(method, method)
 
 
 def capitalised(words: str) -> str:

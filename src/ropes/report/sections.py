@@ -15,6 +15,7 @@ from ropes.recipes import method_of
 from ropes.report import figures
 from ropes.report.curves import AXES, error_curves, series
 from ropes.report.label_efficiency import efficiency_figure, label_curves, overtaken_table
+from ropes.report.naming import method_label
 from ropes.report.verdict import AS_READ, FITTED, UNLABELLED, in_words, map_of
 from ropes.results import Results
 from ropes.simulate.corruption import IN_WORDS
@@ -28,7 +29,7 @@ def inline(figure: Figure, label: str) -> Markup:
 
 def heading_of(setup: str, method: str, occlusion: int = 0) -> str:
     """A line of Table 1 in words, with the method."""
-    return f"{in_words(setup, occlusion)} · {method}"
+    return f"{in_words(setup, occlusion)} · {method_label(method)}"
 
 
 def provenance(found: Results, rows: Iterable[Row | ModelRow | ActionRow]) -> list[tuple[str, str]]:

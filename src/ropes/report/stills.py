@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ropes import files, results
+from ropes.errors import UserError
 from ropes.joint_rows import Row
 from ropes.model_rows import by_disentanglement
 from ropes.recipes import METHODS, method_of
@@ -79,12 +80,16 @@ def publish(folder: Path, out: Path, *, keep: bool = False) -> tuple[Path, ...]:
         keep: leave the rows of methods that the experiment lacks as they are in `out`.
 
     Raises:
-        UserError: as `write_figures`, or the committed file is wrong.
+        UserError: as `write_figures`, the committed file is wrong, or (with `keep`) it is of another scene.
     """
     found = results.read(folder / "results.json")
     table = out / f"{found.name}-{found.preset}.json"
     if keep and table.exists():
-        found = _joined(results.read(table), found)
+        committed = results.read(table)
+        if committed.scene != found.scene:
+            scenes = [each or "that of an older version" for each in (committed.scene, found.scene)]
+            raise UserError(f"{table} has scene {scenes[0]} and {folder} {scenes[1]}; leave --keep out to replace it")
+        found = _joined(committed, found)
     results.write(table, found)
     return table, *write_figures(folder, out, found)
 
