@@ -49,7 +49,13 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def filled(page: str, write: Callable[[str], str]) -> str:
-    """A page with what stands between its markers written anew, each by its name."""
+    """A page with what stands between its markers written anew, each by its name.
+
+    Raises:
+        ValueError: it has none.
+    """
+    if not _MARKED.search(page):
+        raise ValueError("the page has no <!-- figures:NAME --> … <!-- /figures -->")
     return _MARKED.sub(lambda match: match[1] + write(match[2]) + match[3], page)
 
 

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks import figures, followers, layers
+from benchmarks import jitter as jitter_benchmark
+from ropes.actions import IID, SYSTEMATIC
 from ropes.errors import UserError
 from ropes.files import read_json
 from ropes.fits import torch_threads
@@ -50,6 +52,29 @@ def test_a_benchmark_starts_as_a_script(name: str, capsys: pytest.CaptureFixture
     assert f"python benchmarks/{name}.py" in said
     if name not in ("fidelity", "processors"):  # which have a page to write
         assert "--out" in said
+
+
+def test_accuracy_against_jitter_is_shown_by_method(tmp_path: Path) -> None:
+    rows = [
+        {
+            "method": "cde-global",
+            "seed": seed,
+            "jitter": jitter,
+            "pairs": 1_000,
+            IID: 0.9 - jitter / 10,
+            SYSTEMATIC: 0.5,
+        }
+        for seed in (0, 1)
+        for jitter in (0.0, 2.0)
+    ]
+    lines = jitter_benchmark.written({"rows": rows, "device": "2 cores", "version": "0"}).splitlines()
+    assert lines[0] == "| told, of pairs whose rest moves by | 0 | 2 |"
+    assert lines[2] == "| deltas of whole images, in distribution | 0.90 ± 0.00 | 0.70 ± 0.00 |"
+    assert "1,000 pairs each; 1 is what training saw. 2 cores, version 0." in lines
+    marked = jitter_benchmark.PAGE.read_text(encoding="utf-8")
+    assert figures.filled(marked, lambda name: f"{name} stands here\n").count("jitter stands here") == 1
+    with pytest.raises(ValueError, match="the page has no"):
+        figures.filled("no marker", str)
 
 
 def test_whose_responses_are_excused_is_read_off_a_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

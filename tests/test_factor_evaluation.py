@@ -95,7 +95,7 @@ def test_pictures_are_stored(measured: Path) -> None:
 
 @pytest.mark.slow
 def test_latents_are_made_once_and_left_with_their_factors(
-    run: Path, measured: Path, measured_finger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Path, measured: Path, measured_finger: Path, tmp_path: Path
 ) -> None:
     copy = Path(shutil.copytree(measured, tmp_path / "copy"))
     kept = load_file(copy / LATENTS_FILE)

@@ -1,9 +1,11 @@
 """What each experiment fits, under which preset."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from ropes import filming
 from ropes.errors import UserError
 from ropes.plans import DEFAULT_METHODS, experiment
 from ropes.recipes import (
@@ -29,10 +31,12 @@ def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
     assert tuple(table.anchors) == SETTINGS[:3]  # those of the paper
     assert 32 in table.occlusions
     assert len(table.seeds) > 1
+    beside = ("ropes@logit", "ropes@classifier", "ropes@encoder" if preset == "paper" else "ropes@eq3")
+    assert set(beside) <= BESIDE_ROPES.keys()
     for plan in (demo, packaged, table):
         assert plan.test_anchors >= 1500
         assert max(plan.occlusions) <= panda_setting(ONE).image_size
-        assert tuple(plan.recipes) == (*DEFAULT_METHODS[plan.name], *(BESIDE_ROPES if plan == table else ()))
+        assert tuple(plan.recipes) == (*DEFAULT_METHODS[plan.name], *(beside if plan == table else ()))
         assert {recipe.preset for recipe in plan.recipes.values()} == {preset}
     chosen = experiment("table1", preset, ("anchored", "ldr"))
     assert chosen.recipes == {method: recipe_of(method, preset) for method in ("anchored", "ldr")}
@@ -45,6 +49,16 @@ def test_six_joints_before_one_camera_are_a_setting_of_their_own() -> None:
     assert set(plan.recipes) == {"anchored", "ldr", "ropes"}
     assert not plan.full_meshes
     assert experiment("six-joints", "paper").full_meshes
+
+
+@pytest.mark.parametrize(("preset", "mesh"), [("compact", "simplified"), ("paper", "full")])
+def test_the_paper_s_preset_films_full_meshes(
+    preset: str, mesh: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(filming, "simulate", lambda *_, **options: asked.append(options["mesh"]))
+    filming.film(experiment("six-joints", preset), "panda-1c-six", tmp_path, None, show=False)
+    assert asked == [mesh]
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -94,9 +108,11 @@ def test_eq3_compares_objectives_of_ropes_alone(preset: str) -> None:
     assert recipes["ropes@eq3-10"].sparsity_weights == (10,)
     assert (own in recipes.values()) == (preset == "compact")
     beside = experiment("table1", preset, ("ropes",)).recipes
-    assert list(beside) == ["ropes", *BESIDE_ROPES]
     assert beside["ropes"] == own
-    assert beside["ropes@eq3"] == recipes["ropes@eq3-0.1"]
+    if preset == "compact":
+        assert beside["ropes@eq3"] == recipes["ropes@eq3-0.1"]
+    else:
+        assert beside["ropes@encoder"] == recipes["ropes@encoder-noise"]
     for label in ("ropes@logit", "ropes@classifier"):
         assert beside[label] == recipes[label]
     trained_often = {setting for setting in plan.anchors if plan.fits(setting, "ropes@eq3-each")}

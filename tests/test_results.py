@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,8 @@ from ropes.errors import UserError
 from ropes.joint_rows import Row
 from ropes.model_rows import ModelRow
 from ropes.results import Results
+
+COMMITTED = Path(__file__).parents[1] / "results"
 
 
 def a_row(**changes) -> Row:
@@ -107,6 +110,13 @@ def test_a_spoilt_file_is_named(tmp_path, spoil, message) -> None:
     with pytest.raises(UserError, match=re.escape(message)) as caught:
         results.read(path)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in COMMITTED.glob("*-compact.json")))
+def test_what_is_committed_can_be_read(name: str) -> None:
+    """Files of earlier versions among them, which lack fields."""
+    found = results.read(COMMITTED / name)
+    assert f"{found.name}-{found.preset}.json" == name
 
 
 def test_a_missing_or_broken_file_is_named(tmp_path) -> None:

@@ -79,7 +79,7 @@ def hold_out(
     Deviation: of action-pairs the things held out are sixteen whose frequency was set by hand, and their number was
     doubled after the errors of a first test were seen.  Why: with twenty things most errors were between a few verbs.
     Effect: figures under systematic shift are of one choice of things, and no intervals cover it; experiment
-    "hold-outs" draws five others by seed.
+    "hold-outs", not run yet, draws five others by seed.
 
     Args:
         counts: how often each action occurs.

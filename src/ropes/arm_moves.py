@@ -22,7 +22,7 @@ from ropes.evaluation_record import ARTEFACTS, RESULTS_FILE, claim_evaluation
 from ropes.files import atomic_path
 from ropes.hardware import AskedPrecision
 from ropes.methods.run import read_training, warn_of_scene
-from ropes.metrics.deltas import active_share, mean_cosines, moves, nearest_direction
+from ropes.metrics.deltas import action_variance, active_share, mean_cosines, moves, nearest_direction
 from ropes.results import Results, write_measured
 
 Floats = NDArray[np.float64]
@@ -147,6 +147,7 @@ def moves_row(
         cosines=mean_cosines(deltas[IID], verbs[IID], antonyms)[1],
         moves=moves_of(deltas[IID], *asked),
         active=active_share(deltas[IID]),
+        variance=action_variance(deltas[IID], verbs[IID]),
     )
 
 

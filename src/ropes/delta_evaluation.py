@@ -173,8 +173,8 @@ def evaluate_actions(
     shown |= {"grid": np.array(reader.grid), "plane": principal_axes(own)[drawn], "plane_verbs": of[drawn], **cosines}
     if asked is not None:
         shown |= lengths_of(own, *asked)
-    if SYSTEMATIC in every and len(splits) > 1:
-        shown |= _neighbours(every[SYSTEMATIC], every[splits[0]], deltas[splits.index(SYSTEMATIC)], own)
+    if {IID, SYSTEMATIC} <= every.keys():
+        shown |= _neighbours(every[SYSTEMATIC], every[IID], deltas[splits.index(SYSTEMATIC)], own)
     path = out / ARTEFACTS / found.setting / row.method / f"seed-{row.seed}" / DELTAS_FILE
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         np.savez_compressed(stream, **shown)

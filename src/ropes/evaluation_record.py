@@ -12,7 +12,7 @@ from ropes.methods.weights import trust_digest, weights_digest
 
 #: Counts the changes of what is measured, of joints' and of the others: an evaluation of an earlier revision is made
 #: again.
-REVISION, _REVISIONS = 2, {"factors": 3}
+REVISION, _REVISIONS = 2, {"actions": 3, "factors": 3, "moves": 3}
 
 RESULTS_FILE, ABOUT_FILE, ARTEFACTS = "results.json", "evaluation.json", "artefacts"
 

@@ -150,7 +150,8 @@ def _latents(
     """The latents of a task's images, of a file where they are kept; otherwise also its pictures are made, of a VAE."""
     of |= {"images": ", ".join(f"{split} {len(rows)}" for split, rows in task.frames.items())}
     drawn = pictures.exists() or not isinstance(reader, VAEReader)
-    if drawn and (known := kept_latents(kept, of)) is not None:
+    of |= {"label_free": f"{len(task.judged.rows)} of {task.judged.split}"}
+    if drawn and (known := kept_latents(kept, task.factors, of)) is not None:
         return known
     caches = {split: ImageCache(dataset, split, reader.size, progress=False) for split in task.frames}
     latents = make_latents(reader, task, caches, photographs)

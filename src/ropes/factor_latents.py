@@ -1,4 +1,4 @@
-"""What a run makes of the images of a task: its latents, kept beside the evaluation so that they are made once."""
+"""Latents of a task's images, stored beside the evaluation so that they are computed once."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -63,8 +63,8 @@ def write_latents(path: Path, latents: Latents, factors: Mapping[str, Floats], a
         save_file(arrays, temporary, metadata=dict(about))
 
 
-def kept_latents(path: Path, about: Mapping[str, str]) -> Latents | None:
-    """The latents that are kept there; None where there are none, or only those of something else.
+def kept_latents(path: Path, factors: Mapping[str, Floats], about: Mapping[str, str]) -> Latents | None:
+    """The latents that are kept there; None where there are none, or only those of something else or other factors.
 
     Raises:
         UserError: the file is damaged.
@@ -82,6 +82,11 @@ def kept_latents(path: Path, about: Mapping[str, str]) -> Latents | None:
     for name, values in arrays.items():
         kind, _, rest = name.partition("/")
         kinds[kind][rest] = values
+    same = kinds["factors"].keys() == factors.keys() and all(
+        np.array_equal(values, factors[split]) for split, values in kinds["factors"].items()
+    )
+    if not same:
+        return None
     return Latents(kinds["latents"], {name: float(value[0]) for name, value in kinds["label_free"].items()})
 
 

@@ -62,7 +62,7 @@ class FactorTask:
         complete: whether every combination of the factors' values exists.
         trials: name → trial.
         judged: images that no training has seen, of which the ELBO is measured.
-        regressors: that are asked.
+        regressors: to fit.
         graded: whether every factor takes few values, which a classifier can tell.
     """
 

@@ -173,7 +173,7 @@ def _rows(content: list[Any], kind: type[R], word: str) -> tuple[R, ...]:
 
 def _same_fields(given: set[str], kind: type[Any]) -> None:
     wanted = {field.name for field in fields(kind)}
-    needed = {field.name for field in fields(kind) if field.default is MISSING}
+    needed = {field.name for field in fields(kind) if field.default is field.default_factory is MISSING}
     for word, names in (("missing", needed - given), ("unknown", given - wanted)):
         if names:
             raise ValueError(f"{word} {', '.join(sorted(names))}")

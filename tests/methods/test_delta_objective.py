@@ -162,6 +162,8 @@ def test_a_resnet_is_read_from_a_checkpoint(tmp_path) -> None:
     assert all(torch.equal(mine[name], value) for name, value in theirs.items())
     assert network.backbone.mean.flatten().tolist() == pytest.approx([0.1, 0.2, 0.3])
     assert network.backbone.width == 8
+    scratch = PairNetwork(replace(TINY, backbone="resnet"), 3, 5)
+    assert not {"backbone.mean", "backbone.deviation"} & scratch.state_dict().keys()  # earlier weights lack them
     again = PairNetwork(replace(config, checkpoint="gone"), 3, 5, stored=network.backbone.description)
     again.load_state_dict(network.state_dict())  # without the checkpoint
     before, after = images(seed=1), images(seed=2)

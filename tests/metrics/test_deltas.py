@@ -50,8 +50,7 @@ def test_the_variance_of_an_action_is_over_what_it_is_done_to() -> None:
     assert action_variance(DELTAS, VERBS) == pytest.approx(1 / 39)
     assert action_variance([[1.0], [1.0]], ["a", "a"]) == 0
     assert action_variance([[1.0], [-1.0]], ["a", "a"]) == 1
-    with pytest.raises(ValueError, match="no delta has a length"):
-        action_variance(np.zeros((2, 3)), ["a", "b"])
+    assert action_variance(np.zeros((2, 3)), ["a", "b"]) is None
     with pytest.raises(ValueError, match=r"deltas are \(n, l\)"):
         action_variance(DELTAS, VERBS[:2])
 

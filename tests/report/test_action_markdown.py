@@ -1,5 +1,6 @@
 """Methods that tell actions in Markdown and in pictures: accuracies, advantages seed by seed, an arm's joints."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,12 @@ from ropes.action_rows import ActionRow
 from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
 from ropes.report.action_figures import recall_map
 from ropes.report.action_markdown import action_markdown
-from ropes.report.action_numbers import advantage
-from ropes.report.action_plots import plots
+from ropes.report.action_numbers import DRAWN, advantage, in_order
+from ropes.report.action_plots import plots, recorded
 from ropes.report.readme_tables import update
 from ropes.report.stills import publish
 from ropes.results import Results
-from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, MANY_THINGS
+from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, DRAWN_HOLD_OUTS, MANY_THINGS
 
 _SPLITS = (IID, COMPOSITIONAL, SYSTEMATIC)
 
@@ -124,6 +125,40 @@ def test_maps_are_drawn_of_what_is_held_against_baselines() -> None:
         "verbs",
         *(f"{name}-{kind}" for name in names[:2] for kind in ("cosines", "plane")),
     ]
+
+
+def test_choices_of_what_is_held_out_are_compared_one_by_one(told: Results) -> None:
+    """Two training seeds of a choice are averaged before choices are counted."""
+    first, second = list(DRAWN_HOLD_OUTS)[:2]
+    rows = [row("cde-global", seed, 0.8 + 0.1 * seed, first) for seed in (0, 1)]
+    rows += [row("cde-global", 0, 0.7, second), row("sms", 0, 0.6, first), row("sms", 0, 0.6, second)]
+    every = in_order(rows)
+    assert list(every) == [DRAWN]
+    assert [(one.setup, one.accuracy[COMPOSITIONAL]) for one in every[DRAWN]["cde-global"]] == [
+        (first, pytest.approx(0.85)),
+        (second, pytest.approx(0.7)),
+    ]
+    # Differences .25 and .1: their mean ± 12.706 · .1061 / √2.
+    assert advantage(every[DRAWN]["cde-global"], every[DRAWN]["sms"], COMPOSITIONAL) == "+0.175 (-0.778 to +1.128)"
+    text = action_markdown(replace(told, action_rows=tuple(rows)))
+    assert "| single things, others held out | deltas of whole images | 2 |" in text
+
+
+def test_pictures_of_a_choice_are_found_where_it_was_measured(tmp_path: Path) -> None:
+    first = next(iter(DRAWN_HOLD_OUTS))
+    folder = tmp_path / "artefacts" / first / "cde-global" / "seed-4"
+    folder.mkdir(parents=True)
+    shown = np.zeros((6, 5, 2, 8, 8, 3), np.uint8)
+    words = np.full((6, 5), "open")
+    arrays = {"verbs": np.array(["open"]), "cosines": np.ones((1, 1)), "plane": np.zeros((2, 2))}
+    arrays |= {"plane_verbs": np.array(["open", "open"]), "near_images": shown, "near_verbs": words}
+    np.savez(folder / "deltas.npz", **arrays, near_nouns=np.full((6, 5), "drawer"))
+    every = in_order([row("cde-global", 4, 0.8, first)])
+    found = recorded(DRAWN, every[DRAWN], tmp_path)
+    assert list(found) == ["cde-global"]
+    drawn = {plot.kind: plot.figure for plot in plots(DRAWN, every[DRAWN], found)}
+    titles = [panel.get_title() for panel in drawn["cde-global-nearest"].axes]
+    assert titles == ["open drawer"] * 30
 
 
 def test_joints_of_an_arm_are_summed_up(told: Results) -> None:

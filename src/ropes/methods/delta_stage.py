@@ -65,7 +65,8 @@ class DeltaStage(KeptWeightsStage):
         deltas = found.deltas.flatten(0, 1)
         terms = {"classification": (1.0, functional.cross_entropy(found.logits.flatten(0, 1), of_each))}
         if recipe.contrast:
-            terms["contrast"] = recipe.contrast, self.contrast(deltas, of_each)
+            # Summed over the batch, and over patches the mean.
+            terms["contrast"] = recipe.contrast, self.contrast(deltas, of_each) / (chosen if recipe.contrast_sum else 1)
         if recipe.sparsity:
             terms["sparsity"] = recipe.sparsity, deltas.abs().sum(-1).mean()
         if recipe.independence and isinstance(self.network, PairNetwork) and self.network.critic is not None:
@@ -111,7 +112,7 @@ def contrastive_loss(temperature: float, *, summed: bool = False) -> Callable[[T
 
     Deviation: the contrastive loss is the mean over the batch, unless the recipe says the sum.  Why: it is the
     library's default.  Effect: if the paper means the sum over the batch, as one summary writes it, its weight of 2
-    counts B (32 to 64) times as much; experiment "delta-options".
+    counts B (32 to 64) times as much; not measured yet (experiment "delta-options").
 
     Source: Khosla et al. 2020, as pytorch-metric-learning has it.
 

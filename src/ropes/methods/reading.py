@@ -1,4 +1,4 @@
-"""The face that all readers of images have, whatever the method that was fitted."""
+"""The interface of what reads images: `Reader`, and what it returns."""
 
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol

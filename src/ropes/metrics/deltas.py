@@ -59,10 +59,10 @@ def active_share(deltas: ArrayLike, threshold: float = 0.1) -> float:
     return float(((sizes >= threshold * largest) & (largest > 0)).mean())
 
 
-def action_variance(deltas: ArrayLike, actions: ArrayLike) -> float:
+def action_variance(deltas: ArrayLike, actions: ArrayLike) -> float | None:
     """Var_x[δ_a(x)] over pairs of one action, the mean over actions, in shares of the deltas' mean squared length.
 
-    0 where an action is one vector whatever it is done to, 1 where it is none.
+    0 where an action is one vector whatever it is done to, 1 where it is none; None where no delta has a length.
 
     Source: the invariance of causal delta embeddings, Var_x[δ_a(x)] ≈ 0.
 
@@ -71,16 +71,14 @@ def action_variance(deltas: ArrayLike, actions: ArrayLike) -> float:
         actions: texts, (n,).
 
     Raises:
-        ValueError: lengths differ, or no delta has a length.
+        ValueError: lengths differ.
     """
     values, texts = np.asarray(deltas, dtype=np.float64), np.asarray(actions, dtype=np.str_)
     if values.ndim != 2 or len(values) != len(texts) or not len(texts):
         raise ValueError(f"deltas are (n, l) and actions (n,), got {values.shape} and {texts.shape}")
     own = [values[texts == action] for action in np.unique(texts)]
     lengths = np.mean([(each**2).sum(axis=1).mean() for each in own])
-    if not lengths > 0:
-        raise ValueError("no delta has a length")
-    return float(np.mean([each.var(axis=0).sum() for each in own]) / lengths)
+    return None if lengths == 0 else float(np.mean([each.var(axis=0).sum() for each in own]) / lengths)
 
 
 def nearest(asked: ArrayLike, known: ArrayLike, count: int) -> NDArray[np.int64]:

@@ -84,8 +84,8 @@ class ResNet(nn.Module):
         self.body, self._begun = body, begun
         config: Any = body.config
         self.width = int(config.hidden_sizes[-1])
-        self.register_buffer("mean", torch.tensor(mean)[:, None, None])
-        self.register_buffer("deviation", torch.tensor(deviation)[:, None, None])
+        for name, levels in (("mean", mean), ("deviation", deviation)):  # from scratch always the same
+            self.register_buffer(name, torch.tensor(levels)[:, None, None], persistent=begun)
 
     @property
     def description(self) -> dict[str, Any] | None:

@@ -49,12 +49,12 @@ class DeltaNetwork(nn.Module):
     summary gives.
 
     Deviation: the K patches are those of the longest projected deltas, unless `change` says features.  Why: the
-    classifier reads these.  Effect: experiment "delta-options"; the summary selects by the norm of patch features'
-    differences.
+    classifier reads these.  Effect: not measured yet (experiment "delta-options"); the summary selects by the norm of
+    patch features' differences.
 
     Deviation: each of the K patches has its own losses, and the mean of their probabilities decides, unless `aggregate`
     says otherwise.  Why: the summary says that losses are calculated for each patch; reviews of the paper mention an
-    aggregation.  Effect: experiment "delta-options".
+    aggregation.  Effect: not measured yet (experiment "delta-options").
 
     Args:
         config: its shape.

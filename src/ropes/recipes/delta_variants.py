@@ -45,6 +45,8 @@ def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
     }
 
 
+#: As many patches as an image has.
+_ALL = 1_000_000
 #: Readings of the paper that differ from ours, in words: variant → what it does.
 OPTIONS = {
     "cde-global@contrast-sum": "deltas of whole images, contrast summed over the batch",
@@ -55,7 +57,7 @@ OPTIONS = {
     "cde-patch@features": "deltas of patches, of those whose features change most",
     "cde-patch@aggregate": "deltas of patches, their mean classified",
     "cde-patch@patches-4": "deltas of 4 patches",
-    "cde-patch@patches-64": "deltas of all 64 patches",
+    "cde-patch@patches-all": "deltas of all patches",
 }
 
 
@@ -75,7 +77,8 @@ def options(recipes: Mapping[str, Recipe]) -> Mapping[str, DeltaRecipe]:
                 case ("sparsity", _, weight):
                     found[label] = replace(recipe, sparsity=float(weight))
                 case ("patches", _, count):
-                    found[label] = replace(recipe, delta=replace(recipe.delta, patches=int(count)))
+                    patches = _ALL if count == "all" else int(count)
+                    found[label] = replace(recipe, delta=replace(recipe.delta, patches=patches))
                 case (_, _, "features"):
                     found[label] = replace(recipe, delta=replace(recipe.delta, change="features"))
                 case _:

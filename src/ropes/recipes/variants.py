@@ -54,7 +54,12 @@ OBJECTIVES = {
     "encoder-scores-24": "reconstruction and score differences of the encoder, in 24 directions of these",
 }
 #: Those that stand beside method ropes in Table 1: label → what tables call it.
-BESIDE_ROPES = {"ropes@logit": "ropes+logit", "ropes@classifier": "classifier", "ropes@eq3": "ropes, Eq. 3"}
+BESIDE_ROPES = {
+    "ropes@logit": "ropes+logit",
+    "ropes@classifier": "classifier",
+    "ropes@eq3": "ropes, Eq. 3",
+    "ropes@encoder": "ropes, encoder's side",
+}
 #: Of all, the one that takes a training for each joint.
 EACH_JOINT = "eq3-each"
 #: Standard deviation of the noise of such density ratios; weight of the encoder's term.
@@ -142,12 +147,16 @@ def objectives(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
 
 
 def by_objective(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
-    """The recipe of a method; after that of ropes what stands beside it, `BESIDE_ROPES`."""
+    """The recipe of a method; after that of ropes what stands beside it: Eq. 3 beside the compact preset's objective,
+    which the paper preset's is, and the encoder's side of it beside that.
+    """
     yield method, recipe
     if isinstance(recipe, RopesRecipe):
         found = dict(objectives(recipe))
-        found["eq3"] = found["eq3-0.1"]
-        yield from ((label, found[label.partition("@")[2]]) for label in BESIDE_ROPES)
+        other = "encoder" if recipe.preset == "paper" else "eq3"
+        beside = {"logit": found["logit"], "classifier": found["classifier"]}
+        beside[other] = found["encoder-noise" if other == "encoder" else "eq3-0.1"]
+        yield from ((f"{method}@{label}", each) for label, each in beside.items())
 
 
 def curves(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:

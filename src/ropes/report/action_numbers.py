@@ -24,7 +24,7 @@ from ropes.settings import (
 
 Floats = NDArray[np.float64]
 SHIFTS = {IID: "in distribution", COMPOSITIONAL: "compositional shift", SYSTEMATIC: "systematic shift"}
-#: Settings that differ in what is held out alone, shown as one: the seed that drew it stands for the training's.
+#: Settings that differ in what is held out alone, shown as one.
 DRAWN = f"{ACTION_PAIRS}-drawn"
 SCENES = {
     ACTION_PAIRS: "single things",
@@ -81,20 +81,42 @@ PAPER_GAPS = {"cde-global": 0.21, "plain-vit": 0.48}
 def in_order(rows: Sequence[ActionRow]) -> dict[str, dict[str, list[ActionRow]]]:
     """Setup → method → its rows, one a seed; in the order of `SCENES` and `METHODS`, others after them.
 
-    Rows of `DRAWN_HOLD_OUTS` are one setup, a seed for each choice of what is held out.
+    Rows of `DRAWN_HOLD_OUTS` are one setup, `DRAWN`, with one row for each choice of what is held out: the mean over
+    its training seeds.
     """
-    rows = [_of_drawn(row) for row in rows]
-    setups = sorted({row.setup for row in rows}, key=lambda name: _place(name, SCENES))
-    found: dict[str, dict[str, list[ActionRow]]] = {}
-    for setup in setups:
-        own = [row for row in rows if row.setup == setup]
-        names = sorted({row.method for row in own}, key=lambda name: _place(name, METHODS))
-        found[setup] = {name: [row for row in own if row.method == name] for name in names}
-    return found
+    groups: dict[str, dict[str, list[ActionRow]]] = {}
+    for row in rows:
+        setup = DRAWN if row.setup in DRAWN_HOLD_OUTS else row.setup
+        groups.setdefault(setup, {}).setdefault(row.method, []).append(row)
+    return {
+        setup: {
+            name: _by_choice(groups[setup][name]) if setup == DRAWN else groups[setup][name]
+            for name in sorted(groups[setup], key=lambda name: _place(name, METHODS))
+        }
+        for setup in sorted(groups, key=lambda name: _place(name, SCENES))
+    }
 
 
-def _of_drawn(row: ActionRow) -> ActionRow:
-    return replace(row, setup=DRAWN, seed=DRAWN_HOLD_OUTS[row.setup]) if row.setup in DRAWN_HOLD_OUTS else row
+def _by_choice(rows: Sequence[ActionRow]) -> list[ActionRow]:
+    """Of each setting the mean row over training seeds, as its first one's."""
+    settings: dict[str, list[ActionRow]] = {}
+    for row in rows:
+        settings.setdefault(row.setup, []).append(row)
+    return [
+        replace(
+            own[0],
+            accuracy={split: mean_of_known([row.accuracy.get(split) for row in own]) for split in own[0].accuracy},
+            cosines={kind: mean_of_known([row.cosines.get(kind) for row in own]) for kind in own[0].cosines},
+            active=mean_of_known([row.active for row in own]),
+            variance=None if own[0].variance is None else mean_of_known([row.variance for row in own]),
+        )
+        for _, own in sorted(settings.items())
+    ]
+
+
+def _pairing(row: ActionRow) -> object:
+    """What rows of two methods have in common that are compared one by one."""
+    return row.setup if row.setup in DRAWN_HOLD_OUTS else row.seed
 
 
 def accuracies(rows: Sequence[ActionRow], split: str) -> Floats:
@@ -142,12 +164,14 @@ def paper_scores(name: str) -> list[str]:
 
 
 def advantage(own: Sequence[ActionRow], other: Sequence[ActionRow], split: str) -> str:
-    """Accuracy less that of another method, seed by seed, with its 95% interval (Student's t) from two seeds on."""
-    theirs = {row.seed: row.accuracy[split] for row in other if split in row.accuracy}
-    shared = [row for row in own if row.seed in theirs and split in row.accuracy]
+    """Accuracy less that of another method, seed by seed, with its 95% interval (Student's t) from two seeds on; choice
+    by choice where what is held out was drawn.
+    """
+    theirs = {_pairing(row): row.accuracy[split] for row in other if split in row.accuracy}
+    shared = [row for row in own if _pairing(row) in theirs and split in row.accuracy]
     if not shared:
         return ""
-    apart = np.array([row.accuracy[split] - theirs[row.seed] for row in shared])
+    apart = np.array([row.accuracy[split] - theirs[_pairing(row)] for row in shared])
     if len(apart) == 1:
         return fixed(apart[0], signed=True)
     half = t.ppf(0.975, len(apart) - 1) * apart.std(ddof=1) / np.sqrt(len(apart))

@@ -89,7 +89,7 @@ def recorded(setup: str, methods: Methods, folder: Path) -> dict[str, Arrays]:
     Raises:
         UserError: an artefact is damaged.
     """
-    runs = {name: Path(setup, name, f"seed-{own[0].seed}") for name, own in methods.items()}
+    runs = {name: Path(own[0].setup, name, f"seed-{own[0].seed}") for name, own in methods.items()}
     found = {name: read_arrays(folder / "artefacts" / run / "deltas.npz") for name, run in runs.items()}
     return {name: arrays for name, arrays in found.items() if arrays is not None}
 

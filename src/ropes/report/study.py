@@ -129,8 +129,9 @@ def _study(rows: Sequence[ModelRow]) -> list[Section]:
     return [
         (
             "Metrics",
-            "Every dot is a model. Below: Spearman's rank correlation over models of what needs no label, and of the "
-            "error of a classifier in distribution, with the metrics (Fig. 3 of the paper).",
+            "Every dot is a model. Below: Spearman's rank correlation over models of what needs no label"
+            + (", and of the error of a classifier in distribution," if "classifier" in free else "")
+            + " with the metrics (after Fig. 3 of the paper).",
             against_paper(rows),
             [
                 ("metrics of each model", study_figures.metric_violins(rows)),

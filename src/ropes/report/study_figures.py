@@ -98,12 +98,13 @@ def noise_violins(rows: Sequence[ModelRow], regressor: str = "trees") -> Figure:
 
 @styled
 def noise_correlations(rows: Sequence[ModelRow]) -> Figure:
-    """Spearman's rank correlation of every transfer error with input noise (Fig. 6, top row)."""
-    known = _known_scenarios(rows)
-    values = np.concatenate([correlations(rows, ["noise"], [f"{r}_{key}" for key in known]) for r in REGRESSORS])
-    figure, (panel,) = make_panels(1, height=1.6, columns=1, width=7.2)
-    heat(panel, values, list(REGRESSORS.values()), list(known.values()))
-    panel.set_title("rank correlation of the error with input noise")
+    """Spearman's rank correlation of every transfer error with input noise, by supervision (Fig. 6, top row)."""
+    known, groups = _known_scenarios(rows), by_supervision(rows)
+    figure, panels = make_panels(len(groups), height=1.6, columns=1, width=7.2)
+    for panel, (words, group) in zip(panels, groups.items(), strict=True):
+        values = [correlations(group, ["noise"], [f"{r}_{key}" for key in known]) for r in REGRESSORS]
+        heat(panel, np.concatenate(values), list(REGRESSORS.values()), list(known.values()))
+        panel.set_title(f"rank correlation of the error with input noise: {words}, {len(group)} models")
     return figure
 
 
