@@ -56,9 +56,10 @@ unit: $(STAMP)
 	$(PYTEST) $(PYTEST_FLAGS)
 
 # What trains anything, as a processor without AMX and AVX-512 computes it (and in the precision that it then takes).
-TRAINING := tests/methods tests/models tests/trust tests/test_training.py tests/test_checkpoints.py \
-  tests/test_action_study.py tests/test_study.py tests/test_experiments.py tests/test_estimator.py \
-  tests/test_evaluation.py tests/test_evaluation_record.py tests/test_experiment_precision.py tests/test_benchmarks.py
+TRAINING := tests/methods tests/models tests/experiments/test_action_study.py tests/experiments/test_study.py \
+  tests/experiments/test_experiments.py tests/experiments/test_experiment_precision.py \
+  tests/inference/test_estimator.py tests/evaluation/test_joints.py tests/evaluation/test_record.py \
+  tests/test_benchmarks.py
 AVX2 := ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2
 
 portable: $(STAMP) ## the tests that train something, as on a processor without AMX and AVX-512

@@ -21,13 +21,13 @@ from ropes.data.cache import ImageCache
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.estimator import Estimator
+from ropes.inference.estimator import Estimator
 from ropes.methods.context import Context
-from ropes.methods.held_out import not_learnt_from
 from ropes.methods.run import Run
-from ropes.trust.intervals import intervals_from_held_out
-from ropes.trust.stage import error_samples, look_at
-from ropes.trust.trust import Seen
+from ropes.methods.uncertainty.conformal import intervals_from_held_out
+from ropes.methods.uncertainty.fit import error_samples, look_at
+from ropes.methods.uncertainty.model import Seen
+from ropes.methods.validation_split import not_learnt_from
 
 Array = NDArray[np.float64]
 

@@ -268,7 +268,7 @@ def _call(words: tuple[str, ...], folder: Path, out: Path, err: Path, seconds: f
         os.chdir(folder)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, seconds)
-        from ropes import cli
+        from ropes.cli import entry as cli
 
         code = cli.main(list(words))
     except SystemExit as error:

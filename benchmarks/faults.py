@@ -24,8 +24,8 @@ from kills import kill_all, print_kills
 
 import ropes
 from figures import options
-from ropes.files import write_json
-from ropes.progress import progress
+from ropes.common.files import write_json
+from ropes.common.progress import progress
 
 #: Seconds that a call of the preparation may take.
 _PATIENCE = 600.0

@@ -23,7 +23,7 @@ def options(description: str | None) -> argparse.ArgumentParser:
 
 def simulate(words: str, out: Path) -> None:
     """`ropes simulate` of these words, without one of its own; ends the program with its code where that fails."""
-    from ropes import cli
+    from ropes.cli import entry as cli
 
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         code = cli.main(["simulate", *words.split(), "--out", str(out)])
@@ -36,7 +36,7 @@ def described(began: float) -> dict[str, Any]:
     import torch
 
     from ropes import __version__
-    from ropes.hardware import capability, device_name
+    from ropes.common.hardware import capability, device_name
 
     of = {"processor": capability(), "device": device_name(), "version": __version__, "torch": torch.__version__}
     return {**of, "seconds": round(time.monotonic() - began)}
@@ -68,7 +68,7 @@ def write_or_check(description: str | None, page: Path, written: Callable[[str],
     after = written(before)
     if arguments.check:
         sys.exit(before != after)
-    from ropes.files import write_text
+    from ropes.common.files import write_text
 
     write_text(page, after)
 

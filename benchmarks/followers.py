@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from figures import described, filled, options, simulate, table
-from ropes.causal_graph import causal_graph
+from ropes.common.files import read_json, write_json, write_text
 from ropes.errors import UserError
-from ropes.files import read_json, write_json, write_text
+from ropes.evaluation.causal_graph import causal_graph
 from ropes.methods.anchored import fit
+from ropes.methods.recipes import encoder_recipe
 from ropes.methods.run import TRAINING_FILE
-from ropes.recipes import encoder_recipe
 
 PAGE = Path(__file__).parents[1] / "docs" / "anchored.md"
 #: Setting, anchors, training seed.

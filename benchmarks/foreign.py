@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from figures import described, filled, options, table
+from ropes.common.files import write_json, write_text
+from ropes.common.seeds import generator
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.estimator import Estimator
-from ropes.files import write_json, write_text
+from ropes.inference.estimator import Estimator
+from ropes.inference.prediction import images_of, states_of
 from ropes.methods.run import scene_of
 from ropes.metrics.intervals import coverage
-from ropes.prediction import images_of, states_of
-from ropes.registry import find_run
-from ropes.seeds import generator
+from ropes.models.registry import find_run
 from ropes.simulate.corruption import IN_WORDS, Hiding, occlude
 
 PAGE = Path(__file__).parents[1] / "docs" / "foreign.md"

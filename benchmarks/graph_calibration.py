@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from figures import options, publish
-from ropes.graph import estimate_graph
-from ropes.scm import CausalModel
-from ropes.settings import panda_setting
+from ropes.causal.graph import estimate_graph
+from ropes.causal.scm import CausalModel
+from ropes.simulate.settings import panda_setting
 
 Array = NDArray[np.float64]
 Quality = Callable[[Array, np.random.Generator], Array]

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from figures import described, filled, options, table
-from ropes.actions import IID, SYSTEMATIC, PairsSetting
+from ropes.common.files import write_json, write_text
 from ropes.data.generate_actions import simulate_pairs
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
-from ropes.delta_evaluation import DeltaReader
-from ropes.files import write_json, write_text
+from ropes.evaluation.actions import DeltaReader
 from ropes.report.action_numbers import METHODS, spread
+from ropes.simulate.actions import IID, SYSTEMATIC, PairsSetting
 
 PAGE = Path(__file__).parents[1] / "docs" / "deltas.md"
 JITTERS = (0.0, 0.5, 1.0, 2.0, 4.0)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ropes.progress import progress
+from ropes.common.progress import progress
 
 #: All that may differ between two runs of one command: entries of JSON files, by name, and why.
 DIFFERS = {"seconds": "how long a stage took is measured with the clock"}

@@ -20,18 +20,11 @@ import torch
 from torch import Tensor, nn
 
 from figures import described, options
+from ropes.common.files import write_json
+from ropes.common.hardware import Precision, capability
 from ropes.errors import UserError
-from ropes.files import write_json
-from ropes.hardware import Precision, capability
 from ropes.methods.delta import network_of
-from ropes.models.angles import AngleCNN, AngleTransformer
-from ropes.models.autoencoder import AE1, AE2
-from ropes.models.density_ratio import LDR
-from ropes.models.encoder import ContrastNetwork
-from ropes.models.pointwise import slice_strided_pointwise
-from ropes.models.student import StudentNetwork
-from ropes.models.vae import VAE
-from ropes.recipes import (
+from ropes.methods.recipes import (
     METHODS,
     CNNRecipe,
     DeltaRecipe,
@@ -41,6 +34,13 @@ from ropes.recipes import (
     VAERecipe,
     recipe_of,
 )
+from ropes.models.angles import AngleCNN, AngleTransformer
+from ropes.models.autoencoder import AE1, AE2
+from ropes.models.density_ratio import LDR
+from ropes.models.encoder import ContrastNetwork
+from ropes.models.pointwise import slice_strided_pointwise
+from ropes.models.student import StudentNetwork
+from ropes.models.vae import VAE
 
 #: What autocast computes in bf16, and what it does not.
 _IN_BF16: tuple[type[nn.Module], ...] = (nn.Conv2d, nn.ConvTranspose2d, nn.Linear)

@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 
 from figures import options, publish
-from ropes import png
+from ropes.common import png
 from ropes.data import schema, writer
-from ropes.recipes import Optimisation, RopesRecipe, ropes_recipe
-from ropes.settings import Setting, panda_setting
+from ropes.methods.recipes import Optimisation, RopesRecipe, ropes_recipe
+from ropes.simulate.settings import Setting, panda_setting
 
 SETTING = "panda-2c-independent"
 STEPS = 4

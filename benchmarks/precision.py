@@ -2,7 +2,8 @@
 
     python benchmarks/precision.py [--threads 1] [--out FILE]
 
-`ropes.hardware.training_precision` takes bf16 where a processor multiplies it itself.  Images and answers are random.
+`ropes.common.hardware.training_precision` takes bf16 where a processor multiplies it itself.  Images and answers are
+random.
 """
 
 import os
@@ -14,10 +15,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from figures import options, publish
-from ropes.hardware import training_precision
+from ropes.common.hardware import training_precision
 from ropes.methods.delta import network_of
+from ropes.methods.recipes import DeltaRecipe, VAERecipe, recipe_of
 from ropes.models.vae import VAE
-from ropes.recipes import DeltaRecipe, VAERecipe, recipe_of
 
 STEPS, WARM = 5, 2
 VERBS = 11

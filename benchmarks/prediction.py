@@ -20,15 +20,15 @@ import torch
 from numpy.typing import NDArray
 
 from figures import options, publish
-from ropes import png
-from ropes.checkpoints import save_weights
-from ropes.estimator import Estimator
+from ropes.common import png
+from ropes.inference.estimator import Estimator
 from ropes.methods.readers import load_reader, weight_files
+from ropes.methods.recipes import encoder_recipe
 from ropes.methods.run import Run
+from ropes.models.checkpoints import save_weights
+from ropes.models.registry import find_run
 from ropes.models.student import StudentNetwork
-from ropes.recipes import encoder_recipe
-from ropes.registry import find_run
-from ropes.settings import panda_setting
+from ropes.simulate.settings import panda_setting
 
 SETTING = "panda-2c-independent"
 BATCH = 256

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from figures import filled, table, write_or_check
-from ropes.files import read_json
+from ropes.common.files import read_json
 
 ROOT = Path(__file__).parents[1]
 PAGE, FIGURES = ROOT / "docs" / "processors.md", ROOT / "results" / "processors"

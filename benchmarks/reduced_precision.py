@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from figures import described, options, simulate
+from ropes.common.files import write_json
+from ropes.common.hardware import AskedPrecision, capability
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.estimator import Estimator
-from ropes.files import write_json
-from ropes.hardware import AskedPrecision, capability
+from ropes.inference.estimator import Estimator
 from ropes.methods.readers import finished_network
 from ropes.models.encoder import PoseEncoder
+from ropes.models.registry import find_run
 from ropes.models.student import StudentNetwork
-from ropes.registry import find_run
 
 _SEEN, _TIMED, _TIMES, _CHUNK = 256, 512, 4, 256
 Array = NDArray[np.float64]

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from figures import options, publish
-from ropes import png
-from ropes.hardware import usable_cores
-from ropes.scm import CausalModel
-from ropes.settings import Setting, panda_setting
+from ropes.causal.scm import CausalModel
+from ropes.common import png
+from ropes.common.hardware import usable_cores
 from ropes.simulate.bullet import import_pybullet, quiet
 from ropes.simulate.scene import Mesh, Scene
+from ropes.simulate.settings import Setting, panda_setting
 from ropes.simulate.workers import UNIT, render_poses
 
 SIZE = 128

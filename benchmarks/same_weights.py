@@ -21,10 +21,10 @@ from typing import Any
 import torch
 
 from figures import described, options, simulate
-from ropes.files import write_json
-from ropes.hardware import Precision, capability, training_precision
-from ropes.methods.fitting import fit
-from ropes.recipes import DELTA_METHODS, METHODS, VAE_METHODS, Optimisation, Recipe, recipe_of
+from ropes.common.files import write_json
+from ropes.common.hardware import Precision, capability, training_precision
+from ropes.methods.fit import fit
+from ropes.methods.recipes import DELTA_METHODS, METHODS, VAE_METHODS, Optimisation, Recipe, recipe_of
 
 _DATA = {
     "arm": "--setting panda-1c-independent --anchors 24 --test-anchors 0",

@@ -11,11 +11,11 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from ropes.experiments import run_experiment
+from ropes.experiments.plan import Experiment
+from ropes.experiments.run import run_experiment
+from ropes.methods.recipes import EncoderRecipe, Optimisation, Recipe, RopesRecipe, recipe_of
 from ropes.metrics import ProtocolSizes
 from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig
-from ropes.plan import Experiment
-from ropes.recipes import EncoderRecipe, Optimisation, Recipe, RopesRecipe, recipe_of
 
 METHODS, SETTING = ("anchored", "ldr", "ropes"), "panda-1c-independent"
 _TRAINING = Optimisation(epochs=4, batch=104, learning_rate=1e-3)

@@ -21,9 +21,9 @@ from torch.func import jacfwd, vmap
 
 from figures import options, publish
 from ropes.methods.objectives import decode_with_scores, sparsity_loss, sparsity_matrix
+from ropes.methods.recipes import ropes_recipe
 from ropes.models.autoencoder import AE2
 from ropes.models.blocks import count_weights
-from ropes.recipes import ropes_recipe
 
 VIEWS, JOINTS = 2, 6
 Latent = Callable[[AE2, Tensor, Tensor], Tensor]

@@ -34,18 +34,18 @@ from torch.utils.flop_counter import flop_registry
 
 from figures import described, options, simulate
 from prediction import decoded, pictures
-from ropes import png
+from ropes.common import png
+from ropes.common.files import write_json
+from ropes.common.hardware import Precision, capability, keep_memory, training_precision
 from ropes.data.layout import open_dataset
-from ropes.estimator import Estimator
-from ropes.files import write_json
-from ropes.hardware import Precision, capability, keep_memory, training_precision
-from ropes.methods.fitting import fit
+from ropes.inference.estimator import Estimator
+from ropes.methods.fit import fit
+from ropes.methods.recipes import VAE_METHODS, EncoderRecipe, recipe_of
 from ropes.methods.student_stage import Batch, StudentStage
+from ropes.methods.training.loop import BatchAt
+from ropes.methods.training.stage import Stage
+from ropes.models.registry import find_run
 from ropes.models.student import StudentNetwork
-from ropes.recipes import VAE_METHODS, EncoderRecipe, recipe_of
-from ropes.registry import find_run
-from ropes.stage import Stage
-from ropes.training import BatchAt
 
 MEASURED = ("anchored", "anchored student", "ldr", "beta-vae", "predict")
 _PACKAGED, _POSES, _IMAGES = "panda-2c", 256, 256
@@ -59,7 +59,7 @@ class _CapturedError(Exception):
 
 @dataclass
 class Training:
-    """A stage with its batches, as `ropes.training.train` is given them."""
+    """A stage with its batches, as `ropes.methods.training.loop.train` is given them."""
 
     stage: Stage
     batch_at: BatchAt

@@ -18,20 +18,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ropes import results
-from ropes.actions import PairsSetting
+from ropes.common.files import read_json, write_json
 from ropes.data.generate import simulate
 from ropes.data.generate_actions import simulate_arm_actions, simulate_pairs
 from ropes.data.generate_finger import simulate_finger
-from ropes.evaluation import evaluate
-from ropes.factor_evaluation import evaluate_factors
-from ropes.files import read_json, write_json
-from ropes.finger import FingerSetting
-from ropes.fits import torch_threads
-from ropes.methods.fitting import fit
-from ropes.recipes import DELTA_METHODS, METHODS, Optimisation
+from ropes.evaluation import results
+from ropes.evaluation.factors import evaluate_factors
+from ropes.evaluation.joints import evaluate
+from ropes.experiments.fits import torch_threads
+from ropes.methods.fit import fit
+from ropes.methods.recipes import DELTA_METHODS, METHODS, Optimisation
 from ropes.report.readme_tables import _written
-from ropes.settings import SETTINGS, panda_setting
+from ropes.simulate.actions import PairsSetting
+from ropes.simulate.finger_setting import FingerSetting
+from ropes.simulate.settings import SETTINGS, panda_setting
 from tests import tiny, tiny_pairs
 
 ROOT = Path(__file__).parents[1]

@@ -20,8 +20,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from figures import described, options
-from ropes.files import write_json
-from ropes.progress import progress
+from ropes.common.files import write_json
+from ropes.common.progress import progress
 
 PYTHONS = ("3.11", "3.12", "3.13")
 #: Of glibc 2.17 to 2.35, that of Ubuntu 22.04.

@@ -15,8 +15,8 @@ from PIL import Image, ImageOps
 
 from ropes.data.validate import validate
 from ropes.data.writer import write_arrays
-from ropes.inspection import inspect_data
-from ropes.scm import Regime
+from ropes.evaluation.inspection import inspect_data
+from ropes.causal.scm import Regime
 
 
 def grey(path: Path, side: int) -> NDArray[np.uint8]:

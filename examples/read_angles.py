@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import ropes
-from ropes.prediction import states_of
+from ropes.inference.prediction import states_of
 
 
 def main() -> None:

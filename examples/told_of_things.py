@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ropes.actions import SYSTEMATIC, Action
+from ropes.simulate.actions import SYSTEMATIC, Action
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
-from ropes.delta_evaluation import DeltaReader
+from ropes.evaluation.actions import DeltaReader
 
 
 def main() -> None:

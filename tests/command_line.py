@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ropes import cli
+from ropes.cli import entry as cli
 
 Stub = Callable[..., list[tuple[tuple[Any, ...], dict[str, Any]]]]
 

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from ropes import training
-from ropes.stage import Stage
+from ropes.methods.training import loop as training
+from ropes.methods.training.stage import Stage
 
 
 class Killed(BaseException):

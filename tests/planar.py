@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes import files
+from ropes.common import files
 from ropes.data import schema
-from ropes.settings import Robot
+from ropes.simulate.settings import Robot
 from tests import tiny
 
 UPPER, LOWER, HEIGHT = 0.4, 0.3, 0.1

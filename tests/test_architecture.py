@@ -16,71 +16,24 @@ PACKAGE = ROOT / "src" / "ropes"
 
 #: From the lowest to the highest: a module imports from its own layer or a lower one; `metrics` stands alone.
 LAYERS = (
-    {
-        "actions",
-        "errors",
-        "files",
-        "fork_server",
-        "png",
-        "seeds",
-        "hardware",
-        "processes",
-        "progress",
-        "metrics",
-        "registry",
-        "row_checks",
-    },
-    {
-        "action_rows",
-        "criterion_rows",
-        "fit_rows",
-        "flag_rows",
-        "freed_rows",
-        "graph",
-        "model_rows",
-        "scm",
-        "paper",
-        "joint_rows",
-        "pose_rows",
-        "results",
-        "summary",
-        "trust_rows",
-    },
-    {"finger", "settings", "simulate"},
-    {"data"},
-    {"models"},
-    {"recipes", "plan", "plans", "action_plans"},
-    {"checkpoints", "stage", "training"},
-    {"methods", "trust"},
-    {"calibration", "estimator", "poses"},
-    {"prediction", "predictions"},
-    {
-        "arm_moves",
-        "causal_graph",
-        "commanded",
-        "commanded_distributions",
-        "contradictions",
-        "delta_evaluation",
-        "evaluation",
-        "evaluation_pictures",
-        "evaluation_record",
-        "factor_evaluation",
-        "factor_latents",
-        "factor_pictures",
-        "factor_scores",
-        "factor_tasks",
-        "flag_evaluation",
-        "freed_evaluation",
-        "inspection",
-        "label_evaluation",
-        "pose_evaluation",
-        "tested_poses",
-    },
-    {"experiment_folder", "experiments", "filming", "fits", "report", "packaging"},
-    {"commands", "cli", "__main__"},
+    {"common", "errors", "metrics"},
+    {"causal"},
+    {"simulate"},
+    {"data", "models"},
+    {"methods"},
+    {"inference"},
+    {"evaluation"},
+    {"experiments", "report"},
+    {"__main__", "cli"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
 MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def test_packages_are_few_and_no_module_is_loose() -> None:
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert len(packages) <= 12
+    assert {path.stem for path in PACKAGE.glob("*.py")} == {"__init__", "__main__", "errors"}
 
 
 def room(path: Path) -> str:
@@ -144,11 +97,11 @@ def test_no_file_is_longer_than_300_lines(folder: str) -> None:
     ("module", "heavy"),
     [
         ("ropes", {"torch", "lightning", "pybullet", "matplotlib", "scipy", "trimesh", "pyarrow", "numpy"}),
+        ("ropes.cli.entry", {"torch", "lightning", "pybullet", "matplotlib", "scipy", "trimesh", "pyarrow"}),
         ("ropes.cli", {"torch", "lightning", "pybullet", "matplotlib", "scipy", "trimesh", "pyarrow"}),
-        ("ropes.commands", {"torch", "lightning", "pybullet", "matplotlib", "scipy", "trimesh", "pyarrow"}),
-        ("ropes.recipes", {"torch", "lightning", "pybullet", "matplotlib"}),
-        ("ropes.settings", {"torch", "lightning", "pybullet", "matplotlib"}),
-        ("ropes.metrics", {"torch", "lightning", "pybullet", "matplotlib", "ropes.scm"}),
+        ("ropes.methods.recipes", {"torch", "lightning", "pybullet", "matplotlib"}),
+        ("ropes.simulate.settings", {"torch", "lightning", "pybullet", "matplotlib"}),
+        ("ropes.metrics", {"torch", "lightning", "pybullet", "matplotlib", "ropes.causal.scm"}),
         ("ropes.data", {"torch", "lightning", "pybullet", "matplotlib"}),
     ],
 )

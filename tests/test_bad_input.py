@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ropes import cli, png
-from ropes.files import read_json, write_json
-from ropes.stage import Stage
+from ropes.cli import entry as cli
+from ropes.common import png
+from ropes.common.files import read_json, write_json
+from ropes.methods.training.stage import Stage
 from tests import tiny
 from tests.command_line import refusal
 
@@ -232,7 +233,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, tiny_data: Path) -> Path:
 def test_a_full_disk_loses_nothing(
     whole: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from ropes import checkpoints
+    from ropes.models import checkpoints
 
     original, written = checkpoints.save_file, list[Path]()
 

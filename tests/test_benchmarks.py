@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from benchmarks import figures, followers, layers
 from benchmarks import jitter as jitter_benchmark
-from ropes.actions import IID, SYSTEMATIC
+from ropes.common.files import read_json
 from ropes.errors import UserError
-from ropes.files import read_json
-from ropes.fits import torch_threads
-from ropes.recipes import METHODS
+from ropes.experiments.fits import torch_threads
+from ropes.methods.recipes import METHODS
+from ropes.simulate.actions import IID, SYSTEMATIC
 from tests import tiny
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ropes.actions import SYSTEMATIC, TRAIN, VALIDATION
+from ropes.causal.scm import Regime
 from ropes.data.layout import open_dataset
 from ropes.data.validate import validate
-from ropes.delta_evaluation import evaluate_actions
-from ropes.methods import fitting
+from ropes.evaluation.actions import evaluate_actions
+from ropes.methods import fit as fitting
 from ropes.methods.ropes import fit
-from ropes.scm import Regime
+from ropes.simulate.actions import SYSTEMATIC, TRAIN, VALIDATION
 from tests import tiny
 from tests.tiny_pairs import ACTIONS, recipe, write_pairs
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.kills import Trial, digests, print_kills
-from ropes import cli
+from ropes.cli import entry as cli
+from ropes.common.files import claim_folder, require_free, write_json
 from ropes.errors import UserError
-from ropes.estimator import Estimator
-from ropes.files import claim_folder, require_free, write_json
+from ropes.inference.estimator import Estimator
 from ropes.methods.run import TRAINING_FILE
 from ropes.report.readme_tables import update
 from tests.command_line import refusal

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from torch import nn
 
 from benchmarks import foreign, processors, training, wheels
-from ropes.files import read_json, write_json
+from ropes.common.files import read_json, write_json
 from tests.test_benchmarks import code_of, figures_of
 
 

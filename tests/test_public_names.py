@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import ropes
-from ropes import png
-from ropes.calibration import read_calibration
+from ropes.common import png
 from ropes.errors import UserError
+from ropes.inference.calibration import read_calibration
 
 #: As it stands in the README.
 SNIPPET = """\

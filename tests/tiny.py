@@ -9,11 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ropes import files
+from ropes.causal.scm import CausalModel, TruncatedNormal
+from ropes.common import files
 from ropes.data import parquet, schema, writer
-from ropes.metrics import PAPER_SIZES, ProtocolSizes
-from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig, VAEConfig, ViTConfig
-from ropes.recipes import (
+from ropes.methods.recipes import (
     CNNRecipe,
     EncoderRecipe,
     JointNetRecipe,
@@ -23,7 +22,8 @@ from ropes.recipes import (
     VAERecipe,
     paper_recipe,
 )
-from ropes.scm import CausalModel, TruncatedNormal
+from ropes.metrics import PAPER_SIZES, ProtocolSizes
+from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig, VAEConfig, ViTConfig
 
 CAMERAS, JOINTS = ("right", "left"), ("elbow", "wrist")
 SIDE = 16

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from ropes.data.generate import simulate as simulate_dataset
     from ropes.data.layout import open_dataset
     from ropes.errors import UserError
-    from ropes.estimator import Estimator
-    from ropes.evaluation import evaluate
-    from ropes.methods.fitting import fit
-    from ropes.prediction import calibrate
-    from ropes.predictions import predict
-    from ropes.recipes import METHODS, recipe_of
-    from ropes.settings import SETTINGS, panda_setting
+    from ropes.evaluation.joints import evaluate
+    from ropes.inference.estimator import Estimator
+    from ropes.inference.prediction import calibrate
+    from ropes.inference.predictions import predict
+    from ropes.methods.fit import fit
+    from ropes.methods.recipes import METHODS, recipe_of
     from ropes.simulate.arm import arm_setting
+    from ropes.simulate.settings import SETTINGS, panda_setting
 
 __all__ = [
     "METHODS",
@@ -42,19 +42,19 @@ __version__ = version("ropes")
 
 #: Public name -> module and name there; `simulate` itself is a package.
 _HOMES = {
-    "METHODS": ("ropes.recipes", "METHODS"),
-    "SETTINGS": ("ropes.settings", "SETTINGS"),
+    "METHODS": ("ropes.methods.recipes", "METHODS"),
+    "SETTINGS": ("ropes.simulate.settings", "SETTINGS"),
     "Dataset": ("ropes.data.dataset", "Dataset"),
-    "Estimator": ("ropes.estimator", "Estimator"),
+    "Estimator": ("ropes.inference.estimator", "Estimator"),
     "UserError": ("ropes.errors", "UserError"),
     "arm_setting": ("ropes.simulate.arm", "arm_setting"),
-    "calibrate": ("ropes.prediction", "calibrate"),
-    "evaluate": ("ropes.evaluation", "evaluate"),
-    "fit": ("ropes.methods.fitting", "fit"),
+    "calibrate": ("ropes.inference.prediction", "calibrate"),
+    "evaluate": ("ropes.evaluation.joints", "evaluate"),
+    "fit": ("ropes.methods.fit", "fit"),
     "open_dataset": ("ropes.data.layout", "open_dataset"),
-    "panda_setting": ("ropes.settings", "panda_setting"),
-    "predict": ("ropes.predictions", "predict"),
-    "recipe_of": ("ropes.recipes", "recipe_of"),
+    "panda_setting": ("ropes.simulate.settings", "panda_setting"),
+    "predict": ("ropes.inference.predictions", "predict"),
+    "recipe_of": ("ropes.methods.recipes", "recipe_of"),
     "simulate_dataset": ("ropes.data.generate", "simulate"),
 }
 

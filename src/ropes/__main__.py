@@ -2,7 +2,7 @@
 
 import sys
 
-from ropes.cli import main
+from ropes.cli.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

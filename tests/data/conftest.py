@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ropes.causal.scm import Regime
 from ropes.data import writer
 from ropes.data.layout import Dataset, open_dataset
-from ropes.scm import Regime
 
 REGIMES = (Regime(), *(Regime(joint, policy) for joint in ("elbow", "wrist") for policy in (1, 2)))
 

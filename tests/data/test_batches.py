@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 import torch
 
+from ropes.causal.scm import Regime
 from ropes.data.batches import ImageBatch, TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Frames
 from ropes.errors import UserError
-from ropes.scm import Regime
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ropes import png
+from ropes.common import png
 from ropes.data.export import export_images
 from ropes.errors import UserError
-from ropes.prediction import predict_lines
+from ropes.inference.prediction import predict_lines
 
 
 def test_images_are_written_by_camera_and_row(tiny, tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ropes import png
+from ropes.common import png
+from ropes.common.seeds import generator
 from ropes.data import generate, parquet, writer
 from ropes.data.layout import strip_states
 from ropes.data.validate import validate
 from ropes.errors import UserError
-from ropes.seeds import generator
-from ropes.settings import Setting, panda_setting
+from ropes.simulate.settings import Setting, panda_setting
 from tests.fake_renderer import SMALL, FakeRenderer, draw, make, renderer, tree
 
 __all__ = ["renderer"]

@@ -5,16 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ropes.actions import ACTIONS, COMPOSITIONAL, SPLITS, SYSTEMATIC, TRAIN, PairsSetting
+from ropes.common.files import sha256
 from ropes.data.dataset import Dataset
 from ropes.data.generate_actions import STEP, simulate_arm_actions, simulate_pairs
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.data.validate import validate
 from ropes.errors import UserError
-from ropes.files import sha256
-from ropes.settings import panda_setting
-from ropes.simulate import things
+from ropes.simulate import objects as things
+from ropes.simulate.actions import ACTIONS, COMPOSITIONAL, SPLITS, SYSTEMATIC, TRAIN, PairsSetting
+from ropes.simulate.settings import panda_setting
 
 SMALL = PairsSetting(image_size=24)
 

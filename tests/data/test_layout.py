@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ropes.causal.scm import Regime
 from ropes.data import parquet
 from ropes.data.layout import open_dataset, strip_states
 from ropes.errors import UserError
-from ropes.scm import Regime
 
 
 def edit(path: Path, **changes: object) -> None:

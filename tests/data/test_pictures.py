@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropes import png
+from ropes.common import png
 from ropes.data.pictures import area_average, enlarge
 
 

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
-from ropes import files, png
+from ropes.causal.scm import Regime
+from ropes.common import files, png
 from ropes.data import parquet
 from ropes.data.layout import open_dataset, strip_states
 from ropes.data.validate import _pair_faults, faults, validate
 from ropes.errors import UserError
-from ropes.finger import NAMES
-from ropes.scm import Regime
+from ropes.simulate.finger_setting import NAMES
 
 FIRST, SECOND = "data/chunk-000/file-000.parquet", "data/chunk-000/file-001.parquet"
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ropes.causal.scm import Regime
 from ropes.data import parquet, schema, writer
 from ropes.errors import UserError
-from ropes.scm import Regime
 
 
 @given(

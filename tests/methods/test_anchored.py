@@ -8,22 +8,22 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from ropes import training
-from ropes.checkpoints import WEIGHTS
+from ropes.causal.scm import Regime
+from ropes.common.files import read_json
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset, strip_states
 from ropes.errors import UserError
-from ropes.estimator import Estimator
-from ropes.evaluation import evaluate
-from ropes.files import read_json
+from ropes.evaluation.joints import evaluate
+from ropes.inference.estimator import Estimator
 from ropes.methods import anchored, anchored_stage
 from ropes.methods.anchored_stage import AnchoredStage
 from ropes.methods.contrast import regime_loss
+from ropes.methods.recipes import EncoderRecipe, Optimisation
 from ropes.methods.run import TRAINING_FILE
+from ropes.methods.training import loop as training
+from ropes.methods.training.stage import Stage
+from ropes.models.checkpoints import WEIGHTS
 from ropes.models.encoder import ContrastNetwork
-from ropes.recipes import EncoderRecipe, Optimisation
-from ropes.scm import Regime
-from ropes.stage import Stage
 from tests import tiny
 
 pytestmark = pytest.mark.slow  # the fixtures fit

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from ropes.causal.scm import Regime
 from ropes.methods.contrast import (
     anchor_loss,
     changed_share,
@@ -16,8 +17,7 @@ from ropes.methods.contrast import (
     shifts,
     targets,
 )
-from ropes.methods.followers import followers
-from ropes.scm import Regime
+from ropes.methods.responses import followers
 from tests import tiny
 from tests.structural import CHANGE, angles, effects, followed
 

@@ -6,10 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ropes.causal.scm import Regime
 from ropes.errors import UserError
 from ropes.methods.codes import Codes, standardise
 from ropes.methods.criteria import coordinate_contrast, held_out_contrasts
-from ropes.scm import Regime
 from tests import tiny
 
 MODEL = tiny.model()

@@ -11,22 +11,22 @@ import pytest
 import torch
 from torch import Tensor
 
-from ropes import cli
-from ropes.actions import SPLITS, TRAIN, VALIDATION
+from ropes.cli import entry as cli
+from ropes.common.files import read_json
 from ropes.data.layout import open_dataset
-from ropes.delta_evaluation import evaluate_actions
 from ropes.errors import UserError
-from ropes.evaluation_record import is_current
-from ropes.files import read_json
+from ropes.evaluation.actions import evaluate_actions
+from ropes.evaluation.record import is_current
 from ropes.methods.delta import encoder_of
 from ropes.methods.delta_stage import DeltaStage
-from ropes.methods.fitting import fit
+from ropes.methods.fit import fit
+from ropes.methods.recipes import DELTA_METHODS, DeltaRecipe, Optimisation, recipe_from_dict, recipe_of
 from ropes.methods.run import Run
 from ropes.methods.weights import weights_digest
 from ropes.models.delta import DeltaNetwork, Reading
+from ropes.models.registry import find_run
 from ropes.models.shapes import DeltaConfig
-from ropes.recipes import DELTA_METHODS, DeltaRecipe, Optimisation, recipe_from_dict, recipe_of
-from ropes.registry import find_run
+from ropes.simulate.actions import SPLITS, TRAIN, VALIDATION
 from tests import tiny
 from tests.killing import killed, patched_steps
 from tests.tiny_pairs import SIDE, recipe, write_pairs

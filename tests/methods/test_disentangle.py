@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
+from ropes.causal.scm import Regime
 from ropes.methods.codes import Codes
 from ropes.methods.disentangle import _Trainer
 from ropes.models.autoencoder import Standardise
-from ropes.scm import Regime
 from tests import tiny
 
 POSES = 24

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ropes import training
+from ropes.common.files import read_json
 from ropes.data.batches import ImageBatch
 from ropes.data.layout import strip_states
-from ropes.files import read_json
 from ropes.methods import disentangle, ropes
+from ropes.methods.recipes import Optimisation
 from ropes.methods.run import TRAINING_FILE
 from ropes.methods.stages import AE1Stage, AE2Stage, LDRStage
-from ropes.recipes import Optimisation
-from ropes.stage import Stage
-from ropes.training import CHECKPOINT
+from ropes.methods.training import loop as training
+from ropes.methods.training.loop import CHECKPOINT
+from ropes.methods.training.stage import Stage
 from tests import tiny
 from tests.killing import Killed, killed, patched_steps
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from ropes import files
+from ropes.causal.scm import Regime
+from ropes.common import files
 from ropes.data import schema
 from ropes.errors import UserError
 from ropes.methods import stages
-from ropes.methods.fitting import fit
+from ropes.methods.fit import fit
+from ropes.methods.recipes import Optimisation
 from ropes.methods.run import RUN_FILE
-from ropes.recipes import Optimisation
-from ropes.scm import Regime
 from tests import tiny
 
 Refit = Callable[..., Any]

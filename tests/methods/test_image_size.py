@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from ropes import cli
+from ropes.cli import entry as cli
 from ropes.methods.image_size import size_fault, size_options
+from ropes.methods.recipes import encoder_recipe, jointnet_recipe, ropes_recipe
 from ropes.models.autoencoder import AE1
 from ropes.models.encoder import ContrastNetwork
-from ropes.recipes import encoder_recipe, jointnet_recipe, ropes_recipe
 from tests import tiny
 from tests.command_line import Stub, refusal
 
@@ -32,7 +32,7 @@ COMPACT = encoder_recipe("compact").encoder
 def test_the_options_for_smaller_images_are_those_that_fit_takes(side: int, options: str, stub: Stub) -> None:
     assert size_fault((side, side), COMPACT) is None
     assert size_options((side, side), COMPACT) == options
-    calls = stub("ropes.methods.fitting.fit")
+    calls = stub("ropes.methods.fit.fit")
     assert cli.main(["fit", "--data", "D", "--out", "R", *options.split()]) == 0
     shape = calls[0][0][2].encoder
     assert shape.image_size <= side
@@ -58,7 +58,7 @@ def test_the_transformer_takes_smaller_patches(side: int, options: str | None, s
         assert "smaller than 4x4, the least" in str(size_fault((side, side), shape))
         return
     assert size_options((side, side), shape) == options
-    calls = stub("ropes.methods.fitting.fit")
+    calls = stub("ropes.methods.fit.fit")
     assert cli.main(["fit", "--method", "jointnet", "--data", "D", "--out", "R", *options.split()]) == 0
     assert calls[0][0][2].vit.image_size <= side
 
@@ -74,7 +74,7 @@ def test_the_transformer_takes_smaller_patches(side: int, options: str | None, s
 )
 def test_the_three_stages_have_options_of_their_own(preset: str, side: int, options: str, stub: Stub) -> None:
     assert size_options((side, side), ropes_recipe(preset).ae1) == options
-    calls = stub("ropes.methods.fitting.fit")
+    calls = stub("ropes.methods.fit.fit")
     words = ["fit", "--method", "ropes", "--preset", preset, "--data", "D", "--out", "R", *options.split()]
     assert cli.main(words) == 0
     shape = calls[0][0][2].ae1

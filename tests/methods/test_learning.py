@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ropes.checkpoints import WEIGHTS
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.estimator import Estimator
-from ropes.evaluation import evaluate
+from ropes.evaluation.joints import evaluate
+from ropes.evaluation.results import read
+from ropes.inference.estimator import Estimator
 from ropes.methods.readers import weight_files
+from ropes.methods.recipes import Optimisation
 from ropes.methods.ropes import fit
 from ropes.methods.run import Run
+from ropes.models.checkpoints import WEIGHTS
 from ropes.models.shapes import AE1Config, AE2Config, LDRConfig
-from ropes.recipes import Optimisation
 from ropes.report.html import write_report
-from ropes.results import read
 from tests import tiny
 
 

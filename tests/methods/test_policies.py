@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from ropes import files
+from ropes.common import files
 from ropes.data import schema
 from ropes.data.layout import open_dataset
-from ropes.methods.fitting import fit
+from ropes.methods.fit import fit
 from ropes.methods.policies import bayes_floors
 from ropes.methods.run import TRAINING_FILE
 from tests import tiny

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 import torch
 
-from ropes import cli
-from ropes.actions import TRAIN, VALIDATION
-from ropes.checkpoints import WEIGHTS
+from ropes.cli import entry as cli
+from ropes.common.files import read_json, write_json
+from ropes.common.hardware import Precision, capability, training_precision
 from ropes.errors import UserError
-from ropes.files import read_json, write_json
-from ropes.fits import torch_threads
-from ropes.hardware import Precision, capability, training_precision
+from ropes.experiments.fits import torch_threads
 from ropes.methods.anchored_stage import AnchoredStage
-from ropes.methods.fitting import fit
+from ropes.methods.fit import fit
 from ropes.methods.readers import load_reader
+from ropes.methods.recipes import DELTA_METHODS, METHODS, VAE_METHODS, Optimisation, Recipe
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
-from ropes.recipes import DELTA_METHODS, METHODS, VAE_METHODS, Optimisation, Recipe
+from ropes.models.checkpoints import WEIGHTS
+from ropes.simulate.actions import TRAIN, VALIDATION
 from tests import tiny, tiny_pairs
 from tests.killing import killed
 
@@ -99,7 +99,7 @@ def test_a_fit_that_was_killed_under_one_processor_ends_under_another_with_the_s
     fit(tiny_data, tmp_path / "whole", precision="bf16-mixed", **given)
     with killed(AnchoredStage, 3):
         fit(tiny_data, tmp_path / "killed", precision="bf16-mixed", **given)
-    monkeypatch.setattr("ropes.hardware.training_precision", lambda: "32-true")
+    monkeypatch.setattr("ropes.common.hardware.training_precision", lambda: "32-true")
     fit(tiny_data, tmp_path / "killed", **given)
     assert tiny.weights(tmp_path / "killed") == tiny.weights(tmp_path / "whole")
 

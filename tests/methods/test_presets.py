@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ropes.estimator import Estimator
-from ropes.files import read_json
+from ropes.common.files import read_json
+from ropes.inference.estimator import Estimator
+from ropes.methods.recipes import Optimisation, RopesRecipe, ropes_recipe
 from ropes.methods.ropes import fit
-from ropes.recipes import Optimisation, RopesRecipe, ropes_recipe
 from tests import tiny
 
 

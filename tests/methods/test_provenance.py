@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ropes import __version__
-from ropes.files import read_json, write_json
-from ropes.hardware import device_name
+from ropes.common.files import read_json, write_json
+from ropes.common.hardware import device_name
 from ropes.methods import ropes, vae
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.stages import LDRStage

@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 import torch
 
-from ropes import png
+from ropes.causal.scm import Regime
+from ropes.common import png
+from ropes.common.files import read_json
 from ropes.data import schema, writer
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.estimator import Estimator
-from ropes.files import read_json
+from ropes.inference.estimator import Estimator
 from ropes.methods import anchored
 from ropes.methods.contrast import head_regimes, regime_loss, targets
 from ropes.methods.criteria import coordinate_contrast
+from ropes.methods.recipes import Optimisation
 from ropes.methods.regime_poses import RegimePoses, log_shares, policy_contrasts
 from ropes.methods.run import TRAINING_FILE
-from ropes.recipes import Optimisation
-from ropes.scm import Regime
 from tests import tiny
 
 REGIMES = tiny.model().regimes

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from ropes.common.files import read_json, write_json
 from ropes.errors import UserError
-from ropes.files import read_json, write_json
+from ropes.methods.recipes import PRESETS, encoder_recipe, ropes_recipe
 from ropes.methods.run import CALIBRATION_FILE, RUN_FILE, TRAINING_FILE, Run
-from ropes.recipes import PRESETS, encoder_recipe, ropes_recipe
 from tests import tiny
 
 

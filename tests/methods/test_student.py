@@ -11,21 +11,21 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from benchmarks import foreign
-from ropes.checkpoints import WEIGHTS
+from ropes.common.files import read_json, sha256, write_json
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.estimator import Estimator
-from ropes.evaluation import evaluate
-from ropes.files import read_json, sha256, write_json
+from ropes.evaluation.joints import evaluate
+from ropes.inference.estimator import Estimator
+from ropes.inference.prediction import calibrate
+from ropes.inference.predictions import predict
 from ropes.methods import anchored
 from ropes.methods.foreign import with_foreign_things
 from ropes.methods.readers import finished_network
+from ropes.methods.recipes import EncoderRecipe, Optimisation
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.student_stage import StudentStage, foreign_loss
+from ropes.models.checkpoints import WEIGHTS
 from ropes.models.student import StudentNetwork
-from ropes.prediction import calibrate
-from ropes.predictions import predict
-from ropes.recipes import EncoderRecipe, Optimisation
 from ropes.report.html import write_report
 from tests import tiny
 from tests.killing import killed

@@ -9,24 +9,25 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from ropes import prediction, training
-from ropes.checkpoints import WEIGHTS
+from ropes.common.files import read_json
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.estimator import Estimator
-from ropes.evaluation import evaluate
-from ropes.files import read_json
+from ropes.evaluation.joints import evaluate
+from ropes.experiments.packaging import package
+from ropes.inference import prediction
+from ropes.inference.estimator import Estimator
+from ropes.inference.prediction import calibrate, images_of
 from ropes.methods import supervised
-from ropes.methods.fitting import fit
-from ropes.methods.held_out import not_learnt_from
+from ropes.methods.fit import fit
 from ropes.methods.labelled import choose_labels, labelled_rows
+from ropes.methods.recipes import LABELLED_METHODS, Optimisation
 from ropes.methods.run import TRAINING_FILE, Run
 from ropes.methods.supervised_stage import AngleStage, PretrainingStage
-from ropes.packaging import package
-from ropes.prediction import calibrate, images_of
-from ropes.recipes import LABELLED_METHODS, Optimisation
+from ropes.methods.training import loop as training
+from ropes.methods.training.stage import Stage
+from ropes.methods.validation_split import not_learnt_from
+from ropes.models.checkpoints import WEIGHTS
 from ropes.report.html import write_report
-from ropes.stage import Stage
 from tests import tiny
 
 pytestmark = pytest.mark.slow  # the fixtures fit

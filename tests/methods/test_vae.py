@@ -7,21 +7,22 @@ import numpy as np
 import pytest
 import torch
 
-from ropes import cli, training
+from ropes.causal.scm import Regime
+from ropes.cli import entry as cli
+from ropes.common.files import read_json
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.estimator import Estimator
-from ropes.files import read_json
-from ropes.methods.fitting import fit
+from ropes.inference.estimator import Estimator
+from ropes.methods.fit import fit
 from ropes.methods.readers import finished_reader
+from ropes.methods.recipes import VAE_METHODS
 from ropes.methods.run import TRAINING_FILE
+from ropes.methods.training import loop as training
+from ropes.methods.training.stage import Stage
 from ropes.methods.vae import pairs_of
 from ropes.methods.vae_reader import VAEReader
-from ropes.recipes import VAE_METHODS
-from ropes.scm import Regime
-from ropes.stage import Stage
 from tests import tiny
 
 pytestmark = pytest.mark.slow  # the fixtures fit

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ropes.evaluation.paper import CALIBRATION_LABELS
 from ropes.metrics import PAPER_SIZES, calibrated_mse, linear_calibration, mcc, protocol
-from ropes.paper import CALIBRATION_LABELS
 
 
 def test_line_of_a_hand_solved_case() -> None:

@@ -5,20 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
+from ropes.methods.recipes import PRESETS, cnn_recipe, encoder_recipe, jointnet_recipe
 from ropes.models.angles import AngleCNN, Angles, AngleTransformer, JointNet
 from ropes.models.encoder import PoseEncoder
-from ropes.models.jepa import (
-    JEPA,
-    PatchEncoder,
-    collapse,
-    darkness,
-    effective_rank,
-    places,
-    signs_of_collapse,
-    take,
-)
+from ropes.models.jepa import JEPA, PatchEncoder, collapse, darkness, effective_rank, places, signs_of_collapse, take
 from ropes.models.shapes import ViTConfig
-from ropes.recipes import PRESETS, cnn_recipe, encoder_recipe, jointnet_recipe
 from tests import tiny
 
 SHAPE = tiny.jointnet_recipe().vit

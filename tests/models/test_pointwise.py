@@ -9,17 +9,17 @@ import pytest
 import torch
 from torch import nn
 
+from ropes.methods.recipes import Optimisation
+from ropes.methods.training.stage import Stage
 from ropes.models.pointwise import SlicedConv2d, slice_strided_pointwise
-from ropes.recipes import Optimisation
-from ropes.stage import Stage
 from tests.waiting import PATIENCE
 
 #: Gradients of a strided shortcut, several times, against float64, where oneDNN may use no more than AVX2.
 UNDER_AVX2 = """
     import torch
     from torch import nn
-    from ropes.recipes import Optimisation
-    from ropes.stage import Stage
+    from ropes.methods.recipes import Optimisation
+    from ropes.methods.training.stage import Stage
 
     torch.manual_seed(0)
     errors = []

@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import nn
 
+from ropes.methods.recipes import recipe_of
 from ropes.models.encoder import PoseEncoder
 from ropes.models.shapes import EncoderConfig
 from ropes.models.student import StudentNetwork
-from ropes.recipes import recipe_of
 from tests import tiny
 
 CONFIG = tiny.encoder_recipe().encoder

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from ropes.methods.recipes import vae_recipe
 from ropes.models.shapes import VAEConfig
 from ropes.models.vae import VAE, GatedResidual
-from ropes.recipes import vae_recipe
 
 SMALL = VAEConfig(image_size=32, stem=4, widths=(4, 8, 8), blocks=1, hidden=16, latents=3)
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from ropes import files, results
-from ropes.joint_rows import Row
-from ropes.paper import CAUSAL, JOINTS, ONE_CAMERA, TWO_CAMERAS, published
-from ropes.results import Results
+from ropes.common import files
+from ropes.evaluation import results
+from ropes.evaluation.paper import CAUSAL, JOINTS, ONE_CAMERA, TWO_CAMERAS, published
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.joint import Row
 
 FLOORS = dict(zip(JOINTS, (0.348, 0.338, 0.338, 0.232, 0.232, 0.257), strict=True))
 SETUPS = {

@@ -2,11 +2,11 @@
 
 from html.parser import HTMLParser
 
-from ropes import results
-from ropes.joint_rows import Row
-from ropes.paper import ONE_CAMERA
+from ropes.evaluation import results
+from ropes.evaluation.paper import ONE_CAMERA
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.joint import Row
 from ropes.report.html import write_report
-from ropes.results import Results
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 

@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ropes import results
-from ropes.action_rows import ActionRow
-from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
+from ropes.evaluation import results
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.action import ActionRow
 from ropes.report.action_figures import recall_map
 from ropes.report.action_markdown import action_markdown
 from ropes.report.action_numbers import DRAWN, advantage, in_order
 from ropes.report.action_plots import plots, recorded
 from ropes.report.readme_tables import update
 from ropes.report.stills import publish
-from ropes.results import Results
-from ropes.settings import ACTION_PAIRS, ARM_ACTIONS, DRAWN_HOLD_OUTS, MANY_THINGS
+from ropes.simulate.actions import COMPOSITIONAL, IID, SYSTEMATIC
+from ropes.simulate.settings import ACTION_PAIRS, ARM_ACTIONS, DRAWN_HOLD_OUTS, MANY_THINGS
 
 _SPLITS = (IID, COMPOSITIONAL, SYSTEMATIC)
 

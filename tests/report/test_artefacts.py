@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from ropes import files
+from ropes.common import files
 from ropes.errors import UserError
-from ropes.joint_rows import Row
-from ropes.paper import ONE_CAMERA
+from ropes.evaluation.paper import ONE_CAMERA
+from ropes.evaluation.rows.joint import Row
 from ropes.report import artefacts
 
 

@@ -2,9 +2,9 @@
 
 from itertools import product
 
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.trust import TrustRow
 from ropes.report.coverage_markdown import coverage_markdown
-from ropes.results import Results
-from ropes.trust_rows import TrustRow
 
 KINDS = (("labels", 1000), ("labels", 100), ("commanded", 0))
 

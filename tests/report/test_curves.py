@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from ropes import results
-from ropes.joint_rows import Row
-from ropes.paper import TWO_CAMERAS
+from ropes.evaluation import results
+from ropes.evaluation.paper import TWO_CAMERAS
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.summary import over_seeds
 from ropes.report.curves import described, error_curves, series
 from ropes.report.html import write_report
 from ropes.report.readme_tables import markdown
 from ropes.report.stills import write_figures
-from ropes.results import Results
-from ropes.summary import over_seeds
 
 FITS = {
     "anchored@250-anchors": {"anchors": 250, "image_size": 128, "erased": 0.0},

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from ropes import files
+from ropes.common import files
 from ropes.errors import UserError
 from ropes.report import graph as report
 from ropes.report.html import write_report

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ropes import files, results
+from ropes.common import files
 from ropes.errors import UserError
-from ropes.paper import CAUSAL, JOINTS, ONE_CAMERA, TWO_CAMERAS
+from ropes.evaluation import results
+from ropes.evaluation.paper import CAUSAL, JOINTS, ONE_CAMERA, TWO_CAMERAS
+from ropes.evaluation.results import Results
 from ropes.report.html import write_report
 from ropes.report.stills import publish, write_figures
-from ropes.results import Results
 from tests.report.pages import Page, a_row, numbers_only
 
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from ropes import results
-from ropes.joint_rows import Row
-from ropes.paper import JOINTS, TWO_CAMERAS
+from ropes.evaluation import results
+from ropes.evaluation.paper import JOINTS, TWO_CAMERAS
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.summary import over_seeds
 from ropes.report.html import write_report
 from ropes.report.label_efficiency import efficiency_figure, label_curves, overtaken, overtaken_table
 from ropes.report.readme_tables import markdown
 from ropes.report.stills import write_figures
-from ropes.results import Results
-from ropes.summary import over_seeds
 
 SHARES = {0.01: 1300, 0.05: 6500, 0.1: 13000, 1.0: 130000}
 

@@ -1,9 +1,9 @@
 """How many labels a calibration needs, table by table."""
 
-from ropes.joint_rows import Row
-from ropes.paper import TWO_CAMERAS
+from ropes.evaluation.paper import TWO_CAMERAS
+from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.summary import over_seeds
 from ropes.report.labels import label_tables
-from ropes.summary import over_seeds
 
 
 def row(joint: int, mse: float, labels: int, split: str = "ood", occlusion: int = 0) -> Row:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from ropes.criterion_rows import CriterionRow
-from ropes.joint_rows import Row
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.criterion import CriterionRow
+from ropes.evaluation.rows.joint import Row
 from ropes.report.objectives_markdown import objectives_markdown
-from ropes.results import Results
 
 SETUP = "panda-1c-independent"
 

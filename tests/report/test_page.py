@@ -6,14 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ropes import files, results
-from ropes.action_rows import ActionRow
-from ropes.actions import IID
-from ropes.model_rows import ModelRow
-from ropes.paper import ONE_CAMERA
+from ropes.common import files
+from ropes.evaluation import results
+from ropes.evaluation.paper import ONE_CAMERA
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.action import ActionRow
+from ropes.evaluation.rows.model import ModelRow
 from ropes.report.html import write_report
 from ropes.report.stills import write_figures
-from ropes.results import Results
+from ropes.simulate.actions import IID
 from tests.report.pages import Page, a_row, numbers_only
 
 

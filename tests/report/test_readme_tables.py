@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from ropes import results
-from ropes.action_rows import ActionRow
 from ropes.errors import UserError
-from ropes.joint_rows import Row
-from ropes.model_rows import ModelRow
-from ropes.paper import CAUSAL, ONE_CAMERA, TWO_CAMERAS
+from ropes.evaluation import results
+from ropes.evaluation.paper import CAUSAL, ONE_CAMERA, TWO_CAMERAS
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.action import ActionRow
+from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.rows.model import ModelRow
 from ropes.report.readme_tables import markdown, update
-from ropes.results import Results
 
 REPOSITORY = Path(__file__).parents[2]
 

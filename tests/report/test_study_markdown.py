@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ropes import results
-from ropes.model_rows import ModelRow
+from ropes.evaluation import results
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.model import ModelRow
 from ropes.report.readme_tables import update
 from ropes.report.stills import publish
 from ropes.report.study_markdown import study_markdown
 from ropes.report.study_numbers import ALL_REGRESSORS, OOD1, ood1_correlations, sizes_text
-from ropes.results import Results
 
 _FACTORS = ("upper_joint", "cube_hue")
 

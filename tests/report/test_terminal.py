@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from ropes.calibration import Calibration, KnownErrors
-from ropes.joint_rows import Row
-from ropes.model_rows import ModelRow
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.rows.model import ModelRow
+from ropes.inference.calibration import Calibration, KnownErrors
+from ropes.methods.uncertainty.conformal import Intervals
 from ropes.report.numbers import error
 from ropes.report.terminal import print_calibration, print_table
-from ropes.results import Results
-from ropes.trust.intervals import Intervals
 from tests.report.conftest import SETUPS, made_up_rows
 
 

@@ -4,14 +4,14 @@ import dataclasses
 
 import pytest
 
-from ropes import results
-from ropes.flag_rows import FlagRow
-from ropes.joint_rows import Row
-from ropes.paper import JOINTS, TWO_CAMERAS
+from ropes.evaluation import results
+from ropes.evaluation.paper import JOINTS, TWO_CAMERAS
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.flag import FlagRow
+from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.rows.trust import TrustRow
 from ropes.report.html import write_report
 from ropes.report.trust import trust_sections
-from ropes.results import Results
-from ropes.trust_rows import TrustRow
 
 
 def rows(method: str = "anchored", seed: int = 0, shift: float = 0.0) -> list[TrustRow]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ropes.settings import Camera, Robot
+from ropes.simulate.settings import Camera, Robot
 
 SMALL_ARM = """<robot name="small">
   <link name="base"><visual><geometry><box size=".1 .1 .1"/></geometry>

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from ropes.errors import UserError
-from ropes.settings import Setting
 from ropes.simulate.arm import arm_setting
 from ropes.simulate.framing import drawable_ranges, farthest_place
+from ropes.simulate.settings import Setting
 from ropes.simulate.workers import render_poses
 
 KUKA = "kuka_iiwa/model.urdf"

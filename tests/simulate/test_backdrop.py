@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ropes.errors import UserError
-from ropes.settings import Camera, Setting, panda_setting
 from ropes.simulate.bullet import quiet
 from ropes.simulate.scene import Scene
+from ropes.simulate.settings import Camera, Setting, panda_setting
 
 SETTING = panda_setting("panda-2c-independent")
 #: As panda-gym's camera sees it, whose base of the arm is at (−0.6, 0, 0).

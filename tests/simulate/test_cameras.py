@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from ropes.settings import Camera, Robot
 from ropes.simulate.bullet import import_pybullet
 from ropes.simulate.cameras import (
     cropped,
@@ -15,6 +14,7 @@ from ropes.simulate.cameras import (
     windows_around,
 )
 from ropes.simulate.scene import Scene
+from ropes.simulate.settings import Camera, Robot
 
 
 @pytest.mark.parametrize(("yaw", "pitch", "roll"), [(0, 0, 0), (45, -30, 0), (135, -30, 0), (200, 35, 25)])

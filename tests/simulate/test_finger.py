@@ -10,7 +10,8 @@ from ropes.data.generate_finger import draw_pairs, draw_states, simulate_finger
 from ropes.data.layout import open_dataset
 from ropes.data.validate import validate
 from ropes.errors import UserError
-from ropes.finger import (
+from ropes.simulate.finger import HALF_CUBE, FingerScene
+from ropes.simulate.finger_setting import (
     FACTORS,
     HELD_OUT_HUES,
     HUE,
@@ -20,7 +21,6 @@ from ropes.finger import (
     changed_factor,
     factor_values,
 )
-from ropes.simulate.finger import HALF_CUBE, FingerScene
 from tests import tiny
 
 SETTING = FingerSetting(image_size=64)

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from ropes.scm import CausalModel, TruncatedNormal
-from ropes.settings import SETTINGS, Camera, Robot, panda_setting
+from ropes.causal.scm import CausalModel, TruncatedNormal
 from ropes.simulate.framing import drawable_ranges, farthest_place, largest, nearest_view
+from ropes.simulate.settings import SETTINGS, Camera, Robot, panda_setting
 
 
 def _uniformish(low: float, high: float) -> TruncatedNormal:

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from ropes.settings import Robot, panda_setting
 from ropes.simulate.kinematics import link_poses, outline, visible_points
 from ropes.simulate.scene import Scene
+from ropes.simulate.settings import Robot, panda_setting
 from ropes.simulate.urdf import read_urdf
 
 

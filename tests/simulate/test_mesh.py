@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from ropes.errors import UserError
-from ropes.settings import Robot, panda_setting
 from ropes.simulate import mesh
-from ropes.simulate.installed import locate
+from ropes.simulate.availability import locate
 from ropes.simulate.mesh import cache_folder, simplified_urdf, simplify
 from ropes.simulate.scene import Scene
+from ropes.simulate.settings import Robot, panda_setting
 from ropes.simulate.surface import flat_normals, read_surface, texture_of, write_obj
 
 SQUARE = """mtllib square.mtl

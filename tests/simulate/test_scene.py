@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from ropes.errors import UserError
-from ropes.settings import Robot, panda_setting
 from ropes.simulate.scene import Scene, grey
+from ropes.simulate.settings import Robot, panda_setting
 
 
 def test_grey_is_bt601_rounded():
@@ -92,7 +92,7 @@ def test_an_unknown_mesh_or_robot_is_refused(small_robot, tmp_path):
 @pytest.mark.slow
 def test_pybullet_says_nothing(small_urdf):
     program = (
-        "from ropes.settings import Robot\nfrom ropes.simulate.scene import Scene\n"
+        "from ropes.simulate.settings import Robot\nfrom ropes.simulate.scene import Scene\n"
         f"with Scene(Robot(urdf={str(small_urdf)!r}, joints=('elbow',)), []) as scene: print('mine')"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

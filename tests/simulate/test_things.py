@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ropes.actions import ACTIONS, NOUNS, THINGS, VARIABLES, HeldOut, PairsSetting
-from ropes.simulate import things
+from ropes.simulate import objects as things
 from ropes.simulate.action_scene import ActionScene
-from ropes.simulate.looks import Look, State
+from ropes.simulate.actions import ACTIONS, NOUNS, THINGS, VARIABLES, HeldOut, PairsSetting
+from ropes.simulate.appearance import Look, State
+from ropes.simulate.objects import parts_of, things_digest
 from ropes.simulate.parts import Part
-from ropes.simulate.things import parts_of, things_digest
 
 LOOK = Look(body=(0.8, 0.6, 0.4), accent=(0.2, 0.5, 0.7), mirrored=False, seed=3)
 REST = dict.fromkeys(VARIABLES, 0.0)

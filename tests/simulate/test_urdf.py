@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from ropes.errors import UserError
+from ropes.simulate.availability import locate
 from ropes.simulate.bullet import import_pybullet
-from ropes.simulate.installed import locate
 from ropes.simulate.urdf import find_mesh, kinematics_of, read_urdf, rotation
 from tests.simulate.conftest import SMALL_ARM
 

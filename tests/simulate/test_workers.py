@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ropes import png
+from ropes.common import png
 from ropes.errors import UserError
 from ropes.simulate.scene import Scene
 from ropes.simulate.workers import UNIT, render_poses
@@ -66,7 +66,7 @@ def test_a_dead_worker_ends_all_of_them(small_robot, side_camera, poses):
 def test_a_script_needs_no_guard(small_urdf, tmp_path, from_file):
     program = f"""
 import numpy as np
-from ropes.settings import Camera, Robot
+from ropes.simulate.settings import Camera, Robot
 from ropes.simulate.workers import render_poses
 print("started")
 robot = Robot(urdf={str(small_urdf)!r}, joints=("elbow",))
@@ -85,7 +85,7 @@ print(len(list(render_poses(robot, [camera], 32, "simplified", ("elbow",), np.ze
 def test_no_worker_outlives_its_parent(small_urdf, blow):
     program = f"""
 import multiprocessing, numpy as np
-from ropes.settings import Camera, Robot
+from ropes.simulate.settings import Camera, Robot
 from ropes.simulate.workers import render_poses
 robot = Robot(urdf={str(small_urdf)!r}, joints=("elbow",))
 camera = Camera(name="c", target=(0, 0, 0), distance=2, yaw=0, pitch=0, roll=0, fov=60)

@@ -9,11 +9,11 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from ropes.causal.scm import Regime
+from ropes.common.seeds import generator
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Frames
 from ropes.errors import UserError
-from ropes.scm import Regime
-from ropes.seeds import generator
 
 Ints = NDArray[np.int64]
 

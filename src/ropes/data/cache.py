@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropes import files
+from ropes.common import files
+from ropes.common.hardware import usable_cores
+from ropes.common.progress import progress as show_progress
 from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset, Frames
 from ropes.errors import UserError
-from ropes.hardware import usable_cores
-from ropes.progress import progress as show_progress
 
 #: Bytes of mapped files in this process's resident memory above which a cache hands its pages back.
 _RESIDENT_LIMIT = 1 << 30

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropes import files
-from ropes.actions import Action
+from ropes.causal.scm import Regime
+from ropes.common import files
 from ropes.data import parquet, schema
 from ropes.data.stats import vectors
 from ropes.errors import UserError
-from ropes.scm import Regime
+from ropes.simulate.actions import Action
 
 Ints = NDArray[np.int64]
 

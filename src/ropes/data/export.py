@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ropes import files, png
+from ropes.common import files, png
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 

@@ -7,15 +7,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.data import building, schema, writer
+from ropes.common.seeds import generator
+from ropes.data import build as building
+from ropes.data import schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
-from ropes.seeds import generator
-from ropes.settings import Setting
 from ropes.simulate import cameras
-from ropes.simulate.installed import locate
+from ropes.simulate.availability import locate
 from ropes.simulate.mesh import arm_digest
+from ropes.simulate.settings import Setting
 from ropes.simulate.workers import render_poses
 
 

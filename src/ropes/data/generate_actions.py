@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.actions import (
+from ropes.common.seeds import generator
+from ropes.data import build as building
+from ropes.data import schema, writer
+from ropes.data.dataset import Dataset
+from ropes.data.writer import SplitPlan
+from ropes.errors import UserError
+from ropes.simulate import cameras
+from ropes.simulate.action_scene import CAMERA, ActionScene
+from ropes.simulate.actions import (
     ACTIONS,
     ANTONYMS,
     IID,
@@ -21,17 +29,10 @@ from ropes.actions import (
     actions_on,
     both_ways,
 )
-from ropes.data import building, schema, writer
-from ropes.data.dataset import Dataset
-from ropes.data.writer import SplitPlan
-from ropes.errors import UserError
-from ropes.seeds import generator
-from ropes.settings import Setting
-from ropes.simulate import cameras
-from ropes.simulate.action_scene import CAMERA, ActionScene
-from ropes.simulate.installed import locate
+from ropes.simulate.availability import locate
 from ropes.simulate.mesh import arm_digest
-from ropes.simulate.things import things_digest
+from ropes.simulate.objects import things_digest
+from ropes.simulate.settings import Setting
 from ropes.simulate.workers import render, render_poses, require_workers
 
 Floats = NDArray[np.float64]

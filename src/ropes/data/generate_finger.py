@@ -7,15 +7,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.data import building, schema, writer
+from ropes.causal.scm import Regime
+from ropes.common.seeds import generator
+from ropes.data import build as building
+from ropes.data import schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
-from ropes.finger import FACTORS, HUE, NAMES, FingerSetting, FingerSplit, factor_values
-from ropes.scm import Regime
-from ropes.seeds import generator
 from ropes.simulate import cameras
 from ropes.simulate.finger import FingerScene, finger_digest
+from ropes.simulate.finger_setting import FACTORS, HUE, NAMES, FingerSetting, FingerSplit, factor_values
 from ropes.simulate.workers import render, require_workers
 
 Floats = NDArray[np.float64]

@@ -6,14 +6,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes import png
-from ropes.data import building, schema, writer
+from ropes.common import png
+from ropes.common.files import sha256
+from ropes.data import build as building
+from ropes.data import schema, writer
+from ropes.data.causal_triplet import RECORDED_ANTONYMS, RecordedPair, picture, read_pairs, split_pairs
 from ropes.data.dataset import Dataset
 from ropes.data.pair_checks import MANIFEST, read_manifest, require_sound, write_manifest
-from ropes.data.recorded_pairs import RECORDED_ANTONYMS, RecordedPair, picture, read_pairs, split_pairs
 from ropes.data.writer import SplitPlan
-from ropes.files import sha256
-from ropes.settings import RECORDED_PAIRS, RECORDED_SCENES
+from ropes.simulate.settings import RECORDED_PAIRS, RECORDED_SCENES
 
 Floats = NDArray[np.float64]
 _CAMERA = "front"
@@ -47,7 +48,7 @@ def import_pairs(
     """Take over a folder in Causal Triplet's own layout, or go on with that.
 
     Args:
-        folder: see `ropes.data.recorded_pairs`.
+        folder: see `ropes.data.causal_triplet`.
         out: folder of the data set.
         image_size: side of the images, pixels.
         manifest: which pair is in which split; None for the folder's own manifest.json, or, where it has none, for

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ropes import files
+from ropes.common import files
 from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset, Frames
 from ropes.errors import UserError

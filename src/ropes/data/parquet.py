@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ropes import files, png
+from ropes.common import files, png
 from ropes.data import schema
 from ropes.errors import UserError
 

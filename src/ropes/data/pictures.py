@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from ropes import png
+from ropes.common import png
 
 
 def area_average(images: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ropes import png
+from ropes.common import png
 
 _IMAGES_PER_SHARD = 16
 

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ropes import files, png
-from ropes.actions import shift_fault
+from ropes.common import files, png
+from ropes.common.progress import progress as show_progress
 from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import pair_fault
 from ropes.data.stats import vectors
 from ropes.errors import UserError
-from ropes.finger import NAMES, changed_factor
-from ropes.progress import progress as show_progress
+from ropes.simulate.actions import shift_fault
+from ropes.simulate.finger_setting import NAMES, changed_factor
 
 
 @dataclass(frozen=True, kw_only=True)

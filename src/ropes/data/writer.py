@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
-from ropes import files, png
-from ropes.actions import Action
+from ropes.causal.scm import Regime
+from ropes.common import files, png
+from ropes.common.progress import progress as show_progress
 from ropes.data import parquet, schema
 from ropes.data.stats import Moments
 from ropes.errors import UserError
-from ropes.progress import progress as show_progress
-from ropes.scm import Regime
+from ropes.simulate.actions import Action
 
 Ints = NDArray[np.int64]
 #: Images in a data file, about.

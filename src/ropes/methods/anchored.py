@@ -14,12 +14,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ropes.common.hardware import AskedPrecision
 from ropes.data.batches import TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.hardware import AskedPrecision
 from ropes.methods.anchored_stage import AnchoredStage
 from ropes.methods.anchors import by_anchor, require_all_regimes
 from ropes.methods.context import Context
@@ -27,17 +27,17 @@ from ropes.methods.contrast import head_regimes, targets
 from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.image_size import require_size
 from ropes.methods.policies import bayes_floors, require_both_policies
+from ropes.methods.recipes import EncoderRecipe
+from ropes.methods.recipes.encoder import OF_ANCHORS
 from ropes.methods.regime_poses import RegimePoses
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
-from ropes.methods.story import write_story
 from ropes.methods.student import fit_student
+from ropes.methods.training.loop import BatchAt
+from ropes.methods.training_summary import write_story
+from ropes.methods.uncertainty.fit import fit_trust
 from ropes.models.encoder import NETWORK, ContrastNetwork
-from ropes.recipes import EncoderRecipe
-from ropes.recipes.encoder import OF_ANCHORS
-from ropes.training import BatchAt
-from ropes.trust.stage import fit_trust
 
 Indices = NDArray[np.int64]
 _HELD_OUT_ANCHORS = 384

@@ -6,20 +6,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ropes.methods.contrast import (
-    anchor_loss,
-    gaze_loss,
-    image_changes,
-    policy_loss,
-    regime_loss,
-    under_policies,
-)
+from ropes.methods.contrast import anchor_loss, gaze_loss, image_changes, policy_loss, regime_loss, under_policies
 from ropes.methods.criteria import coordinate_contrast
 from ropes.methods.descendants import descendants
 from ropes.methods.encoder_stage import EncoderStage
-from ropes.methods.followers import followers_and_responses, precedes
+from ropes.methods.recipes import EncoderRecipe
+from ropes.methods.responses import followers_and_responses, precedes
 from ropes.models.encoder import ContrastNetwork
-from ropes.recipes import EncoderRecipe
 
 #: Share of the steps in which the weight of the anchors rises.
 _RISE = 0.4

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.causal.scm import Regime
 from ropes.data.batches import TrainingImages
 from ropes.data.dataset import Dataset, Frames
 from ropes.errors import UserError
 from ropes.methods.contrast import head_regimes
-from ropes.scm import Regime
 
 Indices = NDArray[np.int64]
 

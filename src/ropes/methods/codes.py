@@ -6,12 +6,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
+from ropes.causal.scm import Regime
+from ropes.common.progress import progress
 from ropes.data.batches import TrainingImages
 from ropes.errors import UserError
 from ropes.models.autoencoder import AE1, Standardise
 from ropes.models.density_ratio import score_difference
-from ropes.progress import progress
-from ropes.scm import Regime
 
 _CHUNK = 512
 Indices = NDArray[np.int64]

@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
-from ropes.checkpoints import remove_leftovers
-from ropes.hardware import AskedPrecision, Precision, device_kind, say_precision, training_precision
+from ropes.common.hardware import AskedPrecision, Precision, device_kind, say_precision, training_precision
+from ropes.common.seeds import integer
+from ropes.methods.recipes import RopesRecipe
 from ropes.methods.run import TRAINING_FILE, Run
-from ropes.recipes import RopesRecipe
-from ropes.seeds import integer
-from ropes.stage import Stage
-from ropes.training import CHECKPOINT, SUMMARY, BatchAt, begins_anew, has_ended, take_over, train
+from ropes.methods.training.loop import CHECKPOINT, SUMMARY, BatchAt, begins_anew, has_ended, take_over, train
+from ropes.methods.training.stage import Stage
+from ropes.models.checkpoints import remove_leftovers
 
 
 @dataclass

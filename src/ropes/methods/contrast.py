@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ropes.scm import Regime
+from ropes.causal.scm import Regime
 
 
 def regime_loss(logits: Tensor, regime: Tensor, log_prior: Tensor) -> Tensor:

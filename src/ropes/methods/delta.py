@@ -10,25 +10,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ropes.actions import TRAIN, VALIDATION
+from ropes.common.hardware import AskedPrecision
+from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
-from ropes.hardware import AskedPrecision
 from ropes.methods.context import Context
 from ropes.methods.delta_stage import Batch, DeltaStage
 from ropes.methods.readers import finished_encoder
+from ropes.methods.recipes import DeltaRecipe
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
-from ropes.methods.story import write_story
+from ropes.methods.training_summary import write_story
 from ropes.models.backbones import PoseBackbone
 from ropes.models.delta import DeltaNetwork, PairNetwork
+from ropes.models.registry import PACKAGED, find_run
 from ropes.models.shapes import DeltaConfig
-from ropes.recipes import DeltaRecipe
-from ropes.registry import PACKAGED, find_run
-from ropes.seeds import generator
+from ropes.simulate.actions import TRAIN, VALIDATION
 
 #: Held-out pairs that a record asks.
 _ASKED = 512
@@ -54,8 +54,8 @@ def fit(
         out: folder of the run.
         recipe: of that method.
         seed: of weights, splits and batches.
-        method: one of `ropes.recipes.DELTA_METHODS`.
-        precision: see `ropes.methods.fitting.fit`.
+        method: one of `ropes.methods.recipes.DELTA_METHODS`.
+        precision: see `ropes.methods.fit.fit`.
         show: show progress.
 
     Raises:

@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from ropes.methods.augmentation import random_crops, random_mirrors
-from ropes.methods.kept_weights import KeptWeightsStage
+from ropes.methods.best_weights import KeptWeightsStage
+from ropes.methods.recipes import DeltaRecipe
 from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, as_levels, reversed_gradient
-from ropes.recipes import DeltaRecipe
 
 _CHUNK = 128
 #: Images of pairs (B, 2, …), numbers of verbs (B,) and of nouns (B,).

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ropes.graph import estimate_graph
+from ropes.causal.graph import estimate_graph
 
 
 def descendants(coordinates: Tensor, target: Tensor) -> Tensor:

@@ -3,10 +3,10 @@
 from torch import Tensor
 
 from ropes.methods.augmentation import erase
+from ropes.methods.best_weights import KeptWeightsStage
 from ropes.methods.contrast import policy_loss, regime_loss
-from ropes.methods.kept_weights import KeptWeightsStage
+from ropes.methods.recipes import EncoderRecipe
 from ropes.models.encoder import ContrastNetwork
-from ropes.recipes import EncoderRecipe
 
 
 class EncoderStage(KeptWeightsStage):

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
+from ropes.methods.recipes import Recipe
 from ropes.models.shapes import AE1Config, DeltaConfig, EncoderConfig, VAEConfig, ViTConfig
-from ropes.recipes import Recipe
 
 Shape = AE1Config | EncoderConfig | ViTConfig
 

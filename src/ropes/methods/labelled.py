@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.common.seeds import generator
 from ropes.data.batches import held_out_anchors
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.seeds import generator
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -1,8 +1,8 @@
 """What a data set must offer, and may tell, about the two policies on each joint."""
 
+from ropes.causal.scm import CausalModel, Regime
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.scm import CausalModel, Regime
 
 
 def require_both_policies(dataset: Dataset) -> None:

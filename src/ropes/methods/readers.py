@@ -8,19 +8,19 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from ropes.checkpoints import WEIGHTS, load_weights
+from ropes.common.hardware import AskedPrecision, Precision, precision_of, require_precision, warn_if_emulated
 from ropes.errors import UserError
-from ropes.hardware import AskedPrecision, Precision, precision_of, require_precision, warn_if_emulated
-from ropes.methods.reading import Read, Reader, autocast
+from ropes.methods.reader import Read, Reader, autocast
+from ropes.methods.recipes import DeltaRecipe, EncoderRecipe, LabelledRecipe, RopesRecipe, VAERecipe
 from ropes.methods.run import Run, read_training
 from ropes.methods.vae_reader import VAEReader
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.autoencoder import AE1, AE2, Standardise
+from ropes.models.checkpoints import WEIGHTS, load_weights
 from ropes.models.dense import DenseAE2
 from ropes.models.density_ratio import LDR
 from ropes.models.encoder import ContrastNetwork, PoseEncoder
 from ropes.models.student import StudentNetwork
-from ropes.recipes import DeltaRecipe, EncoderRecipe, LabelledRecipe, RopesRecipe, VAERecipe
 
 Module = TypeVar("Module", bound=torch.nn.Module)
 

@@ -8,19 +8,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ropes.causal.scm import Regime
+from ropes.common.seeds import generator
 from ropes.data.batches import TrainingImages
 from ropes.errors import UserError
 from ropes.methods.context import Context
 from ropes.methods.contrast import head_regimes, policy_loss, regime_loss, targets
 from ropes.methods.criteria import coordinate_contrast
 from ropes.methods.encoder_stage import EncoderStage
-from ropes.methods.held_out import held_out_by_kind
+from ropes.methods.recipes import EncoderRecipe
 from ropes.methods.sampling import EpochShuffle
+from ropes.methods.training.loop import BatchAt
+from ropes.methods.validation_split import held_out_by_kind
 from ropes.models.encoder import ContrastNetwork
-from ropes.recipes import EncoderRecipe
-from ropes.scm import Regime
-from ropes.seeds import generator
-from ropes.training import BatchAt
 
 #: Held-out poses of each regime that a record asks.
 _ASKED = 64

@@ -13,29 +13,29 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ropes.checkpoints import WEIGHTS, save_weights
+from ropes.common.files import read_json, sha256, write_json
+from ropes.common.hardware import AskedPrecision
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.files import read_json, sha256, write_json
-from ropes.hardware import AskedPrecision
 from ropes.methods.codes import Codes, encode, standardise
 from ropes.methods.context import Context
 from ropes.methods.criteria import held_out_contrast
 from ropes.methods.disentangle import fit_ae2
 from ropes.methods.image_size import require_size
 from ropes.methods.policies import bayes_floors, require_both_policies
+from ropes.methods.recipes import RopesRecipe
 from ropes.methods.run import Run, require_pretrained_in
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE1Stage, LDRStage, seeded
-from ropes.methods.story import write_story
+from ropes.methods.training.loop import SUMMARY, BatchAt, has_ended
+from ropes.methods.training_summary import write_story
+from ropes.methods.uncertainty.fit import fit_trust
 from ropes.models.autoencoder import AE1, Standardise
+from ropes.models.checkpoints import WEIGHTS, save_weights
 from ropes.models.density_ratio import LDR
 from ropes.models.shapes import CODE_SIDE
-from ropes.recipes import RopesRecipe
-from ropes.training import SUMMARY, BatchAt, has_ended
-from ropes.trust.stage import fit_trust
 
 _HELD_OUT_IMAGES = 512
 #: How far below its floor, in nats, a training loss must end to count as memorising (it is a mean over few batches).
@@ -63,7 +63,7 @@ def fit(
         seed: of weights, splits and batches.
         pretrained: run of ropes whose AE1 is taken over, and its LDRs where they are asked to be the same: of the same
             data and seed.
-        precision: see `ropes.methods.fitting.fit`.
+        precision: see `ropes.methods.fit.fit`.
         show: show progress.
 
     Raises:

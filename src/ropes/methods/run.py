@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ropes import __version__, registry
+from ropes import __version__
+from ropes.common.files import read_json, require_free, write_json
+from ropes.common.hardware import AskedPrecision, Precision, capability, precision_of
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.files import read_json, require_free, write_json
-from ropes.hardware import AskedPrecision, Precision, capability, precision_of
-from ropes.recipes import Recipe, recipe_from_dict
-from ropes.settings import SETTINGS
+from ropes.methods.recipes import Recipe, recipe_from_dict
+from ropes.models import registry
+from ropes.simulate.settings import SETTINGS
 
 TRAINING_FILE, CALIBRATION_FILE = "training.json", "calibration.json"
 RUN_FILE = registry.RUN_FILE
@@ -27,7 +28,7 @@ class Run:
     """The identity of a run; stored as `run.json`.
 
     Attributes:
-        method: one of `ropes.recipes.METHODS`.
+        method: one of `ropes.methods.recipes.METHODS`.
         recipe: all its settings.
         seed: of the fit.
         setting: name of the setting that was filmed, or of the data set's folder.
@@ -40,7 +41,7 @@ class Run:
         angles_checksum: of the training angles, of a method that reads labels; None for the others.
         precision: that its networks are trained in, but for stages that always take float32; None where a run of an
             earlier version does not say.
-        processor: what the machine that began it computes with, see `ropes.hardware.capability`; None likewise.
+        processor: what the machine that began it computes with, see `ropes.common.hardware.capability`; None likewise.
         scene: behind the arm in the images, see `scene_of`.
     """
 
@@ -181,7 +182,7 @@ class Run:
 
 
 def scene_of(dataset: Dataset) -> str | None:
-    """What stands behind the arm of a data set that ropes simulated, see `ropes.settings.SceneName`; None of others."""
+    """The scene of a data set that ropes simulated, see `ropes.simulate.settings.SceneName`; None of others."""
     setting = (dataset.provenance or {}).get("setting", {})
     return str(setting.get("scene", "white")) if "robot" in setting else None
 

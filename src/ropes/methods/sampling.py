@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.seeds import generator
+from ropes.common.seeds import generator
 
 Indices = NDArray[np.int64]
 

@@ -18,11 +18,11 @@ from ropes.methods.objectives import (
     sparsity_loss,
     sparsity_matrix,
 )
+from ropes.methods.recipes import Optimisation
+from ropes.methods.training.stage import Stage
 from ropes.models.autoencoder import AE1, AE2
 from ropes.models.dense import DenseAE2
 from ropes.models.density_ratio import LDR
-from ropes.recipes import Optimisation
-from ropes.stage import Stage
 
 MAX_DEAD = 0.5
 

@@ -8,18 +8,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ropes.checkpoints import WEIGHTS
+from ropes.common.files import sha256
+from ropes.common.progress import progress
 from ropes.data.batches import TrainingImages
-from ropes.files import sha256
 from ropes.methods.context import Context
-from ropes.methods.reading import autocast
+from ropes.methods.reader import autocast
+from ropes.methods.recipes import EncoderRecipe
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.student_stage import Batch, StudentStage
+from ropes.models.checkpoints import WEIGHTS
 from ropes.models.encoder import PoseEncoder
 from ropes.models.student import StudentNetwork
-from ropes.progress import progress
-from ropes.recipes import EncoderRecipe
 
 #: Counts the changes of its network and of what it is taught: a training of an earlier number begins anew.
 _STUDENT = 4

@@ -4,11 +4,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ropes.common.seeds import integer
+from ropes.methods.best_weights import KeptWeightsStage
 from ropes.methods.foreign import with_foreign_things
-from ropes.methods.kept_weights import KeptWeightsStage
+from ropes.methods.recipes import EncoderRecipe
 from ropes.models.student import StudentNetwork
-from ropes.recipes import EncoderRecipe
-from ropes.seeds import integer
 
 #: From this many standard deviations of a coordinate on, an error counts by its size and no longer by its square.
 _HUBER = 0.5

@@ -12,28 +12,28 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ropes.checkpoints import WEIGHTS
+from ropes.common.files import read_json
+from ropes.common.hardware import AskedPrecision
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.files import read_json
-from ropes.hardware import AskedPrecision
 from ropes.methods.context import Context
-from ropes.methods.held_out import not_learnt_from
 from ropes.methods.image_size import require_size
 from ropes.methods.labelled import Labelled, angles_checksum, choose_labels
+from ropes.methods.recipes import JointNetRecipe, LabelledRecipe
 from ropes.methods.run import Run, require_pretrained_in
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
-from ropes.methods.story import write_story
 from ropes.methods.supervised_stage import AngleStage, PretrainingStage
+from ropes.methods.training.loop import SUMMARY, take_over
+from ropes.methods.training_summary import write_story
+from ropes.methods.uncertainty.fit import fit_trust
+from ropes.methods.validation_split import not_learnt_from
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
+from ropes.models.checkpoints import WEIGHTS
 from ropes.models.encoder import NETWORK
 from ropes.models.jepa import JEPA, collapse
-from ropes.recipes import JointNetRecipe, LabelledRecipe
-from ropes.training import SUMMARY, take_over
-from ropes.trust.stage import fit_trust
 
 #: Held-out poses that a record asks, and images of single cameras; and images that tell the background.
 _ASKED, _ASKED_IMAGES, _ADAPTED_TO = 2_048, 1_024, 256
@@ -62,7 +62,7 @@ def fit(
         seed: of weights, splits and batches.
         method: "cnn" or "jointnet".
         pretrained: run of `jointnet` whose pre-training is taken over: of the same data, seed and settings.
-        precision: see `ropes.methods.fitting.fit`.
+        precision: see `ropes.methods.fit.fit`.
         show: show progress.
 
     Raises:

@@ -4,14 +4,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ropes.common.seeds import generator
 from ropes.methods.augmentation import erase, random_crops
+from ropes.methods.best_weights import KeptWeightsStage
 from ropes.methods.blocks import draw_blocks
-from ropes.methods.kept_weights import KeptWeightsStage
+from ropes.methods.recipes import JointNetRecipe, Optimisation
+from ropes.methods.training.stage import Stage
 from ropes.models.angles import AngleCNN, AngleTransformer
 from ropes.models.jepa import JEPA, darkness, signs_of_collapse
-from ropes.recipes import JointNetRecipe, Optimisation
-from ropes.seeds import generator
-from ropes.stage import Stage
 
 _CHUNK = 128
 

@@ -8,20 +8,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ropes.causal.scm import Regime
+from ropes.common.hardware import AskedPrecision
 from ropes.data.batches import TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.hardware import AskedPrecision
 from ropes.methods.context import Context
+from ropes.methods.recipes import VAERecipe
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
-from ropes.methods.story import write_story
+from ropes.methods.training_summary import write_story
 from ropes.methods.vae_stage import VAEStage
 from ropes.models.vae import VAE
-from ropes.recipes import VAERecipe
-from ropes.scm import Regime
 
 #: Held-out images that a record asks.
 _ASKED = 512
@@ -42,7 +42,7 @@ def fit(
     Interrupted or killed, the same call goes on and ends with the same weights.
 
     A record's ELBO and reconstruction are of at most 512 held-out images, another draw for each seed; those by which
-    models are compared are `ropes.factor_evaluation`'s.
+    models are compared are `ropes.evaluation.factors`'s.
 
     Args:
         data: the data set: colour images of one camera, or grey ones; for ada-gvae with pairs, see `pairs_of`.
@@ -50,7 +50,7 @@ def fit(
         recipe: of that method.
         seed: of weights, splits and batches.
         method: "beta-vae" or "ada-gvae".
-        precision: see `ropes.methods.fitting.fit`.
+        precision: see `ropes.methods.fit.fit`.
         show: show progress.
 
     Raises:

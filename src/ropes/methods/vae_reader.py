@@ -5,11 +5,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ropes.checkpoints import WEIGHTS, load_weights
-from ropes.hardware import AskedPrecision, Precision, precision_of, warn_if_emulated
-from ropes.methods.reading import Read, autocast
+from ropes.common.hardware import AskedPrecision, Precision, precision_of, warn_if_emulated
+from ropes.methods.reader import Read, autocast
+from ropes.methods.recipes import VAERecipe
+from ropes.models.checkpoints import WEIGHTS, load_weights
 from ropes.models.vae import VAE, as_images, elbo_terms, levels
-from ropes.recipes import VAERecipe
 
 
 class VAEReader:

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ropes.methods.recipes import VAERecipe
+from ropes.methods.training.stage import Stage
 from ropes.models.vae import VAE, Posterior, elbo_terms, levels
-from ropes.recipes import VAERecipe
-from ropes.stage import Stage
 
 _CHUNK = 128
 #: Standard deviations of the encoder's noise: of each subpixel, and of a grey field on a grid 16 times as coarse.

@@ -4,9 +4,9 @@ import hashlib
 import json
 from pathlib import Path
 
-from ropes.checkpoints import WEIGHTS
-from ropes.files import sha256
+from ropes.common.files import sha256
 from ropes.methods.run import TRUST_FILE
+from ropes.models.checkpoints import WEIGHTS
 
 
 def weights_digest(folder: Path) -> str:

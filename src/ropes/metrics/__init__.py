@@ -11,16 +11,8 @@ from ropes.metrics.calibration import (
     protocol,
 )
 from ropes.metrics.correlation import assignment, correlation_matrix, mcc
-from ropes.metrics.disentanglement import (
-    beta_vae_score,
-    dci,
-    explicitness,
-    factor_vae_score,
-    mig,
-    modularity,
-    sap,
-)
-from ropes.metrics.explained import explained
+from ropes.metrics.disentanglement import beta_vae_score, dci, explicitness, factor_vae_score, mig, modularity, sap
+from ropes.metrics.explained_variance import explained
 from ropes.metrics.graph import structural_hamming_distance
 from ropes.metrics.labels import few_labels
 

@@ -6,15 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropes.metrics.correlation import (
-    Floats,
-    Matching,
-    Method,
-    assignment,
-    correlation_matrix,
-    mcc,
-    paired,
-)
+from ropes.metrics.correlation import Floats, Matching, Method, assignment, correlation_matrix, mcc, paired
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ropes.action_rows import ActionRow
+from ropes.evaluation.rows.action import ActionRow
 from ropes.report.action_numbers import METHODS, PAPER, SHIFTS, accuracies, mean_of_known
 from ropes.report.figures import INK, OURS, PALETTE, make_panels, shared_legend, styled
 from ropes.report.figures import PAPER as PAPERS

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ropes.action_rows import ActionRow
-from ropes.actions import COMPOSITIONAL, SYSTEMATIC
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.action import ActionRow
 from ropes.report.action_numbers import (
     BESIDE,
     COSINES,
@@ -24,7 +24,7 @@ from ropes.report.action_numbers import (
 from ropes.report.action_plots import of_an_arm
 from ropes.report.markdown_tables import table
 from ropes.report.numbers import fixed
-from ropes.results import Results
+from ropes.simulate.actions import COMPOSITIONAL, SYSTEMATIC
 
 Methods = Mapping[str, Sequence[ActionRow]]
 _MOVES = {

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t
 
-from ropes.action_rows import ActionRow
-from ropes.actions import COMPOSITIONAL, IID, SYSTEMATIC
-from ropes.recipes.delta_variants import ABLATED, BASELINES, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
+from ropes.evaluation.rows.action import ActionRow
+from ropes.methods.recipes.delta_variants import ABLATED, BASELINES, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
 from ropes.report.naming import capitalised
 from ropes.report.numbers import fixed
-from ropes.settings import (
+from ropes.simulate.actions import COMPOSITIONAL, IID, SYSTEMATIC
+from ropes.simulate.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
     ARM_SETTING,
@@ -130,7 +130,7 @@ def gaps(rows: Sequence[ActionRow]) -> Floats:
 
 
 def cosines(rows: Sequence[ActionRow], kind: str) -> Floats:
-    """Mean cosine of mean deltas of a kind of two verbs (see `ropes.action_rows.ActionRow`), of each seed."""
+    """Mean cosine of the mean deltas of two verbs of a kind (see `ropes.evaluation.rows.action`), of each seed."""
     return np.array([row.cosines.get(kind, np.nan) for row in rows])
 
 

@@ -8,14 +8,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ropes.action_rows import ActionRow
-from ropes.actions import SYSTEMATIC
-from ropes.recipes.delta_variants import ABLATED
+from ropes.evaluation.rows.action import ActionRow
+from ropes.methods.recipes.delta_variants import ABLATED
 from ropes.report import action_figures
 from ropes.report.action_numbers import ABLATIONS, HELD_AGAINST, METHODS, SHIFTS
 from ropes.report.artefacts import read_arrays
 from ropes.report.naming import capitalised
-from ropes.settings import ACTION_PAIRS, RECORDED_PAIRS
+from ropes.simulate.actions import SYSTEMATIC
+from ropes.simulate.settings import ACTION_PAIRS, RECORDED_PAIRS
 
 Arrays = Mapping[str, NDArray[Any]]
 _FRAME = np.array([213, 94, 0], np.uint8)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ropes.action_rows import ActionRow
-from ropes.actions import IID
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.action import ActionRow
 from ropes.report import pictures
 from ropes.report.action_numbers import (
     EMBEDDINGS,
@@ -26,7 +26,7 @@ from ropes.report.naming import capitalised
 from ropes.report.numbers import fixed
 from ropes.report.page import Part, render
 from ropes.report.sections import inline
-from ropes.results import Results
+from ropes.simulate.actions import IID
 
 _OF_THE_ARM = (
     "One joint goes up or down. Is its delta one direction, do up and down point opposite ways, is the delta's length "

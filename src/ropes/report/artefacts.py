@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes import files
+from ropes.common import files
 from ropes.errors import UserError
-from ropes.joint_rows import SPLITS, Row
-from ropes.model_rows import ModelRow
+from ropes.evaluation.rows.joint import SPLITS, Row
+from ropes.evaluation.rows.model import ModelRow
 from ropes.report.graph import read_graph
 from ropes.report.naming import capitalised
 from ropes.report.verdict import FITTED

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.trust import INTERVALS, TrustRow
 from ropes.report.markdown_tables import table
 from ropes.report.naming import joint_label
 from ropes.report.trust import KINDS
 from ropes.report.verdict import in_words
-from ropes.results import Results
-from ropes.trust_rows import INTERVALS, TrustRow
 
 
 def coverage_markdown(found: Results) -> str:

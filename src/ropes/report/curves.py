@@ -6,11 +6,11 @@ from typing import Any, Literal
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from ropes.paper import CALIBRATION_LABELS
-from ropes.recipes import method_of
+from ropes.evaluation.paper import CALIBRATION_LABELS
+from ropes.evaluation.summary import Cell
+from ropes.methods.recipes import method_of
 from ropes.report.figures import FLOOR, INK, OURS, PAPER, as_number, make_panels, shared_legend, styled
 from ropes.report.naming import joint_label
-from ropes.summary import Cell
 
 Axis = Literal["anchors", "image_size"]
 AXES: dict[Axis, str] = {"anchors": "anchors", "image_size": "side of the images, px"}

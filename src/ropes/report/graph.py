@@ -13,7 +13,7 @@ from matplotlib.patches import FancyArrowPatch
 from rich.console import Console
 from rich.table import Table
 
-from ropes import files
+from ropes.common import files
 from ropes.errors import UserError
 from ropes.report.figures import INK, OURS, PAPER, to_png, to_svg
 from ropes.report.naming import joint_label

@@ -7,31 +7,25 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from ropes import files, results
-from ropes.joint_rows import Row
-from ropes.recipes import LABELLED_METHODS, method_of
+from ropes.common import files
+from ropes.evaluation import results
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.summary import Cell, calibrated_as_the_paper, over_seeds, without_labels
+from ropes.methods.recipes import LABELLED_METHODS, method_of
 from ropes.report import artefacts, figures, graph, pictures
 from ropes.report.actions import action_part
 from ropes.report.artefacts import Artefacts, scatter_condition
-from ropes.report.freed import freed_tables
 from ropes.report.labels import label_tables
 from ropes.report.naming import joint_label
 from ropes.report.numbers import error, error_and_deviation, fixed
 from ropes.report.page import Part, page, render
+from ropes.report.partial_disentanglement import freed_tables
 from ropes.report.poses import pose_table
-from ropes.report.sections import (
-    curve_parts,
-    efficiency_parts,
-    heading_of,
-    inline,
-    paper_table,
-    robustness_parts,
-)
+from ropes.report.sections import curve_parts, efficiency_parts, heading_of, inline, paper_table, robustness_parts
 from ropes.report.study import study_part
 from ropes.report.trust import trust_sections
 from ropes.report.verdict import sentence
-from ropes.results import Results
-from ropes.summary import Cell, calibrated_as_the_paper, over_seeds, without_labels
 
 #: Sections over all methods that there may be, by their ids, as the contents call them.
 _SECTIONS = {

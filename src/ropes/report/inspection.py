@@ -5,11 +5,11 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
-from ropes.inspection import Inspection
-from ropes.inspection.verdict import JointReport, ranked
+from ropes.causal.scm import Regime
+from ropes.evaluation.inspection import Inspection
+from ropes.evaluation.inspection.verdict import JointReport, ranked
 from ropes.report.naming import joint_label
 from ropes.report.numbers import fixed
-from ropes.scm import Regime
 
 #: Where the overlaps come from, in words.
 _SOURCES = {

@@ -9,11 +9,11 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, ScalarFormatter
 
-from ropes import paper
-from ropes.recipes import method_of
+from ropes.evaluation import paper
+from ropes.evaluation.summary import Cell, least_labelled
+from ropes.methods.recipes import method_of
 from ropes.report.figures import INK, PALETTE, as_number, make_panels, shared_legend, styled
 from ropes.report.naming import joint_label
-from ropes.summary import Cell, least_labelled
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class LabelCurves:
     """Errors of one setup on test poses of one split, without squares.
 
     Attributes:
-        setup, split: as in `ropes.joint_rows.Row`.
+        setup, split: as in `ropes.evaluation.rows.joint.Row`.
         joints: names, in order.
         supervised: method → joint → cells, by labels ascending.
         unlabelled: method → joint → its cell, by the map that takes no label where there is one.

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from ropes.evaluation.summary import Cell
 from ropes.report.verdict import in_words
-from ropes.summary import Cell
 
 
 def label_tables(cells: Iterable[Cell], not_shifted: Iterable[Cell] = ()) -> list[dict[str, Any]]:

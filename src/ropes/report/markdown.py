@@ -7,7 +7,7 @@ Bold reaches the paper's counterpart, which stands below ours.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ropes.paper import (
+from ropes.evaluation.paper import (
     ALL_LABELS,
     CALIBRATION_LABELS,
     LABELLED_IMAGES,
@@ -16,15 +16,15 @@ from ropes.paper import (
     published,
     supervised_with,
 )
-from ropes.recipes import method_of
-from ropes.recipes.variants import BESIDE_ROPES
+from ropes.evaluation.results import Results
+from ropes.evaluation.summary import Cell, calibrated_as_the_paper, least_labelled, over_seeds, reaches
+from ropes.methods.recipes import method_of
+from ropes.methods.recipes.variants import BESIDE_ROPES
 from ropes.report.curves import described
 from ropes.report.markdown_tables import table
 from ropes.report.naming import joint_label, method_label
 from ropes.report.numbers import error_and_deviation, fixed
 from ropes.report.verdict import in_words
-from ropes.results import Results
-from ropes.summary import Cell, calibrated_as_the_paper, least_labelled, over_seeds, reaches
 
 _ORDER = {(setup, pixels): place for place, (setup, pixels, _) in enumerate(TABLE1)}
 OTHER_ANGLES = "No error is bold where the paper's test angles have other variances: compare MCC there. "

@@ -8,23 +8,23 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from ropes.calibration import Calibration
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.flag_rows import FlagRow
-from ropes.joint_rows import Row
+from ropes.evaluation.paper import CALIBRATION_LABELS
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.flag import FlagRow
+from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.rows.pose import PoseRow
+from ropes.evaluation.rows.trust import TrustRow
+from ropes.inference.calibration import Calibration
+from ropes.inference.poses import arm_of, robot_of
+from ropes.methods.recipes import recipe_of
 from ropes.methods.run import Run
-from ropes.paper import CALIBRATION_LABELS
-from ropes.pose_rows import PoseRow
-from ropes.poses import arm_of, robot_of
-from ropes.recipes import recipe_of
+from ropes.methods.uncertainty.conformal import LEVEL
 from ropes.report.numbers import error, error_and_deviation, fixed
 from ropes.report.poses import pose_table
 from ropes.report.trust import flag_lines, kind_label
-from ropes.results import Results
-from ropes.settings import SETTINGS
-from ropes.trust.intervals import LEVEL
-from ropes.trust_rows import TrustRow
+from ropes.simulate.settings import SETTINGS
 
 _METHODS = {
     "anchored": "One network straight from images, trained to tell the arm's actuation policies apart and to keep "

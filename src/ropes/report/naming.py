@@ -2,7 +2,7 @@
 
 import re
 
-from ropes.recipes.variants import BESIDE_ROPES
+from ropes.methods.recipes.variants import BESIDE_ROPES
 
 
 def joint_label(joint: str) -> str:

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
 
-from ropes.criterion_rows import CriterionRow
-from ropes.paper import mse_comparable
-from ropes.recipes.variants import OBJECTIVES
+from ropes.evaluation.paper import mse_comparable
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.criterion import CriterionRow
+from ropes.evaluation.summary import Cell, calibrated_as_the_paper, over_seeds
+from ropes.methods.recipes.variants import OBJECTIVES
 from ropes.report.markdown import OTHER_ANGLES
 from ropes.report.markdown_tables import table
 from ropes.report.naming import joint_label
 from ropes.report.numbers import fixed
 from ropes.report.verdict import in_words
-from ropes.results import Results
-from ropes.summary import Cell, calibrated_as_the_paper, over_seeds
 
 _CRITERIA: dict[str, Callable[[CriterionRow], float | None]] = {
     "above floor": lambda row: None if row.floor is None else row.contrast - row.floor,

@@ -8,12 +8,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ropes.action_rows import ActionRow
-from ropes.joint_rows import Row
-from ropes.model_rows import ModelRow
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.action import ActionRow
+from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.rows.model import ModelRow
 from ropes.report.naming import joint_label
 from ropes.report.sections import provenance
-from ropes.results import Results
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ropes.pose_rows import PoseRow
+from ropes.evaluation.rows.pose import PoseRow
+from ropes.evaluation.summary import pool
 from ropes.report.numbers import fixed
 from ropes.report.verdict import in_words
-from ropes.summary import pool
 
 
 def pose_table(rows: Iterable[PoseRow]) -> list[dict[str, Any]]:

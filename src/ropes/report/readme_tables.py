@@ -6,15 +6,16 @@ A table stands between `<!-- table:NAME-PRESET -->` and `<!-- /table -->` and co
 import re
 from pathlib import Path
 
-from ropes import files, results
+from ropes.common import files
 from ropes.errors import UserError
+from ropes.evaluation import results
+from ropes.evaluation.results import Results
 from ropes.report.action_markdown import action_markdown
 from ropes.report.coverage_markdown import coverage_markdown
-from ropes.report.freed import freed_markdown
 from ropes.report.markdown import markdown
 from ropes.report.objectives_markdown import objectives_markdown
+from ropes.report.partial_disentanglement import freed_markdown
 from ropes.report.study_markdown import study_markdown
-from ropes.results import Results
 
 _OPEN, _CLOSE = re.compile(r"<!-- table:(\S+) -->"), "<!-- /table -->"
 

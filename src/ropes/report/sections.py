@@ -7,19 +7,19 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from ropes.action_rows import ActionRow
-from ropes.joint_rows import Row
-from ropes.model_rows import ModelRow
-from ropes.paper import TABLE1, mse_comparable
-from ropes.recipes import method_of
+from ropes.evaluation.paper import TABLE1, mse_comparable
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.action import ActionRow
+from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.summary import Cell, calibrated_as_the_paper, without_labels
+from ropes.methods.recipes import method_of
 from ropes.report import figures
 from ropes.report.curves import AXES, error_curves, series
 from ropes.report.label_efficiency import efficiency_figure, label_curves, overtaken_table
 from ropes.report.naming import method_label
 from ropes.report.verdict import AS_READ, FITTED, UNLABELLED, in_words, map_of
-from ropes.results import Results
 from ropes.simulate.corruption import IN_WORDS
-from ropes.summary import Cell, calibrated_as_the_paper, without_labels
 
 
 def inline(figure: Figure, label: str) -> Markup:

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from ropes import files, results
+from ropes.common import files
 from ropes.errors import UserError
-from ropes.joint_rows import Row
-from ropes.model_rows import by_disentanglement
-from ropes.recipes import METHODS, method_of
+from ropes.evaluation import results
+from ropes.evaluation.results import FURTHER, Results
+from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.rows.model import by_disentanglement
+from ropes.evaluation.summary import over_seeds
+from ropes.methods.recipes import METHODS, method_of
 from ropes.report import artefacts, figures, pictures, study_figures
 from ropes.report.action_figures import told_pairs
 from ropes.report.action_numbers import SHIFTS, in_order
@@ -21,8 +24,6 @@ from ropes.report.artefacts import Evaluation, pictures_of, read_arrays
 from ropes.report.curves import AXES, error_curves, series
 from ropes.report.label_efficiency import efficiency_figure, label_curves
 from ropes.report.study_numbers import OOD1, images_differ, supervision_scores, transfers
-from ropes.results import FURTHER, Results
-from ropes.summary import over_seeds
 
 
 def write_figures(folder: Path, out: Path, found: Results | None = None) -> tuple[Path, ...]:

@@ -6,8 +6,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from ropes.finger import FEASIBILITY_FILE
-from ropes.model_rows import ModelRow, by_disentanglement
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.model import ModelRow, by_disentanglement
 from ropes.report import pictures, study_figures
 from ropes.report.artefacts import pictures_of, read_arrays
 from ropes.report.numbers import fixed
@@ -32,8 +32,8 @@ from ropes.report.study_numbers import (
     supervision_scores,
     transfers,
 )
-from ropes.results import Results
-from ropes.settings import FINGER_CUBE
+from ropes.simulate.finger_setting import FEASIBILITY_FILE
+from ropes.simulate.settings import FINGER_CUBE
 
 #: Heading, text, sentences with figures, and plots with what they show.
 Section = tuple[str, str, list[str], list[tuple[str, Figure]]]

@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from numpy.typing import NDArray
 
-from ropes.finger import FACTORS as GRID
-from ropes.model_rows import ModelRow
+from ropes.evaluation.rows.model import ModelRow
 from ropes.report.figures import FLOOR, OURS, PAPER, make_panels, shared_legend, styled
 from ropes.report.heat import heat
 from ropes.report.study_numbers import (
@@ -24,6 +23,7 @@ from ropes.report.study_numbers import (
     column,
     correlations,
 )
+from ropes.simulate.finger_setting import FACTORS as GRID
 
 Floats = NDArray[np.float64]
 #: Fewer figures than this are shown as they are, without the outline of a violin.

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.model_rows import ModelRow
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.model import ModelRow
 from ropes.report.markdown_tables import table
 from ropes.report.study_numbers import (
     METRICS,
@@ -21,7 +22,6 @@ from ropes.report.study_numbers import (
     sizes_text,
     transfers,
 )
-from ropes.results import Results
 
 Floats = NDArray[np.float64]
 _SHOWN = ("dci", "mig", "sap", "modularity", "mcc", "informativeness")

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.evaluation.rows.model import ModelRow
+from ropes.methods.recipes import method_of
 from ropes.metrics.transfer import RankCorrelation, rank_correlation, rank_correlations
-from ropes.model_rows import ModelRow
-from ropes.recipes import method_of
 from ropes.report.naming import capitalised, joint_label
 from ropes.report.numbers import error, fixed
 

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from ropes.action_rows import ActionRow
-from ropes.calibration import Calibration
-from ropes.model_rows import ModelRow
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.action import ActionRow
+from ropes.evaluation.rows.model import ModelRow
+from ropes.evaluation.summary import Cell, calibrated_as_the_paper, over_seeds, without_labels
+from ropes.inference.calibration import Calibration
 from ropes.report.naming import joint_label
 from ropes.report.numbers import error, fixed
 from ropes.report.study_numbers import score_text
 from ropes.report.verdict import map_of
-from ropes.results import Results
-from ropes.summary import Cell, calibrated_as_the_paper, over_seeds, without_labels
 
 #: What the errors behind intervals are of.
 _FROM = {"anchors": "held-out poses, without a label", "labels": "labelled poses"}

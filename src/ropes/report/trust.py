@@ -8,11 +8,11 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from ropes.flag_rows import FlagRow
+from ropes.evaluation.rows.flag import FlagRow
+from ropes.evaluation.rows.trust import INTERVALS, TrustRow
 from ropes.report import figures
 from ropes.report.naming import joint_label
 from ropes.report.verdict import in_words
-from ropes.trust_rows import INTERVALS, TrustRow
 
 KINDS = {
     "commanded": "no label at all",

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from ropes.paper import CALIBRATION_LABELS, TABLE1
+from ropes.evaluation.paper import CALIBRATION_LABELS, TABLE1
+from ropes.evaluation.summary import Cell, calibrated_as_the_paper, without_labels
 from ropes.report.naming import capitalised, joint_label
 from ropes.report.numbers import fixed
-from ropes.summary import Cell, calibrated_as_the_paper, without_labels
 
 #: What took coordinates to radians, as pages and tables call it.
 UNLABELLED, FITTED, AS_READ = "without a label", f"after a line on {CALIBRATION_LABELS:,} labels", "as read"

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropes.actions import ACTIONS, EFFECTS, NOUNS, THINGS, VARIABLES, Action, PairsSetting
-from ropes.seeds import generator
-from ropes.settings import Camera
+from ropes.common.seeds import generator
+from ropes.simulate.actions import ACTIONS, EFFECTS, NOUNS, THINGS, VARIABLES, Action, PairsSetting
+from ropes.simulate.appearance import Look
 from ropes.simulate.bullet import SUPERSAMPLING, BulletScene
 from ropes.simulate.cameras import projection_matrix, view_matrix
-from ropes.simulate.looks import Look
+from ropes.simulate.objects import parts_of
 from ropes.simulate.parts import Part, moved
 from ropes.simulate.pictures import averaged
-from ropes.simulate.things import parts_of
+from ropes.simulate.settings import Camera
 
 Images = NDArray[np.uint8]
 CAMERA = Camera(name="front", target=(0.0, 0.0, 0.35), distance=3.3, yaw=0.0, pitch=-28.0, roll=0.0, fov=30.0)

@@ -8,11 +8,11 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ropes.causal.scm import CausalModel, TruncatedNormal
 from ropes.errors import UserError
-from ropes.scm import CausalModel, TruncatedNormal
-from ropes.settings import Camera, Robot, SceneName, Setting
+from ropes.simulate.availability import find_urdf
 from ropes.simulate.framing import drawable_ranges, farthest_place, nearest_view
-from ropes.simulate.installed import find_urdf
+from ropes.simulate.settings import Camera, Robot, SceneName, Setting
 from ropes.simulate.urdf import Urdf, read_urdf
 
 # Table 7, joint 5: interval of width 3, observational mean in its middle, policies .9 to either side.

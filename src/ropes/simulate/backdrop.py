@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.settings import Camera
 from ropes.simulate.bullet import BulletScene, quiet
 from ropes.simulate.cameras import projection_matrix, view_matrix
+from ropes.simulate.settings import Camera
 
 WHITE = 255
 

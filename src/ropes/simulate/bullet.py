@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import ModuleType, TracebackType
 from typing import Self
 
-from ropes.simulate.installed import pybullet_missing
+from ropes.simulate.availability import pybullet_missing
 
 #: Pixels drawn along a side for each pixel of an image.
 SUPERSAMPLING = 2

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.settings import Camera
+from ropes.simulate.settings import Camera
 from ropes.simulate.urdf import rotation
 
 Array = NDArray[np.float64]

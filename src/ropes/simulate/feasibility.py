@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.files import atomic_path
-from ropes.finger import FACTORS, NAMES, FingerSetting, factor_values
-from ropes.seeds import generator
+from ropes.common.files import atomic_path
+from ropes.common.seeds import generator
 from ropes.simulate.finger import FingerScene
+from ropes.simulate.finger_setting import FACTORS, NAMES, FingerSetting, factor_values
 
 UPPER, MIDDLE, LOWER = (NAMES.index(f"{part}_joint") for part in ("upper", "middle", "lower"))
 #: States drawn over the whole grid, and for each pair of angles of the other two joints with the upper one upright.

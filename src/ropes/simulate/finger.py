@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import gaussian_filter
 
-from ropes import files
+from ropes.common import files
+from ropes.common.seeds import generator
 from ropes.errors import UserError
-from ropes.finger import HUE, NAMES, Domain, FingerSetting
-from ropes.seeds import generator
 from ropes.simulate.bullet import SUPERSAMPLING, BulletScene, quiet
 from ropes.simulate.cameras import projection_matrix, view_matrix
+from ropes.simulate.finger_setting import HUE, NAMES, Domain, FingerSetting
 from ropes.simulate.mesh import cache_folder
 from ropes.simulate.pictures import averaged
 

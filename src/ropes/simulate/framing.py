@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.scm import CausalModel
-from ropes.settings import Camera, Robot
+from ropes.causal.scm import CausalModel
+from ropes.simulate.availability import locate
 from ropes.simulate.cameras import axes, eye
-from ropes.simulate.installed import locate
 from ropes.simulate.kinematics import outline, visible_points
 from ropes.simulate.mesh import simplified_urdf
+from ropes.simulate.settings import Camera, Robot
 from ropes.simulate.urdf import Urdf, read_urdf
 
 Array = NDArray[np.float64]

@@ -11,20 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes.errors import UserError
-from ropes.settings import Camera, Robot, SceneName, require_scene
+from ropes.simulate.availability import locate
 from ropes.simulate.backdrop import WHITE, panda_gym
 from ropes.simulate.bullet import SUPERSAMPLING, BulletScene, quiet
-from ropes.simulate.cameras import (
-    cropped,
-    extrinsics,
-    intrinsics,
-    projection_matrix,
-    view_matrix,
-    windows_around,
-)
-from ropes.simulate.installed import locate
+from ropes.simulate.cameras import cropped, extrinsics, intrinsics, projection_matrix, view_matrix, windows_around
 from ropes.simulate.kinematics import outline, visible_points
 from ropes.simulate.mesh import simplified_urdf
+from ropes.simulate.settings import Camera, Robot, SceneName, require_scene
 from ropes.simulate.urdf import Urdf, read_urdf
 
 Mesh = Literal["simplified", "full"]

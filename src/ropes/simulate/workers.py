@@ -14,13 +14,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropes import png
+from ropes.common import png
+from ropes.common.hardware import usable_cores
+from ropes.common.processes import end_with_parent, nothing_of_main
 from ropes.errors import UserError
-from ropes.hardware import usable_cores
-from ropes.processes import end_with_parent, nothing_of_main
-from ropes.settings import Camera, Robot, SceneName
-from ropes.simulate.installed import locate
+from ropes.simulate.availability import locate
 from ropes.simulate.scene import Mesh, Scene, check_poses, resolve_urdf
+from ropes.simulate.settings import Camera, Robot, SceneName
 from ropes.simulate.urdf import read_urdf
 
 Floats = NDArray[np.float64]

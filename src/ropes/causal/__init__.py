@@ -1,0 +1,1 @@
+"""Structural causal models, and the causal graph estimated from interventions."""

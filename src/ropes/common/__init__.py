@@ -1,0 +1,1 @@
+"""Files, random seeds, processes, progress and hardware: what every part uses."""

@@ -1,0 +1,1 @@
+"""Measurements of a run, a module each, and the schema of results."""

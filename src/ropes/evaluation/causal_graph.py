@@ -1,0 +1,158 @@
+"""The causal graph of a run: read some anchors' coordinates, infer it, and hold it against the data set's own."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.causal.graph import CausalGraph, estimate_graph
+from ropes.causal.graph.estimate import BOUND
+from ropes.common.files import without_folder, write_json
+from ropes.common.seeds import generator
+from ropes.data.dataset import Dataset, Frames
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.inference.estimator import Estimator
+from ropes.inference.prediction import images_of
+from ropes.methods.policies import described_model, require_both_policies
+from ropes.methods.validation_split import not_learnt_from
+from ropes.metrics import structural_hamming_distance
+
+GRAPH_FILE = "graph.json"
+#: Poses read of each regime, at most: cleared effects then have standard errors of about a fortieth (roots) to a tenth.
+_POSES = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundGraph:
+    """A graph between named joints.
+
+    Attributes:
+        joints: names, in the order of the graph's rows and columns.
+        graph: what was found.
+        true: (d, d), row parent, column child; None where the data set does not tell.
+        poses: that it was read from.
+    """
+
+    joints: tuple[str, ...]
+    graph: CausalGraph
+    true: NDArray[np.bool_] | None
+    poses: int
+
+    @property
+    def distance(self) -> int | None:
+        """Structural Hamming distance to the true graph; None where the data set does not tell it."""
+        return None if self.true is None else structural_hamming_distance(self.graph.matrix, self.true)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What graph.json holds: edges as [parent, child], effects with a row a parent and a column a child."""
+
+        def named(edges: Any) -> list[list[str]]:
+            return [[self.joints[parent], self.joints[child]] for parent, child in edges]
+
+        return {
+            "joints": list(self.joints),
+            "effects": _listed(self.graph.effects),
+            "errors": _listed(self.graph.errors),
+            "cleared": _listed(self.graph.cleared),
+            "cleared_errors": _listed(self.graph.cleared_errors),
+            "edges": named(self.graph.edges),
+            "undecided": named(self.graph.undecided),
+            "cyclic": named(self.graph.cyclic),
+            "undetermined": [
+                {"parent": self.joints[parent], "child": self.joints[child], "why": self._why(parent, child)}
+                for parent, child in self.graph.undetermined
+            ],
+            "unread": {self.joints[joint]: why for joint, why in self.graph.unread.items()},
+            "true": None if self.true is None else named(np.argwhere(self.true)),
+            "distance": self.distance,
+            "poses": self.poses,
+        }
+
+    def _why(self, parent: int, child: int) -> str:
+        """Why an ordered pair has no answer."""
+        for joint in (parent, child):
+            if joint in self.graph.unread:
+                return self.graph.unread[joint]
+        if (parent, child) in self.graph.undecided:
+            return "too few poses to tell an effect from a mixture of coordinates"
+        return "too few poses to rule an effect out"
+
+
+def _listed(matrix: NDArray[np.float64]) -> list[list[float | None]]:
+    """The rows of a matrix for JSON, None for what is not finite."""
+    return [[float(value) if np.isfinite(value) else None for value in row] for row in matrix]
+
+
+def causal_graph(run: Path, data: Path, *, bound: float = BOUND, seed: int = 0) -> FoundGraph:
+    """Infer which joint causes which, from the run's coordinates under the interventions of a data set.
+
+    Args:
+        run: folder of the run.
+        data: data set with both policies on every joint; its angles are never read.
+        bound: see `ropes.causal.graph.estimate_graph`.
+        seed: of the choice of anchors and the bootstrap.
+
+    Raises:
+        UserError: an unfinished run, cameras, joints or policies that are missing, or coordinates that tell nothing.
+    """
+    return graph_of(Estimator.load(run), open_dataset(data), bound=bound, seed=seed)
+
+
+def graph_of(estimator: Estimator, dataset: Dataset, *, bound: float = BOUND, seed: int = 0) -> FoundGraph:
+    """As `causal_graph`, of what is open already."""
+    require_both_policies(dataset)
+    joints, frames = estimator.run.joints, dataset.frames("train")
+    if missing := [joint for joint in joints if joint not in dataset.joints]:
+        raise UserError(f"{dataset.path} has no interventions on {missing[0]} (it has {', '.join(dataset.joints)})")
+    column = np.array([-1 if r.joint not in joints else joints.index(r.joint) for r in dataset.regimes])
+    kind = np.array([regime.policy for regime in dataset.regimes])
+    chosen = _chosen(estimator, dataset, frames, (column >= 0) | (kind == 0), seed)
+    regime = frames.regime[chosen]
+    coordinates = estimator.coordinates(images_of(estimator.run, dataset, frames.index[chosen]))
+    try:
+        graph = estimate_graph(coordinates, column[regime], kind[regime], frames.anchor[chosen], bound=bound, seed=seed)
+    except ValueError as error:
+        raise UserError(
+            f"{dataset.path} and this run show no graph: {error} (joints are counted in the order "
+            f"{', '.join(joints)}); fit longer, or on more anchors"
+        ) from error
+    return FoundGraph(joints=joints, graph=graph, true=_true_graph(dataset, joints), poses=len(chosen))
+
+
+def _chosen(
+    estimator: Estimator, dataset: Dataset, frames: Frames, wanted: NDArray[np.bool_], seed: int
+) -> NDArray[np.int64]:
+    """Positions among `frames` of some poses under each wanted regime, of the same anchors as far as there are any.
+
+    None that the fit learnt from: a network may know by heart which policy such an image was under, and reads a
+    joint's own policies then without the mixture that it reads everywhere else, as if the joint had causes.
+    """
+    anchors, number = np.unique(frames.anchor, return_inverse=True)
+    order = generator(seed, "causal graph").permutation(len(anchors))[number]
+    ranked = np.argsort(order, kind="stable")
+    ranked = ranked[not_learnt_from(estimator.run, dataset)[ranked]]
+    parts = [ranked[frames.regime[ranked] == regime][:_POSES] for regime in np.flatnonzero(wanted)]
+    return np.sort(np.concatenate(parts))
+
+
+def _true_graph(dataset: Dataset, joints: tuple[str, ...]) -> NDArray[np.bool_] | None:
+    model = described_model(dataset)
+    if model is None or any(joint not in model.joints for joint in joints):
+        return None
+    matrix = np.zeros((len(joints), len(joints)), dtype=bool)
+    for (parent, child), weight in model.weights.items():
+        if weight and parent in joints and child in joints:
+            matrix[joints.index(parent), joints.index(child)] = True
+    return matrix
+
+
+def write_graph(path: Path, estimator: Estimator, dataset: Dataset, *, seed: int = 0) -> None:
+    """Write what `graph_of` finds for the report, or why there is nothing to find."""
+    try:
+        content = graph_of(estimator, dataset, seed=seed).to_dict()
+    except UserError as error:
+        content = {"absent": without_folder(str(error), dataset.path)}
+    write_json(path, content)

@@ -1,0 +1,75 @@
+"""Errors of angles as errors of poses: the same test draws and calibration, through the arm's kinematics."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.data.dataset import Dataset
+from ropes.errors import UserError
+from ropes.evaluation.rows.pose import PoseRow
+from ropes.inference.poses import Arm, arm_of, robot_of
+from ropes.methods.run import Run
+from ropes.metrics.calibration import ProtocolSizes
+from ropes.metrics.pose import calibrated_draws, pose_errors
+
+Array = NDArray[np.float64]
+
+
+def arm_or_none(run: Run, dataset: Dataset) -> Arm | None:
+    """The arm that a data set shows, or None where nothing names it: only angles can be evaluated then.
+
+    Where it is named but cannot be had, standard error says why.
+    """
+    robot = robot_of(run, dataset.provenance)
+    if robot is None:
+        return None
+    try:
+        return arm_of(run, robot, dataset.urdf)
+    except UserError as error:
+        print(f"ropes: warning: errors of poses are left out: {error}", file=sys.stderr)
+        return None
+
+
+def pose_row(
+    arm: Arm,
+    coordinates: Array,
+    angles: Array,
+    rng: np.random.Generator,
+    sizes: ProtocolSizes,
+    known: Callable[[Array], Array] | None = None,
+    **conditions: Any,
+) -> PoseRow:
+    """Errors of the end effector's pose and of the arm's keypoints, over the draws of `ropes.metrics.protocol`.
+
+    Args:
+        arm: whose joints the columns are.
+        coordinates: (n, d).
+        angles: (n, d) true angles, radians.
+        rng: seeded as for `protocol`, which then draws the same poses.
+        sizes: as of `protocol`.
+        known: from coordinates to radians, where no line is needed.
+        conditions: the fields of `PoseRow` that say what the errors are of.
+    """
+    true, true_points = _frames(arm, angles)
+    found = []
+    for read, rows in calibrated_draws(coordinates, angles, rng, sizes.repeats, sizes.fit, sizes.test, known):
+        estimated, points = _frames(arm, read)
+        found.append(pose_errors(estimated, true[rows], points, true_points[rows]).summary())
+    figures = np.stack(found)
+    return PoseRow.measured(
+        means=figures.mean(axis=0),
+        deviations=figures.std(axis=0),
+        link=arm.end_effector,
+        frame=arm.frame,
+        calibration_labels=sizes.fit if known is None else 0,
+        **conditions,
+    )
+
+
+def _frames(arm: Arm, angles: Array) -> tuple[Array, Array]:
+    """The end effector's poses (n, 4, 4) and the keypoints (n, k, 3), metres."""
+    poses = arm.poses(angles)
+    return poses[arm.end_effector], np.stack([poses[link][:, :3, 3] for link in arm.keypoints], axis=1)

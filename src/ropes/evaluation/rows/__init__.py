@@ -1,0 +1,1 @@
+"""One kind of row of results.json a module."""

@@ -1,0 +1,1 @@
+"""The papers' experiments: plans, data sets, fits and runs."""

@@ -1,0 +1,198 @@
+import errno
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ropes.cli import entry as cli
+from ropes.cli.commands import COMMANDS
+from ropes.errors import UserError
+from tests.command_line import Stub, refusal
+from tests.waiting import PATIENCE
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"  {name} " in out for name in COMMANDS)
+    assert max(map(len, out.splitlines())) <= 120
+
+
+def test_help_is_fast_because_it_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from ropes.cli.entry import main; main(['--help']); main(['--version']);"
+        "heavy = {'torch', 'lightning', 'pybullet', 'matplotlib', 'scipy', 'numpy', 'pyarrow'};"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("ropes 0.")
+
+
+def test_python_dash_m_is_the_same_program() -> None:
+    done = subprocess.run([sys.executable, "-m", "ropes", "ft"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "ropes: unknown command 'ft': did you mean fit?\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([name, "--help"]) == 0
+    assert f"  ropes {name} " in capsys.readouterr().out
+
+
+def test_no_command_shows_the_help_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 2
+    captured = capsys.readouterr()
+    assert "simulate" in captured.out
+    assert captured.err == "ropes: no command given; choose one of the above\n"
+
+
+def test_unlike_any_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert refusal(capsys, "xyz").startswith("unknown command 'xyz': choose one of simulate, validate, ")
+
+
+def test_mistyped_option_is_refused_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    line = refusal(capsys, "evaluate", "R", "--data", "D", "--out", "E", "--occlusion", "16")
+    fault, hint = "Unrecognized options: --occlusion, 16", "perhaps you meant --occlusions"
+    assert line == f"evaluate: {fault}; {hint} (see ropes evaluate --help)"
+
+
+def test_a_mistyped_required_option_is_refused_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    line = refusal(capsys, "simulate", "--anchors", "6", "--setting", "panda-2c-causal", "--outt", "D")
+    assert "Missing from ropes simulate: --out" in line
+    assert line.endswith("Unrecognized options: --outt D; perhaps you meant --out (see ropes simulate --help)")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_the_line_is_the_same_whatever_the_terminal_draws(encoding: str) -> None:
+    words = [sys.executable, "-m", "ropes", "strip", "D", "--outt", "E"]
+    surroundings = os.environ | {"PYTHONIOENCODING": encoding, "COLUMNS": "40"}
+    done = subprocess.run(words, env=surroundings, capture_output=True, text=True)
+    missing = "Missing from ropes strip: --out PATH Folder of the copy. (required)"
+    unknown = "Unrecognized options: --outt E"
+    assert done.stderr == f"ropes: strip: {missing}; {unknown}; perhaps you meant --out (see ropes strip --help)\n"
+
+
+def test_missing_option_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--data" in refusal(capsys, "evaluate", "R", "--out", "E")
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (UserError("D is empty; simulate first"), "D is empty; simulate first"),
+        (OSError(errno.ENOSPC, "No space left on device", "D/x"), "the disk is full at D/x; free some space"),
+        (
+            RuntimeError("I/O error: No space left on device (os error 28)"),
+            "the disk is full; free some space",
+        ),
+        (PermissionError(errno.EACCES, "Permission denied", "D/x"), "D/x: Permission denied; check the path"),
+        (ModuleNotFoundError("no", name="pybullet"), "pip install 'pybullet>="),
+        (ModuleNotFoundError("no", name="sklearn"), "the package sklearn is not installed; run make install, or pip"),
+        (ModuleNotFoundError("no", name="sklearn"), "pip install 'scikit-learn>="),
+        (ModuleNotFoundError("no", name="PIL"), "pip install 'pillow>="),
+        (ModuleNotFoundError("no", name="collada"), "pip install 'pycollada>="),
+        (ModuleNotFoundError("no", name="pytorch_metric_learning"), "pip install 'pytorch-metric-learning>="),
+    ],
+)
+def test_what_the_user_can_mend_is_one_line(
+    error: BaseException, line: str, stub: Stub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stub("ropes.data.validate.validate", result=error)
+    assert line in refusal(capsys, "validate", "D")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ZeroDivisionError("our mistake"),
+        OSError("no errno"),
+        ImportError("ours"),
+        ModuleNotFoundError("a module that an installed package no longer has", name="scipy.gone"),
+        ModuleNotFoundError("ours", name="ropes.gone"),
+        ModuleNotFoundError("a name that is mistyped in our own import", name="numpi"),
+    ],
+)
+def test_our_mistakes_keep_their_traceback(error: Exception, stub: Stub) -> None:
+    stub("ropes.data.validate.validate", result=error)
+    with pytest.raises(type(error)):
+        cli.main(["validate", "D"])
+
+
+def test_full_standard_output_is_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "ropes", "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "ropes: the disk is full; free some space and run the same command again to go on\n"
+
+
+def test_closed_pipe_is_silent() -> None:
+    done = subprocess.run(
+        f"{shlex.quote(sys.executable)} -m ropes --help | true; exit ${{PIPESTATUS[0]}}",
+        shell=True,
+        executable="/bin/bash",
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert (done.returncode in (0, 141), done.stderr) == (True, "")
+
+
+SLEEPER = """
+import os, sys, time, types
+from ropes.cli.entry import main
+def validate(path):
+    print("ready", flush=True)
+    try:
+        time.sleep(600)
+    except KeyboardInterrupt:
+        if path.name == "lightning":
+            sys.exit(1)
+        raise
+module = types.ModuleType("ropes.data.validate")
+module.validate = validate
+sys.modules["ropes.data.validate"] = module
+sys.exit(main(["validate", sys.argv[1]]))
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("behaviour", ["plain", "lightning"])
+def test_signals_end_with_their_exit_codes(number: int, code: int, behaviour: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLEEPER, behaviour], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    _, error = process.communicate(timeout=PATIENCE)
+    assert process.returncode == code
+    assert error == "ropes: interrupted; run the same command again to go on\n"
+
+
+def test_an_interrupt_that_another_handler_took_ends_alike(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
+    stub("ropes.data.validate.validate", result=KeyboardInterrupt())
+    assert cli.main(["validate", "D"]) == 130
+    assert capsys.readouterr().err == "ropes: interrupted; run the same command again to go on\n"
+
+
+def test_a_forked_worker_dies_of_the_signal_without_a_word() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with cli.recorded_signals() as received:
+        child = os.fork()
+        if child == 0:
+            time.sleep(PATIENCE)
+            os._exit(0)
+        time.sleep(0.1)
+        os.kill(child, signal.SIGTERM)
+        _, status = os.waitpid(child, 0)
+    assert os.WTERMSIG(status) == signal.SIGTERM
+    assert received == []
+    assert signal.getsignal(signal.SIGTERM) is before

@@ -1,0 +1,74 @@
+"""Options of learning commands that are left out, and those that are given all the same."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ropes.cli import entry as cli
+from ropes.methods.run import Run
+from tests.command_line import Stub, refusal
+
+
+def test_the_defaults_of_evaluate_are_the_library_s_own(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Run, "read", lambda _: SimpleNamespace(method="anchored"))
+    calls = stub("ropes.evaluation.joints.evaluate", result="the results")
+    stub("ropes.report.terminal.print_table")
+    assert cli.main(["evaluate", "R", "--data", "D", "--out", "E"]) == 0
+    assert calls == [((Path("R"), Path("D"), Path("E")), {"seed": 0, "unlike": (), "precision": "auto"})]
+
+
+@pytest.mark.parametrize(
+    ("method", "words", "line"),
+    [
+        ("cde-global", "--seed 0", "leave --seed"),
+        ("cde-global", "--occlusions 0 16 32 64", "leave --seed, --unlike, --occlusions"),
+        ("beta-vae", "--occlusions 0 16 32 64", "--unlike, --occlusions and --hide go with errors of joint angles"),
+    ],
+)
+def test_an_option_that_does_not_apply_is_refused_with_its_default_value_too(
+    method: str, words: str, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Run, "read", lambda _: SimpleNamespace(method=method))
+    assert line in refusal(capsys, "evaluate", "R", "--data", "D", "--out", "E", *words.split())
+
+
+@pytest.mark.parametrize("typed", ["0", "few"])
+def test_the_help_of_fit_does_not_pass_over_a_bad_share_of_labels(
+    typed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = refusal(capsys, "fit", "--method", "cnn", "--labels", typed, "--help")
+    assert line == f"fit: --labels is {typed}; it is a share of the labels, above 0 and at most 1, for example 0.05"
+
+
+@pytest.mark.parametrize("images", ["1", "7"])
+def test_a_batch_of_a_vae_that_holds_no_whole_pairs_is_refused(images: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = refusal(capsys, "fit", "--method", "ada-gvae", "--training.batch", images, "--data", "D", "--out", "R")
+    assert f"a batch holds whole pairs: give an even number of images, not {images}" in line
+
+
+@pytest.mark.parametrize("words", ["--independent", "--alone 9", "--alone-at-most .1"])
+def test_what_is_of_anchors_is_refused_where_they_are_left_out(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = refusal(capsys, "fit", "--method", "ldr", *words.split(), "--data", "D", "--out", "R")
+    assert line == f"{words.split()[0]} says how to learn from anchors, which method ldr leaves out; leave it out"
+
+
+@pytest.mark.parametrize(
+    ("words", "function"),
+    [
+        ("fit --data D --out R", "ropes.methods.fit.fit"),
+        ("predict panda-2c --images photos", "ropes.inference.prediction.predict_lines"),
+        ("evaluate R --data D --out E", "ropes.evaluation.joints.evaluate"),
+        ("reproduce demo --out R", "ropes.experiments.run.reproduce"),
+    ],
+)
+def test_every_command_that_computes_is_told_the_precision(
+    words: str, function: str, stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Run, "read", lambda _: SimpleNamespace(method="anchored"))
+    calls = stub(function, result=iter(()))
+    for printed in ("print_table", "print_results"):
+        monkeypatch.setattr(f"ropes.report.terminal.{printed}", lambda *_, **__: None, raising=False)
+    monkeypatch.setattr("ropes.report.html.write_report", lambda *_, **__: None, raising=False)
+    assert cli.main([*words.split(), "--precision", "32-true"]) == 0
+    assert [given["precision"] for _, given in calls] == ["32-true"]

@@ -1,0 +1,162 @@
+import json
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from ropes.common import files
+from ropes.errors import UserError
+
+
+def test_a_file_is_replaced_when_the_block_ends_well(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "a.txt"
+    for text in ("one", "two"):
+        with files.atomic_path(path) as temporary:
+            assert temporary.parent == path.parent
+            temporary.write_text(text)
+        assert path.read_text() == text
+    assert list(path.parent.iterdir()) == [path]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_who_may_read_a_file_is_the_user_s_choice(tmp_path: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        files.write_text(tmp_path / "a.txt", "a")
+        with files.atomic_path(tmp_path / "b.txt") as temporary:  # as libraries do that write under another name
+            temporary.unlink()
+            temporary.write_text("b")
+            temporary.chmod(0o600)
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a.txt", "b.txt")} == {mode}
+
+
+def test_a_folder_is_copied_file_by_file_and_each_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    for folder, name, text in (
+        (source, "x/a", "new"),
+        (source, "b", "new"),
+        (target, "b", "old"),
+        (target, "c", "own"),
+    ):
+        files.write_text(folder / name, text)
+    copy = shutil.copyfile
+
+    def die(path: Path, to: Path) -> None:
+        copy(path, to)
+        if path.name == "b":
+            to.write_text("ne")
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copyfile", die)
+        with pytest.raises(KeyboardInterrupt):
+            files.copy_tree(source, target)
+    assert (target / "b").read_text() == "old"
+    files.copy_tree(source, target)
+    found = {path.relative_to(target).as_posix(): path.read_text() for path in target.rglob("*") if path.is_file()}
+    assert found == {"x/a": "new", "b": "new", "c": "own"}
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_a_file_stays_as_it_was_when_the_block_fails(tmp_path: Path, error: type[BaseException]) -> None:
+    def fail() -> None:
+        with files.atomic_path(path) as temporary:
+            temporary.write_text("half")
+            raise error
+
+    path = tmp_path / "a.txt"
+    path.write_text("before")
+    with pytest.raises(error):
+        fail()
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_path_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"cannot write .*choose another output folder"):
+        files.write_text(tmp_path / "file" / "a", "")
+
+
+def test_json_is_sorted_and_ends_with_a_newline(tmp_path: Path) -> None:
+    files.write_json(tmp_path / "a.json", {"b": [1, 2.5], "a": None})
+    text = (tmp_path / "a.json").read_text()
+    assert text == json.dumps({"a": None, "b": [1, 2.5]}, indent=1) + "\n"
+    assert files.read_json(tmp_path / "a.json") == {"a": None, "b": [1, 2.5]}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_json_without_a_standard_is_not_written(tmp_path: Path, value: float) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        files.write_json(tmp_path / "a.json", {"a": value})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_json_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=rf"a.json is missing; is {tmp_path} the right folder\?"):
+        files.read_json(tmp_path / "a.json")
+
+
+def test_missing_json_is_looked_for_in_the_folder_that_it_is_part_of(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=rf"meta/a.json is missing; is {tmp_path} the right folder\?"):
+        files.read_json(tmp_path / "meta" / "a.json", folder=tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"{", b"", b"\xff\xfe"])
+def test_damaged_json_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(UserError, match=r"a\.json is not valid JSON"):
+        files.read_json(tmp_path / "a.json")
+
+
+def test_sha256_of_the_standard_s_example(tmp_path: Path) -> None:
+    (tmp_path / "abc").write_bytes(b"abc")
+    assert files.sha256(tmp_path / "abc").startswith("ba7816bf8f01cfea414140de5dae2223")
+
+
+def test_a_folder_is_made_or_gone_on_with(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "run"
+    files.claim_folder(folder, "run.json")
+    files.claim_folder(folder, "run.json")  # empty
+    (folder / ".run.json.x1.part").write_text("")  # of a killed writer
+    files.claim_folder(folder, "run.json")
+    (folder / "run.json").write_text("{}")
+    (folder / "weights").write_text("")
+    files.claim_folder(folder, "run.json")
+
+
+def test_something_else_s_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(UserError, match=r"holds something else \(no run.json in it\); choose an empty or new folder"):
+        files.claim_folder(tmp_path, "run.json")
+    assert os.listdir(tmp_path) == ["thesis.tex"]
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot make the folder"):
+        files.claim_folder(tmp_path / "file", "run.json")
+
+
+def test_a_folder_is_about_one_thing(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "about.json"
+    files.claim_record(path, {"sizes": (1, 2), "name": "a"}, "holds another")
+    assert files.read_json(path) == {"sizes": [1, 2], "name": "a"}
+    files.write_json(path, {**files.read_json(path), "seconds": 3.0})
+    before = path.read_bytes()
+    files.claim_record(path, {"sizes": (1, 2), "name": "a"}, "holds another")  # as it came back from the file
+    for other in ({"sizes": (1, 3), "name": "a"}, {"sizes": (1, 2), "name": "a", "more": 1}):
+        with pytest.raises(UserError, match=rf"^{path.parent} holds another$"):
+            files.claim_record(path, other, "holds another")
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_record_is_another(tmp_path: Path) -> None:
+    files.write_json(tmp_path / "about.json", ["name"])
+    with pytest.raises(UserError, match="holds another"):
+        files.claim_record(tmp_path / "about.json", {"name": "a"}, "holds another")

@@ -1,0 +1,143 @@
+"""Motion, contrast and overlap where the answer is known."""
+
+import numpy as np
+import pytest
+
+from ropes.causal.scm import TruncatedNormal
+from ropes.evaluation.inspection import overlap
+from ropes.evaluation.inspection.contrast import Contrast, contrast, features
+from ropes.evaluation.inspection.motion import motion
+from ropes.evaluation.inspection.sample import Sample
+from tests import tiny
+
+
+def sample(anchors: int = 40, seed: int = 0, moved: int = 3, noise: int = 0) -> Sample:
+    """Three regimes on grey 8×8 images of two cameras: policies move a block in the first camera only."""
+    rng = np.random.default_rng(seed)
+    images = np.full((anchors, 3, 2, 8, 8), 100, np.uint8)
+    images[:, 1, 0, :moved, :2] = 150
+    images[:, 2, 0, :moved, :2] = 60
+    images += rng.integers(0, noise + 1, images.shape, dtype=np.uint8)
+    return Sample(images.reshape(-1, 2, 8, 8), np.tile(np.arange(3), anchors), np.repeat(np.arange(anchors), 3))
+
+
+def test_moved_pixels_are_counted_and_located() -> None:
+    found = motion(sample(), 0, 1, 2)
+    assert found.paired
+    np.testing.assert_allclose(found.share, [6 / 64, 0])
+    expected = np.zeros((2, 8, 8))
+    expected[0, :3, :2] = 1
+    np.testing.assert_array_equal(found.heat, expected)
+
+
+def test_a_little_noise_moves_no_pixel() -> None:
+    np.testing.assert_allclose(motion(sample(noise=5), 0, 1, 2).share, [6 / 64, 0])
+
+
+@pytest.mark.parametrize("observational", [None, 0])
+def test_without_pairs_the_means_are_compared(observational: int | None) -> None:
+    whole = sample(noise=5)
+    apart = Sample(whole.images, whole.regime, np.arange(len(whole.regime)))  # every pose its own anchor
+    found = motion(apart, observational, 1, 2)
+    assert not found.paired
+    np.testing.assert_allclose(found.share, [6 / 64, 0])
+    assert found.heat[0, 0, 0] == pytest.approx(90, abs=2)
+
+
+def test_an_anchor_with_two_observational_poses_is_no_pair() -> None:
+    whole = sample(anchors=2)
+    anchor = np.where(whole.anchor == 1, 0, whole.anchor)
+    assert not motion(Sample(whole.images, whole.regime, anchor), 0, 1, 2).paired
+
+
+def gaussians(n: int, apart: float, d: int = 3, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(2 * n, d))
+    values[:n, 0] += apart
+    return values, np.arange(n), np.arange(n, 2 * n), np.tile(np.arange(n), 2)
+
+
+@pytest.mark.parametrize("apart", [0.0, 1.0, 2.0])
+def test_the_contrast_of_two_normals_is_their_bayes_floor(apart: float) -> None:
+    # log q/q̄ = a x − a²/2 is linear: logistic regression reaches the floor.
+    x = np.random.default_rng(1).normal(size=200_000) + apart
+    floor = np.logaddexp(0, -(apart * x - apart**2 / 2)).mean()
+    found = contrast(*gaussians(2000, apart))
+    assert found is not None
+    assert abs(found.nats - floor) < 4 * found.uncertainty + 2e-3
+    assert found.nats > floor - 3 * found.uncertainty
+
+
+def test_unequal_numbers_count_alike() -> None:
+    values, first, second, anchor = gaussians(2000, 1.0)
+    even, uneven = contrast(values, first, second, anchor), contrast(values, first, second[:400], anchor)
+    assert even is not None
+    assert uneven is not None
+    assert uneven.nats == pytest.approx(even.nats, abs=0.04)
+
+
+def test_noise_that_anchors_share_is_not_learnt_by_heart() -> None:
+    # Each anchor's poses are copies with labels drawn by lot: folds that split anchors would see through it.
+    rng = np.random.default_rng(0)
+    values = np.repeat(rng.normal(size=(60, 30)), 20, axis=0)
+    label = np.repeat(rng.permutation(np.arange(60) % 2), 20)
+    found = contrast(values, np.flatnonzero(label == 1), np.flatnonzero(label == 0), np.repeat(np.arange(60), 20))
+    assert found is not None
+    assert found.nats > 0.68
+    assert found.error > 0.3
+
+
+def test_too_few_anchors_have_no_contrast() -> None:
+    assert contrast(*gaussians(7, 1.0)) is None
+    values, first, second, _ = gaussians(100, 1.0)
+    assert contrast(values, first, second, np.repeat([0, 1], 100)) is None
+
+
+def test_features_keep_what_varies_most() -> None:
+    angles = np.random.default_rng(0).uniform(-1.2, 1.2, (300, 2))
+    values = features(tiny.draw(angles))
+    assert values.shape == (300, 150)
+    assert values[:, 0].std() == pytest.approx(1)
+    assert (np.diff(values.std(axis=0)) <= 1e-9).all()
+    fit = np.linalg.lstsq(np.column_stack([values, np.ones(300)]), angles, rcond=None)[0]
+    assert np.abs(np.column_stack([values, np.ones(300)]) @ fit - angles).std() < 0.05
+    np.testing.assert_array_equal(features(np.full((5, 1, 4, 6), 9, np.uint8)), 0)
+
+
+def tn(mean: float) -> TruncatedNormal:
+    return TruncatedNormal(mean=mean, variance=0.4, low=-1.5, high=1.5)
+
+
+def test_overlaps_of_equal_and_of_disjoint_angles() -> None:
+    rng = np.random.default_rng(0)
+    same = rng.uniform(0, 1, 5000)
+    alike = overlap.of_angles(same, same, same, "angles")
+    assert (alike.policies, alike.observational, alike.floor) == pytest.approx((1, 1, np.log(2)))
+    apart = overlap.of_angles(same + 9, same, same + 3, "angles")
+    assert (apart.policies, apart.observational, apart.floor) == pytest.approx((0, 0, 0), abs=1e-9)
+    assert overlap.of_angles(same[:0], same, same, "angles").observational is None
+
+
+def test_the_histogram_s_floor_is_close_to_the_exact_one() -> None:
+    rng = np.random.default_rng(0)
+    model = tiny.model()
+    first, second = (policy.sample(rng, 4000) for policy in model.interventions["elbow"])
+    found = overlap.of_angles(tn(0).sample(rng, 4000), first, second, "angles")
+    assert found.floor == pytest.approx(model.bayes_floor("elbow"), abs=0.015)
+    x = np.linspace(-1.5, 1.5, 3001)
+    densities = [np.exp(part.log_density(x)) for part in (tn(0.9), tn(-0.9), tn(0))]
+    exact = np.minimum(densities[0], densities[1]).sum() * (x[1] - x[0])
+    assert found.policies == pytest.approx(exact, abs=0.03)
+    covered = np.minimum((densities[0] + densities[1]) / 2, densities[2]).sum() * (x[1] - x[0])
+    assert found.observational == pytest.approx(covered, abs=0.03)
+
+
+def test_the_classifier_s_error_bounds_the_overlap() -> None:
+    values, *design = gaussians(2000, 2.0)
+    found = contrast(values, *design)
+    assert found is not None
+    exact = 2 * 0.158655  # 2 Φ(−1)
+    bound = overlap.of_images(found, None)
+    assert exact - 0.03 < bound.policies < exact + 0.05
+    assert (bound.observational, bound.floor, bound.source) == (None, None, "images")
+    assert overlap.of_images(Contrast(0.8, 0.7, 0.1), Contrast(0.7, 0.25, 0.1)).policies == 1

@@ -1,0 +1,125 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes.evaluation.inspection.contrast import Contrast
+from ropes.evaluation.inspection.motion import Motion
+from ropes.evaluation.inspection.overlap import Overlap
+from ropes.evaluation.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses
+
+
+def report(joint: str = "a", *, moved: float = 0.05, nats: float = 0.4, judge: bool = True, **changes: Any):
+    made = JointReport(
+        **{
+            "joint": joint,
+            "images": (5000, 5000),
+            "anchors": (5000, 5000),
+            "motion": Motion(np.array([moved, moved / 2]), np.zeros((2, 4, 4)), paired=True),
+            "contrast": Contrast(nats, 0.2, 0.02),
+            "overlap": Overlap(0.4, 0.8, 0.34, "angles"),
+            **changes,
+        }
+    )
+    if not judge:
+        return made
+    return JointReport(**{**vars(made), "faults": faults(made), "weaknesses": weaknesses(made)})
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ()),
+        ({"images": (49, 5000)}, ("49 images under policy 1",)),
+        ({"images": (5000, 1)}, ("1 image under policy 2",)),
+        ({"anchors": (1, 2)}, ("all images under policy 1 are of one anchor (episode)",)),
+        ({"images": (1, 5000), "anchors": (1, 5000)}, ("1 image under policy 1",)),
+        ({"images": (0, 0)}, ("no images under policy 1", "no images under policy 2")),
+        ({"moved": 0.0}, ("its interventions move no pixel",)),
+        ({"overlap": Overlap(0.99, 0.9, 0.69, "angles")}, ("its two policies draw the same angles",)),
+        ({"motion": None, "contrast": None, "overlap": None}, ()),
+    ],
+)
+def test_faults(changes: dict[str, Any], said: tuple[str, ...]) -> None:
+    assert faults(report(**changes)) == said
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ()),
+        ({"moved": 0.019}, ("few pixels moved",)),
+        ({"overlap": Overlap(0.9, 0.8, 0.6, "angles")}, ("policies overlap too much",)),
+        ({"overlap": Overlap(0.01, 0.8, 0.0, "angles")}, ("policies have nothing in common",)),
+        ({"overlap": Overlap(0.4, 0.2, 0.34, "angles")}, ("observational poses lie outside both policies",)),
+        ({"overlap": Overlap(0.4, None, 0.34, "angles")}, ()),
+        ({"images": (999, 5000)}, ("too few images",)),
+        ({"nats": 0.6}, ("policies hard to tell apart in small images",)),
+        ({"nats": 0.56, "overlap": Overlap(0.4, 0.8, None, "images")}, ()),
+        ({"nats": 0.6, "overlap": None}, ("policies hard to tell apart in small images",)),
+        ({"motion": None, "contrast": None, "overlap": None}, ()),
+    ],
+)
+def test_weaknesses(changes: dict[str, Any], said: tuple[str, ...]) -> None:
+    assert weaknesses(report(**changes)) == said
+
+
+def test_the_weakest_come_first_and_those_beyond_hope_before_them() -> None:
+    joints = [report("good"), report("hard", nats=0.65), report("lost", moved=0.0), report("fair", nats=0.5)]
+    assert [joint.joint for joint in ranked(joints)] == ["lost", "hard", "fair", "good"]
+    unknown = [report("seen", contrast=None), report("small", contrast=None, moved=0.01)]
+    assert [joint.joint for joint in ranked(unknown)] == ["small", "seen"]
+
+
+def test_the_share_found_is_of_what_there_is_to_find() -> None:
+    assert report(nats=float(np.log(2))).found == pytest.approx(0)
+    assert report(nats=0.34).found == pytest.approx(1)
+    assert report(nats=0.34, overlap=None).found == pytest.approx(1 - 0.34 / np.log(2))
+    assert report(contrast=None).found is None
+
+
+@pytest.mark.parametrize(
+    ("joints", "line"),
+    [
+        ([report("a"), report("b")], "can work, for every joint"),
+        ([report("a"), report("b", moved=0.01)], "can work, but b will be weak"),
+        ([report("a", moved=0.01), report("b", nats=0.65)], "can work, but every joint will be weak"),
+        ([report("a", moved=0), report("b")], "cannot work: a: its interventions move no pixel"),
+    ],
+)
+def test_the_verdict_in_one_line(joints: list[JointReport], line: str) -> None:
+    assert verdict(joints) == line
+
+
+def test_what_the_images_themselves_ask_for_is_in_the_verdict() -> None:
+    good, lost = [report("a")], [report("a", moved=0)]
+    assert verdict(good, options="--size 64") == "can work, for every joint; fit with --size 64"
+    assert verdict([report("a", moved=0.01)], options="-x") == "can work, but every joint will be weak; fit with -x"
+    assert verdict(good, fault="not square") == "cannot work: not square"
+    assert verdict(lost, fault="not square") == "cannot work: not square; a: its interventions move no pixel"
+    assert verdict(lost, options="-x") == "cannot work: a: its interventions move no pixel"
+
+
+def test_advice_is_given_where_it_is_needed() -> None:
+    good = {"cameras": 2, "size": (128, 128), "complete": 1.0}
+    assert advice([report()], **good) == ()
+    few = advice([report("a", moved=0.01), report("b")], **good)
+    assert few[0].startswith("a (few pixels moved): bring a camera closer")
+    assert "a higher resolution than 128x128" in few[0]
+    lines = advice([report("a", images=(200, 200)), report("b", images=(200, 200), moved=0.01)], **good)
+    assert lines[0].startswith("every joint (too few images): record more anchors")
+    assert lines[1].startswith("b (few pixels moved)")
+    one = advice([report(moved=0.01)], **{**good, "cameras": 1})
+    assert "add a second one" in one[-1]
+    broken = advice([report()], **{**good, "complete": 0.75})
+    assert broken == (
+        "25% of the anchors lack a regime, or have one twice: method anchored needs all of them complete; "
+        "ldr and ropes do not",
+    )
+    assert "record what the first line misses" in " ".join(advice([report(moved=0.0)], **good))
+    split = advice([report(anchors=(1, 1))], **good)
+    assert len(split) == 1
+    assert split[0].startswith("split each policy's recording into several episodes")
+    both = " ".join(advice([report(anchors=(1, 1)), report(moved=0.0)], **good))
+    assert "split each policy's recording" in both
+    assert "record what the first line misses" in both

@@ -1,0 +1,184 @@
+"""From images of a causal arm to its graph; the estimator reads the blobs' places, bent and turned round."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes.causal.graph.estimate import BOUND
+from ropes.causal.scm import CausalModel, TruncatedNormal
+from ropes.cli import entry as cli
+from ropes.cli.insight import Graph
+from ropes.common import files
+from ropes.data import schema
+from ropes.data.batches import held_out_anchors
+from ropes.data.layout import open_dataset, strip_states
+from ropes.errors import UserError
+from ropes.evaluation import causal_graph
+from ropes.evaluation.causal_graph import graph_of, write_graph
+from ropes.evaluation.joints import evaluate
+from tests import tiny
+from tests.command_line import refusal
+
+NOISE = TruncatedNormal(mean=0, variance=0.05, low=-0.5, high=0.5)
+
+
+def causal_model(weight: float = 0.6) -> CausalModel:
+    plain = tiny.model()
+    return CausalModel(
+        joints=tiny.JOINTS,
+        observational={"elbow": plain.observational["elbow"]},
+        noise={"wrist": NOISE},
+        weights={("elbow", "wrist"): weight},
+        interventions=plain.interventions,
+    )
+
+
+def write_causal(path: Path, model: CausalModel, anchors: int = 60, **options: Any) -> Path:
+    states = {"train": model.sample(np.random.default_rng(0), anchors)}
+    images = {split: tiny.draw(angles) for split, angles in states.items()}
+    data = tiny.write_data(path, images=images, states=states, **options)
+    if options.get("described", True):
+        note = files.read_json(data / schema.PROVENANCE)
+        note["setting"]["splits"]["train"] = model.to_dict()
+        files.write_json(data / schema.PROVENANCE, note)
+    return data
+
+
+class Reader:
+    """An estimator that takes the first camera's blob's centre for the coordinates, in its own order of joints."""
+
+    def __init__(self, dataset: Any, joints: tuple[str, ...] = tiny.JOINTS, read: Callable[..., Any] | None = None):
+        self.run = SimpleNamespace(
+            joints=joints,
+            cameras=dataset.cameras,
+            image_size=tiny.SIDE,
+            data_checksum=dataset.checksum,
+            recipe=SimpleNamespace(held_out=0.25),
+            seed=3,
+            method="ropes",
+        )
+        self.read = read or self._centres
+
+    def _centres(self, images: np.ndarray) -> np.ndarray:
+        first = images[:, 0].astype(float)
+        grid, mass = np.arange(tiny.SIDE), first.sum((1, 2))
+        place = {"elbow": -((first.sum(1) @ grid) / mass), "wrist": 7 + 0.01 * ((first.sum(2) @ grid) / mass)}
+        return np.stack([place[joint] for joint in self.run.joints], axis=1)
+
+    def coordinates(self, images: np.ndarray) -> np.ndarray:
+        return np.asarray(self.read(images))
+
+
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_causal(tmp_path_factory.mktemp("causal") / "data", causal_model(), anchors=240)
+
+
+@pytest.mark.parametrize("joints", [("elbow", "wrist"), ("wrist", "elbow")])
+def test_the_graph_is_read_off_images(causal: Path, joints: tuple[str, ...]) -> None:
+    dataset = open_dataset(causal)
+    found = graph_of(Reader(dataset, joints), dataset)  # type: ignore[arg-type]
+    content = found.to_dict()
+    assert content["edges"] == content["true"] == [["elbow", "wrist"]]
+    assert content["distance"] == 0
+    assert content["poses"] == 60 * 5  # of the quarter held out
+    assert content["undetermined"] == []
+    assert content["unread"] == {}
+    effect = content["effects"][joints.index("elbow")][joints.index("wrist")]
+    assert effect == pytest.approx(0.6, abs=0.1)
+
+
+def test_a_wrong_graph_has_its_distance(causal: Path) -> None:
+    dataset = open_dataset(causal)
+    swapped = Reader(dataset)
+    found = graph_of(Reader(dataset, read=lambda x: swapped.coordinates(x) * [1, 0] + _noise(x)), dataset, bound=0.9)  # type: ignore[arg-type]
+    assert found.distance == 1
+
+
+def _noise(images: np.ndarray) -> np.ndarray:
+    """A wrist that answers to its own policies alone: the elbow's part regressed out."""
+    plain = Reader(SimpleNamespace(cameras=tiny.CAMERAS, checksum="")).coordinates(images)
+    elbow, wrist = plain.T
+    return np.stack([np.zeros(len(plain)), wrist - 0.6 * np.polyfit(elbow, wrist, 1)[0] * elbow], axis=1)
+
+
+def test_without_labels_or_distributions_the_graph_is_the_same(causal: Path, tmp_path: Path) -> None:
+    stripped = strip_states(causal, tmp_path / "stripped")
+    untold = open_dataset(write_causal(tmp_path / "untold", causal_model(), anchors=240, described=False))
+    for dataset, distance in ((stripped, 0), (untold, None)):
+        found = graph_of(Reader(dataset), dataset)  # type: ignore[arg-type]
+        assert found.graph.edges == ((0, 1),)
+        assert found.distance == distance
+
+
+@pytest.mark.parametrize(("at_most", "anchors"), [(500, 60), (15, 15)])
+def test_only_anchors_that_were_not_learnt_from_are_read(
+    causal: Path, monkeypatch: pytest.MonkeyPatch, at_most: int, anchors: int
+) -> None:
+    monkeypatch.setattr(causal_graph, "_POSES", at_most)
+    dataset = open_dataset(causal)
+    frames = dataset.frames("train")
+    chosen = causal_graph._chosen(Reader(dataset), dataset, frames, np.arange(5) > 0, 0)  # type: ignore[arg-type]
+    held = held_out_anchors(frames.anchor, 0.25, 3)
+    assert set(frames.anchor[chosen]) <= set(held)
+    assert len(np.unique(frames.anchor[chosen])) == anchors
+    assert len(chosen) == anchors * 4
+    other = Reader(dataset)
+    other.run.data_checksum = "another data set's"
+    chosen = causal_graph._chosen(other, dataset, frames, np.arange(5) > 0, 0)  # type: ignore[arg-type]
+    assert not set(frames.anchor[chosen]) <= set(held)
+
+
+def test_coordinates_that_tell_nothing_are_refused_and_noted(causal: Path, tmp_path: Path) -> None:
+    dataset = open_dataset(causal)
+    still = Reader(dataset, read=lambda images: np.zeros((len(images), 2)))
+    with pytest.raises(UserError, match=r"coordinate 1 does not answer .* counted in the order elbow, wrist"):
+        graph_of(still, dataset)  # type: ignore[arg-type]
+    write_graph(tmp_path / "graph.json", still, dataset)  # type: ignore[arg-type]
+    assert "does not answer" in files.read_json(tmp_path / "graph.json")["absent"]
+
+
+def test_missing_joints_and_policies_are_refused(causal: Path, tmp_path: Path) -> None:
+    dataset = open_dataset(causal)
+    with pytest.raises(UserError, match=r"has no interventions on knee \(it has elbow, wrist\)"):
+        graph_of(Reader(dataset, ("elbow", "knee")), dataset)  # type: ignore[arg-type]
+    images = {"train": np.zeros((4, 4, 2, 16, 16), np.uint8)}
+    regimes = tiny.model().regimes[:-1]
+    half = open_dataset(tiny.write_data(tmp_path / "h", described=False, images=images, states=None, regimes=regimes))
+    with pytest.raises(UserError, match="joint wrist has no images under policy 2"):
+        graph_of(Reader(half), half)  # type: ignore[arg-type]
+
+
+def test_the_command_prints_and_draws(
+    causal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(causal_graph.Estimator, "load", lambda _: Reader(open_dataset(causal)))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "R").mkdir()
+    assert cli.main(["graph", "R", "--data", str(causal), "--out", str(tmp_path / "g")]) == 0
+    out = capsys.readouterr().out
+    assert "1 edge found, 1 is there: structural Hamming distance 0." in out
+    assert sorted(path.name for path in (tmp_path / "g").iterdir()) == ["graph.json", "graph.png", "graph.svg"]
+    assert files.read_json(tmp_path / "g" / "graph.json")["edges"] == [["elbow", "wrist"]]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("mine")
+    line = refusal(capsys, "graph", "R", "--data", str(causal), "--out", str(tmp_path / "mine"))
+    assert "holds something else" in line
+    assert Graph(run=Path("R"), data=Path("D")).bound == BOUND
+    assert refusal(capsys, "graph", "R", "--data", "D", "--bound", "1").startswith("--bound is 1; it must be")
+
+
+@pytest.mark.slow
+def test_an_evaluation_leaves_the_graph_where_the_report_finds_it(
+    tiny_run: Path, tiny_data: Path, tmp_path: Path
+) -> None:
+    from ropes.report.artefacts import load
+
+    evaluate(tiny_run, tiny_data, tmp_path / "e", occlusions=(0,), show=False)
+    (artefacts,) = load(tmp_path / "e")
+    assert artefacts.graph is not None
+    assert "absent" in artefacts.graph or artefacts.graph["true"] == []

@@ -1,0 +1,200 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes.common.files import read_json
+from ropes.common.seeds import generator
+from ropes.data.layout import open_dataset, strip_states
+from ropes.errors import UserError
+from ropes.evaluation import joints as evaluation
+from ropes.evaluation import results
+from ropes.evaluation.joints import evaluate
+from ropes.inference.estimator import Estimator
+from ropes.metrics import protocol
+from ropes.report.artefacts import load
+from tests import tiny
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory, tiny_run: Path, tiny_data: Path) -> Path:
+    """An evaluation of the tiny run, without and with squares."""
+    out = tmp_path_factory.mktemp("measured") / "e"
+    evaluate(tiny_run, tiny_data, out, occlusions=(0, 8), seed=3, show=False)
+    return out
+
+
+def test_results_are_of_schema_1_with_a_row_a_condition_and_joint(measured: Path) -> None:
+    found = results.read(measured / "results.json")
+    assert json.loads((measured / "results.json").read_text())["schema"] == 1
+    assert (found.name, found.preset) == ("evaluation", "tiny")
+    rows = [row for row in found.rows if row.calibration_labels == 1000]
+    assert [(row.split, row.occlusion, row.joint) for row in rows] == [
+        ("id", occlusion, joint) for occlusion in (0, 8) for joint in tiny.JOINTS
+    ]
+    assert {(row.setup, row.method, row.labels, row.calibration_labels, row.seed) for row in rows} == {
+        ("tiny", "ropes", 0, 1000, 0)
+    }
+
+
+def test_the_figures_are_the_protocol_s(measured: Path, tiny_run: Path, tiny_data: Path) -> None:
+    dataset = open_dataset(tiny_data)
+    coordinates = Estimator.load(tiny_run).coordinates(dataset.read_images(dataset.frames("test-id").index))
+    expected = protocol(coordinates, dataset.states("test-id"), generator(3, "evaluation", "id", 0), 15, 1000, 500)
+    every = results.read(measured / "results.json").rows
+    rows = [row for row in every if row.occlusion == 0 and row.calibration_labels == 1000]
+    np.testing.assert_allclose([row.mcc_mean for row in rows], expected.mcc_mean)
+    np.testing.assert_allclose([row.mse_std for row in rows], expected.mse_std)
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_figures(measured: Path, tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+    first = results.read(measured / "results.json").rows
+    again = evaluate(tiny_run, tiny_data, tmp_path / "a", occlusions=(0, 8), seed=3, show=False)
+    other = evaluate(tiny_run, tiny_data, tmp_path / "b", occlusions=(0,), seed=4, show=False)
+    assert again.rows == first
+    assert other.rows[0].mse_mean != first[0].mse_mean
+
+
+def test_what_the_report_shows_is_left_beside(measured: Path, tiny_run: Path) -> None:
+    folder = measured / "artefacts" / "tiny" / "ropes"
+    assert (folder / "training.json").read_bytes() == (tiny_run / "training.json").read_bytes()
+    (artefacts,) = load(measured)
+    found = artefacts.evaluation
+    assert (artefacts.setup, artefacts.method) == ("tiny", "ropes")
+    assert found is not None
+    assert (found.joints, found.cameras) == (tiny.JOINTS, tiny.CAMERAS)
+    assert found.scatter is not None
+    assert found.scatter["scatter_estimate"].shape == (2, 500)
+    assert found.reconstructions is not None
+    assert {array.shape for array in found.reconstructions.values()} == {(4, 2, 16, 16)}
+    assert found.occluded is not None
+    covered = found.occluded["occluded_original"] != found.reconstructions["original"]
+    assert covered.any(axis=(2, 3)).all()
+    assert found.interventions is not None
+    assert list(found.interventions["intervention_names"]) == [regime.name for regime in tiny.model().regimes]
+    assert found.interventions["intervention_images"].shape == (5, 4, 2, 16, 16)
+
+
+def refused(run: Path, data: Path, out: Path, line: str, **options: Any) -> None:
+    """The evaluation is refused with this line, and leaves nothing."""
+    with pytest.raises(UserError, match=line):
+        evaluate(run, data, out, show=False, **options)
+    assert not out.exists()
+
+
+def test_too_few_test_poses_are_refused(tiny_run: Path, tmp_path: Path) -> None:
+    few = tiny.write_data(tmp_path / "few", anchors=2, tests=tiny.TESTED - 1)
+    line = r"split test-id has 1499 poses; the evaluation needs at least 1500 \(1000 to calibrate, 500 to test\)"
+    refused(tiny_run, few, tmp_path / "e", line)
+    none = tiny.write_data(tmp_path / "none", anchors=2, tests=0)
+    refused(tiny_run, none, tmp_path / "e", "has no split test-id or test-ood; simulate it with --test-anchors")
+
+
+def test_data_without_angles_are_refused(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+    strip_states(tiny_data, tmp_path / "stripped")
+    refused(tiny_run, tmp_path / "stripped", tmp_path / "e", "has no joint angles")
+
+
+def test_angles_that_are_no_numbers_are_refused(tiny_run: Path, tmp_path: Path) -> None:
+    data = tiny.write_data(tmp_path / "data", anchors=2)
+    tiny.forget_angle(data, "test-id")
+    refused(tiny_run, data, tmp_path / "e", r"\.parquet, row \d+: a joint angle is not a finite number")
+
+
+@pytest.mark.slow
+def test_other_cameras_sizes_and_joints_are_refused(tiny_run: Path, tmp_path: Path) -> None:
+    other = tiny.write_data(tmp_path / "other", anchors=2, cameras=("right", "top"))
+    refused(tiny_run, other, tmp_path / "e", r"has no camera left \(it has right, top\)")
+    angles = tiny.model().sample_observational(np.random.default_rng(0), tiny.TESTED)[:, None]
+    images, states = {"test-id": tiny.draw(angles, side=32)}, {"test-id": angles}
+    large = tiny.write_data(tmp_path / "large", images=images, states=states)
+    refused(tiny_run, large, tmp_path / "e", "has 32x32 images; the run reads 16x16")
+    renamed = tiny.write_data(tmp_path / "renamed", anchors=2, joints=("elbow", "knee"))
+    refused(tiny_run, renamed, tmp_path / "e", "observation.state has no joint wrist")
+
+
+def test_a_square_larger_than_the_images_is_refused(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+    line = "an occluding square of 17 pixels does not fit into 16×16 images"
+    refused(tiny_run, tiny_data, tmp_path / "e", line, occlusions=(0, 17))
+    refused(tiny_run, tiny_data, tmp_path / "e", "an occluding square of -1 pixels", occlusions=(8, -1))
+
+
+def test_something_else_s_folder_is_left_alone(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(UserError, match="holds something else"):
+        evaluate(tiny_run, tiny_data, tmp_path, occlusions=(0,), show=False)
+    assert list(tiny.tree(tmp_path)) == ["thesis.tex"]
+    (tmp_path / "results.json").write_text("{}")  # of an experiment, or of other software
+    with pytest.raises(UserError, match="holds something else"):
+        evaluate(tiny_run, tiny_data, tmp_path, occlusions=(0,), show=False)
+    assert (tmp_path / "results.json").read_text() == "{}"
+
+
+@pytest.mark.slow
+def test_another_run_s_evaluation_is_left_alone(
+    measured: Path, tiny_data: Path, tmp_path: Path, refit: Callable[..., Any]
+) -> None:
+    refit(tmp_path / "run", seed=1)
+    before = tiny.tree(measured)
+    with pytest.raises(UserError, match="holds the evaluation of another run or data set; choose another --out"):
+        evaluate(tmp_path / "run", tiny_data, measured, occlusions=(0,), show=False)
+    assert tiny.tree(measured) == before
+
+
+@pytest.mark.slow
+def test_a_data_set_of_test_poses_alone_will_do(tiny_run: Path, tmp_path: Path) -> None:
+    angles = tiny.model().sample_observational(np.random.default_rng(0), tiny.TESTED)[:, None]
+    data = tiny.write_data(tmp_path / "data", images={"test-id": tiny.draw(angles)}, states={"test-id": angles})
+    found = evaluate(tiny_run, data, tmp_path / "e", occlusions=(8, 0), show=False)
+    assert [row.occlusion for row in found.rows if row.calibration_labels == 1000] == [0, 0, 8, 8]
+    assert {row.calibration_labels for row in found.rows} == {10, 100, 1000}  # without a training split no 0
+    (artefacts,) = load(tmp_path / "e")
+    assert artefacts.evaluation is not None
+    assert artefacts.evaluation.interventions is None
+
+
+@pytest.mark.slow
+def test_an_evaluation_killed_half_way_is_done_again(
+    tiny_run: Path, tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluation, "write", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(tiny_run, tiny_data, tmp_path / "e", occlusions=(0,), show=False)
+    assert not (tmp_path / "e" / "results.json").exists()
+    for _ in range(2):
+        evaluate(tiny_run, tiny_data, tmp_path / "e", occlusions=(0,), show=False)
+    assert read_json(tmp_path / "e" / "results.json")["rows"]
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+def test_both_test_splits_are_measured_each_by_its_own_poses(tiny_run: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    near = tiny.model().sample_observational(rng, tiny.TESTED)[:, None]
+    far = np.clip(near + 0.5, -1.5, 1.5)
+    angles = {"test-id": near, "test-ood": far}
+    images = {split: tiny.draw(poses) for split, poses in angles.items()}
+    data = tiny.write_data(tmp_path / "data", images=images, states=angles)
+    found = evaluate(tiny_run, data, tmp_path / "e", occlusions=(0,), show=False)
+    rows_of = [row for row in found.rows if row.calibration_labels == 1000]
+    assert [(row.split, row.joint) for row in rows_of] == [(s, j) for s in ("id", "ood") for j in tiny.JOINTS]
+    estimator = Estimator.load(tiny_run)
+    for split, name in (("id", "test-id"), ("ood", "test-ood")):
+        seen = estimator.coordinates(images[name][:, 0])
+        expected = protocol(seen, angles[name][:, 0], generator(0, "evaluation", split, 0), 15, 1000, 500)
+        rows = [row for row in rows_of if row.split == split]
+        assert [row.mse_mean for row in rows] == pytest.approx(expected.mse_mean.tolist())
+    usual = estimator.coordinates(images["test-id"][:, 0]), near[:, 0], generator(0, "evaluation", "id", 0)
+    moved = estimator.coordinates(images["test-ood"][:, 0]), far[:, 0], generator(0, "evaluation", "ood", 0)
+    expected = protocol(*moved, 15, 1000, 500, elsewhere=usual)
+    assert [(row.split, row.joint) for row in found.shift_rows] == [("ood", joint) for joint in tiny.JOINTS]
+    assert [row.mse_mean for row in found.shift_rows] == pytest.approx(expected.mse_mean.tolist())
+    assert results.read(tmp_path / "e" / "results.json").shift_rows == found.shift_rows

@@ -1,0 +1,155 @@
+"""Rows of few labels or none: on the protocol's poses, from regimes and commanded distributions alone."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes.common import files
+from ropes.common.seeds import generator
+from ropes.data import schema
+from ropes.data.layout import open_dataset, strip_states
+from ropes.evaluation.joints import evaluate
+from ropes.evaluation.labels import FEWER, few_label_rows, map_without_labels
+from ropes.evaluation.rows.joint import Row
+from ropes.inference import policy_calibration as commanded
+from ropes.inference.calibration import Calibration
+from ropes.inference.estimator import Estimator
+from ropes.inference.policy_calibration import commanded_map
+from ropes.methods.uncertainty.model import Reading
+from ropes.metrics import ProtocolSizes, few_labels
+from tests import tiny
+from tests.inference.test_policy_calibration import blobs
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
+    return tiny.write_data(tmp_path_factory.mktemp("labels") / "data", anchors=400)
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evaluations get an estimator that reads the blobs' places, as a well-trained one would."""
+    seen = blobs()
+    seen.run.setting, seen.run.method, seen.run.seed, seen.run.data_checksum = "tiny", "ropes", 0, "c"
+    seen.run.recipe, seen.run.anchors, seen.run.version, seen.run.scene = tiny.recipe(), None, "0", None
+    seen.reconstructions, seen.precision = lambda images: None, "32-true"
+    seen.trust, seen.read = None, lambda images: Reading(seen.coordinates(images), None, None)
+    monkeypatch.setattr(Estimator, "load", classmethod(lambda cls, run, precision="auto": seen))
+
+
+def rows_by_labels(found: tuple[Row, ...]) -> dict[int, list[Row]]:
+    return {count: [row for row in found if row.calibration_labels == count] for count in (0, 10, 100, 1000)}
+
+
+@pytest.mark.slow
+def test_every_number_of_labels_has_a_row_a_joint(
+    read: None, data: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = rows_by_labels(evaluate(tiny_run, data, tmp_path / "e", occlusions=(0, 8), show=False).rows)
+    assert {count: [(row.joint, row.occlusion) for row in rows] for count, rows in found.items()} == {
+        **{count: [(joint, occlusion) for occlusion in (0, 8) for joint in tiny.JOINTS] for count in (0, 1000)},
+        **{count: [(joint, 0) for joint in tiny.JOINTS] for count in (10, 100)},
+    }
+    for k in range(2):
+        every, none = found[1000][k], found[0][k]
+        assert none.mse_mean is not None
+        assert every.mse_mean is not None
+        assert none.mse_mean < 1.5 * every.mse_mean + 0.01
+        assert {found[count][k].mcc_mean for count in (0, 10, 100)} == {every.mcc_mean}
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.slow
+def test_the_rows_are_of_the_protocol_s_draws(read: None, data: Path, tiny_run: Path, tmp_path: Path) -> None:
+    found = rows_by_labels(evaluate(tiny_run, data, tmp_path / "e", occlusions=(0,), seed=3, show=False).rows)
+    dataset, estimator = open_dataset(data), Estimator.load(tiny_run)
+    coordinates = estimator.coordinates(dataset.read_images(dataset.frames("test-id").index))
+    known = commanded_map(estimator, dataset, seed=3)
+    expected = few_labels(
+        coordinates,
+        dataset.states("test-id"),
+        generator(3, "evaluation", "id", 0),
+        (10, 100, 1000),
+        known=known.angles,
+    )
+    for count, rows in found.items():
+        np.testing.assert_allclose([row.mse_mean for row in rows], expected[count][0])
+        np.testing.assert_allclose([row.mse_std for row in rows], expected[count][1])
+
+
+@pytest.mark.slow
+def test_the_map_without_labels_reads_no_angle_and_few_poses(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commanded, "_POSES", 300)
+    strip_states(data, tmp_path / "stripped")
+    estimator, looked = blobs(), []
+    original = estimator.coordinates
+    estimator.coordinates = lambda images: looked.append(len(images)) or original(images)  # type: ignore[func-returns-value, method-assign]
+    line = map_without_labels(estimator, open_dataset(tmp_path / "stripped"), seed=0)
+    assert line is not None
+    same = map_without_labels(blobs(), open_dataset(data), seed=0)
+    assert same is not None
+    np.testing.assert_array_equal(line.slope, same.slope)
+    np.testing.assert_array_equal(np.asarray(line.knots), np.asarray(same.knots))
+    assert max(looked) == 300
+    assert len(looked) == 5  # each regime once
+
+
+def test_where_nothing_was_told_or_trained_on_there_is_no_line(tmp_path: Path) -> None:
+    untold = tiny.write_data(tmp_path / "untold", anchors=4, tests=0, described=False)
+    assert map_without_labels(blobs(), open_dataset(untold), seed=0) is None
+    angles = tiny.model().sample_observational(np.random.default_rng(0), 8)[:, None]
+    tests = tiny.write_data(tmp_path / "t", images={"test-id": tiny.draw(angles)}, states={"test-id": angles})
+    assert map_without_labels(blobs(), open_dataset(tests), seed=0) is None
+
+
+def test_a_map_that_the_run_keeps_is_the_one_that_is_tested(data: Path) -> None:
+    estimator, kept = blobs(), Calibration(np.ones(2), np.zeros(2), samples=0)
+    estimator.calibration = kept
+    assert map_without_labels(estimator, open_dataset(data), seed=0) is kept
+    estimator.calibration = Calibration(np.ones(2), np.zeros(2), samples=50)  # that one took labels
+    found = map_without_labels(estimator, open_dataset(data), seed=0)
+    assert found is not None
+    assert found.samples == 0
+    assert found.knots is not None
+
+
+def test_too_few_poses_give_no_line_and_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = tiny.write_data(tmp_path / "few", anchors=5, tests=0)
+    assert map_without_labels(blobs(), open_dataset(few), seed=0) is None
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("ropes: warning: no figures for calibration without labels: ")
+    assert "has 5 training images under elbow/1; commanded distributions need 30 or more" in line
+
+
+@pytest.mark.slow
+def test_distributions_that_contradict_the_images_are_said_to(
+    read: None, data: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(data, tmp_path / "other")
+    note = files.read_json(tmp_path / "other" / schema.PROVENANCE)
+    first = note["setting"]["splits"]["train"]["interventions"]["wrist"][0]
+    note["setting"]["splits"]["train"]["interventions"]["wrist"][0] = {**first, "mean": 4.0, "low": 3.0, "high": 4.5}
+    files.write_json(tmp_path / "other" / schema.PROVENANCE, note)
+    rows = evaluate(tiny_run, tmp_path / "other", tmp_path / "e", occlusions=(0,), show=False).rows
+    assert {row.calibration_labels for row in rows} == {10, 100, 1000}
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("ropes: warning: no figures for calibration without labels: ")
+    assert "contradict the images: joint wrist reads" in line
+
+
+def test_the_paper_has_no_figures_for_fewer_labels() -> None:
+    row = Row.measured(
+        setup="panda-2c-independent", joint="panda_joint1", split="id", occlusion=0, seed=0, mcc=(1, 0), mse=(0, 0)
+    )
+    angles = np.random.default_rng(0).normal(size=(200, 1))
+    sizes = ProtocolSizes(repeats=2, fit=150, test=50)
+    made = few_label_rows([row], angles, angles, np.random.default_rng(0), None, FEWER, sizes)
+    assert [(each.calibration_labels, each.paper_mcc, each.paper_mse) for each in made] == [
+        (10, None, None),
+        (100, None, None),
+    ]
+    assert (row.paper_mcc, row.paper_mse) == (0.874, 0.083)

@@ -1,0 +1,99 @@
+"""Cells over training seeds, by hand."""
+
+import dataclasses
+
+import pytest
+
+from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.summary import over_seeds, without_labels
+
+
+def a_row(**changes) -> Row:
+    base = {
+        "setup": "panda-2c-independent",
+        "joint": "panda_joint1",
+        "split": "id",
+        "occlusion": 0,
+        "seed": 0,
+        "mcc": (0.9, 0.01),
+        "mse": (0.05, 0.002),
+    }
+    return Row.measured(**(base | changes))
+
+
+def test_figures_over_seeds_by_hand() -> None:
+    # Means .04 and .08: centre .06, between-variance .0004; deviations .01 and .02: within .00025.
+    rows = [a_row(seed=3, mse=(0.04, 0.01), mcc=(0.8, 0.0)), a_row(seed=1, mse=(0.08, 0.02), mcc=(0.8, 0.0))]
+    (cell,) = over_seeds(rows)
+    assert cell.seeds == (1, 3)
+    assert cell.mse == pytest.approx(0.06)
+    assert cell.mse_std == pytest.approx(0.00065**0.5)
+    assert (cell.mse_draws, cell.mse_seeds) == (pytest.approx(0.00025**0.5), pytest.approx(0.02 * 2**0.5))
+    assert over_seeds(rows[:1])[0].mse_seeds is None
+    assert (cell.mcc, cell.mcc_std) == (pytest.approx(0.8), pytest.approx(0.0))
+    assert (cell.mcc_reached, cell.mse_reached) == (False, True)
+
+
+def test_conditions_stay_apart_and_in_order() -> None:
+    rows = [a_row(occlusion=32), a_row(split="ood"), a_row(), a_row(seed=1, occlusion=32)]
+    cells = over_seeds(rows)
+    assert [(cell.split, cell.occlusion, len(cell.seeds)) for cell in cells] == [
+        ("id", 32, 2),
+        ("ood", 0, 1),
+        ("id", 0, 1),
+    ]
+    assert cells[1].mcc_reached is None
+    assert cells[1].mse_reached is True
+
+
+def test_reaching_is_judged_at_the_papers_precision() -> None:
+    (reached,) = over_seeds([a_row(mcc=(0.8736, 0.0), mse=(0.0834, 0.0))])
+    assert (reached.mcc_reached, reached.mse_reached) == (True, True)
+    (missed,) = over_seeds([a_row(mcc=(0.8734, 0.0), mse=(0.0836, 0.0))])
+    assert (missed.mcc_reached, missed.mse_reached) == (False, False)
+
+
+def test_squared_errors_of_angles_that_vary_otherwise_are_not_compared() -> None:
+    (cell,) = over_seeds([a_row(setup="panda-2c-causal", joint="panda_joint5", mcc=(0.8, 0.0), mse=(0.018, 0.0))])
+    assert cell.paper_mse == 0.051
+    assert (cell.mcc_reached, cell.mse_reached) == (True, None)
+    assert cell.variance == pytest.approx(0.05)  # .018 / (1 - .64)
+    assert cell.paper_variance == pytest.approx(0.113, abs=1e-3)
+    (free,) = over_seeds([a_row(calibration_labels=0)])
+    assert free.variance is None  # no line was fitted
+
+
+def test_absent_figures_stay_absent() -> None:
+    (cell,) = over_seeds([a_row(), dataclasses.replace(a_row(seed=1), mcc_mean=None, mcc_std=None)])
+    assert cell.mcc is None
+    assert cell.mcc_reached is None
+    assert cell.mse == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "names"),
+    [
+        ("anchors", (250, 500), ("ropes@250 anchors", "ropes@500 anchors")),
+        ("image_size", (None, 64), ("ropes@unknown px", "ropes@64 px")),
+        ("erased", (0.0, 0.5), ("ropes@0.0 erased", "ropes@0.5 erased")),
+        ("label_share", (0.01, 0.05), ("ropes@0.01 of the labels", "ropes@0.05 of the labels")),
+    ],
+)
+def test_fits_that_learnt_from_different_things_are_no_seeds_of_one(field, values, names) -> None:
+    rows = [a_row(seed=seed, mse=(0.1 * (seed + 1), 0.0), **{field: value}) for seed, value in enumerate(values)]
+    cells = over_seeds(rows)
+    assert [(cell.method, getattr(cell, field)) for cell in cells] == list(zip(names, values, strict=True))
+    assert [cell.seeds for cell in cells] == [(0,), (1,)]
+    assert over_seeds(rows[:1])[0].method == "ropes"
+
+
+def test_a_row_without_a_label_stands_beside_the_papers_figure_where_every_seed_has_one() -> None:
+    fitted = [a_row(seed=seed) for seed in (0, 1)]
+    free = [dataclasses.replace(row, calibration_labels=0, paper_mcc=None, paper_mse=None) for row in fitted]
+    (found,) = without_labels(over_seeds([*fitted, *free]))
+    assert (found.calibration_labels, found.paper_mcc, found.paper_mse) == (0, 0.874, 0.083)
+    assert without_labels(over_seeds([*fitted, free[0]])) == ()
+    (alone,) = without_labels(over_seeds(free))
+    assert alone.paper_mse is None
+    labelled = a_row(labels=100, label_share=0.01, calibration_labels=0)
+    assert without_labels(over_seeds([labelled])) == ()

@@ -1,0 +1,292 @@
+"""A whole experiment, made tiny: done once, gone on with, never mixed with another."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from ropes.cli import entry as cli
+from ropes.common.files import read_json
+from ropes.errors import UserError
+from ropes.evaluation import paper, results
+from ropes.experiments import datasets as filming
+from ropes.experiments import fits
+from ropes.experiments import run as experiments
+from ropes.experiments.fits import torch_threads
+from ropes.experiments.plan import Experiment
+from ropes.experiments.run import reproduce, run_experiment
+from ropes.methods.recipes import Optimisation
+from ropes.metrics import PAPER_SIZES
+from ropes.models import registry
+from ropes.models.shapes import AE1Config
+from tests import tiny
+
+ONE = "panda-1c-independent"
+
+
+def small(**changes: Any) -> Experiment:
+    given = {"name": "demo", "recipes": {"ropes": tiny.recipe()}, "anchors": {ONE: 8}, "test_anchors": tiny.TESTED}
+    return Experiment(**(given | {"seeds": (0, 1), "occlusions": (0, 8)} | changes))
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> list[str]:
+    """Experiments are tiny, their images blobs; gives what was done, in order."""
+    done: list[str] = []
+
+    def simulate(setting: Any, *, out: Path, anchors: int, test_anchors: int, **_: Any) -> None:
+        if not out.exists():
+            done.append(f"simulate {setting.name}")
+            tiny.write_data(out, anchors=anchors, tests=test_anchors)
+
+    def recorded(name: str) -> None:
+        original: Callable[..., Any] = getattr(fits, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            done.append(name)
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(fits, name, call)
+
+    def planned(name: str, preset: str, methods: Sequence[str] = (), **_: object) -> Experiment:
+        return small(name=name, recipes={method: tiny.recipe_of(method) for method in methods or ("ropes",)})
+
+    monkeypatch.setattr(experiments, "experiment", planned)
+    monkeypatch.setattr(filming, "simulate", simulate)
+    recorded("fit")
+    recorded("evaluate")
+    return done
+
+
+@pytest.mark.slow
+def test_every_seed_is_fitted_and_evaluated_and_nothing_twice(calls: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    found = reproduce("demo", preset="compact", out=out, show=False)
+    assert calls == [f"simulate {ONE}", "fit", "evaluate", "fit", "evaluate"]
+    assert results.read(out / "results.json") == found
+    assert (found.name, found.preset) == ("demo", "compact")
+    assert [(row.seed, row.occlusion, row.joint) for row in found.rows if row.calibration_labels == 1000] == [
+        (seed, occlusion, joint) for seed in (0, 1) for occlusion in (0, 8) for joint in tiny.JOINTS
+    ]
+    assert (out / "artefacts" / "tiny" / "ropes" / "evaluation.npz").exists()
+    assert read_json(out / "artefacts" / "tiny" / "ropes" / "training.json")["seed"] == 0
+    seconds = read_json(out / "experiment.json")["seconds"]
+    assert set(seconds) == {
+        f"{ONE} simulate",
+        *(f"{ONE} ropes {what} {k}" for what in ("fit", "evaluate") for k in (0, 1)),
+    }
+    assert found.seconds == pytest.approx(sum(seconds.values()), abs=0.2)
+
+    calls.clear()
+    again = reproduce("demo", preset="compact", out=out, show=False)
+    assert calls == ["fit", "fit"]  # which find everything done
+    assert again.rows == found.rows
+    assert again.seconds >= found.seconds
+
+    calls.clear()
+    more = reproduce("demo", preset="compact", out=out, seeds=(2,), show=False)
+    assert calls == ["fit", "evaluate"]  # of the new seed alone
+    assert {row.seed for row in more.rows} == {0, 1, 2}
+    assert more.rows[: len(found.rows)] == found.rows
+    assert read_json(out / "artefacts" / "tiny" / "ropes" / "training.json")["seed"] == 0
+
+
+@pytest.mark.slow
+def test_more_methods_are_added_and_what_is_finished_is_read(calls: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    first = reproduce("demo", preset="compact", out=out, methods=("ropes",), seeds=(1,), show=False)
+    weights = tiny.weights(out / ONE / "ropes")
+    shutil.copytree(out / ONE / "ropes" / "seed-1", out / ONE / "ropes" / "seed-1-copy")
+    shutil.copytree(out / ONE / "ropes" / "seed-1", out / ONE / "mine" / "seed-1")
+
+    calls.clear()
+    more = reproduce("demo", preset="compact", out=out, methods=("ldr", "anchored"), seeds=(0,), show=False)
+    assert calls == ["fit", "evaluate"] * 2
+    assert list(dict.fromkeys((row.method, row.seed) for row in more.rows)) == [
+        ("anchored", 0),
+        ("ldr", 0),
+        ("ropes", 1),
+    ]
+    assert more.rows[-len(first.rows) :] == first.rows
+    assert tiny.weights(out / ONE / "ropes" / "seed-1") == {
+        name.removeprefix("seed-1/"): digest for name, digest in weights.items()
+    }
+    shown = {path.name: read_json(path / "training.json")["method"] for path in (out / "artefacts" / "tiny").iterdir()}
+    assert shown == {"anchored": "anchored", "ldr": "ldr", "ropes": "ropes"}
+
+    calls.clear()
+    every = reproduce("demo", preset="compact", out=out, methods=("ldr",), seeds=(0,), show=False)
+    assert calls == ["fit"]  # which finds everything done
+    assert every.rows == more.rows
+
+
+@pytest.mark.slow
+def test_a_method_that_was_not_finished_everywhere_stays_out(
+    calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "demo"
+    with monkeypatch.context() as patch:
+        patch.setattr("ropes.evaluation.joints.write", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce("demo", preset="compact", out=out, methods=("anchored",), seeds=(0,), show=False)
+    found = reproduce("demo", preset="compact", out=out, methods=("ropes",), seeds=(0,), show=False)
+    assert {row.method for row in found.rows} == {"ropes"}
+
+
+@pytest.mark.slow
+def test_an_interrupted_experiment_goes_on(calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "demo"
+    with monkeypatch.context() as patch:
+        patch.setattr("ropes.evaluation.joints.write", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce("demo", preset="compact", out=out, seeds=(1,), show=False)
+    assert not (out / "results.json").exists()
+    weights = tiny.weights(out / ONE / "ropes" / "seed-1")
+    calls.clear()
+    found = reproduce("demo", preset="compact", out=out, seeds=(1,), show=False)
+    assert calls == ["fit", "evaluate"]
+    assert {row.seed for row in found.rows} == {1}
+    assert tiny.weights(out / ONE / "ropes" / "seed-1") == weights
+
+
+@pytest.mark.slow
+def test_a_fit_that_goes_on_has_the_threads_that_it_began_with(
+    calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    had: list[int] = []
+    original = fits.fit
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        had.append(torch.get_num_threads())
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(fits, "fit", counted)
+    again = partial(reproduce, "demo", preset="compact", out=tmp_path / "demo", show=False)
+    with torch_threads(1), monkeypatch.context() as patch:
+        patch.setattr("ropes.evaluation.joints.write", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            again(seeds=(0,))
+    with torch_threads(2):  # another machine
+        again(seeds=(0, 1))
+        assert torch.get_num_threads() == 2
+    assert had == [1, 1, 2]
+
+
+@pytest.mark.slow
+def test_a_copied_experiment_is_not_measured_again(calls: list[str], tmp_path: Path) -> None:
+    found = reproduce("demo", preset="compact", out=tmp_path / "demo", seeds=(0,), show=False)
+    assert [(row.setup, row.method, row.seed) for row in found.fit_rows] == [("tiny", "ropes", 0)]
+    copy = tmp_path / "copy"
+    shutil.copytree(tmp_path / "demo", copy, copy_function=shutil.copyfile)
+    (copy / ONE / "ropes" / "seed-0" / "training.json").touch()  # later than its results
+    calls.clear()
+    again = reproduce("demo", preset="compact", out=copy, seeds=(0,), show=False)
+    assert calls == ["fit"]  # which finds everything done
+    assert (again.rows, again.fit_rows) == (found.rows, found.fit_rows)
+
+
+def test_a_missing_packaged_estimator_is_told_of_before_anything_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "packaged_folder", lambda: tmp_path / "none")
+    with pytest.raises(UserError, match="panda-2c is no packaged estimator: none comes with this installation"):
+        reproduce("causal-triplet", preset="compact", out=tmp_path / "out", show=False)
+    assert not (tmp_path / "out").exists()
+
+
+def _interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"anchors": {ONE: 9}}, "holds another experiment, preset or scene; choose a new --out"),
+        ({"name": "table1"}, "holds another experiment, preset or scene; choose a new --out"),
+        ({"occlusions": (0,)}, "holds another experiment, preset or scene; choose a new --out"),
+        ({"recipes": {"ropes": tiny.recipe(held_out=0.5)}}, "holds method ropes by another recipe; choose a new --out"),
+    ],
+)
+def test_another_experiment_s_folder_is_left_alone(
+    change: dict[str, Any], line: str, calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(fits, "fit", _interrupt)
+        for seeds in ((0,), (5,)):  # other seeds are the same experiment
+            with pytest.raises(KeyboardInterrupt):
+                reproduce("demo", preset="compact", out=tmp_path / "demo", seeds=seeds, show=False)
+    monkeypatch.setattr(experiments, "experiment", lambda *_, **__: small(**change))
+    before = tiny.tree(tmp_path)
+    with pytest.raises(UserError, match=line):
+        reproduce("demo", preset="compact", out=tmp_path / "demo", show=False)
+    assert tiny.tree(tmp_path) == before
+    assert calls == [f"simulate {ONE}"]
+
+
+def test_something_else_s_folder_is_left_alone(calls: list[str], tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(UserError, match="holds something else"):
+        reproduce("demo", preset="compact", out=tmp_path, show=False)
+    assert list(tiny.tree(tmp_path)) == ["thesis.tex"]
+
+
+@pytest.mark.slow
+def test_a_variant_is_a_method_with_another_recipe(calls: list[str], tmp_path: Path, monkeypatch) -> None:
+    few = replace(tiny.recipe_of("anchored"), anchors=6, erased=0.5)
+    plan = small(recipes={"anchored@few": few, "anchored@more": tiny.recipe_of("anchored")}, seeds=(0,))
+    monkeypatch.setattr(experiments, "experiment", lambda *_, **__: plan)
+    found = reproduce("demo", preset="compact", out=tmp_path / "demo", show=False)
+    kinds = {(row.method, row.anchors, row.image_size, row.erased) for row in found.rows}
+    assert kinds == {("anchored@few", 6, tiny.SIDE, 0.5), ("anchored@more", 8, tiny.SIDE, 0.0)}
+    assert {path.name for path in (tmp_path / "demo" / "artefacts" / "tiny").iterdir()} == set(plan.recipes)
+    run = read_json(tmp_path / "demo" / ONE / "anchored@few" / "seed-0" / "run.json")
+    assert (run["method"], run["recipe"]["anchors"], run["anchors"]) == ("anchored", 6, 8)
+    assert results.read(tmp_path / "demo" / "results.json") == found
+
+
+@pytest.mark.slow
+def test_shares_of_labels_take_one_pretraining(calls: list[str], tmp_path: Path, monkeypatch) -> None:
+    short = tiny.jointnet_recipe(training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-3))
+    few, many = (replace(short, labels=share) for share in (0.5, 1.0))
+    plan = small(recipes={"jointnet@50-percent": few, "jointnet@100-percent": many}, seeds=(0,))
+    monkeypatch.setattr(experiments, "experiment", lambda *_, **__: plan)
+    found = reproduce("table2", preset="compact", out=tmp_path / "t", show=False)
+    assert {row.label_share for row in found.rows} == {0.5, 1.0}
+    runs = [tmp_path / "t" / ONE / label / "seed-0" for label in plan.recipes]
+    assert len({(run / "pretraining" / "weights.safetensors").read_bytes() for run in runs}) == 1
+    summaries = [read_json(run / "pretraining" / "stage.json") for run in runs]
+    assert summaries[0] == summaries[1]  # seconds too: the second was not trained
+
+
+@pytest.mark.slow
+def test_from_simulation_to_report_by_one_command(
+    tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = AE1Config(
+        image_size=64, stem=8, encoder_widths=(4,), encoder_blocks=(1,), decoder_widths=(4,), decoder_blocks=(1,)
+    )
+    plan = small(recipes={"ropes": replace(tiny.recipe(), ae1=config)}, seeds=(0,), occlusions=(0,))
+    plan = replace(plan, test_anchors=60, sizes=tiny.SIZES)
+    monkeypatch.setattr(paper, "CALIBRATION_LABELS", tiny.SIZES.fit)
+    monkeypatch.setattr(experiments, "experiment", lambda *_, **__: plan)
+    out = tmp_path / "demo"
+    assert cli.main(["reproduce", "demo", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "preset compact: ours (paper's)" in printed
+    assert "(0.949)" in printed
+    found = results.read(out / "results.json")
+    rows = [row for row in found.rows if row.calibration_labels == 40]
+    assert [row.joint for row in rows] == ["panda_joint2", "panda_joint4", "panda_joint6"]
+    assert [row.paper_mcc for row in rows] == [0.949, 0.975, 0.957]
+    assert "<html" in (out / "report.html").read_text(encoding="utf-8")
+    floors = read_json(out / "artefacts" / ONE / "ropes" / "training.json")["stages"]["ldr"]
+    assert {round(joint["floor"], 4) for joint in floors.values()} == {0.3801}
+    assert cli.main(["reproduce", "demo", "--out", str(out)]) == 0
+    assert results.read(out / "results.json").rows == found.rows
+    with pytest.raises(UserError, match="holds another experiment, preset or scene"):
+        run_experiment(replace(plan, sizes=PAPER_SIZES), preset="compact", out=out, show=False)

@@ -1,0 +1,300 @@
+"""A tiny run becomes a packaged estimator: complete, the same coordinates, its card true, and in the wheel."""
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.torch import load_file
+
+from ropes.cli import entry as cli
+from ropes.common.files import read_json, write_json
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.evaluation import results
+from ropes.evaluation.joints import evaluate
+from ropes.experiments.packaging import package
+from ropes.inference.calibration import Calibration, Origin
+from ropes.inference.estimator import Estimator
+from ropes.inference.prediction import calibrate
+from ropes.methods import anchored
+from ropes.methods.recipes import EncoderRecipe, Optimisation, encoder_recipe
+from ropes.methods.run import Run
+from ropes.methods.weights import weights_digest
+from ropes.models import registry
+from ropes.report.model_card import commands
+from ropes.report.numbers import error_and_deviation
+from tests import planar, tiny
+from tests.command_line import refusal
+
+ROOT, NAME = Path(__file__).parents[2], "tiny-2c"
+
+
+def recipe() -> EncoderRecipe:
+    return replace(
+        encoder_recipe("compact"),
+        encoder=tiny.encoder_recipe().encoder,
+        **dict.fromkeys(("training", "student"), Optimisation(epochs=1, batch=20, learning_rate=1e-2)),
+        held_out=0.25,
+    )
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
+    folder = tmp_path_factory.mktemp("packaging")
+    return planar.name_robot(tiny.write_data(folder / "data", anchors=80), planar.write_urdf(folder), spin=0.5)
+
+
+@pytest.fixture(scope="module")
+def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Fitted, calibrated and, in its folder "e", evaluated; never to be changed."""
+    folder = tmp_path_factory.mktemp("packaging") / "run"
+    anchored.fit(data, folder, recipe(), show=False)
+    calibrate(folder, data=data, samples=20)
+    evaluate(folder, data, folder / "e", occlusions=(0, 8), show=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def packaged(run: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("packaging") / "pretrained"
+    assert package(run, name=NAME, data=data, results=run / "e" / "results.json", out=out) == out / NAME
+    return out
+
+
+def test_only_what_prediction_needs_is_there(packaged: Path, run: Path) -> None:
+    same, made = ("run.json", "trust.safetensors", "student/weights.safetensors"), ("training.json", "MODEL_CARD.md")
+    assert set(tiny.tree(packaged)) == {f"{NAME}/{file}" for file in (*same, "calibration.json", *made)}
+    for file in same:
+        assert (packaged / NAME / file).read_bytes() == (run / file).read_bytes()
+    kept, own = (read_json(folder / "calibration.json") for folder in (packaged / NAME, run))
+    assert kept == own | {"weights_sha256": weights_digest(packaged / NAME)}
+
+
+@pytest.mark.slow
+def test_a_run_that_does_not_know_what_to_trust_is_packaged_too(run: Path, data: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    (copy / "trust.safetensors").unlink()
+    made = package(copy, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path / "out")
+    assert not (made / "trust.safetensors").exists()
+
+
+@pytest.mark.slow
+def test_every_command_takes_the_name(
+    packaged: Path,
+    run: Path,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(registry, "packaged_folder", lambda: packaged)
+    monkeypatch.chdir(tmp_path)
+    outputs = []
+    for name in (NAME, str(run)):
+        assert cli.main(["predict", name, "--images", str(data)]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+    assert json.loads(outputs[0].splitlines()[0])["unit"] == "rad"
+    assert cli.main(["evaluate", NAME, "--data", str(data), "--out", "e", "--occlusions", "0"]) == 0
+    assert list(results.read(tmp_path / "e" / "results.json").rows) == [
+        row for row in results.read(run / "e" / "results.json").rows if row.occlusion == 0
+    ]
+    capsys.readouterr()
+    assert cli.main(["card", NAME]) == 0
+    assert capsys.readouterr().out == (packaged / NAME / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "stays as it is" in refusal(capsys, "calibrate", NAME, "--data", str(data))
+    assert f"did you mean {NAME}?" in refusal(capsys, "predict", "tiny-2", "--images", str(data))
+    assert "has no MODEL_CARD.md" in refusal(capsys, "card", str(run))
+
+
+def test_the_card_says_what_it_is(packaged: Path, run: Path) -> None:
+    card = (packaged / NAME / "MODEL_CARD.md").read_text(encoding="utf-8")
+    for part in (
+        f"# {NAME}\n",
+        "ropes predict tiny-2c --images right=right.png left=left.png\n",
+        "| setting | tiny, scene white |",
+        "| radians from | lines fitted on 20 labelled poses |",
+        "| poses (`--poses`) | tool in the frame foot: metres, quaternion xyzw |",
+        "80 anchors, 400 poses",
+        "(float32)",
+        "Apache-2.0, like the package.",
+        "    ropes fit --method anchored --preset compact --data data --out run --seed 0 --encoder.image-size 16 ",
+    ):
+        assert part in card
+    found = results.read(run / "e" / "results.json")
+    assert {row.calibration_labels for row in found.rows} >= {10, 100, 1000}
+    lines = card.splitlines()
+    for row in found.rows:
+        words = "in distribution" + (", 8 px squares" if row.occlusion else "")
+        words += {0: ", monotone map from commanded distributions, no label", 1000: ""}.get(
+            row.calibration_labels, f", line from {row.calibration_labels} labels"
+        )
+        mean, deviation = error_and_deviation(row.mse_mean, row.mse_std)
+        assert any(line.startswith(f"| {words} |") and f" {mean} ± {deviation} |" in line for line in lines)
+    covered = [row.coverage for row in found.trust_rows if (row.occlusion, row.intervals) == (0, "labels")]
+    assert f"| in distribution | 90%, with labels, 100 labels | {min(covered):.3f} to {max(covered):.3f} |" in card
+    (first, _) = found.pose_rows
+    assert f"| {first.position_mm_mean:.1f} ± {first.position_mm_std:.1f} |" in card
+    tables = [block for block in card.split("\n\n") if block.startswith("|")]
+    assert len(tables) == 6  # what it is, MSE, MCC, poses, what to trust, images unlike those of the fit
+    assert f"| moved by 1 px | {found.flag_rows[0].auroc:.3f} |" in card
+    for table in tables:
+        assert len({line.count("|") for line in table.strip().splitlines()}) == 1
+
+
+def test_the_command_in_the_card_is_this_recipe_s() -> None:
+    changed = replace(recipe(), training=replace(recipe().training, clip=None, schedule="constant"))
+    content = Run(
+        method="anchored",
+        recipe=changed,
+        seed=4,
+        setting="panda-2c-independent",
+        cameras=("a",),
+        joints=("b",),
+        image_size=128,
+        data_checksum="0",
+    )
+    provenance = {"anchors": 8000, "test_anchors": 500, "seed": 7, "mesh": "full"}
+    simulated, fitted, calibrated = commands(content, provenance, Calibration(np.ones(1), np.ones(1), 0))
+    counts = "--anchors 8000 --test-anchors 500 --seed 7 --mesh full"
+    assert simulated == f"ropes simulate --setting panda-2c-independent {counts} --out data"
+    words = shlex.split(fitted)[1:]
+    parsed = cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
+    assert parsed.recipe == changed  # type: ignore[attr-defined]
+    assert (parsed.method, parsed.seed) == ("anchored", 4)  # type: ignore[attr-defined]
+    assert calibrated == "ropes calibrate run --data data --commanded"
+    for line in (simulated, calibrated):
+        words = shlex.split(line)[1:]
+        cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
+
+
+@pytest.mark.parametrize(
+    ("samples", "origin", "words"),
+    [
+        (40, None, "--data data --samples 40"),
+        (40, Origin(source="samples", seed=0, level=0.9), "--data data --samples 40"),
+        (40, Origin(source="samples", seed=3, level=0.95), "--data data --samples 40 --seed 3 --level 0.95"),
+        (12, Origin(source="labels", seed=3, level=0.9, file="my labels.csv"), "--labels 'my labels.csv'"),
+        (0, Origin(source="commanded", seed=2, level=0.8), "--data data --commanded --seed 2 --level 0.8"),
+        (0, Origin(source="commanded", seed=0, level=0.9, file="c.json"), "--data data --commanded c.json"),
+    ],
+)
+def test_the_card_calibrates_as_it_was_done(run: Path, samples: int, origin: Origin | None, words: str) -> None:
+    made = Calibration(np.ones(2), np.ones(2), samples, origin=origin)
+    line = commands(replace(Run.read(run), recipe=encoder_recipe("compact")), {}, made)[-1]
+    assert line == f"ropes calibrate run {words}"
+    parts = shlex.split(line)[1:]
+    cli.parse(cli.command_kind(parts[0], parts[1:]), parts[0], parts[1:])
+
+
+def test_weights_are_halved_only_where_they_must_be(run: Path, data: Path, packaged: Path, tmp_path: Path) -> None:
+    most = tiny.size_of(packaged) - (run / "student" / "weights.safetensors").stat().st_size * 2 // 5
+    made = package(run, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path, most=most)
+    stored = load_file(made / "student" / "weights.safetensors").values()
+    halved, kept = ([each.numel() for each in stored if each.itemsize == size] for size in (2, 4))
+    assert min(halved) >= max(kept)
+    assert "(float16 and float32)" in (made / "MODEL_CARD.md").read_text(encoding="utf-8")
+    images = open_dataset(data).read_images(range(40))
+    before, after = (Estimator.load(folder).coordinates(images) for folder in (run, made))
+    assert np.abs(after - before).max() > 0
+    apart = np.quantile(np.abs(after - before), 0.9, axis=0)  # a part whose logit is all but 0 may be seen or not
+    assert (apart < 0.002 * before.std(axis=0)).all()
+    with pytest.raises(UserError, match=r"takes .* MB even in float16; at most 0\.001 MB are packaged"):
+        package(run, name=NAME, data=data, results=run / "e" / "results.json", out=tmp_path / "x", most=1000)
+    assert list((tmp_path / "x").iterdir()) == []
+
+
+def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, packaged: Path, tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    tensors = load_file(path := copy / "student" / "weights.safetensors")
+    last = max(name for name in tensors if name.startswith("encoder.") and tensors[name].ndim == 2)
+    save_file(tensors | {last: tensors[last] * 1e6}, path)
+    calibrate(copy, data=data, samples=20)
+    size = tiny.size_of(packaged) - path.stat().st_size * 9 // 20
+    measured, content = copy / "e" / "results.json", read_json(run / "e" / "results.json")
+    with pytest.raises(UserError, match=r"is of another fit: its weights are not those of .*; evaluate .* again"):
+        package(copy, name=NAME, data=data, results=measured, out=tmp_path / "x", most=size)
+    write_json(measured, {**content, "fit_rows": [{**content["fit_rows"][0], "weights": weights_digest(copy)}]})
+    with pytest.raises(UserError, match="as float16 the weights read coordinates that differ"):
+        package(copy, name=NAME, data=data, results=measured, out=tmp_path / "x", most=size)
+
+
+def test_a_packaged_estimator_is_replaced_and_nothing_else(run: Path, data: Path, tmp_path: Path) -> None:
+    options = {"data": data, "results": run / "e" / "results.json", "out": tmp_path}
+    made = package(run, name=NAME, **options)
+    (made / "old").touch()
+    package(run, name=NAME, **options)
+    assert not (made / "old").exists()
+    assert [entry.name for entry in tmp_path.iterdir()] == [NAME]
+    write_json(tmp_path / "mine" / "thesis.json", {})
+    with pytest.raises(UserError, match=r"mine holds something else \(no MODEL_CARD\.md in it\)"):
+        package(run, name="mine", **options)
+    with pytest.raises(UserError, match="--name 'Panda 2c': use small letters, digits and single hyphens"):
+        package(run, name="Panda 2c", **options)
+
+
+@pytest.mark.slow
+def test_figures_of_another_fit_of_the_same_name_are_refused(run: Path, data: Path, tmp_path: Path) -> None:
+    """Setting, method and seed agree; recipe and weights do not."""
+    other = tmp_path / "other"
+    shorter = replace(recipe(), training=replace(recipe().training, epochs=0.5))
+    anchored.fit(data, other, shorter, show=False)
+    evaluate(other, data, other / "e", occlusions=(0,), show=False)
+    shutil.copytree(other / "e", tmp_path / "e")
+    options = {"name": NAME, "data": data, "out": tmp_path / "x"}
+    for figures in (other / "e" / "results.json", tmp_path / "e" / "results.json"):
+        with pytest.raises(UserError, match=r"results\.json is of another fit: its weights are not those of .*run"):
+            package(run, results=figures, **options)
+    content = read_json(run / "e" / "results.json")
+    seventh = [{**content["fit_rows"][0], "seed": 7}]
+    write_json(tmp_path / "seed" / "results.json", {**content, "fit_rows": seventh})
+    with pytest.raises(UserError, match=r"has no figures of the fit in .*run; evaluate it with `ropes evaluate`"):
+        package(run, results=tmp_path / "seed" / "results.json", **options)
+    del content["fit_rows"]  # as a file of an older version
+    write_json(tmp_path / "old" / "results.json", content)
+    with pytest.raises(UserError, match=r"does not say which fit it is of; evaluate .*run again with `ropes evaluate`"):
+        package(run, results=tmp_path / "old" / "results.json", **options)
+
+
+def test_what_is_of_another_run_is_refused(run: Path, data: Path, tiny_run: Path, tmp_path: Path) -> None:
+    good = run / "e" / "results.json"
+    with pytest.raises(UserError, match=r"is not calibrated: run `ropes calibrate` first"):
+        package(tiny_run, name=NAME, data=data, results=good, out=tmp_path / "x")
+    other = tiny.write_data(tmp_path / "other", anchors=3)
+    with pytest.raises(UserError, match=r"is not the data set that .* was fitted on"):
+        package(run, name=NAME, data=other, results=good, out=tmp_path / "x")
+    (tmp_path / "e").mkdir()
+    content = read_json(good)
+    write_json(tmp_path / "e" / "results.json", {**content, "rows": [{**row, "seed": 9} for row in content["rows"]]})
+    with pytest.raises(UserError, match="of another run: they have no rows of tiny, method anchored, seed 0"):
+        package(run, name=NAME, data=data, results=tmp_path / "e" / "results.json", out=tmp_path / "x")
+    (fit,) = content["fit_rows"]
+    write_json(tmp_path / "e" / "results.json", {**content, "fit_rows": [{**fit, "data_checksum": "other data"}]})
+    with pytest.raises(UserError, match="is of a run that was fitted on other data"):
+        package(run, name=NAME, data=data, results=tmp_path / "e" / "results.json", out=tmp_path / "x")
+    assert tiny.tree(tmp_path / "x") == {}
+
+
+@pytest.mark.slow
+def test_packaged_estimators_are_in_the_wheel(packaged: Path, tmp_path: Path) -> None:
+    for file in ("pyproject.toml", "README.md", "LICENSE", "src/ropes/__init__.py"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / file, tmp_path / file)
+    for folder in ("report", "models"):
+        shutil.copytree(ROOT / "src" / "ropes" / folder, tmp_path / "src" / "ropes" / folder)
+    shutil.copytree(packaged / NAME, tmp_path / "src" / "ropes" / "models" / "pretrained" / NAME)
+    build = "from setuptools import build_meta; print(build_meta.build_wheel('dist'))"
+    done = subprocess.run([sys.executable, "-c", build], cwd=tmp_path, check=True, capture_output=True, text=True)
+    with zipfile.ZipFile(tmp_path / "dist" / done.stdout.split()[-1]) as wheel:
+        names = set(wheel.namelist())
+    assert {f"ropes/models/pretrained/{file}" for file in tiny.tree(packaged)} <= names
+    assert {"ropes/report/model_card.md.j2", "ropes/report/template.html.j2", "ropes/report/page.css"} <= names

@@ -1,0 +1,150 @@
+"""What each experiment fits, under which preset."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ropes.errors import UserError
+from ropes.experiments import datasets as filming
+from ropes.experiments.plans import DEFAULT_METHODS, experiment
+from ropes.methods.recipes import (
+    LABELLED_METHODS,
+    PRESETS,
+    EncoderRecipe,
+    RopesRecipe,
+    encoder_recipe,
+    method_of,
+    recipe_of,
+    ropes_recipe,
+)
+from ropes.methods.recipes.variants import BESIDE_ROPES, OBJECTIVES
+from ropes.simulate.settings import SETTINGS, panda_setting
+
+ONE = "panda-1c-independent"
+
+
+@pytest.mark.parametrize("preset", ["compact", "paper"])
+def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
+    demo, packaged, table = (experiment(name, preset) for name in ("demo", "panda-2c", "table1"))
+    assert list(demo.anchors) == list(packaged.anchors) == ["panda-2c-independent"]
+    assert tuple(table.anchors) == SETTINGS[:3]  # those of the paper
+    assert 32 in table.occlusions
+    assert len(table.seeds) > 1
+    beside = ("ropes@logit", "ropes@classifier", "ropes@encoder" if preset == "paper" else "ropes@eq3")
+    assert set(beside) <= BESIDE_ROPES.keys()
+    for plan in (demo, packaged, table):
+        assert plan.test_anchors >= 1500
+        assert max(plan.occlusions) <= panda_setting(ONE).image_size
+        assert tuple(plan.recipes) == (*DEFAULT_METHODS[plan.name], *(beside if plan == table else ()))
+        assert {recipe.preset for recipe in plan.recipes.values()} == {preset}
+    chosen = experiment("table1", preset, ("anchored", "ldr"))
+    assert chosen.recipes == {method: recipe_of(method, preset) for method in ("anchored", "ldr")}
+    assert preset != "paper" or set(table.anchors.values()) == {10_000}
+
+
+def test_six_joints_before_one_camera_are_a_setting_of_their_own() -> None:
+    plan = experiment("six-joints", "compact")
+    assert list(plan.anchors) == ["panda-1c-six"]
+    assert set(plan.recipes) == {"anchored", "ldr", "ropes"}
+    assert not plan.full_meshes
+    assert experiment("six-joints", "paper").full_meshes
+
+
+@pytest.mark.parametrize(("preset", "mesh"), [("compact", "simplified"), ("paper", "full")])
+def test_the_paper_s_preset_films_full_meshes(
+    preset: str, mesh: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(filming, "simulate", lambda *_, **options: asked.append(options["mesh"]))
+    filming.film(experiment("six-joints", preset), "panda-1c-six", tmp_path, None, show=False)
+    assert asked == [mesh]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_anchored_is_told_where_each_joint_is_commanded_by_itself(setting: str) -> None:
+    plan = experiment("table1", "compact", ("anchored", "ldr", "ropes"))
+    by_itself = not panda_setting(setting).splits["train"].weights
+    assert plan.recipe(setting, "anchored") == replace(encoder_recipe("compact"), independent=by_itself)
+    for other in ("ldr", "ropes"):
+        assert plan.recipe(setting, other) == plan.recipes[other]
+
+
+@pytest.mark.parametrize("preset", ["compact", "paper"])
+def test_the_curves_differ_in_one_thing_at_a_time(preset: str) -> None:
+    plan = experiment("curves", preset)
+    (anchors,) = plan.anchors.values()
+    recipes = {label: recipe for label, recipe in plan.recipes.items() if isinstance(recipe, EncoderRecipe)}
+    assert len(recipes) == len(plan.recipes)
+    assert {method_of(label) for label in recipes} == {"anchored"}
+    base = recipes["anchored@10000-anchors"]
+    assert [recipe.anchors for label, recipe in recipes.items() if label.endswith("anchors")] == [
+        250, 500, 1000, 2500, 5000, anchors
+    ]  # fmt: skip
+    for label, recipe in recipes.items():
+        kept = {"anchors": base.anchors, "erased": 0.0, "encoder": base.encoder}
+        assert replace(recipe, **kept) == base
+        side = recipe.encoder.image_size
+        assert (side == 128) != label.endswith("pixels")
+        assert side // recipe.encoder.stem == 128 // base.encoder.stem
+    assert recipes["anchored@squares"].erased == 0.5
+    assert {recipe.encoder.window for recipe in experiment("curves", preset, ("ldr",)).recipes.values()} == {0}  # type: ignore[union-attr]
+    with pytest.raises(UserError, match="curves are of methods anchored and ldr; leave the other ones out"):
+        experiment("curves", preset, ("ropes",))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_eq3_compares_objectives_of_ropes_alone(preset: str) -> None:
+    plan = experiment("eq3", preset)
+    assert tuple(plan.anchors) == SETTINGS[:3]
+    assert [label.removeprefix("ropes@") for label in plan.recipes] == list(OBJECTIVES)
+    recipes = {label: recipe for label, recipe in plan.recipes.items() if isinstance(recipe, RopesRecipe)}
+    assert len({repr(recipe) for recipe in recipes.values()}) == len(OBJECTIVES)  # all differ
+    own = ropes_recipe(preset)
+    for label, recipe in recipes.items():
+        assert (recipe.ae1, recipe.ae1_training, recipe.ldr_training) == (own.ae1, own.ae1_training, own.ldr_training)
+        assert (recipe.code_noise > 0) == ("noise" in label)
+        assert bool(recipe.logit_weight) == (label == "ropes@logit")
+    assert recipes["ropes@eq3-10"].sparsity_weights == (10,)
+    assert (own in recipes.values()) == (preset == "compact")
+    beside = experiment("table1", preset, ("ropes",)).recipes
+    assert beside["ropes"] == own
+    if preset == "compact":
+        assert beside["ropes@eq3"] == recipes["ropes@eq3-0.1"]
+    else:
+        assert beside["ropes@encoder"] == recipes["ropes@encoder-noise"]
+    for label in ("ropes@logit", "ropes@classifier"):
+        assert beside[label] == recipes[label]
+    trained_often = {setting for setting in plan.anchors if plan.fits(setting, "ropes@eq3-each")}
+    assert trained_often == {ONE}
+    assert all(plan.fits(setting, "ropes@encoder") for setting in plan.anchors)
+    with pytest.raises(UserError, match="eq3 compares objectives of method ropes; leave the other ones out"):
+        experiment("eq3", preset, ("anchored",))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_table2_sets_methods_without_labels_beside_shares_of_them(preset: str) -> None:
+    plan = experiment("table2", preset)
+    shares = ("1", "5", "10", "100")
+    assert set(plan.recipes) == {
+        "anchored",
+        "ldr",
+        "ropes",
+        *(f"{m}@{s}-percent" for m in LABELLED_METHODS for s in shares),
+    }
+    few = plan.recipes["jointnet@1-percent"]
+    assert few == recipe_of("jointnet", preset, labels=0.01)
+    assert len(plan.seeds) > 1
+    assert plan.occlusions == (0, 16, 32, 64)
+
+
+def test_unknown_experiments_are_refused() -> None:
+    with pytest.raises(
+        UserError,
+        match="unknown experiment 'table3': choose one of causal-triplet, coverage, curves, delta-options, demo, dis",
+    ):
+        experiment("table3", "compact")
+    with pytest.raises(UserError, match=r"unknown preset 'compct': did you mean compact\?"):
+        experiment("demo", "compct")
+    with pytest.raises(UserError, match=r"unknown method 'anchord': did you mean anchored\?"):
+        experiment("demo", "compact", ("ropes", "anchord"))

@@ -1,0 +1,282 @@
+"""The disentanglement study, made tiny: several models at a time, gone on with, each written as it ends."""
+
+import multiprocessing
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes.cli import entry as cli
+from ropes.common.files import read_json, write_json
+from ropes.errors import UnfinishedError, UserError
+from ropes.evaluation import results
+from ropes.evaluation.record import REVISION
+from ropes.experiments import run as experiments
+from ropes.experiments.fits import torch_threads
+from ropes.experiments.folder import claim, run_folder, threads_of
+from ropes.experiments.plan import Experiment
+from ropes.experiments.plans import experiment
+from ropes.experiments.run import reproduce
+from ropes.methods.fit import fit
+from ropes.methods.recipes import VAE_METHODS, EncoderRecipe, Optimisation, VAERecipe, method_of
+from ropes.methods.run import Run
+from ropes.methods.vae_stage import VAEStage
+from ropes.methods.weights import trust_digest, weights_digest
+from ropes.report.html import write_report
+from ropes.simulate import feasibility
+from ropes.simulate.finger_setting import FACTORS, FingerSetting
+from tests import tiny
+from tests.killing import killed
+
+
+@pytest.fixture
+def out(tmp_path: Path, measured_finger: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for a tiny study, which `reproduce` runs meanwhile; its data are there already."""
+
+    def planned(name: str, preset: str, methods: Sequence[str] = (), **_: object) -> Experiment:
+        return Experiment(
+            name=name,
+            recipes={method: tiny.vae_recipe() for method in methods or VAE_METHODS},
+            anchors={"finger-cube": 64},
+            test_anchors=600,
+            labelled=200,
+            seeds=(0, 1),
+            occlusions=(),
+            at_once=True,
+            measures="factors",
+        )
+
+    monkeypatch.setattr(experiments, "experiment", planned)
+    monkeypatch.setattr(feasibility, "_DRAWN", 500)
+    monkeypatch.setattr(feasibility, "_EACH", 1)
+    original = experiments.film
+
+    def simulate(plan: Experiment, setting: str, out: Path, workers: int | None, *, show: bool) -> None:
+        if not (out / setting).exists():  # as it would come out
+            shutil.copytree(measured_finger, out / setting / "data")
+        original(plan, setting, out, workers, show=show)
+
+    monkeypatch.setattr(experiments, "film", simulate)
+    return tmp_path / "study"
+
+
+@pytest.mark.slow
+def test_every_model_is_fitted_in_a_process_of_its_own_and_nothing_twice(out: Path) -> None:
+    seen: list[int] = []
+    gather = experiments._gather
+
+    def counted(*given: object) -> results.Results:
+        found = gather(*given)
+        seen.append(len(found.model_rows))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiments, "_gather", counted)
+        found = reproduce("disentanglement", preset="compact", out=out, processes=2, show=False)
+    assert len(seen) == 5
+    assert seen == sorted(seen)
+    assert (min(seen) >= 1, seen[-1]) == (True, 4)
+    assert [(row.method, row.seed) for row in found.model_rows] == [
+        (method, seed) for method in VAE_METHODS for seed in (0, 1)
+    ]
+    assert results.read(out / "results.json") == found
+    assert set(read_json(out / "experiment.json")["seconds"]) == {"finger-cube simulate", "finger-cube fits"}
+    assert not multiprocessing.active_children()
+
+    weights = {path: path.stat().st_mtime_ns for path in out.rglob("weights.safetensors")}
+    again = reproduce("disentanglement", preset="compact", out=out, processes=1, show=False)
+    assert again.model_rows == found.model_rows
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("weights.safetensors")} == weights
+
+    more = reproduce("disentanglement", preset="compact", out=out, methods=("beta-vae",), seeds=(2,), show=False)
+    assert len(more.model_rows) == 5
+
+    write_report(out, out / "report.html")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Possible states" in page
+    assert page.count('<img src="data:') == 3 * (4 + 3 + 1)
+
+
+@pytest.mark.slow
+def test_the_last_of_several_fits_that_were_killed_ends_with_the_same_weights(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiments, "usable_cores", lambda: 2)
+    whole = reproduce("disentanglement", preset="compact", out=out, processes=2, show=False)
+    assert set(read_json(out / "experiment.json")["threads"].values()) == {1}
+    before = tiny.weights(out)
+    run = run_folder(out, "finger-cube", "beta-vae", 1)
+    shutil.rmtree(run)
+    with torch_threads(1), killed(VAEStage, 3):
+        fit(out / "finger-cube" / "data", run, tiny.vae_recipe(), 1, method="beta-vae", show=False)
+    assert (run / "vae" / "last.safetensors").exists()
+
+    again = reproduce("disentanglement", preset="compact", out=out, processes=2, show=False)
+    assert tiny.weights(out) == before
+    assert [row.scores for row in again.model_rows] == [row.scores for row in whole.model_rows]
+
+
+@pytest.mark.slow
+def test_fits_with_more_threads_than_are_usual_wait_for_each_other(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine with fewer cores than the one that they were begun on."""
+    asked: list[tuple[int, list[int]]] = []
+    monkeypatch.setattr(
+        experiments, "run_all", lambda _, *, processes, threads, **others: asked.append((processes, threads))
+    )
+    for cores, processes in ((8, 2), (2, 2)):
+        monkeypatch.setattr(experiments, "usable_cores", lambda cores=cores: cores)
+        reproduce("disentanglement", preset="compact", out=out, processes=processes, show=False)
+    assert asked == [(2, [4] * 4), (1, [4] * 4)]
+
+
+def test_threads_of_a_fit_that_was_begun_are_kept(tmp_path: Path) -> None:
+    write_json(tmp_path / "experiment.json", {"preset": "compact"})
+    runs = [run_folder(tmp_path, "finger-cube", "beta-vae", seed) for seed in (0, 1, 2)]
+    assert threads_of(tmp_path, runs[:2], 4) == [4, 4]
+    assert threads_of(tmp_path, runs[1:], 1) == [4, 1]
+    assert threads_of(tmp_path, runs, 16) == [4, 4, 1]
+    assert read_json(tmp_path / "experiment.json")["preset"] == "compact"
+
+
+@pytest.mark.slow
+def test_one_model_that_fails_leaves_the_others_and_their_page(
+    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planned = experiments.experiment
+
+    def with_one_that_diverges(*given: object, **options: object) -> Experiment:
+        plan = planned(*given, **options)  # type: ignore[arg-type]
+        steep = tiny.vae_recipe(training=Optimisation(epochs=3, batch=8, learning_rate=1e18))
+        return replace(plan, recipes={**plan.recipes, "beta-vae": steep}, seeds=(0,))
+
+    monkeypatch.setattr(experiments, "experiment", with_one_that_diverges)
+    assert cli.main(["reproduce", "disentanglement", "--out", str(out)]) == 2
+    assert re.search(r"training diverged by step \d+ .* \(1 of 2 failed\)", capsys.readouterr().err)
+    assert [row.method for row in results.read(out / "results.json").model_rows] == ["ada-gvae"]
+    assert '<img src="data:' in (out / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_where_every_model_fails_there_is_no_page(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = experiments.experiment
+    steep = tiny.vae_recipe(training=Optimisation(epochs=3, batch=8, learning_rate=1e18))
+
+    def with_none_that_ends(*given: object, **options: object) -> Experiment:
+        return replace(planned(*given, **options), recipes={"beta-vae": steep}, seeds=(0,))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(experiments, "experiment", with_none_that_ends)
+    with pytest.raises(UnfinishedError, match="training diverged"):
+        reproduce("disentanglement", preset="compact", out=out, show=False)
+    assert cli.main(["reproduce", "disentanglement", "--out", str(out)]) == 2
+    assert not (out / "report.html").exists()
+
+
+def test_pictures_are_of_the_first_seed_that_is_done(tmp_path: Path, tiny_run: Path) -> None:
+    plan = experiment("supervision", "compact", ("ldr",))
+    (setting,) = plan.anchors
+    label = next(iter(plan.recipes))
+    for seed in (1, 2):
+        run = run_folder(tmp_path, setting, label, seed)
+        shutil.copytree(tiny_run, run)
+        write_json(run / "evaluation" / "results.json", {})
+        read_with = {"weights": weights_digest(run), "trust": trust_digest(run), "revision": REVISION}
+        about = {"fitted_on": Run.read(run).data_checksum, **read_with}
+        write_json(run / "evaluation" / "evaluation.json", about)
+    shown = experiments._shown(plan, tmp_path, [(label, seed) for seed in (0, 1, 2)], ())
+    assert list(shown) == [(setting, label, 1)]
+
+
+@pytest.mark.slow
+def test_photographs_are_looked_at_first_and_tested_on(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = experiments.experiment
+    file = out.with_name("photographs.npz")
+    factors = np.array([[factor.low for factor in FACTORS]] * 3)
+    images = np.zeros((3, 32, 32, 3), np.uint8)
+
+    def with_photographs(*given: object, **options: object) -> Experiment:
+        return replace(planned(*given, **options), seeds=(0,), recorded=str(file))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(experiments, "experiment", with_photographs)
+    with pytest.raises(UserError, match="is missing"):
+        reproduce("disentanglement", preset="compact", out=out, methods=("ada-gvae",), show=False)
+    assert not out.exists()
+    np.savez(file, images=images, labels=factors)
+    found = reproduce("disentanglement", preset="compact", out=out, methods=("ada-gvae",), show=False)
+    assert "trees_ood2_b_real" in found.model_rows[0].scores
+    write_report(out, out / "report.html")
+    assert "errors of each factor, OOD2-B (photographs)" in (out / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_possible_states_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feasibility, "_DRAWN", 2_000)
+    monkeypatch.setattr(feasibility, "_EACH", 2)
+    path = tmp_path / "feasibility.npz"
+    feasibility.write_feasibility(path, FingerSetting(image_size=16))
+    with np.load(path) as stored:
+        assert stored["drawn"].sum() == 2_000
+        assert (stored["possible"] <= stored["drawn"]).all()
+        assert stored["possible"].sum() / 2_000 == pytest.approx(0.528, abs=0.04)
+        assert stored["upright"].shape == (30, 30)
+        assert 0 < stored["upright"].mean() < 1
+
+
+@pytest.mark.parametrize(("preset", "models"), [("compact", 12), ("paper", 1_080)])
+def test_the_sweep_is_the_paper_s(preset: str, models: int) -> None:
+    plan = experiment("disentanglement", preset)
+    assert len(plan.recipes) * len(plan.seeds) == models
+    recipes = list(plan.recipes.values())
+    assert all(isinstance(recipe, VAERecipe) for recipe in recipes)
+    assert {method_of(label) for label in plan.recipes} == set(VAE_METHODS)
+    assert {recipe.noise for recipe in recipes if isinstance(recipe, VAERecipe)} == {True, False}
+    assert len({(method_of(label), str(recipe)) for label, recipe in plan.recipes.items()}) == len(recipes)
+    if preset == "paper":
+        assert {recipe.beta for recipe in recipes if isinstance(recipe, VAERecipe)} == {1, 2, 4}
+
+
+@pytest.mark.parametrize(
+    ("preset", "method", "steps"),
+    [("compact", "ada-gvae", 7_000), ("compact", "ldr", 1_442), ("paper", "ada-gvae", 400_000)],
+)
+def test_supervisions_take_as_many_steps_whatever_the_number_of_anchors(preset: str, method: str, steps: int) -> None:
+    plan = experiment("supervision", preset, (method,))
+    found = set()
+    for recipe in plan.recipes.values():
+        assert isinstance(recipe, VAERecipe | EncoderRecipe)
+        assert recipe.anchors is not None
+        found.add(recipe.training.steps(2 * 7 * recipe.anchors))  # images of pairs
+    assert found == {steps}
+
+
+def test_other_methods_and_several_fits_of_arms_at_once_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="disentanglement is not for method anchored"):
+        experiment("disentanglement", "compact", ("anchored",))
+    with pytest.raises(UserError, match="table1 is not for method beta-vae"):
+        experiment("table1", "compact", ("beta-vae",))
+    with pytest.raises(UserError, match="learns from labels; compare"):
+        experiment("supervision", "compact", ("cnn",))
+    with pytest.raises(UserError, match="leave --processes out"):
+        reproduce("demo", preset="compact", out=tmp_path / "out", processes=2, show=False)
+
+
+def test_recordings_are_known_by_their_content(tmp_path: Path) -> None:
+    first, second = tmp_path / "home-of-somebody" / "real.npz", tmp_path / "elsewhere" / "real.npz"
+    for file in (first, second):
+        file.parent.mkdir()
+        file.write_bytes(b"photographs")
+
+    def taken(file: Path) -> None:
+        claim(tmp_path / "study", experiment("disentanglement", "compact", recorded=file), "compact")
+
+    taken(first)
+    taken(second)
+    assert "somebody" not in (tmp_path / "study" / "experiment.json").read_text(encoding="utf-8")
+    second.write_bytes(b"others")
+    with pytest.raises(UserError, match="holds another experiment"):
+        taken(second)
+    with pytest.raises(UserError, match="holds another experiment"):
+        claim(tmp_path / "study", experiment("disentanglement", "compact"), "compact")

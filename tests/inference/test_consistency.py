@@ -1,0 +1,116 @@
+"""What coordinates can tell of commanded distributions, and what they cannot, on angles that are drawn."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ropes.causal.scm import TruncatedNormal
+from ropes.errors import UserError
+from ropes.inference.consistency import Angles, require_agreement
+from ropes.inference.policy_distributions import Commanded
+from ropes.metrics import commanded_calibration
+
+N = 1000
+
+
+def normal(mean: float, std: float = 0.5) -> TruncatedNormal:
+    return TruncatedNormal(mean=mean, variance=std**2, low=mean - 4 * std, high=mean + 4 * std)
+
+
+#: As of the Panda's joints 4 and 5: policies 1.4 rad apart, .5 rad wide.
+TRUE = Commanded(policies=(normal(0.7), normal(-0.7)), usual=0.0)
+
+
+def told(first: float, second: float, std: float = 0.5, usual: float | None = 0.0) -> Commanded:
+    return Commanded(policies=(normal(first, std), normal(second, std)), usual=usual)
+
+
+def require(
+    claim: Commanded, noise: float, known: float | None, *, n: int = N, seed: int = 0, true: Commanded = TRUE
+) -> None:
+    """Draw poses, read them with some noise, and test a claim about them."""
+    rng = np.random.default_rng(seed)
+    drawn = [each.sample(rng, n) + noise * rng.normal(size=n) for each in (*true.policies, normal(0))]
+    slope, intercept = commanded_calibration(drawn[0][:, None], drawn[1][:, None], np.array(claim.means)[:, None])
+    first, second, third = (slope * values + intercept for values in drawn)
+    error = None if known is None else float(known * abs(slope[0]))
+    require_agreement("D", "wrist", claim, Angles(first, second, third, error))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.2**0.5, 0.6])
+@pytest.mark.parametrize(
+    ("share", "std"), [(share, std) for share in (0.5, 1.0, None) for std in (0.2, 0.4, 0.5) if share or std > 0.2]
+)
+def test_what_is_true_passes_however_noisy_a_joint_is(noise: float, share: float | None, std: float) -> None:
+    """Errors up to .36 rad², of which anchors see half at least, or, with policies wider than .2 rad, nobody any."""
+    true = told(0.7, -0.7, std)
+    require(true, noise, None if share is None else share * noise, true=true)
+
+
+ORDER = r"reads \d\.\d% of the pairs of its policies' poses in the wrong order where \d\.\d% was commanded"
+
+
+@pytest.mark.parametrize(
+    ("claim", "line"),
+    [
+        (told(1.4, -1.4), ORDER + r" \(or it is noisier than known\)"),
+        (told(0.7, -0.7, 0.25), ORDER + r" \(or it is noisier than known\)"),
+        (told(0.35, -0.35), r"spreads by 0\.2\d rad .* where 0\.50 was commanded \(or the coordinate has not learnt"),
+        (told(0.7, -0.7, 1), r"spreads by 0\.5\d rad .* where 1\.00 was commanded \(or the coordinate has not learnt"),
+        (told(0.7, -0.7, usual=0.5), r"reads -?0\.0\d rad on average without intervention where 0\.50 was commanded"),
+        (told(1.4, 0.0), r"reads 0\.\d\d rad on average without intervention where 0\.00 was commanded"),
+    ],
+)
+def test_what_can_be_seen_is_refused(claim: Commanded, line: str) -> None:
+    with pytest.raises(UserError, match=f"^D: the commanded distributions contradict the images: joint wrist {line}"):
+        require(claim, 0.1, 0.1)
+
+
+def test_without_known_errors_only_what_no_usable_joint_shows_is_refused() -> None:
+    require(told(1.4, -1.4), 0.1, None)
+    with pytest.raises(UserError, match=r"reads 3\d\.\d% of the pairs .* \(or it is mostly noise: fit longer\)"):
+        require(TRUE, 2.5, None)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        told(0.35, -0.35, 0.25),  # everything half as large
+        told(-0.7, 0.7),  # the policies exchanged, the observational mean half way between them
+        told(1.2, -0.2, usual=0.5),  # everything moved
+    ],
+)
+def test_what_cannot_be_seen_passes(claim: Commanded) -> None:
+    require(claim, 0.1, 0.1)
+
+
+def test_an_exchange_is_seen_where_the_observational_mean_is_not_half_way() -> None:
+    rng = np.random.default_rng(0)
+    first, second, usual = (normal(mean).sample(rng, N) for mean in (-0.7, 0.7, 0.3))
+    claim = replace(told(-0.7, 0.7), usual=0.3)
+    require_agreement("D", "wrist", claim, Angles(first, second, usual, None))
+    mirrored = replace(told(0.7, -0.7), usual=-0.3)
+    require_agreement("D", "wrist", mirrored, Angles(-first, -second, -usual, None))
+    with pytest.raises(UserError, match="reads -0"):
+        require_agreement("D", "wrist", claim, Angles(first, second, -usual, None))
+
+
+def test_a_coordinate_bent_at_its_ends_does_not_contradict() -> None:
+    """As joints 5 and 6 in the causal setting: twice as wide after the line, with few errors."""
+    rng = np.random.default_rng(0)
+    bent = [np.sinh(2.5 * each.sample(rng, N))[:, None] for each in TRUE.policies]
+    slope, intercept = commanded_calibration(*bent, np.array(TRUE.means)[:, None])
+    first, second = (slope * values[:, 0] + intercept for values in bent)
+    assert np.sqrt((first.var() + second.var()) / 2) > 2 * TRUE.width
+    require_agreement("D", "wrist", TRUE, Angles(first, second, None, 0.04))
+
+
+@pytest.mark.slow
+def test_few_poses_of_a_noisy_joint_do_not_contradict_by_chance() -> None:
+    for seed in range(200):
+        require(TRUE, 0.6, None, n=30, seed=seed)
+
+
+def test_an_untold_observational_mean_is_not_tested() -> None:
+    require(told(1.2, -0.2, usual=None), 0.1, 0.1)

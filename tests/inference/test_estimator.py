@@ -1,0 +1,127 @@
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.inference.calibration import Calibration, write_calibration
+from ropes.inference.estimator import Estimator
+from ropes.methods.run import RUN_FILE, TRAINING_FILE
+from tests import tiny
+
+
+@pytest.fixture(scope="module")
+def estimator(tiny_run: Path) -> Estimator:
+    return Estimator.load(tiny_run)
+
+
+@pytest.fixture(scope="module")
+def images(tiny_data: Path) -> np.ndarray:
+    return open_dataset(tiny_data).read_images(range(40))
+
+
+def test_a_run_loads_to_the_same_coordinates(estimator: Estimator, tiny_run: Path, images: np.ndarray) -> None:
+    found = estimator.coordinates(images)
+    assert found.shape == (40, 2)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(Estimator.load(tiny_run).coordinates(images), found)
+
+
+def test_a_pose_s_coordinates_do_not_depend_on_the_others(estimator: Estimator, images: np.ndarray) -> None:
+    many = np.concatenate([images] * 8)  # more than one chunk
+    alone = np.concatenate([estimator.coordinates(image[None]) for image in images])
+    np.testing.assert_allclose(estimator.coordinates(many), np.concatenate([alone] * 8), atol=1e-5)
+    assert estimator.coordinates(images[:0]).shape == (0, 2)
+
+
+@pytest.mark.slow
+def test_each_joint_is_read_from_its_own_network(tmp_path: Path, refit, images: np.ndarray) -> None:
+    refit(tmp_path / "run", joint_ae2=False)
+    whole = Estimator.load(tmp_path / "run").coordinates(images)
+    elbow, wrist = (tmp_path / "run" / "ae2" / joint / "weights.safetensors" for joint in tiny.JOINTS)
+    elbow.write_bytes(wrist.read_bytes())
+    changed = Estimator.load(tmp_path / "run").coordinates(images)
+    np.testing.assert_array_equal(whole[:, 1], changed[:, 1])
+    assert (whole[:, 0] != changed[:, 0]).all()
+
+
+def test_angles_need_a_calibration(estimator: Estimator, images: np.ndarray) -> None:
+    with pytest.raises(UserError, match="the run is not calibrated: run `ropes calibrate`"):
+        estimator.angles(images)
+
+
+def test_reconstructions_look_like_images(estimator: Estimator, images: np.ndarray) -> None:
+    for pictures in estimator.reconstructions(images[:3]):
+        assert pictures.shape == (3, 2, 16, 16)
+        assert pictures.dtype == np.uint8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", [32, 24, 41])
+def test_reconstructions_are_as_large_as_the_images(side: int, tmp_path: Path, refit) -> None:
+    images = {"train": tiny.draw(tiny.model().sample(np.random.default_rng(0), 8), side=side)}
+    data = tiny.write_data(tmp_path / "data", images=images, states=None)
+    refit(tmp_path / "run", data=data)
+    estimator = Estimator.load(tmp_path / "run")
+    seen = open_dataset(data).read_images([0, 1])
+    assert estimator.coordinates(seen).shape == (2, 2)
+    assert [pictures.shape for pictures in estimator.reconstructions(seen)] == [seen.shape, seen.shape]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.zeros((2, 2, 16, 16), np.float32),
+        np.zeros((2, 1, 16, 16), np.uint8),
+        np.zeros((2, 2, 32, 32), np.uint8),
+        np.zeros((2, 16, 16), np.uint8),
+    ],
+)
+def test_other_images_are_refused(estimator: Estimator, wrong: np.ndarray) -> None:
+    line = f"images of shape {wrong.shape} and type {wrong.dtype}: this run reads uint8 (n, 2, 16, 16)"
+    with pytest.raises(UserError, match=re.escape(line)):
+        estimator.coordinates(wrong)
+
+
+@pytest.mark.parametrize(
+    ("lost", "line"),
+    [
+        (RUN_FILE, "run.json is missing"),
+        ("ae1/weights.safetensors", "is missing: the run has no weights; finish it with `ropes fit`"),
+        ("ae2/joint/weights.safetensors", "is missing: the run has no weights; finish it with `ropes fit`"),
+        (TRAINING_FILE, "is an unfinished run; run the same ropes fit command again to go on"),
+    ],
+)
+def test_an_unfinished_run_is_refused(own_run: Path, lost: str, line: str) -> None:
+    (own_run / lost).unlink()
+    with pytest.raises(UserError, match=line):
+        Estimator.load(own_run)
+
+
+@pytest.mark.slow
+def test_a_run_begun_anew_with_another_recipe_is_unfinished_and_uncalibrated(
+    own_run: Path, refit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Estimator.load(own_run).run
+    write_calibration(own_run, run, Calibration(np.ones(2), np.zeros(2), 2))
+    with monkeypatch.context() as patch:
+        patch.setattr("ropes.methods.ropes._fit_ldrs", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            refit(own_run, held_out=0.5)
+    with pytest.raises(UserError, match="unfinished"):
+        Estimator.load(own_run)
+    refit(own_run, held_out=0.5)
+    assert Estimator.load(own_run).calibration is None
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_damaged_weights_are_named(own_run: Path) -> None:
+    path = own_run / "ae1" / "weights.safetensors"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(UserError, match=r"weights\.safetensors does not hold this network's weights"):
+        Estimator.load(own_run)

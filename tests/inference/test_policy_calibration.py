@@ -1,0 +1,260 @@
+"""Radians from what the policies were told to do, on estimators whose coordinates are known lines of the angles."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from ropes.common import files
+from ropes.data import schema
+from ropes.data.layout import Dataset, open_dataset, strip_states
+from ropes.errors import UserError
+from ropes.inference import policy_calibration as commanded
+from ropes.inference.calibration import Calibration, Origin
+from ropes.inference.estimator import Estimator
+from ropes.inference.policy_calibration import (
+    PolicyReadings,
+    calibrate_commanded,
+    commanded_map,
+    fit_commanded,
+    read_policies,
+)
+from ropes.inference.policy_distributions import read_commanded
+from ropes.methods.policies import described_model
+from ropes.methods.uncertainty.model import Reading
+from ropes.metrics import commanded_calibration
+from tests import tiny
+
+
+class Blobs:
+    """Stands for a trained estimator: reads the blobs' places, in units and signs of its own."""
+
+    def __init__(self) -> None:
+        self.run = type(
+            "Run", (), {"joints": tiny.JOINTS, "cameras": tiny.CAMERAS, "image_size": tiny.SIDE, "data_checksum": ""}
+        )()
+
+        self.trust, self.calibration = None, None
+        self.learnt_from_labels, self.labelled_images = False, 0
+
+    def read(self, images: np.ndarray) -> Reading:
+        return Reading(self.coordinates(images), None, None)
+
+    def coordinates(self, images: np.ndarray) -> np.ndarray:
+        weights = images[:, 0].astype(float)
+        weights /= weights.sum((1, 2), keepdims=True)
+        grid = (np.arange(tiny.SIDE) + 0.5) / tiny.SIDE
+        across, down = weights.sum(1) @ grid, weights.sum(2) @ grid
+        return np.stack([-7 * across, 0.5 * down + 2], axis=1)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.write_data(tmp_path_factory.mktemp("commanded") / "data", anchors=400, tests=0)
+
+
+def blobs() -> Estimator:
+    return cast("Any", Blobs())
+
+
+def test_the_line_gives_each_policy_its_commanded_mean() -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(1, 2, (300, 2)), rng.normal(-1, 2, (200, 2))
+    means = np.array([[0.7, 2.4], [-0.7, 0.6]])
+    slope, intercept = commanded_calibration(first, second, means)
+    np.testing.assert_allclose([first.mean(0) * slope + intercept, second.mean(0) * slope + intercept], means)
+
+
+@pytest.mark.parametrize("second", [np.ones((3, 2)), np.zeros((0, 2)), np.full((3, 2), np.nan), np.zeros((3, 1))])
+def test_policies_that_tell_nothing_apart_are_refused(second: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=r"same under both|at least one pose|expected \(n, d\)"):
+        commanded_calibration(np.ones((3, 2)), second, np.zeros((2, 2)))
+
+
+def test_angles_come_out_in_radians_without_a_label(data: Path, tmp_path: Path) -> None:
+    strip_states(data, tmp_path / "stripped")
+    found = commanded_map(blobs(), open_dataset(tmp_path / "stripped"))
+    dataset = open_dataset(data)
+    rows = dataset.frames("train").index
+    angles = found.angles(blobs().coordinates(dataset.read_images(rows)))
+    assert np.abs(angles - dataset.states("train")).mean() < 0.1
+    assert found.samples == 0
+
+
+class Bent(Blobs):
+    """Reads the same places, flattened at both ends."""
+
+    def coordinates(self, images: np.ndarray) -> np.ndarray:
+        straight = super().coordinates(images) * [1.0, 8.0]
+        return np.arctan(1.5 * (straight - straight_mean(self)) / 2)
+
+
+def straight_mean(reader: Blobs) -> np.ndarray:
+    return np.array([-3.5, 8 * 2.25])
+
+
+def test_a_bend_at_the_ends_is_taken_back(data: Path) -> None:
+    dataset = open_dataset(data)
+    rows = dataset.frames("train").index
+    images, angles = dataset.read_images(rows), dataset.states("train")
+    bent = cast("Any", Bent())
+    found = commanded_map(bent, dataset)
+    assert found.knots is not None
+    assert found.knots.shape == (2, 2, 8)
+    read = bent.coordinates(images)
+    errors = ((found.angles(read) - angles) ** 2).mean(0)
+    lines = ((read * found.slope + found.intercept - angles) ** 2).mean(0)
+    assert (errors < 0.8 * lines).all()
+
+
+def test_few_poses_make_a_line(tmp_path: Path) -> None:
+    few = tiny.write_data(tmp_path / "data", anchors=60, tests=0)
+    assert commanded_map(blobs(), open_dataset(few)).knots is None
+
+
+def told_otherwise(data: Path, path: Path, change: Callable[[dict[str, Any]], object]) -> Dataset:
+    """A data set without angles whose description of the training split is changed."""
+    strip_states(data, path)
+    note = files.read_json(path / schema.PROVENANCE)
+    change(note["setting"]["splits"]["train"])
+    files.write_json(path / schema.PROVENANCE, note)
+    return open_dataset(path)
+
+
+def test_distributions_that_contradict_the_images_are_refused(data: Path, tmp_path: Path) -> None:
+    def move(model: dict[str, Any]) -> None:
+        model["interventions"]["wrist"][0] |= {"mean": 4.0, "low": 3.0, "high": 4.5}
+
+    with pytest.raises(UserError, match="commanded distributions contradict the images: joint wrist reads"):
+        commanded_map(blobs(), told_otherwise(data, tmp_path / "other", move))
+
+
+def test_distributions_wider_than_the_images_are_refused(data: Path, tmp_path: Path) -> None:
+    """The same means, so that only how widely the joint moves tells."""
+
+    def widen(model: dict[str, Any]) -> None:
+        for policy in model["interventions"]["wrist"]:
+            policy |= {"variance": 4.0, "low": policy["mean"] - 2.2, "high": policy["mean"] + 2.2}
+
+    with pytest.raises(UserError, match=r"contradict the images: joint wrist spreads by 0\.\d\d rad under each"):
+        commanded_map(blobs(), told_otherwise(data, tmp_path / "other", widen))
+
+
+def test_degrees_are_refused(data: Path, tmp_path: Path) -> None:
+    def in_degrees(model: dict[str, Any]) -> None:
+        for policies in model["interventions"].values():
+            for policy in policies:
+                policy |= {key: 57.3 * policy[key] for key in ("mean", "low", "high")}
+                policy["variance"] *= 57.3**2
+
+    line = r"joint elbow: the policies span 1\d\d\.\d rad; images tell angles within one turn, 6\.28 rad, apart"
+    with pytest.raises(UserError, match=line):
+        commanded_map(blobs(), told_otherwise(data, tmp_path / "other", in_degrees))
+
+
+@pytest.mark.parametrize("anchors", [1, 2, 3, 5, 29])
+def test_too_few_poses_are_refused_for_what_they_are(anchors: int, tmp_path: Path) -> None:
+    few = open_dataset(tiny.write_data(tmp_path / "data", anchors=anchors, tests=0))
+    line = f"has {anchors} training images under elbow/1; commanded distributions need 30 or more"
+    with pytest.raises(UserError, match=line):
+        commanded_map(blobs(), few)
+
+
+@pytest.mark.parametrize("draw", range(4))
+def test_as_few_as_are_needed_do_not_contradict_by_chance(draw: int, tmp_path: Path) -> None:
+    angles = tiny.model().sample(np.random.default_rng(draw), 30)
+    images, states = {"train": tiny.draw(angles)}, {"train": angles}
+    data = tiny.write_data(tmp_path / "data", images=images, states=states)
+    assert commanded_map(blobs(), open_dataset(data)).knots is None
+
+
+def entries() -> dict[str, Any]:
+    """What the tiny data set's description tells, as an operator would."""
+    told = {"std": 0.4**0.5, "low": -1.5, "high": 1.5}
+    policies = [{"mean": 0.9, **told}, {"mean": -0.9, **told}]
+    return {joint: {"policies": policies, "observational": {"mean": 0.0, **told}} for joint in tiny.JOINTS}
+
+
+@pytest.mark.slow
+def test_a_file_tells_what_the_data_set_does_not(data: Path, tmp_path: Path) -> None:
+    untold = tiny.write_data(tmp_path / "untold", anchors=400, tests=0, described=False)
+    files.write_json(tmp_path / "c.json", entries())
+    told = read_commanded(tmp_path / "c.json", tiny.JOINTS)
+    dataset = open_dataset(untold)
+    found = fit_commanded(blobs(), read_policies(blobs(), dataset, told), told, "c.json")
+    same = commanded_map(blobs(), open_dataset(data))
+    np.testing.assert_allclose([found.slope, found.intercept], [same.slope, same.intercept])
+    np.testing.assert_allclose(np.asarray(found.knots), np.asarray(same.knots))
+
+
+def test_a_file_that_contradicts_is_refused_where_it_tells_the_observational_mean(data: Path, tmp_path: Path) -> None:
+    content = entries()
+    content["wrist"]["observational"] |= {"mean": 0.8}
+    files.write_json(tmp_path / "c.json", content)
+    told = read_commanded(tmp_path / "c.json", tiny.JOINTS)
+    readings = read_policies(blobs(), open_dataset(data), told)
+    with pytest.raises(
+        UserError, match=r"c\.json: the commanded distributions contradict the images: joint wrist reads"
+    ):
+        fit_commanded(blobs(), readings, told, "c.json")
+    del content["wrist"]["observational"]
+    files.write_json(tmp_path / "c.json", content)
+    told = read_commanded(tmp_path / "c.json", tiny.JOINTS)
+    readings = read_policies(blobs(), open_dataset(data), told)
+    assert list(readings.usual) == [0]
+    assert fit_commanded(blobs(), readings, told, "c.json").knots is not None
+
+
+def test_no_observational_image_is_needed_where_nothing_is_told_of_them(tmp_path: Path) -> None:
+    content = {joint: {"policies": entry["policies"]} for joint, entry in entries().items()}
+    files.write_json(tmp_path / "c.json", content)
+    told = read_commanded(tmp_path / "c.json", tiny.JOINTS)
+    angles = tiny.model().sample(np.random.default_rng(0), 60)[:, 1:]
+    options = {"images": {"train": tiny.draw(angles)}, "states": None, "regimes": tiny.model().regimes[1:]}
+    data = tiny.write_data(tmp_path / "data", described=False, **options)
+    readings = read_policies(blobs(), open_dataset(data), told)
+    assert readings.usual == {}
+    assert fit_commanded(blobs(), readings, told, "c.json").knots is None
+
+
+def test_errors_known_of_anchors_come_out_in_radians() -> None:
+    """σ of .1 and .2 in half of the poses each, errors of twice σ in the mean square, half a radian a unit."""
+    estimator = blobs()
+    estimator.trust = cast("Any", type("Trust", (), {"scores": np.full((7, 2), 2.0)}))
+    deviation = np.repeat([[0.1, 1.0], [0.2, 1.0]], 3, axis=0)
+    readings = PolicyReadings(np.zeros((3, 2)), np.zeros((3, 2)), {}, deviation)
+    line = Calibration(np.array([-0.5, 3.0]), np.zeros(2), samples=0)
+    errors = commanded._errors(estimator, readings, line)
+    np.testing.assert_allclose(np.asarray(errors), [0.5 * 2 * 0.025**0.5, 3 * 2])
+    assert commanded._errors(blobs(), readings, line) is None
+
+
+def test_a_calibration_says_how_it_was_made_and_how_far_off_it_may_be(own_run: Path, tmp_path: Path) -> None:
+    told = {joint: {"policies": entry["policies"]} for joint, entry in entries().items()}
+    files.write_json(tmp_path / "c.json", told)
+    data = tiny.write_data(tmp_path / "data", anchors=40, tests=0, described=False)
+    made = calibrate_commanded(own_run, data, file=tmp_path / "c.json", seed=4, level=0.8)
+    assert made.origin == Origin(source="commanded", seed=4, level=0.8, file="c.json")
+    assert made.errors is not None
+    assert made.errors.left_out is None
+    kept = Estimator.load(own_run).calibration
+    assert kept is not None
+    assert (kept.samples, kept.origin, kept.errors) == (0, made.origin, made.errors)
+
+
+def test_a_data_set_that_tells_none_is_refused(tmp_path: Path) -> None:
+    untold = tiny.write_data(tmp_path / "data", anchors=4, tests=0, described=False)
+    with pytest.raises(UserError, match="does not tell its policies' distributions; tell them in a file"):
+        commanded_map(blobs(), open_dataset(untold))
+
+
+@pytest.mark.parametrize("told", ["a sentence", {"joints": ["elbow"]}, {"joints": 3, "interventions": []}])
+def test_what_describes_no_causal_model_is_refused(told: object, tmp_path: Path) -> None:
+    data = tiny.write_data(tmp_path / "data", anchors=4, tests=0)
+    note = files.read_json(data / schema.PROVENANCE)
+    note["setting"]["splits"]["train"] = told
+    files.write_json(data / schema.PROVENANCE, note)
+    with pytest.raises(UserError, match=r"meta/ropes.json describes no causal model"):
+        described_model(open_dataset(data))

@@ -1,0 +1,114 @@
+import json
+import math
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from ropes.errors import UserError
+from ropes.methods.recipes import PRESETS, Optimisation, encoder_recipe, recipe_from_dict, recipe_of, ropes_recipe
+from ropes.models.shapes import EncoderConfig
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_recipes_survive_json(preset: str) -> None:
+    recipe = ropes_recipe(preset)
+    assert recipe_from_dict(json.loads(json.dumps(asdict(recipe)))) == recipe
+
+
+def test_unknown_presets_are_refused() -> None:
+    with pytest.raises(UserError, match=r"unknown preset 'papier': did you mean paper\?"):
+        ropes_recipe("papier")
+    with pytest.raises(UserError, match="unknown preset 'x': choose one of compact, paper"):
+        ropes_recipe("x")
+
+
+def training(**changes: Any) -> Optimisation:
+    return Optimisation(**({"epochs": 1.5, "batch": 10, "learning_rate": 1e-3} | changes))
+
+
+def test_steps_round_and_are_never_none() -> None:
+    assert [training().steps(samples) for samples in (100, 1)] == [15, 1]
+    assert [training(at_least=300).steps(samples) for samples in (100, 1000)] == [30, 150]
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"epochs": 0}, "epochs must be positive, got 0"),
+        ({"epochs": float("inf")}, "epochs must be positive, got inf"),
+        ({"batch": -1}, "batch must be positive, got -1"),
+        ({"learning_rate": NAN}, "learning_rate must be positive, got nan"),
+        ({"weight_decay": -1.0}, "weight_decay must be at least 0, got -1.0"),
+        ({"at_least": -1}, "at_least must be at least 0, got -1"),
+        ({"clip": 0.0}, "clip must be positive, got 0.0; leave it out for no bound"),
+    ],
+)
+def test_optimisation_out_of_range_is_refused(change: dict[str, Any], line: str) -> None:
+    with pytest.raises(UserError, match=line):
+        training(**change)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"sparsity_weights": ()}, "sparsity_weights must be one or more numbers of at least 0"),
+        ({"sparsity_weights": (1.0, -1.0)}, "sparsity_weights must be one or more numbers of at least 0"),
+        ({"search_share": 1.0}, "search_share must lie between 0 and 1, got 1.0"),
+        ({"held_out": 0.0}, "held_out must lie between 0 and 1, got 0.0"),
+        ({"sparsity_rows": -1}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
+        ({"logit_weight": NAN}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
+        ({"score_weight": -1.0}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
+        ({"coordinates": "ae1"}, "unknown coordinates 'ae1'"),
+        ({"coordinates": "logits", "basis": "codes"}, "need no AE2: leave basis and directions out"),
+        ({"basis": "pixels"}, "unknown basis 'pixels'"),
+        ({"directions": 3}, "directions must be at least 0, and need a basis of codes or scores, got 3"),
+        (
+            {"directions": -1, "basis": "codes"},
+            "directions must be at least 0, and need a basis of codes or scores, got -1",
+        ),
+        ({"code_noise": math.inf}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
+    ],
+)
+def test_recipes_out_of_range_are_refused(change: dict[str, Any], line: str) -> None:
+    with pytest.raises(UserError, match=line):
+        replace(ropes_recipe("compact"), **change)
+
+
+def test_weights_of_terms_of_an_ae2_mean_nothing_without_one() -> None:
+    recipe = replace(ropes_recipe("compact"), coordinates="logits")
+    assert recipe == replace(recipe, score_weight=3.0, logit_weight=2.0, sparsity_weights=(0.1, 1.0))
+    stored = json.loads(json.dumps({**asdict(recipe), "logit_weight": 1.0}))  # as earlier versions had it
+    assert recipe_from_dict(stored) == recipe
+
+
+def test_a_window_without_anchors_is_refused_with_the_method_that_has_neither() -> None:
+    with pytest.raises(
+        UserError, match=r"only anchors tell where to look closely: .* use --method ldr, without --encoder"
+    ):
+        replace(encoder_recipe("compact"), anchor_weight=0.0)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_recipes_without_a_student_are_those_from_before_there_was_one(preset: str) -> None:
+    recipe = recipe_of("ldr", preset)
+    earlier = asdict(recipe)
+    del earlier["foreign"], earlier["student"], earlier["independent"]
+    assert recipe_from_dict(json.loads(json.dumps(earlier))) == recipe
+    other = replace(recipe, student=Optimisation(epochs=1, batch=2, learning_rate=1e-3))  # of which there is none
+    assert other == recipe
+
+
+def test_a_student_reads_images_that_its_parts_divide() -> None:
+    odd = EncoderConfig(image_size=50, stem=1, widths=(8, 16), blocks=(1, 1), window=8)
+    with pytest.raises(UserError, match=r"judges parts of 4 pixels, and images of 50 are no multiple .* --foreign 0"):
+        replace(encoder_recipe("compact"), encoder=odd)
+    assert replace(encoder_recipe("compact"), foreign=0.0, encoder=odd).encoder == odd
+
+
+def test_a_stored_recipe_may_have_another_name_than_the_package_s() -> None:
+    recipe = replace(ropes_recipe("compact"), preset="tiny")
+    assert recipe_from_dict(json.loads(json.dumps(asdict(recipe)))) == recipe

@@ -1,0 +1,71 @@
+"""The fit loop itself, on a network of one weight."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from ropes.errors import UserError
+from ropes.methods.recipes import Optimisation
+from ropes.methods.training.loop import train
+from ropes.methods.training.stage import Stage
+
+
+class Steep(Stage):
+    """A loss whose gradient is a thousand wherever one is; keeps the norms that the optimiser meets."""
+
+    rate_option = "--steep.learning-rate"
+
+    def __init__(self, clip: float | None) -> None:
+        optimisation = Optimisation(epochs=1, batch=1, learning_rate=0.01, clip=clip)
+        super().__init__(torch.nn.Linear(1, 1, bias=False), optimisation, steps=3, seed=0)
+        self.norms: list[float] = []
+
+    def training_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
+        loss = 1000 * self.network(batch).sum()
+        self.note(loss=loss)
+        return loss
+
+    def configure_optimizers(self) -> Any:
+        configured = super().configure_optimizers()
+        configured["optimizer"].register_step_post_hook(self._look)
+        return configured
+
+    def _look(self, *_: Any) -> None:
+        self.norms.append(float(self.network.weight.grad.norm()))
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+@pytest.mark.parametrize(("clip", "met"), [(None, 1000.0), (0.5, 0.5)])
+def test_the_gradient_is_bounded_under_every_precision(tmp_path, precision, clip, met):
+    stage = Steep(clip)
+    train(
+        stage,
+        lambda step: torch.ones(1, 1),
+        folder=tmp_path,
+        fingerprint="x",
+        description="steep",
+        precision=precision,
+        show=False,
+    )
+    assert stage.norms == pytest.approx([met] * 3, rel=1e-3)
+
+
+def test_what_is_noted_bit_by_bit_is_averaged_over_the_steps():
+    stage = Steep(None)
+    for value in (1.0, 3.0):
+        stage.note(first=torch.tensor(value))
+        stage.note(second=torch.tensor(-value), third=torch.tensor(0.0))
+    stage.record(held_out=7.0)
+    assert stage.history == {"steps": [0.0], "first": [2.0], "second": [-2.0], "third": [0.0], "held_out": [7.0]}
+    stage.record(held_out=8.0)
+    assert stage.history["first"] == [2.0]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_figure_that_is_not_finite_names_the_option_to_change(value):
+    stage = Steep(None)
+    stage.note(loss=torch.tensor(value))
+    line = rf"diverged by step 0 \(loss is {value}\); choose a --steep.learning-rate below 0.01"
+    with pytest.raises(UserError, match=line):
+        stage.record()

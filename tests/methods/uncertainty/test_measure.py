@@ -1,0 +1,72 @@
+"""Intervals against the truth: around a right map they hold what they should, around a wrong one nothing."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ropes.methods.uncertainty.coverage import LabelledPoses, ToAngles, measure_trust
+from ropes.methods.uncertainty.model import Reading, Trust
+from ropes.methods.uncertainty.ood import fit_novelty
+from ropes.methods.uncertainty.variance import Spread
+
+Array = NDArray[np.float64]
+NOISE, SLOPE = 0.02, -2.0
+
+
+def setup() -> tuple[Trust, Reading, Array]:
+    """A run that knows its error of one joint exactly, what it read off 4,000 poses, and their angles."""
+    rng = np.random.default_rng(0)
+    angles = rng.uniform(-1, 1, (4000, 1))
+    coordinates = (angles - 0.3) / SLOPE + NOISE * rng.normal(size=angles.shape)
+    flat = rng.normal(size=(200, 2)), rng.uniform(size=(200, 3))
+    nothing = Spread(**dict.fromkeys(Spread.__dataclass_fields__, np.zeros(1)))  # never asked here
+    trust = Trust(fit_novelty(*flat, *flat), nothing, np.sort(np.abs(rng.normal(size=(2000, 1))), axis=0))
+    return trust, Reading(coordinates, np.full_like(angles, NOISE), np.ones(len(angles))), angles
+
+
+def drawn(count: int, seed: int) -> LabelledPoses:
+    _, reading, angles = setup()
+    rows = np.random.default_rng(seed).choice(len(angles), count, replace=False)
+    return LabelledPoses(reading.take(rows), angles[rows])
+
+
+def coverage_and_width(
+    commanded: ToAngles | None, counts: tuple[int, ...] = (100, 1000)
+) -> dict[tuple[str, int], tuple[float, float]]:
+    trust, reading, angles = setup()
+    labelled = {count: [drawn(count, seed) for seed in range(10)] for count in counts}
+    found = measure_trust(trust, {("id", 0): reading}, {"id": angles}, labelled=labelled, commanded=commanded)
+    return {(row["intervals"], row["calibration_labels"]): (row["coverage"], row["width"]) for _, row in found}
+
+
+def test_around_the_right_map_all_kinds_hold_their_level() -> None:
+    found = coverage_and_width(lambda read: SLOPE * read + 0.3)
+    assert list(found) == [("commanded", 0), ("labels", 100), ("anchors", 1000), ("labels", 1000)]
+    for held, width in found.values():
+        assert held == pytest.approx(0.9, abs=0.03)
+        assert width == pytest.approx(2 * 1.645 * NOISE * abs(SLOPE), rel=0.1)
+
+
+def test_around_a_wrong_map_there_is_no_truth() -> None:
+    found = coverage_and_width(lambda read: SLOPE * read + 10)
+    assert found["commanded", 0][0] == 0
+    assert found["anchors", 1000][0] > 0.85
+
+
+def test_intervals_follow_the_bend_of_the_map() -> None:
+    straight, bent = (coverage_and_width(to)["commanded", 0] for to in (lambda z: SLOPE * z, lambda z: SLOPE * z**3))
+    assert bent[1] < 0.7 * straight[1]  # flat where most coordinates are
+
+
+def test_a_map_that_is_not_told_gives_no_rows() -> None:
+    assert set(coverage_and_width(None, (1000,))) == {("anchors", 1000), ("labels", 1000)}
+
+
+def test_too_few_labels_for_the_level_have_no_intervals_of_their_own() -> None:
+    assert set(coverage_and_width(None, (5,))) == {("anchors", 5)}
+
+
+def test_shifted_poses_alone_are_compared_with_nothing() -> None:
+    trust, reading, angles = setup()
+    (_, row), *_ = measure_trust(trust, {("ood", 0): reading}, {"ood": angles}, labelled={100: [drawn(100, 0)]})
+    assert (row["split"], row["auroc"]) == ("ood", None)

@@ -1,0 +1,251 @@
+"""What to trust as the last stage of a fit, from anchors to predictions and measured rows, on tiny runs."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.inference import policy_calibration as commanded
+from ropes.inference.estimator import Estimator
+from ropes.inference.prediction import calibrate, predict_lines
+from ropes.methods import anchored
+from ropes.methods.recipes import EncoderRecipe, Optimisation
+from ropes.methods.run import CALIBRATION_FILE, TRUST_FILE
+from ropes.methods.uncertainty import fit as stage
+from ropes.methods.uncertainty.conformal import intervals_from_held_out
+from ropes.methods.uncertainty.model import Seen, Trust
+from ropes.methods.uncertainty.ood import fit_novelty
+from ropes.metrics.intervals import conformal_quantile
+from ropes.models.checkpoints import load_tree
+from ropes.models.shapes import EncoderConfig
+from tests import tiny
+
+RECIPE = EncoderRecipe(
+    preset="tiny",
+    encoder=EncoderConfig(image_size=tiny.SIDE, stem=4, widths=(8,), blocks=(0,), hidden=16, window=0),
+    training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2),
+    anchor_weight=3.0,
+    held_out=0.5,
+)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
+    return tiny.write_data(tmp_path_factory.mktemp("trust") / "data", anchors=60)
+
+
+@pytest.fixture(scope="module")
+def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trust") / "run"
+    anchored.fit(data, folder, RECIPE, show=False)
+    return folder
+
+
+@pytest.fixture
+def own(run: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(run, tmp_path / "own"))
+
+
+def test_the_stage_is_skipped_when_done_and_the_same_when_done_again(
+    own: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tiny.tree(own)
+    (own / TRUST_FILE).unlink()
+    anchored.fit(data, own, RECIPE, show=False)
+    assert tiny.tree(own) == before
+    monkeypatch.setattr(stage, "look_at", _never)
+    anchored.fit(data, own, RECIPE, show=False)
+    assert tiny.tree(own) == before
+
+
+def _never(*_: object) -> None:
+    raise AssertionError("done already")
+
+
+def test_other_weights_are_asked_anew(own: Path, data: Path) -> None:
+    first = load_tree(own / TRUST_FILE)["fingerprint"]
+    anchored.fit(data, own, replace(RECIPE, anchor_weight=1.0), show=False)
+    assert load_tree(own / TRUST_FILE)["fingerprint"] != first
+
+
+def test_each_half_of_the_held_out_anchors_scores_the_other(run: Path) -> None:
+    trust = Estimator.load(run).trust
+    assert trust is not None
+    assert trust.scores is not None
+    # 30 held-out anchors; in each 3 of 5 poses leave a joint alone.
+    assert trust.scores.shape == (90, 2)
+    assert (np.diff(trust.scores, axis=0) >= 0).all()
+    assert 0.5 < np.sqrt((trust.scores**2).mean()) < 2
+
+
+def test_a_reading_is_the_coordinates_with_more(run: Path, data: Path) -> None:
+    estimator = Estimator.load(run)
+    images = open_dataset(data).read_images(range(300))
+    reading = estimator.read(images)
+    np.testing.assert_allclose(reading.coordinates, estimator.coordinates(images), rtol=1e-5, atol=1e-6)
+    assert reading.deviation is not None
+    assert reading.distance is not None
+    assert reading.deviation.shape == (300, 2)
+    assert (reading.deviation > 0).all()
+    noise = np.random.default_rng(0).integers(0, 256, (50, 2, tiny.SIDE, tiny.SIDE)).astype(np.uint8)
+    strange = estimator.read(noise).distance
+    assert strange is not None
+    assert (strange > 1).all()
+    assert (reading.distance > 1).mean() < 0.1
+
+
+def lines_of(run: Path, data: Path) -> list[dict]:
+    return [json.loads(line) for line in predict_lines(run, data)]
+
+
+@pytest.mark.slow
+def test_predictions_carry_deviations_intervals_and_the_flag(
+    own: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = lines_of(own, data)
+    assert {line["unit"] for line in raw} == {"raw"}
+    calibrate(own, data=data, samples=100)
+    found = lines_of(own, data)
+    assert capsys.readouterr().err == ""
+    for before, line in zip(raw, found, strict=True):
+        assert set(line) == {"images", "unit", "joints", "std", "low", "high", "level", "unusual", "distance"}
+        assert (line["level"], line["distance"], line["unusual"]) == (0.9, before["distance"], before["unusual"])
+        for joint in tiny.JOINTS:
+            assert line["low"][joint] < line["joints"][joint] < line["high"][joint]
+            assert line["std"][joint] > 0
+    angles = open_dataset(data).states("test-id")
+    low, high = (
+        np.array([[line[end][joint] for joint in tiny.JOINTS] for line in found[-len(angles) :]])
+        for end in ("low", "high")
+    )
+    held = ((low <= angles) & (angles <= high)).mean(0)
+    assert (np.abs(held - 0.9) < 4 * np.sqrt(0.09 * (1 / 100 + 1 / len(angles)))).all()
+
+
+def test_the_level_widens_intervals_and_few_labels_leave_them_to_anchors(
+    own: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sources = []
+    widths = []
+    for samples, level in ((100, 0.5), (100, 0.95), (5, 0.9)):
+        intervals = calibrate(own, data=data, samples=samples, level=level).intervals
+        assert intervals is not None
+        sources.append(intervals.source)
+        widths.append(intervals.quantile)
+        assert intervals.level == Estimator.load(own).intervals.level == level
+    assert sources == ["labels", "labels", "anchors"]
+    assert (widths[0] < widths[1]).all()
+    assert capsys.readouterr().err == "ropes: 5 samples are too few for 90% intervals of their own\n"
+
+
+def test_commanded_distributions_need_no_label_for_intervals(
+    own: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commanded, "require_agreement", lambda *_: None)  # a run of few steps reads badly
+    intervals = commanded.calibrate_commanded(own, data, level=0.8).intervals
+    assert intervals is not None
+    assert (intervals.source, intervals.level) == ("anchors", 0.8)
+
+
+@pytest.mark.slow
+def test_a_run_from_before_predicts_without_and_says_so(
+    own: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (own / TRUST_FILE).unlink()
+    line = lines_of(own, data)[0]
+    assert set(line) == {"images", "unit", "joints"}
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "fitted without the stage that learns what to trust" in error
+    calibrate(own, data=data, samples=100)
+    found = lines_of(own, data)
+    assert set(found[0]) == {"images", "unit", "joints", "std", "low", "high", "level"}
+    assert len({line["std"]["elbow"] for line in found}) == 1
+    assert "no flags of unusual images" in capsys.readouterr().err
+    anchored.fit(data, own, RECIPE, show=False)  # brings the stage, but not the units of that calibration
+    later = lines_of(own, data)
+    assert [line["std"] for line in later] == [line["std"] for line in found]
+    assert "unusual" in later[0]
+    calibrate(own, data=data, samples=100)
+    (own / TRUST_FILE).unlink()
+    assert "std" not in lines_of(own, data)[0]
+
+
+@pytest.mark.slow
+def test_data_without_complete_anchors_leave_the_flag(
+    own: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (own / TRUST_FILE).unlink()
+
+    def incomplete(*_: object) -> None:
+        raise UserError("anchor 4 has no pose under wrist/2")
+
+    monkeypatch.setattr(stage, "by_anchor", incomplete)
+    anchored.fit(data, own, RECIPE, show=False)
+    assert "no standard deviations and intervals without labels: anchor 4 has no pose" in capsys.readouterr().err
+    line = lines_of(own, data)[0]
+    assert set(line) == {"images", "unit", "joints", "unusual", "distance"}
+    assert "ropes calibrate with labelled samples adds them" in capsys.readouterr().err
+    calibrate(own, data=data, samples=100)
+    assert "std" in lines_of(own, data)[0]
+    assert capsys.readouterr().err == ""
+
+
+def test_too_few_held_out_anchors_tell_nothing(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = tiny.write_data(tmp_path / "few", anchors=6)
+    anchored.fit(few, tmp_path / "run", RECIPE, show=False)
+    assert capsys.readouterr().err == "ropes: 3 held-out anchors do not tell what to trust; record more\n"
+    assert Estimator.load(tmp_path / "run").trust is None
+
+
+@pytest.mark.parametrize("damage", ["cut", "other format", "part"])
+def test_a_damaged_file_is_named(own: Path, damage: str) -> None:
+    from ropes.models.checkpoints import save_tree
+
+    path = own / TRUST_FILE
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[:100])
+    else:
+        tree = load_tree(path)
+        changes = {"format": 99} if damage == "other format" else {"novelty": {"centre": tree["scores"]}}
+        save_tree(path, tree | changes)
+    with pytest.raises(UserError, match=r"trust\.safetensors .*delete it and run the same"):
+        Estimator.load(own)
+
+
+def test_a_damaged_calibration_is_named(own: Path, data: Path) -> None:
+    calibrate(own, data=data, samples=50)
+    path = own / CALIBRATION_FILE
+    path.write_text(path.read_text().replace('"labels"', '"guesses"'))
+    with pytest.raises(UserError, match=r"calibration\.json is damaged"):
+        Estimator.load(own)
+
+
+def test_quantiles_of_a_joint_with_fewer_samples_are_not_biased() -> None:
+    rng = np.random.default_rng(0)
+    flat = rng.normal(size=(400, 2))
+    seen = Seen(flat, rng.normal(size=(400, 3)), rng.uniform(size=(400, 4)))
+    samples = rng.normal(size=(400, 2))
+    first = np.arange(400) < 200
+    _, full = stage._errors(seen, samples, first)
+    samples[210:, 1] = np.nan  # of the wrist only ten of the second half are known
+    _, lacking = stage._errors(seen, samples, first)
+    np.testing.assert_array_equal(full[:, 0], lacking[:, 0])
+    assert np.isfinite(lacking).sum(axis=0).tolist() == [400, 210]
+    trust = Trust(fit_novelty(flat, flat, flat, flat), None, lacking)
+    intervals = intervals_from_held_out(trust)
+    assert intervals is not None
+    assert intervals.quantile[0] == conformal_quantile(full[:, :1], 0.9)[0]
+    assert intervals.samples == 210
+
+
+def test_ropes_runs_have_it_too(tiny_run: Path, tiny_data: Path) -> None:
+    reading = Estimator.load(tiny_run).read(open_dataset(tiny_data).read_images(range(5)))
+    assert reading.deviation is not None
+    assert reading.distance is not None
+    assert reading.deviation.shape == (5, 2)
