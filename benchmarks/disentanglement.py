@@ -16,7 +16,7 @@ import numpy as np
 from figures import options, publish
 from ropes.metrics import beta_vae_score, dci, explicitness, factor_vae_score, mig, modularity, sap
 from ropes.metrics.disentanglement.samples import Floats
-from ropes.simulate.finger_setting import FACTORS
+from ropes.simulation.finger_setting import FACTORS
 
 #: Seconds that all six together may take for 10,000 × 10 × 7 on two cores.
 TARGET_S = 60

@@ -34,8 +34,8 @@ TABLES: Mapping[str, tuple[str, ...]] = {
         "experiments/plans.py",
         "methods/recipes/ropes.py",
         "causal/scm.py",
-        "simulate/settings.py",
-        "simulate/scene.py",
+        "simulation/settings.py",
+        "simulation/scene.py",
     ),
     "supervised": ("methods/blocks.py", "models/angles.py", "methods/recipes/supervised.py"),
     "disentanglement": (
@@ -46,10 +46,10 @@ TABLES: Mapping[str, tuple[str, ...]] = {
         "metrics/transfer.py",
         "methods/recipes/vae.py",
         "methods/recipes/variants.py",
-        "simulate/finger.py",
+        "simulation/finger.py",
     ),
     "deltas": (
-        "simulate/actions.py",
+        "simulation/actions.py",
         "data/causal_triplet.py",
         "methods/delta_stage.py",
         "models/delta.py",

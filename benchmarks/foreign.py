@@ -25,7 +25,7 @@ from ropes.inference.prediction import images_of, states_of
 from ropes.methods.run import scene_of
 from ropes.metrics.intervals import coverage
 from ropes.models.registry import find_run
-from ropes.simulate.corruption import IN_WORDS, Hiding, occlude
+from ropes.simulation.corruption import IN_WORDS, Hiding, occlude
 
 PAGE = Path(__file__).parents[1] / "docs" / "foreign.md"
 #: What hides, and sides in pixels.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from figures import options, publish
 from ropes.causal.graph import estimate_graph
 from ropes.causal.scm import CausalModel
-from ropes.simulate.settings import panda_setting
+from ropes.simulation.settings import panda_setting
 
 Array = NDArray[np.float64]
 Quality = Callable[[Array, np.random.Generator], Array]

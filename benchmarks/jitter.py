@@ -22,7 +22,7 @@ from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.evaluation.actions import DeltaReader
 from ropes.report.action_numbers import METHODS, spread
-from ropes.simulate.actions import IID, SYSTEMATIC, PairsSetting
+from ropes.simulation.actions import IID, SYSTEMATIC, PairsSetting
 
 PAGE = Path(__file__).parents[1] / "docs" / "deltas.md"
 JITTERS = (0.0, 0.5, 1.0, 2.0, 4.0)

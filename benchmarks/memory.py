@@ -24,7 +24,7 @@ from figures import options, publish
 from ropes.common import png
 from ropes.data import schema, writer
 from ropes.methods.recipes import Optimisation, RopesRecipe, ropes_recipe
-from ropes.simulate.settings import Setting, panda_setting
+from ropes.simulation.settings import Setting, panda_setting
 
 SETTING = "panda-2c-independent"
 STEPS = 4

@@ -28,7 +28,7 @@ from ropes.methods.run import Run
 from ropes.models.checkpoints import save_weights
 from ropes.models.registry import find_run
 from ropes.models.student import StudentNetwork
-from ropes.simulate.settings import panda_setting
+from ropes.simulation.settings import panda_setting
 
 SETTING = "panda-2c-independent"
 BATCH = 256

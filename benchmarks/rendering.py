@@ -19,10 +19,10 @@ from figures import options, publish
 from ropes.causal.scm import CausalModel
 from ropes.common import png
 from ropes.common.hardware import usable_cores
-from ropes.simulate.bullet import import_pybullet, quiet
-from ropes.simulate.scene import Mesh, Scene
-from ropes.simulate.settings import Setting, panda_setting
-from ropes.simulate.workers import UNIT, render_poses
+from ropes.simulation.bullet import import_pybullet, quiet
+from ropes.simulation.scene import Mesh, Scene
+from ropes.simulation.settings import Setting, panda_setting
+from ropes.simulation.workers import UNIT, render_poses
 
 SIZE = 128
 SETTING = "panda-2c-independent"

@@ -29,9 +29,9 @@ from ropes.experiments.fits import torch_threads
 from ropes.methods.fit import fit
 from ropes.methods.recipes import DELTA_METHODS, METHODS, Optimisation
 from ropes.report.readme_tables import _written
-from ropes.simulate.actions import PairsSetting
-from ropes.simulate.finger_setting import FingerSetting
-from ropes.simulate.settings import SETTINGS, panda_setting
+from ropes.simulation.actions import PairsSetting
+from ropes.simulation.finger_setting import FingerSetting
+from ropes.simulation.settings import SETTINGS, panda_setting
 from tests import tiny, tiny_pairs
 
 ROOT = Path(__file__).parents[1]

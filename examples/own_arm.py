@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ropes.data.generate import simulate
 from ropes.data.validate import validate
-from ropes.simulate.arm import arm_setting
+from ropes.simulation.arm import arm_setting
 
 
 def main() -> None:

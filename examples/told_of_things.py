@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ropes.simulate.actions import SYSTEMATIC, Action
+from ropes.simulation.actions import SYSTEMATIC, Action
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.evaluation.actions import DeltaReader

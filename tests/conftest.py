@@ -73,8 +73,8 @@ def tiny_data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Pat
 def film_finger(out: Path, tested: int, labelled: int) -> Path:
     """Finger and cube at 16 pixels: 32 pairs, and so many images of each test split and of each to learn from."""
     from ropes.data.generate_finger import simulate_finger
-    from ropes.simulate import feasibility
-    from ropes.simulate.finger_setting import FingerSetting
+    from ropes.simulation import feasibility
+    from ropes.simulation.finger_setting import FingerSetting
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(feasibility, "_DRAWN", 500)

@@ -12,7 +12,7 @@ from ropes.common import png
 from ropes.data import generate, writer
 from ropes.data.generate import simulate
 from ropes.data.layout import Dataset
-from ropes.simulate.settings import Setting, panda_setting
+from ropes.simulation.settings import Setting, panda_setting
 
 SMALL = dataclasses.replace(panda_setting("panda-2c-causal"), image_size=8)
 

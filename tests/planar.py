@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ropes.common import files
 from ropes.data import schema
-from ropes.simulate.settings import Robot
+from ropes.simulation.settings import Robot
 from tests import tiny
 
 UPPER, LOWER, HEIGHT = 0.4, 0.3, 0.1

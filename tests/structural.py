@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from ropes.methods.contrast import targets
-from ropes.simulate.settings import panda_setting
+from ropes.simulation.settings import panda_setting
 
 #: A base joint changes the images more than a wrist joint; far enough apart to allow every response.
 CHANGE = torch.tensor([6.0, 5.0, 4.0, 3.0, 2.0, 1.0])

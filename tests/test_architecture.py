@@ -18,7 +18,7 @@ PACKAGE = ROOT / "src" / "ropes"
 LAYERS = (
     {"common", "errors", "metrics"},
     {"causal"},
-    {"simulate"},
+    {"simulation"},
     {"data", "models"},
     {"methods"},
     {"inference"},
@@ -100,7 +100,7 @@ def test_no_file_is_longer_than_300_lines(folder: str) -> None:
         ("ropes.cli.entry", {"torch", "lightning", "pybullet", "matplotlib", "scipy", "trimesh", "pyarrow"}),
         ("ropes.cli", {"torch", "lightning", "pybullet", "matplotlib", "scipy", "trimesh", "pyarrow"}),
         ("ropes.methods.recipes", {"torch", "lightning", "pybullet", "matplotlib"}),
-        ("ropes.simulate.settings", {"torch", "lightning", "pybullet", "matplotlib"}),
+        ("ropes.simulation.settings", {"torch", "lightning", "pybullet", "matplotlib"}),
         ("ropes.metrics", {"torch", "lightning", "pybullet", "matplotlib", "ropes.causal.scm"}),
         ("ropes.data", {"torch", "lightning", "pybullet", "matplotlib"}),
     ],

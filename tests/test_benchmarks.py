@@ -16,7 +16,7 @@ from ropes.common.files import read_json
 from ropes.errors import UserError
 from ropes.experiments.fits import torch_threads
 from ropes.methods.recipes import METHODS
-from ropes.simulate.actions import IID, SYSTEMATIC
+from ropes.simulation.actions import IID, SYSTEMATIC
 from tests import tiny
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"

@@ -15,7 +15,7 @@ from ropes.data.validate import validate
 from ropes.evaluation.actions import evaluate_actions
 from ropes.methods import fit as fitting
 from ropes.methods.ropes import fit
-from ropes.simulate.actions import SYSTEMATIC, TRAIN, VALIDATION
+from ropes.simulation.actions import SYSTEMATIC, TRAIN, VALIDATION
 from tests import tiny
 from tests.tiny_pairs import ACTIONS, recipe, write_pairs
 

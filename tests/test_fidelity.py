@@ -27,7 +27,7 @@ def test_no_deviation_is_declared_where_the_page_does_not_look() -> None:
     "page",
     [
         "README.md",
-        *(f"docs/{name}.md" for name in ("README", "curves", "deltas", "disentanglement", "ropes", "supervised")),
+        *(f"docs/{name}.md" for name in ("curves", "deltas", "disentanglement", "results", "ropes", "supervised")),
     ],
 )
 def test_who_meets_a_figure_beside_the_paper_s_is_led_to_the_page(page: str) -> None:

@@ -48,6 +48,17 @@ def test_type_checkers_see_what_is_loaded() -> None:
         assert getattr(ropes, name) is getattr(import_module(str(module)), known_as)
 
 
+def test_an_estimator_is_loaded_by_its_folder_or_its_name(tiny_run: Path) -> None:
+    packaged = ropes.load("panda-2c")
+    assert repr(packaged).startswith(
+        "Estimator(method='anchored', cameras=['cam45', 'cam135'], image_size=128, joints="
+    )
+    assert "calibrated to radians" in repr(packaged)
+    assert ropes.load(tiny_run).run.joints == ropes.Estimator.load(tiny_run).run.joints
+    with pytest.raises(UserError, match="did you mean panda-2c"):
+        ropes.load("panda-2d")
+
+
 @pytest.mark.slow
 def test_the_snippet_of_the_readme_reads_angles(
     tiny_run: Path, tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,7 +9,7 @@ from ropes.common.png import encode
 from ropes.data import schema, writer
 from ropes.data.writer import SplitPlan
 from ropes.methods.recipes import DeltaRecipe, Optimisation, recipe_of
-from ropes.simulate.actions import Action, both_ways
+from ropes.simulation.actions import Action, both_ways
 
 SIDE = 16
 ACTIONS = tuple(Action(verb, noun) for noun in ("left", "right") for verb in ("fill", "empty"))

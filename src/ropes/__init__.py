@@ -1,6 +1,24 @@
-"""Joint angles of a robot arm from camera images, learnt without a label.
+"""Joint angles of a robot arm from camera images, learned without labels.
 
-The names below are loaded when they are first used: `import ropes` imports neither torch nor PyBullet.
+Read angles from images:
+
+    load(run)             an `Estimator` from a run's folder, or a packaged one by name ("panda-2c")
+    predict(run, images)  predictions with error bars, a dictionary for each pose
+    calibrate(run, ...)   fit the map to radians from a few labelled samples
+
+Train and evaluate:
+
+    simulate(setting, ...)        render a data set; `simulate_dataset` is its former name
+    open_dataset(path)            a `Dataset` on disk
+    fit(data, out, recipe, ...)   train; `recipe_of(method, preset)` gives the configuration, `METHODS` the names
+    evaluate(run, data, out)      errors on the test splits, written to results.json
+
+Describe an arm:
+
+    panda_setting(name)   the Panda of the ROPES paper, `SETTINGS` has the names
+    arm_setting(urdf=...) any other arm
+
+Submodules are imported on first use: `import ropes` loads neither torch nor PyBullet. Bad input raises `UserError`.
 """
 
 from importlib import import_module
@@ -9,17 +27,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ropes.data.dataset import Dataset
+    from ropes.data.generate import simulate
     from ropes.data.generate import simulate as simulate_dataset
     from ropes.data.layout import open_dataset
     from ropes.errors import UserError
     from ropes.evaluation.joints import evaluate
-    from ropes.inference.estimator import Estimator
+    from ropes.inference.estimator import Estimator, load
     from ropes.inference.prediction import calibrate
     from ropes.inference.predictions import predict
     from ropes.methods.fit import fit
     from ropes.methods.recipes import METHODS, recipe_of
-    from ropes.simulate.arm import arm_setting
-    from ropes.simulate.settings import SETTINGS, panda_setting
+    from ropes.simulation.arm import arm_setting
+    from ropes.simulation.settings import SETTINGS, panda_setting
 
 __all__ = [
     "METHODS",
@@ -32,29 +51,33 @@ __all__ = [
     "calibrate",
     "evaluate",
     "fit",
+    "load",
     "open_dataset",
     "panda_setting",
     "predict",
     "recipe_of",
+    "simulate",
     "simulate_dataset",
 ]
 __version__ = version("ropes")
 
-#: Public name -> module and name there; `simulate` itself is a package.
+#: Public name -> module and name there.
 _HOMES = {
     "METHODS": ("ropes.methods.recipes", "METHODS"),
-    "SETTINGS": ("ropes.simulate.settings", "SETTINGS"),
+    "SETTINGS": ("ropes.simulation.settings", "SETTINGS"),
     "Dataset": ("ropes.data.dataset", "Dataset"),
     "Estimator": ("ropes.inference.estimator", "Estimator"),
     "UserError": ("ropes.errors", "UserError"),
-    "arm_setting": ("ropes.simulate.arm", "arm_setting"),
+    "arm_setting": ("ropes.simulation.arm", "arm_setting"),
     "calibrate": ("ropes.inference.prediction", "calibrate"),
     "evaluate": ("ropes.evaluation.joints", "evaluate"),
     "fit": ("ropes.methods.fit", "fit"),
+    "load": ("ropes.inference.estimator", "load"),
     "open_dataset": ("ropes.data.layout", "open_dataset"),
-    "panda_setting": ("ropes.simulate.settings", "panda_setting"),
+    "panda_setting": ("ropes.simulation.settings", "panda_setting"),
     "predict": ("ropes.inference.predictions", "predict"),
     "recipe_of": ("ropes.methods.recipes", "recipe_of"),
+    "simulate": ("ropes.data.generate", "simulate"),
     "simulate_dataset": ("ropes.data.generate", "simulate"),
 }
 

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.graph_calibration import QUALITIES, tally
-from ropes.simulate.settings import panda_setting
+from ropes.simulation.settings import panda_setting
 
 INDEPENDENT = panda_setting("panda-2c-independent").splits["train"]
 

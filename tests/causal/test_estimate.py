@@ -9,7 +9,7 @@ from ropes.causal.graph import direct_effects, estimate_graph, total_effects
 from ropes.causal.graph.estimate import BLURRED, SILENT
 from ropes.causal.scm import CausalModel, TruncatedNormal
 from ropes.metrics import structural_hamming_distance
-from ropes.simulate.settings import panda_setting
+from ropes.simulation.settings import panda_setting
 
 CAUSAL = panda_setting("panda-2c-causal").splits["train"]
 INDEPENDENT = panda_setting("panda-2c-independent").splits["train"]

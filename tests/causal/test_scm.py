@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ropes.causal.scm import CausalModel, Regime, TruncatedNormal
-from ropes.simulate.settings import panda_setting
+from ropes.simulation.settings import panda_setting
 
 J1, J2, J3, J4, J5, J6 = (f"panda_joint{k}" for k in range(1, 7))
 INDEPENDENT = panda_setting("panda-2c-independent").splits["train"]

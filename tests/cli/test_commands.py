@@ -93,7 +93,7 @@ def test_simulate_passes_its_options_on(stub: Stub) -> None:
 
 
 def test_simulate_builds_any_arm(stub: Stub) -> None:
-    arms = stub("ropes.simulate.arm.arm_setting", result="an arm")
+    arms = stub("ropes.simulation.arm.arm_setting", result="an arm")
     calls = stub("ropes.data.generate.simulate")
     words = "simulate --urdf arm.urdf --joints a b --ranges -1:1 0:2.5 --anchors 7 --out D"
     words += " --camera c:target=0/0/1,distance=2,yaw=9"
@@ -207,7 +207,7 @@ def test_commands_call_their_functions(
 def test_tables_stand_in_the_readme_and_in_the_docs(stub: Stub) -> None:
     calls = stub("ropes.report.readme_tables.update")
     assert cli.main(["tables", "--check"]) == 0
-    names = ("curves", "deltas", "disentanglement", "eq3", "supervised", "trust")
+    names = ("curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
     pages = ("README.md", *(f"docs/{name}.md" for name in names))
     assert calls == [((Path(page), Path("results"), True), {}) for page in pages]
 

@@ -4,7 +4,7 @@ import pytest
 
 from ropes.cli.options import at_least, image_sources, parse_cameras, parse_ranges
 from ropes.errors import UserError
-from ropes.simulate.settings import Camera
+from ropes.simulation.settings import Camera
 
 
 def test_ranges_are_pairs_in_the_order_of_the_joints() -> None:

@@ -14,7 +14,7 @@ from ropes.data.pair_checks import read_manifest, validate_pairs, write_manifest
 from ropes.data.pairs import ActionPairs
 from ropes.data.validate import validate
 from ropes.errors import UserError
-from ropes.simulate.actions import COMPOSITIONAL, IID, SPLITS, SYSTEMATIC, TRAIN, VALIDATION, Action
+from ropes.simulation.actions import COMPOSITIONAL, IID, SPLITS, SYSTEMATIC, TRAIN, VALIDATION, Action
 
 SIDE = 20
 VERBS = ("open", "close", "turnon", "turnoff", "break")

@@ -12,7 +12,7 @@ from ropes.data import generate, parquet, writer
 from ropes.data.layout import strip_states
 from ropes.data.validate import validate
 from ropes.errors import UserError
-from ropes.simulate.settings import Setting, panda_setting
+from ropes.simulation.settings import Setting, panda_setting
 from tests.fake_renderer import SMALL, FakeRenderer, draw, make, renderer, tree
 
 __all__ = ["renderer"]

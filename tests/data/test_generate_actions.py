@@ -12,9 +12,9 @@ from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.data.validate import validate
 from ropes.errors import UserError
-from ropes.simulate import objects as things
-from ropes.simulate.actions import ACTIONS, COMPOSITIONAL, SPLITS, SYSTEMATIC, TRAIN, PairsSetting
-from ropes.simulate.settings import panda_setting
+from ropes.simulation import objects as things
+from ropes.simulation.actions import ACTIONS, COMPOSITIONAL, SPLITS, SYSTEMATIC, TRAIN, PairsSetting
+from ropes.simulation.settings import panda_setting
 
 SMALL = PairsSetting(image_size=24)
 

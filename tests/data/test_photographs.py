@@ -7,7 +7,7 @@ import pytest
 
 from ropes.data.photographs import read_photographs
 from ropes.errors import UserError
-from ropes.simulate.finger_setting import FACTORS
+from ropes.simulation.finger_setting import FACTORS
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (3, 8, 8, 3)).astype(np.uint8)
 LABELS = np.array([[factor.values[k] for factor in FACTORS] for k in (0, 4, 9)])

@@ -16,7 +16,7 @@ from ropes.data import parquet
 from ropes.data.layout import open_dataset, strip_states
 from ropes.data.validate import _pair_faults, faults, validate
 from ropes.errors import UserError
-from ropes.simulate.finger_setting import NAMES
+from ropes.simulation.finger_setting import NAMES
 
 FIRST, SECOND = "data/chunk-000/file-000.parquet", "data/chunk-000/file-001.parquet"
 

@@ -27,7 +27,7 @@ from ropes.methods.weights import weights_digest
 from ropes.metrics.transfer import REGRESSORS
 from ropes.report.html import write_report
 from ropes.report.study_numbers import METRICS
-from ropes.simulate.finger_setting import HUE, NAMES, SCENARIOS, hues_of
+from ropes.simulation.finger_setting import HUE, NAMES, SCENARIOS, hues_of
 from tests import tiny
 
 

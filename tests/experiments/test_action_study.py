@@ -21,8 +21,8 @@ from ropes.methods.recipes.delta_variants import ABLATED, CROPPED, FROM_POSES, O
 from ropes.report.action_markdown import action_markdown
 from ropes.report.action_plots import framed
 from ropes.report.html import write_report
-from ropes.simulate.actions import IID
-from ropes.simulate.settings import ACTION_PAIRS, ARM_ACTIONS, DRAWN_HOLD_OUTS, MANY_THINGS
+from ropes.simulation.actions import IID
+from ropes.simulation.settings import ACTION_PAIRS, ARM_ACTIONS, DRAWN_HOLD_OUTS, MANY_THINGS
 
 Plan = Callable[..., Experiment]
 

@@ -19,7 +19,7 @@ from ropes.methods.recipes import (
     ropes_recipe,
 )
 from ropes.methods.recipes.variants import BESIDE_ROPES, OBJECTIVES
-from ropes.simulate.settings import SETTINGS, panda_setting
+from ropes.simulation.settings import SETTINGS, panda_setting
 
 ONE = "panda-1c-independent"
 

@@ -27,8 +27,8 @@ from ropes.methods.run import Run
 from ropes.methods.vae_stage import VAEStage
 from ropes.methods.weights import trust_digest, weights_digest
 from ropes.report.html import write_report
-from ropes.simulate import feasibility
-from ropes.simulate.finger_setting import FACTORS, FingerSetting
+from ropes.simulation import feasibility
+from ropes.simulation.finger_setting import FACTORS, FingerSetting
 from tests import tiny
 from tests.killing import killed
 

@@ -11,8 +11,8 @@ from scipy.spatial.transform import Rotation
 from ropes.errors import UserError
 from ropes.inference.poses import Arm, arm_of, chosen_arm, robot_of
 from ropes.methods.run import Run
-from ropes.simulate.kinematics import link_poses
-from ropes.simulate.settings import SETTINGS, Robot, panda_setting
+from ropes.simulation.kinematics import link_poses
+from ropes.simulation.settings import SETTINGS, Robot, panda_setting
 from tests import planar, tiny
 
 ANGLES = np.random.default_rng(0).uniform(-2, 2, (5, 2))

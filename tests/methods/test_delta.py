@@ -26,7 +26,7 @@ from ropes.methods.weights import weights_digest
 from ropes.models.delta import DeltaNetwork, Reading
 from ropes.models.registry import find_run
 from ropes.models.shapes import DeltaConfig
-from ropes.simulate.actions import SPLITS, TRAIN, VALIDATION
+from ropes.simulation.actions import SPLITS, TRAIN, VALIDATION
 from tests import tiny
 from tests.killing import killed, patched_steps
 from tests.tiny_pairs import SIDE, recipe, write_pairs

@@ -18,7 +18,7 @@ from ropes.methods.readers import load_reader
 from ropes.methods.recipes import DELTA_METHODS, METHODS, VAE_METHODS, Optimisation, Recipe
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.models.checkpoints import WEIGHTS
-from ropes.simulate.actions import TRAIN, VALIDATION
+from ropes.simulation.actions import TRAIN, VALIDATION
 from tests import tiny, tiny_pairs
 from tests.killing import killed
 

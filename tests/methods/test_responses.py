@@ -7,7 +7,7 @@ import torch
 from ropes.methods import responses as followers_module
 from ropes.methods.contrast import shifts, targets
 from ropes.methods.responses import followers, followers_and_responses, responses, shares, telling, unmixed
-from ropes.simulate.settings import panda_setting
+from ropes.simulation.settings import panda_setting
 from tests.structural import CHANGE, angles, effects, followed
 
 

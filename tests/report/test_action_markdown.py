@@ -15,8 +15,8 @@ from ropes.report.action_numbers import DRAWN, advantage, in_order
 from ropes.report.action_plots import plots, recorded
 from ropes.report.readme_tables import update
 from ropes.report.stills import publish
-from ropes.simulate.actions import COMPOSITIONAL, IID, SYSTEMATIC
-from ropes.simulate.settings import ACTION_PAIRS, ARM_ACTIONS, DRAWN_HOLD_OUTS, MANY_THINGS
+from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
+from ropes.simulation.settings import ACTION_PAIRS, ARM_ACTIONS, DRAWN_HOLD_OUTS, MANY_THINGS
 
 _SPLITS = (IID, COMPOSITIONAL, SYSTEMATIC)
 

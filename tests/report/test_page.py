@@ -14,7 +14,7 @@ from ropes.evaluation.rows.action import ActionRow
 from ropes.evaluation.rows.model import ModelRow
 from ropes.report.html import write_report
 from ropes.report.stills import write_figures
-from ropes.simulate.actions import IID
+from ropes.simulation.actions import IID
 from tests.report.pages import Page, a_row, numbers_only
 
 

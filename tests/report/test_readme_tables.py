@@ -179,7 +179,11 @@ def test_bad_markers_and_missing_results_are_named(readme, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", *(f"docs/{name}.md" for name in ("curves", "deltas", "disentanglement", "eq3", "supervised"))]
+    "page",
+    [
+        "README.md",
+        *(f"docs/{name}.md" for name in ("curves", "deltas", "disentanglement", "eq3", "results", "supervised")),
+    ],
 )
 def test_the_pages_of_this_repository_say_what_its_results_say(page: str) -> None:
     update(REPOSITORY / page, REPOSITORY / "results", check=True)

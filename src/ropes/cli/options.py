@@ -10,7 +10,7 @@ import tyro
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
-    from ropes.simulate.settings import Camera
+    from ropes.simulation.settings import Camera
 
 #: A string, because a path forgets the "./" that tells a folder from a packaged estimator.
 RunFolder = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
@@ -92,7 +92,7 @@ def parse_cameras(texts: Sequence[str]) -> tuple["Camera", ...]:
 
 
 def _camera(text: str) -> "Camera":
-    from ropes.simulate.settings import Camera
+    from ropes.simulation.settings import Camera
 
     name, _, parts = text.partition(":")
     where = f"--camera {name}"

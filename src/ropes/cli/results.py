@@ -172,6 +172,7 @@ class Tables:
         Path("docs/deltas.md"),
         Path("docs/disentanglement.md"),
         Path("docs/eq3.md"),
+        Path("docs/results.md"),
         Path("docs/supervised.md"),
         Path("docs/trust.md"),
     )

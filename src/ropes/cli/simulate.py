@@ -8,9 +8,9 @@ from ropes.cli.options import at_least, parse_cameras, parse_ranges
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
-    from ropes.simulate.settings import Setting
+    from ropes.simulation.settings import Setting
 
-# Names of ropes.simulate.settings, whose import takes a second.
+# Names of ropes.simulation.settings, whose import takes a second.
 _FINGER_CUBE, _PAIRS, _ARM_ACTIONS = "finger-cube", "action-pairs", "arm-actions"
 #: Settings whose training images are counted as such, two to a pair.
 _SAMPLED = (_FINGER_CUBE, _PAIRS, _ARM_ACTIONS)
@@ -113,7 +113,7 @@ class Simulate:
 
     def _finger_and_cube(self) -> None:
         from ropes.data.generate_finger import simulate_finger
-        from ropes.simulate.finger_setting import FingerSetting
+        from ropes.simulation.finger_setting import FingerSetting
 
         assert self.samples is not None
         simulate_finger(
@@ -129,8 +129,8 @@ class Simulate:
 
     def _pairs(self) -> None:
         from ropes.data.generate_actions import simulate_pairs
-        from ropes.simulate.actions import PairsSetting
-        from ropes.simulate.settings import ACTION_PAIRS, MANY_THINGS
+        from ropes.simulation.actions import PairsSetting
+        from ropes.simulation.settings import ACTION_PAIRS, MANY_THINGS
 
         assert self.samples is not None
         things = 1 if self.things is None else self.things
@@ -159,11 +159,11 @@ class Simulate:
     def _setting_of_arm(self, named: str | None) -> "Setting":
         """That of the URDF file, or the paper's of this name, in the scene that is asked for."""
         if self.urdf is None:
-            from ropes.simulate.settings import panda_setting
+            from ropes.simulation.settings import panda_setting
 
             assert named is not None
             return replace(panda_setting(named), scene=self.scene)
-        from ropes.simulate.arm import arm_setting
+        from ropes.simulation.arm import arm_setting
 
         return arm_setting(
             urdf=str(self.urdf),

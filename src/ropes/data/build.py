@@ -26,9 +26,9 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.writer import Shard
 from ropes.errors import UserError
-from ropes.simulate.actions import Action
-from ropes.simulate.settings import Setting
-from ropes.simulate.urdf import kinematics_of
+from ropes.simulation.actions import Action
+from ropes.simulation.settings import Setting
+from ropes.simulation.urdf import kinematics_of
 
 Floats = NDArray[np.float64]
 #: Of the content of `meta/ropes.json`.

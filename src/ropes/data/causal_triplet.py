@@ -19,7 +19,7 @@ from PIL import Image, UnidentifiedImageError
 
 from ropes.common.seeds import generator
 from ropes.errors import UserError
-from ropes.simulate.actions import IID, SPLITS, TRAIN, VALIDATION, Action, HeldOut, both_ways, hold_out
+from ropes.simulation.actions import IID, SPLITS, TRAIN, VALIDATION, Action, HeldOut, both_ways, hold_out
 
 #: Antonyms among Causal Triplet's verbs, and Epic-Kitchens'; what the former's tables drop.
 RECORDED_ANTONYMS = both_ways([("turnon", "turnoff"), ("clean", "dirty"), ("open", "close"), ("add", "remove")])

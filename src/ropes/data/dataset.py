@@ -20,7 +20,7 @@ from ropes.common import files
 from ropes.data import parquet, schema
 from ropes.data.stats import vectors
 from ropes.errors import UserError
-from ropes.simulate.actions import Action
+from ropes.simulation.actions import Action
 
 Ints = NDArray[np.int64]
 

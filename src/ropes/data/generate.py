@@ -13,11 +13,11 @@ from ropes.data import schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
-from ropes.simulate import cameras
-from ropes.simulate.availability import locate
-from ropes.simulate.mesh import arm_digest
-from ropes.simulate.settings import Setting
-from ropes.simulate.workers import render_poses
+from ropes.simulation import cameras
+from ropes.simulation.availability import locate
+from ropes.simulation.mesh import arm_digest
+from ropes.simulation.settings import Setting
+from ropes.simulation.workers import render_poses
 
 
 def simulate(

@@ -14,9 +14,9 @@ from ropes.data import schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
-from ropes.simulate import cameras
-from ropes.simulate.action_scene import CAMERA, ActionScene
-from ropes.simulate.actions import (
+from ropes.simulation import cameras
+from ropes.simulation.action_scene import CAMERA, ActionScene
+from ropes.simulation.actions import (
     ACTIONS,
     ANTONYMS,
     IID,
@@ -29,11 +29,11 @@ from ropes.simulate.actions import (
     actions_on,
     both_ways,
 )
-from ropes.simulate.availability import locate
-from ropes.simulate.mesh import arm_digest
-from ropes.simulate.objects import things_digest
-from ropes.simulate.settings import Setting
-from ropes.simulate.workers import render, render_poses, require_workers
+from ropes.simulation.availability import locate
+from ropes.simulation.mesh import arm_digest
+from ropes.simulation.objects import things_digest
+from ropes.simulation.settings import Setting
+from ropes.simulation.workers import render, render_poses, require_workers
 
 Floats = NDArray[np.float64]
 #: How far a joint goes up or down, and the deviation of all others between the two images, radians.

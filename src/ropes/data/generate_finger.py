@@ -14,10 +14,10 @@ from ropes.data import schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
-from ropes.simulate import cameras
-from ropes.simulate.finger import FingerScene, finger_digest
-from ropes.simulate.finger_setting import FACTORS, HUE, NAMES, FingerSetting, FingerSplit, factor_values
-from ropes.simulate.workers import render, require_workers
+from ropes.simulation import cameras
+from ropes.simulation.finger import FingerScene, finger_digest
+from ropes.simulation.finger_setting import FACTORS, HUE, NAMES, FingerSetting, FingerSplit, factor_values
+from ropes.simulation.workers import render, require_workers
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]

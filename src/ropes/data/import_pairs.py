@@ -14,7 +14,7 @@ from ropes.data.causal_triplet import RECORDED_ANTONYMS, RecordedPair, picture, 
 from ropes.data.dataset import Dataset
 from ropes.data.pair_checks import MANIFEST, read_manifest, require_sound, write_manifest
 from ropes.data.writer import SplitPlan
-from ropes.simulate.settings import RECORDED_PAIRS, RECORDED_SCENES
+from ropes.simulation.settings import RECORDED_PAIRS, RECORDED_SCENES
 
 Floats = NDArray[np.float64]
 _CAMERA = "front"

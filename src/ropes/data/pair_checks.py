@@ -10,7 +10,7 @@ from PIL import Image, UnidentifiedImageError
 from ropes.common import files
 from ropes.data.causal_triplet import RecordedPair, read_pairs
 from ropes.errors import UserError
-from ropes.simulate.actions import SPLITS, TRAIN, shift_fault
+from ropes.simulation.actions import SPLITS, TRAIN, shift_fault
 
 MANIFEST = "manifest.json"
 

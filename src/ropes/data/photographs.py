@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ropes.data.pictures import area_average
 from ropes.errors import UserError
-from ropes.simulate.finger_setting import FACTORS
+from ropes.simulation.finger_setting import FACTORS
 
 _IMAGES, _LABELS = "images", "labels"
 #: How far a measured factor may lie outside its range, in shares of it.
@@ -24,7 +24,7 @@ def read_photographs(path: Path, side: int) -> tuple[NDArray[np.uint8], NDArray[
 
     Args:
         path: an npz file with `images`, uint8 (n, S, S, 3), and `labels`, (n, 7): the factors of
-            `ropes.simulate.finger_setting.FACTORS` in their order, radians and metres.
+            `ropes.simulation.finger_setting.FACTORS` in their order, radians and metres.
         side: of what is returned, pixels; images are averaged to it by area.
 
     Returns:

@@ -20,8 +20,8 @@ from ropes.data.layout import open_dataset
 from ropes.data.pairs import pair_fault
 from ropes.data.stats import vectors
 from ropes.errors import UserError
-from ropes.simulate.actions import shift_fault
-from ropes.simulate.finger_setting import NAMES, changed_factor
+from ropes.simulation.actions import shift_fault
+from ropes.simulation.finger_setting import NAMES, changed_factor
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from ropes.common.progress import progress as show_progress
 from ropes.data import parquet, schema
 from ropes.data.stats import Moments
 from ropes.errors import UserError
-from ropes.simulate.actions import Action
+from ropes.simulation.actions import Action
 
 Ints = NDArray[np.int64]
 #: Images in a data file, about.

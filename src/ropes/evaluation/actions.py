@@ -31,7 +31,7 @@ from ropes.methods.run import Run, read_training
 from ropes.metrics.deltas import action_variance, active_share, mean_cosines, nearest, principal_axes
 from ropes.models.checkpoints import WEIGHTS, load_weights
 from ropes.models.delta import as_levels
-from ropes.simulate.actions import COMPOSITIONAL, IID, SYSTEMATIC
+from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
 
 TESTS = (IID, COMPOSITIONAL, SYSTEMATIC)
 Floats = NDArray[np.float64]

@@ -23,7 +23,7 @@ from ropes.evaluation.rows.action import ActionRow
 from ropes.inference.estimator import Estimator
 from ropes.methods.run import read_training, warn_of_scene
 from ropes.metrics.deltas import action_variance, active_share, mean_cosines, moves, nearest_direction
-from ropes.simulate.actions import IID, TRAIN
+from ropes.simulation.actions import IID, TRAIN
 
 Floats = NDArray[np.float64]
 DELTAS_FILE = "deltas.npz"

@@ -11,8 +11,8 @@ from ropes.causal.scm import Regime
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.metrics.transfer import REGRESSORS, Regressor
-from ropes.simulate.finger_setting import HUE, LABELLED_SPLIT, NAMES, SCENARIOS, hues_of, scaled
-from ropes.simulate.settings import FINGER_CUBE
+from ropes.simulation.finger_setting import HUE, LABELLED_SPLIT, NAMES, SCENARIOS, hues_of, scaled
+from ropes.simulation.settings import FINGER_CUBE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -13,7 +13,7 @@ from ropes.evaluation.rows.flag import FlagRow
 from ropes.inference.estimator import Estimator
 from ropes.methods.uncertainty.model import Reading
 from ropes.metrics.intervals import auroc
-from ropes.simulate.corruption import occlude
+from ropes.simulation.corruption import occlude
 
 #: Pixels of the stored image that a camera seems to have been moved by.
 MOVED = (1, 3)

@@ -19,7 +19,7 @@ from ropes.methods.recipes import EncoderRecipe, LabelledRecipe
 from ropes.methods.uncertainty.coverage import Condition, ToAngles
 from ropes.methods.uncertainty.model import Reading
 from ropes.metrics import Evaluation, ProtocolSizes, protocol
-from ropes.simulate.corruption import Hiding
+from ropes.simulation.corruption import Hiding
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from ropes.methods.run import TRAINING_FILE, read_training, scene_of, warn_of_sc
 from ropes.methods.uncertainty.coverage import USUAL, Condition, ToAngles, measure_trust
 from ropes.methods.uncertainty.model import Reading
 from ropes.metrics import PAPER_SIZES, Evaluation, ProtocolSizes
-from ropes.simulate.corruption import Hiding, check_square, require_hiding
+from ropes.simulation.corruption import Hiding, check_square, require_hiding
 
 OCCLUSIONS = (0, 16, 32, 64)
 #: Labelled poses that intervals rest on, where their coverage is measured.

@@ -1,6 +1,6 @@
 """The paper's own numbers as data, so that every row of ours can stand beside the one it is held against.
 
-Setups carry the names of `ropes.simulate.settings`, joints the names of the Panda's URDF.
+Setups carry the names of `ropes.simulation.settings`, joints the names of the Panda's URDF.
 Source: ROPES, Tables 1, 10, 11 and 12 (Tables 2, 13 and 14 repeat them).
 """
 
@@ -24,7 +24,7 @@ class Published:
     """One cell of the paper: a method on one joint under one condition.
 
     Attributes:
-        setup: as `ropes.simulate.settings` names it.
+        setup: as `ropes.simulation.settings` names it.
         method: "ropes" or "robopepp".
         split: "id" or "ood".
         occlusion: side of the white squares in pixels of a 128 by 128 image, 0 for none.
@@ -185,7 +185,7 @@ def published(
     """The paper's cell for these conditions, or None where it has none.
 
     Args:
-        setup: as `ropes.simulate.settings` names it.
+        setup: as `ropes.simulation.settings` names it.
         joint: the URDF's name.
         method: "ropes" or "robopepp".
         split: "id" or "ood".

@@ -14,7 +14,7 @@ from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of
 from ropes.methods.uncertainty.coverage import Condition
 from ropes.metrics import Evaluation
-from ropes.simulate.corruption import Hiding, occlude
+from ropes.simulation.corruption import Hiding, occlude
 
 #: Splits that are tested, and what data sets call them.
 SPLITS = {"id": "test-id", "ood": "test-ood"}

@@ -57,8 +57,8 @@ class Results:
         fit_rows: which fits the other rows are of; empty in files of older versions.
         criterion_rows: label-free figures of fits of method ropes, likewise.
         freed_rows: what coordinates hold of joints that no intervention moves; none where no such joint varies.
-        hiding: how rows with an occlusion are occluded, see `ropes.simulate.corruption.Hiding`; None as `scene`.
-        scene: behind the arm, see `ropes.simulate.settings.SceneName`; None without an arm, or where an older version
+        hiding: how rows with an occlusion are occluded, see `ropes.simulation.corruption.Hiding`; None as `scene`.
+        scene: behind the arm, see `ropes.simulation.settings.SceneName`; None without an arm, or where an older version
             wrote it.
 
     Raises:

@@ -15,7 +15,7 @@ from ropes.methods.recipes.delta_variants import (
     of_a_resnet,
     options,
 )
-from ropes.simulate.settings import (
+from ropes.simulation.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
     DRAWN_HOLD_OUTS,

@@ -14,10 +14,10 @@ from ropes.data.generate_finger import simulate_finger
 from ropes.data.import_pairs import import_pairs
 from ropes.evaluation.record import ARTEFACTS
 from ropes.experiments.plan import Experiment
-from ropes.simulate.actions import PairsSetting, drawn_held_out
-from ropes.simulate.feasibility import write_feasibility
-from ropes.simulate.finger_setting import FEASIBILITY_FILE, FingerSetting
-from ropes.simulate.settings import (
+from ropes.simulation.actions import PairsSetting, drawn_held_out
+from ropes.simulation.feasibility import write_feasibility
+from ropes.simulation.finger_setting import FEASIBILITY_FILE, FingerSetting
+from ropes.simulation.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
     ARM_SETTING,

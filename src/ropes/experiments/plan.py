@@ -7,7 +7,7 @@ from typing import Literal
 from ropes.common.hardware import AskedPrecision
 from ropes.methods.recipes import EncoderRecipe, Recipe
 from ropes.metrics import PAPER_SIZES, ProtocolSizes
-from ropes.simulate.settings import INDEPENDENT, SceneName
+from ropes.simulation.settings import INDEPENDENT, SceneName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Experiment:
         own: setting → method or variant → recipe that is its own there.
         recorded: what is not simulated: recordings to learn from, or photographs to test on.
         sizes: of the protocol's draws, where joint angles are measured.
-        scene: behind arms, see `ropes.simulate.settings.SceneName`.
+        scene: behind arms, see `ropes.simulation.settings.SceneName`.
         precision: that networks are trained and measured in, see `ropes.common.hardware.precision_of`.
     """
 

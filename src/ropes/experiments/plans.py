@@ -19,7 +19,7 @@ from ropes.methods.recipes.variants import (
     objectives,
     vaes,
 )
-from ropes.simulate.settings import FINGER_CUBE
+from ropes.simulation.settings import FINGER_CUBE
 
 #: What each experiment fits unless told otherwise.
 DEFAULT_METHODS = {

@@ -42,7 +42,7 @@ from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import experiment
 from ropes.methods.run import RUN_FILE, Run
 from ropes.models.registry import ARM_ESTIMATOR, PACKAGED, find_run
-from ropes.simulate.settings import ARM_ACTIONS, FINGER_CUBE, SceneName
+from ropes.simulation.settings import ARM_ACTIONS, FINGER_CUBE, SceneName
 
 _MEASURED_PACKAGED = "packaged"
 
@@ -75,7 +75,7 @@ def reproduce(
             photographs to test on as well.
         precision: that networks are trained and measured in; "auto": see `precision_of_fits`, and of what reads images
             `ropes.methods.readers.load_reader`.
-        scene: behind arms, see `ropes.simulate.settings.SceneName`; None: panda-gym's, as in the ROPES paper's images.
+        scene: behind arms, see `ropes.simulation.settings.SceneName`; None: panda-gym's, as in the ROPES paper.
         show: show progress.
 
     Raises:

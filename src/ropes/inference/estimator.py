@@ -18,6 +18,7 @@ from ropes.methods.recipes import LABELLED_METHODS, VAE_METHODS
 from ropes.methods.run import TRAINING_FILE, Run, read_training
 from ropes.methods.uncertainty.conformal import LEVEL, Intervals, intervals_from_held_out
 from ropes.methods.uncertainty.model import Reading, Seen, Trust, read_trust, see
+from ropes.models.registry import find_run
 
 _CHUNK = 256
 Images = NDArray[np.uint8]
@@ -45,6 +46,15 @@ class Estimator:
         self.run, self.calibration, self.trust = run, calibration, trust
         self.labelled_images = labelled_images
         self._reader = reader
+
+    def __repr__(self) -> str:
+        """Method, cameras, image size, joints, and the unit of `coordinates` after calibration."""
+        run = self.run
+        unit = "not calibrated" if self.calibration is None else "calibrated to radians"
+        return (
+            f"Estimator(method={run.method!r}, cameras={list(run.cameras)}, image_size={run.image_size}, "
+            f"joints={list(run.joints)}, {unit})"
+        )
 
     @property
     def precision(self) -> Precision:
@@ -178,6 +188,19 @@ class Estimator:
             return None
         first, second = (part.clamp(0, 1).mul(255).round().byte().cpu().numpy() for part in made)
         return enlarge(first, self.run.image_size), enlarge(second, self.run.image_size)
+
+
+def load(run: Path | str, *, precision: AskedPrecision = "auto") -> Estimator:
+    """Load an estimator by the folder of its run, or by the name of a packaged one.
+
+    Args:
+        run: a folder that `ropes fit` wrote, or a name as "panda-2c".
+        precision: see `ropes.methods.readers.load_reader`.
+
+    Raises:
+        UserError: neither a run's folder nor a packaged estimator, or see `Estimator.load`.
+    """
+    return Estimator.load(find_run(run), precision=precision)
 
 
 def _labelled_images(folder: Path) -> int:

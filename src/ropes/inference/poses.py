@@ -12,10 +12,10 @@ from scipy.spatial.transform import Rotation
 
 from ropes.errors import UserError
 from ropes.methods.run import Run
-from ropes.simulate.availability import find_urdf, locate
-from ropes.simulate.kinematics import link_poses
-from ropes.simulate.settings import SETTINGS, Robot, panda_setting
-from ropes.simulate.urdf import Urdf, read_urdf
+from ropes.simulation.availability import find_urdf, locate
+from ropes.simulation.kinematics import link_poses
+from ropes.simulation.settings import SETTINGS, Robot, panda_setting
+from ropes.simulation.urdf import Urdf, read_urdf
 
 #: Asks for every link.
 ALL = "all"

@@ -28,7 +28,7 @@ from ropes.models.backbones import PoseBackbone
 from ropes.models.delta import DeltaNetwork, PairNetwork
 from ropes.models.registry import PACKAGED, find_run
 from ropes.models.shapes import DeltaConfig
-from ropes.simulate.actions import TRAIN, VALIDATION
+from ropes.simulation.actions import TRAIN, VALIDATION
 
 #: Held-out pairs that a record asks.
 _ASKED = 512

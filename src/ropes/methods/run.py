@@ -15,7 +15,7 @@ from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.recipes import Recipe, recipe_from_dict
 from ropes.models import registry
-from ropes.simulate.settings import SETTINGS
+from ropes.simulation.settings import SETTINGS
 
 TRAINING_FILE, CALIBRATION_FILE = "training.json", "calibration.json"
 RUN_FILE = registry.RUN_FILE
@@ -182,7 +182,7 @@ class Run:
 
 
 def scene_of(dataset: Dataset) -> str | None:
-    """The scene of a data set that ropes simulated, see `ropes.simulate.settings.SceneName`; None of others."""
+    """The scene of a data set that ropes simulated, see `ropes.simulation.settings.SceneName`; None of others."""
     setting = (dataset.provenance or {}).get("setting", {})
     return str(setting.get("scene", "white")) if "robot" in setting else None
 

@@ -24,7 +24,7 @@ from ropes.report.action_numbers import (
 from ropes.report.action_plots import of_an_arm
 from ropes.report.markdown_tables import table
 from ropes.report.numbers import fixed
-from ropes.simulate.actions import COMPOSITIONAL, SYSTEMATIC
+from ropes.simulation.actions import COMPOSITIONAL, SYSTEMATIC
 
 Methods = Mapping[str, Sequence[ActionRow]]
 _MOVES = {

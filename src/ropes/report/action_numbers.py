@@ -11,8 +11,8 @@ from ropes.evaluation.rows.action import ActionRow
 from ropes.methods.recipes.delta_variants import ABLATED, BASELINES, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
 from ropes.report.naming import capitalised
 from ropes.report.numbers import fixed
-from ropes.simulate.actions import COMPOSITIONAL, IID, SYSTEMATIC
-from ropes.simulate.settings import (
+from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
+from ropes.simulation.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
     ARM_SETTING,

@@ -14,8 +14,8 @@ from ropes.report import action_figures
 from ropes.report.action_numbers import ABLATIONS, HELD_AGAINST, METHODS, SHIFTS
 from ropes.report.artefacts import read_arrays
 from ropes.report.naming import capitalised
-from ropes.simulate.actions import SYSTEMATIC
-from ropes.simulate.settings import ACTION_PAIRS, RECORDED_PAIRS
+from ropes.simulation.actions import SYSTEMATIC
+from ropes.simulation.settings import ACTION_PAIRS, RECORDED_PAIRS
 
 Arrays = Mapping[str, NDArray[Any]]
 _FRAME = np.array([213, 94, 0], np.uint8)

@@ -26,7 +26,7 @@ from ropes.report.naming import capitalised
 from ropes.report.numbers import fixed
 from ropes.report.page import Part, render
 from ropes.report.sections import inline
-from ropes.simulate.actions import IID
+from ropes.simulation.actions import IID
 
 _OF_THE_ARM = (
     "One joint goes up or down. Is its delta one direction, do up and down point opposite ways, is the delta's length "

@@ -35,7 +35,7 @@ Line = list[str]
 Blocks = Mapping[Condition, Sequence[Line]]
 
 
-def markdown(found: Results) -> str:
+def markdown(found: Results, *, label_free: bool = False) -> str:
     """The table of an experiment, and a line on its origin, ending in a newline.
 
     Correlations are left to the report.  So are, but for Table 2, occlusions that the paper's Table 1 does not have,
@@ -43,6 +43,7 @@ def markdown(found: Results) -> str:
 
     Args:
         found: of one experiment.
+        label_free: of our methods only what takes no label at all.
     """
     every = over_seeds(found.rows)
     joints = sorted({cell.joint for cell in every})
@@ -62,9 +63,8 @@ def markdown(found: Results) -> str:
         return f"{written}\n\n{note}{_origin(found, cells)}\n"
     of_ropes = ("ropes", *BESIDE_ROPES)
     shown = [cell for cell in every if cell in cells or (cell.calibration_labels == 0 and cell.method not in of_ropes)]
-    written = _table(
-        ["tested on", "read by"], ["labels"], joints, _methods(shown, joints, over_seeds(found.shift_rows))
-    )
+    blocks = _methods(shown, joints, over_seeds(found.shift_rows), label_free=label_free)
+    written = _table(["tested on", "read by"], ["labels"], joints, blocks)
     return f"{written}\n\n{_origin(found, cells)}\n"
 
 
@@ -77,13 +77,16 @@ def _table(words: Sequence[str], counts: Sequence[str], joints: Sequence[str], b
     return table(words, [*counts, *(joint_label(joint) for joint in joints)], lines)
 
 
-def _methods(cells: Iterable[Cell], joints: Sequence[str], not_shifted: Sequence[Cell]) -> Blocks:
+def _methods(
+    cells: Iterable[Cell], joints: Sequence[str], not_shifted: Sequence[Cell], *, label_free: bool = False
+) -> Blocks:
     """A line for each method and number of labels, the paper's two below them.
 
     Args:
         cells: of any conditions.
         joints: the columns.
         not_shifted: of shifted poses, after lines that were fitted on poses that are not.
+        label_free: leave out lines of ours that take labels.
     """
     conditions: dict[Condition, dict[tuple[str, int], dict[str, Cell]]] = {}
     for cell in sorted(cells, key=lambda cell: (cell.split, _ORDER.get((cell.setup, cell.occlusion), len(_ORDER)))):
@@ -94,6 +97,8 @@ def _methods(cells: Iterable[Cell], joints: Sequence[str], not_shifted: Sequence
         bars, full = (_of_paper(systems.values(), joints, figure) for figure in ("paper_mse", "all_labels_mse"))
         lines: list[Line] = []
         for (method, fewer), at in sorted(systems.items()):
+            if label_free and fewer:
+                continue
             labels = f"{next(iter(at.values())).labels - fewer:,}"
             lines.append([method_label(method), labels, *_ours(at, joints, bars)])
             same = *condition, method, -fewer

@@ -24,7 +24,7 @@ from ropes.methods.uncertainty.conformal import LEVEL
 from ropes.report.numbers import error, error_and_deviation, fixed
 from ropes.report.poses import pose_table
 from ropes.report.trust import flag_lines, kind_label
-from ropes.simulate.settings import SETTINGS
+from ropes.simulation.settings import SETTINGS
 
 _METHODS = {
     "anchored": "One network straight from images, trained to tell the arm's actuation policies apart and to keep "

@@ -1,6 +1,7 @@
 """The tables of README and docs are written from the committed results, so that they can never say anything else.
 
-A table stands between `<!-- table:NAME-PRESET -->` and `<!-- /table -->` and comes from NAME-PRESET.json.
+A table stands between `<!-- table:NAME-PRESET -->` and `<!-- /table -->` and comes from NAME-PRESET.json; with
+`NAME-PRESET/label-free` it is that of joint angles without the lines that take labels of ours.
 """
 
 import re
@@ -48,7 +49,7 @@ def update(page: Path, results_dir: Path, check: bool = False) -> tuple[str, ...
         if end < 0 or (following and following.start() < end):
             line = text.count("\n", 0, found.start()) + 1
             raise UserError(f"{page}, line {line}: table:{found[1]} has no {_CLOSE}; close it")
-        table = f"\n{_written(results.read(results_dir / f'{found[1]}.json'))}"
+        table = f"\n{_of_marker(results_dir, found[1])}"
         if text[found.end() : end] != table:
             stale.append(found[1])
         pieces += [text[at : found.end()], table]
@@ -61,6 +62,15 @@ def update(page: Path, results_dir: Path, check: bool = False) -> tuple[str, ...
     if stale:
         files.write_text(page, "".join(pieces) + text[at:])
     return tuple(stale)
+
+
+def _of_marker(results_dir: Path, name: str) -> str:
+    """What stands behind a marker of that name."""
+    file, _, form = name.partition("/")
+    if form not in ("", "label-free"):
+        raise UserError(f"table:{name} asks for {form!r}; leave it out, or give label-free")
+    found = results.read(results_dir / f"{file}.json")
+    return markdown(found, label_free=True) if form else _written(found)
 
 
 def _written(found: Results) -> str:

@@ -19,7 +19,7 @@ from ropes.report.curves import AXES, error_curves, series
 from ropes.report.label_efficiency import efficiency_figure, label_curves, overtaken_table
 from ropes.report.naming import method_label
 from ropes.report.verdict import AS_READ, FITTED, UNLABELLED, in_words, map_of
-from ropes.simulate.corruption import IN_WORDS
+from ropes.simulation.corruption import IN_WORDS
 
 
 def inline(figure: Figure, label: str) -> Markup:

@@ -32,8 +32,8 @@ from ropes.report.study_numbers import (
     supervision_scores,
     transfers,
 )
-from ropes.simulate.finger_setting import FEASIBILITY_FILE
-from ropes.simulate.settings import FINGER_CUBE
+from ropes.simulation.finger_setting import FEASIBILITY_FILE
+from ropes.simulation.settings import FINGER_CUBE
 
 #: Heading, text, sentences with figures, and plots with what they show.
 Section = tuple[str, str, list[str], list[tuple[str, Figure]]]

@@ -23,7 +23,7 @@ from ropes.report.study_numbers import (
     column,
     correlations,
 )
-from ropes.simulate.finger_setting import FACTORS as GRID
+from ropes.simulation.finger_setting import FACTORS as GRID
 
 Floats = NDArray[np.float64]
 #: Fewer figures than this are shown as they are, without the outline of a violin.

@@ -1,0 +1,132 @@
+"""Any URDF arm as a setting: which joints vary, how, and seen from where.
+
+The distributions are Table 7's of the ROPES paper, stretched from its intervals of width 3 to each joint's
+range.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ropes.causal.scm import CausalModel, TruncatedNormal
+from ropes.errors import UserError
+from ropes.simulation.availability import find_urdf
+from ropes.simulation.framing import drawable_ranges, farthest_place, nearest_view
+from ropes.simulation.settings import Camera, Robot, SceneName, Setting
+from ropes.simulation.urdf import Urdf, read_urdf
+
+# Table 7, joint 5: interval of width 3, observational mean in its middle, policies .9 to either side.
+_WIDTH, _VARIANCE, _POLICY_SHIFT = 3.0, 0.4, 0.9
+# Table 8: what moves out of distribution is joint 4 by +.8 and joint 6 by −1; here the last two joints.
+_OOD_SHIFTS = (0.8, -1.0)
+_YAWS, _PITCH = (45.0, 135.0), -30.0
+
+Ranges = Mapping[str, tuple[float, float]] | Sequence[tuple[float, float]]
+
+
+def arm_setting(
+    urdf: str | Path,
+    joints: Sequence[str],
+    ranges: Ranges,
+    cameras: Sequence[Camera] | None = None,
+    name: str | None = None,
+    image_size: int = 128,
+    scene: SceneName = "white",
+) -> Setting:
+    """A setting with independent joints for the arm of any URDF file.
+
+    Joints not named stay at 0, or at the nearest value within their limits.
+
+    Args:
+        urdf: a path, absolute, relative to the working folder, or relative to the data folder of
+            pybullet_data.
+        joints: URDF names of the joints that vary and are to be estimated.
+        ranges: (low, high) in radians for each of them, by name or in the same order.
+        cameras: from where, the whole arm in view in every pose; None measures two such views, at yaw 45° and
+            135°.
+        name: of the setting; the robot's name in the URDF when left out, or else the file's.
+        image_size: side of the images, pixels.
+        scene: what stands behind the arm.
+
+    Returns:
+        Splits "train", "test-id" (the same distribution) and "test-ood" (the last joints shifted,
+        Table 8).
+
+    Raises:
+        UserError: no such URDF, not a URDF, an unknown joint, a range outside the limits, names given twice, or a
+            camera that loses a part of the arm.
+    """
+    path = find_urdf(urdf)
+    arm = read_urdf(path)
+    intervals = _intervals(arm, joints, ranges)
+    robot = Robot(
+        urdf=str(path) if Path(urdf).is_file() else str(urdf),
+        joints=tuple(arm.moving),
+        neutral={joint.name: joint.rest for joint in arm.moving.values()},
+        check_limits=True,
+    )
+    model = _model(intervals)
+    drawable, given = drawable_ranges([model]), cameras
+    if cameras is None:
+        cameras = [nearest_view(robot, drawable, name=f"cam{yaw:.0f}", yaw=yaw, pitch=_PITCH) for yaw in _YAWS]
+    names = [camera.name for camera in cameras]
+    if not names or len(set(names)) < len(names):
+        raise UserError(f"cameras need one name each, and there must be one at least; got {names}")
+    for camera in given or ():
+        if (place := farthest_place(robot, drawable, camera)) > 1:
+            how = f"{place:.2f} times as far from the image's centre as its border" if place < math.inf else "behind it"
+            raise UserError(
+                f"camera {camera.name} does not see the whole arm: in some pose a part is {how}; give it a larger "
+                "distance, or leave --camera out to have two views measured"
+            )
+    return Setting(
+        name=name or arm.name,
+        robot=robot,
+        cameras=tuple(cameras),
+        image_size=image_size,
+        scene=scene,
+        splits={"train": model, "test-id": model, "test-ood": _model(intervals, _OOD_SHIFTS)},
+    )
+
+
+def _intervals(arm: Urdf, joints: Sequence[str], ranges: Ranges) -> dict[str, tuple[float, float]]:
+    if not joints or len(set(joints)) < len(joints):
+        raise UserError(f"name each joint that varies once, and one at least; got {', '.join(joints) or 'none'}")
+    if not isinstance(ranges, Mapping):
+        if len(ranges) != len(joints):
+            raise UserError(f"{len(joints)} joints need as many ranges, got {len(ranges)}")
+        ranges = dict(zip(joints, ranges, strict=True))
+    elif set(ranges) != set(joints):
+        odd = sorted(set(ranges) ^ set(joints))
+        raise UserError(f"joints and ranges must name the same joints; these stand in one alone: {', '.join(odd)}")
+    intervals = {}
+    for name in joints:
+        joint, (low, high) = arm.joint(name), ranges[name]
+        if not low < high:
+            raise UserError(f"the range [{low}, {high}] of joint {name} is empty; give low:high")
+        if low < joint.low or high > joint.high:
+            raise UserError(
+                f"the range [{low}, {high}] of joint {name} is outside its limits "
+                f"[{joint.low:.4f}, {joint.high:.4f}] in {arm.path.name}; give a range within them"
+            )
+        intervals[name] = float(low), float(high)
+    return intervals
+
+
+def _model(intervals: Mapping[str, tuple[float, float]], last_shifts: tuple[float, ...] = ()) -> CausalModel:
+    shifts = dict(zip(list(intervals)[::-1], last_shifts[::-1], strict=False))
+    return CausalModel(
+        joints=tuple(intervals),
+        observational={joint: _stretched(interval, shifts.get(joint, 0.0)) for joint, interval in intervals.items()},
+        interventions={
+            joint: (_stretched(interval, _POLICY_SHIFT), _stretched(interval, -_POLICY_SHIFT))
+            for joint, interval in intervals.items()
+        },
+    )
+
+
+def _stretched(interval: tuple[float, float], shift: float) -> TruncatedNormal:
+    """TN over `interval`, `shift` from its middle, as it would be in an interval of width 3."""
+    low, high = interval
+    scale = (high - low) / _WIDTH
+    return TruncatedNormal(mean=(low + high) / 2 + shift * scale, variance=_VARIANCE * scale**2, low=low, high=high)

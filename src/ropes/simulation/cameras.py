@@ -1,0 +1,111 @@
+"""Where a point of the scene falls in the image: pinhole cameras for PyBullet and for computer vision."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.simulation.settings import Camera
+from ropes.simulation.urdf import rotation
+
+Array = NDArray[np.float64]
+NEAR, FAR = 0.1, 100.0
+
+
+def axes(camera: Camera) -> Array:
+    """The camera's right, up and forward directions in the world, as rows of (3, 3).
+
+    At zero it looks along +y with +x to the right and z up; then pitch turns it up about x, roll about y and
+    yaw about z, in this order, as PyBullet has it.
+    """
+    x, y, z = np.eye(3)
+    yaw, pitch, roll = (np.radians([angle]) for angle in (camera.yaw, camera.pitch, camera.roll))
+    turn = rotation(z, yaw)[0] @ rotation(y, roll)[0] @ rotation(x, pitch)[0]
+    return (turn @ np.stack([x, z, y]).T).T
+
+
+def eye(camera: Camera) -> Array:
+    """The camera's position in the world, (3,) metres."""
+    return np.asarray(camera.target) - camera.distance * axes(camera)[2]
+
+
+def view_matrix(camera: Camera) -> Array:
+    """World → camera in OpenGL's convention (x right, y up, looking along −z), (4, 4)."""
+    right, up, forward = axes(camera)
+    view = np.eye(4)
+    view[:3, :3] = right, up, -forward
+    view[:3, 3] = -view[:3, :3] @ eye(camera)
+    return view
+
+
+def projection_matrix(camera: Camera) -> Array:
+    """OpenGL's perspective projection of a square image, (4, 4)."""
+    focal = 1 / np.tan(np.radians(camera.fov) / 2)
+    depth = NEAR - FAR
+    return np.array(
+        [
+            [focal, 0, 0, 0],
+            [0, focal, 0, 0],
+            [0, 0, (FAR + NEAR) / depth, 2 * FAR * NEAR / depth],
+            [0, 0, -1, 0],
+        ]
+    )
+
+
+def intrinsics(camera: Camera, image_size: int) -> Array:
+    """The pinhole matrix K of a square image, (3, 3), in pixels; pixel (0, 0) is centred on (½, ½)."""
+    focal = image_size / 2 / np.tan(np.radians(camera.fov) / 2)
+    return np.array([[focal, 0, image_size / 2], [0, focal, image_size / 2], [0, 0, 1]])
+
+
+def extrinsics(camera: Camera) -> Array:
+    """World → camera in OpenCV's convention (x right, y down, z forward), (4, 4), metres."""
+    return np.diag([1.0, -1.0, -1.0, 1.0]) @ view_matrix(camera)
+
+
+def project(camera: Camera, image_size: int, points: Array) -> Array:
+    """Pixel coordinates (n, 2), x right and y down, of world points (n, 3) in front of the camera."""
+    pose = extrinsics(camera)
+    homogeneous = (points @ pose[:3, :3].T + pose[:3, 3]) @ intrinsics(camera, image_size).T
+    return homogeneous[:, :2] / homogeneous[:, 2:]
+
+
+def windows_around(places: Array, image_size: int, step: int) -> list[tuple[slice, slice]]:
+    """The rows and columns of each image that hold all its `places` with a little room, in multiples of `step`.
+
+    Args:
+        places: (n, points, 3) homogeneous pixel coordinates of n images, K · (R p + t); the last is the depth.
+        image_size: side of the images, pixels.
+        step: what the windows' edges are multiples of.
+
+    Returns:
+        Rows and columns for each image; all of it when a place is behind the camera.
+    """
+    behind = places[..., 2].min(axis=1) <= NEAR
+    pixels = places[~behind, :, :2] / places[~behind, :, 2:]
+    low = (pixels.min(axis=1) // step * step).astype(int) - step
+    high = (pixels.max(axis=1) // step * step).astype(int) + 2 * step
+    edges = np.tile([0, 0, image_size, image_size], (len(places), 1))
+    edges[~behind, :2] = low.clip(0, image_size - step)
+    edges[~behind, 2:] = high.clip(step, image_size)
+    return [(slice(top, bottom), slice(left, right)) for left, top, right, bottom in edges.tolist()]
+
+
+def cropped(projection: Array, image_size: int, rows: slice, columns: slice) -> Array:
+    """The projection (4, 4) onto a window of the image, its pixels those of the whole image."""
+    left, right = (2 * edge / image_size - 1 for edge in (columns.start, columns.stop))
+    top, bottom = (1 - 2 * edge / image_size for edge in (rows.start, rows.stop))
+    zoom = np.eye(4)
+    zoom[0, 0], zoom[0, 3] = 2 / (right - left), -(right + left) / (right - left)
+    zoom[1, 1], zoom[1, 3] = 2 / (top - bottom), -(top + bottom) / (top - bottom)
+    return zoom @ projection
+
+
+def record(camera: Camera, image_size: int) -> dict[str, Any]:
+    """What is kept with the images, JSON-able: K (3, 3) and the OpenCV pose world → camera (4, 4)."""
+    return {
+        "intrinsics": intrinsics(camera, image_size).tolist(),
+        "extrinsics": extrinsics(camera).tolist(),
+        "width": image_size,
+        "height": image_size,
+    }

@@ -1,0 +1,68 @@
+"""Forward kinematics of many poses at once, in NumPy: where every visible point of the arm is."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull
+
+from ropes.simulation.surface import read_surface
+from ropes.simulation.urdf import Urdf, rotation
+
+Array = NDArray[np.float64]
+
+
+def link_poses(urdf: Urdf, joints: Sequence[str], angles: Array, rest: Mapping[str, float]) -> dict[str, Array]:
+    """Pose of every link in the base's frame: T_child = T_parent · origin · motion(angle).
+
+    Args:
+        urdf: the arm.
+        joints: names of the columns of `angles`.
+        angles: (n, len(joints)) radians (metres for a prismatic joint).
+        rest: value of the other joints by name, 0 where not named.
+
+    Returns:
+        Link name → (n, 4, 4).
+    """
+    n = len(angles)
+    column = {name: k for k, name in enumerate(joints)}
+    poses = {urdf.base: np.broadcast_to(np.eye(4), (n, 4, 4))}
+    for joint in urdf.joints:
+        value = angles[:, column[joint.name]] if joint.name in column else np.full(n, rest.get(joint.name, 0.0))
+        motion = np.broadcast_to(np.eye(4), (n, 4, 4)).copy()
+        if joint.kind == "prismatic":
+            motion[:, :3, 3] = value[:, None] * joint.axis
+        elif joint.moves:
+            motion[:, :3, :3] = rotation(joint.axis, value)
+        poses[joint.child] = poses[joint.parent] @ joint.origin @ motion
+    return poses
+
+
+def outline(urdf: Urdf) -> dict[str, Array]:
+    """Corners of the convex hull of each link's visible shapes: link name → (points, 3), in the link's frame.
+
+    A link's image lies within the image of its hull, so these points tell whether all of it is in view.
+    """
+    points: dict[str, list[Array]] = {}
+    for visual in urdf.visuals:
+        shape = visual.corners if visual.mesh is None else _hull(read_surface(visual.mesh).points * visual.scale)
+        points.setdefault(visual.link, []).append(shape @ visual.origin[:3, :3].T + visual.origin[:3, 3])
+    return {link: _hull(np.concatenate(shapes)) for link, shapes in points.items()}
+
+
+def visible_points(
+    urdf: Urdf, hulls: Mapping[str, Array], joints: Sequence[str], angles: Array, rest: Mapping[str, float]
+) -> Array:
+    """The hulls' corners in the base's frame for every pose, (n, points, 3); see `link_poses`, `outline`."""
+    poses = link_poses(urdf, joints, angles, rest)
+    moved = (
+        corners @ poses[link][:, :3, :3].swapaxes(1, 2) + poses[link][:, None, :3, 3] for link, corners in hulls.items()
+    )
+    return np.concatenate(list(moved), axis=1)
+
+
+def _hull(points: Array) -> Array:
+    unique = np.unique(points, axis=0)
+    # A flat or thin shape has no hull with a volume: all its points do as well.
+    flat = len(unique) < 5 or np.linalg.matrix_rank(unique - unique.mean(axis=0), tol=1e-9) < 3
+    return unique if flat else unique[ConvexHull(unique).vertices]

@@ -1,0 +1,174 @@
+"""A lighter copy of a URDF: visual meshes with a twentieth of their triangles, made once and kept in a cache.
+
+Nearly all the cost of a small software-rendered image is the transformation of triangles that are smaller
+than a pixel.  Positions come from quadric edge collapse; normals and colours are looked up on the original
+surface, so shading and texture stay those of the full mesh.
+"""
+
+import os
+import shutil
+import tempfile
+import xml.etree.ElementTree as ET
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from ropes.errors import UserError
+from ropes.simulation.surface import Surface, flat_normals, read_surface, texture_of, write_obj
+from ropes.simulation.urdf import find_mesh, read_urdf, shapes_of
+
+KEPT_FRACTION = 0.05
+_FEWEST_OF_A_FILE, _FEWEST_OF_A_PART = 300, 50
+# How much a normal that points elsewhere counts against a distance, in units of the mesh's diagonal.
+_NORMAL_WEIGHT = 0.05
+
+
+def cache_folder() -> Path:
+    """Where made-again-at-any-time files go: $XDG_CACHE_HOME/ropes or ~/.cache/ropes."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ropes"
+
+
+def simplified_urdf(urdf: Path, *, fraction: float = KEPT_FRACTION, cache: Path | None = None) -> Path:
+    """A URDF that looks like `urdf` with about `fraction` of its triangles.
+
+    It lies in the cache under a checksum of everything it was made from, and is made anew when it is not
+    there. Collision shapes are left out where a link has visual ones: nothing here collides.
+
+    Raises:
+        UserError: a mesh is missing or cannot be read, or the cache cannot be written.
+    """
+    read_urdf(urdf)
+    folder = (cache or cache_folder()) / "meshes" / _key(urdf, fraction)
+    if not (folder / "robot.urdf").exists():
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            work = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
+        except OSError as error:
+            raise UserError(
+                f"cannot write the mesh cache {folder.parent} ({error.strerror}); set XDG_CACHE_HOME, or --mesh full"
+            ) from error
+        try:
+            _make(urdf, work, fraction)
+            if not (folder / "robot.urdf").exists():
+                # What is there is no whole copy.
+                shutil.rmtree(folder, ignore_errors=True)
+                work.rename(folder)
+        except OSError as error:
+            # A process that made the same copy meanwhile wins: the contents are equal.
+            if not (folder / "robot.urdf").exists():
+                raise UserError(f"cannot write the mesh cache {folder} ({error.strerror})") from error
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    return folder / "robot.urdf"
+
+
+def simplify(surface: Surface, fraction: float) -> Surface:
+    """Collapse edges until about `fraction` of the triangles is left; small files and parts keep more.
+
+    Each part is simplified by itself, so that no triangle reaches over a border between two colours.
+    """
+    fraction = max(fraction, _FEWEST_OF_A_FILE / len(surface.faces))
+    rows = [np.flatnonzero(surface.parts == part) for part in np.unique(surface.parts)]
+    parts = [_simplify_part(surface, row, fraction) for row in rows]
+    starts = np.cumsum([0, *(len(part.points) for part in parts)])
+    return Surface(
+        points=np.concatenate([part.points for part in parts]),
+        faces=np.concatenate([part.faces + start for part, start in zip(parts, starts[:-1], strict=True)]),
+        normals=np.concatenate([part.normals for part in parts]),
+        uv=None if surface.uv is None else np.concatenate([part.uv for part in parts if part.uv is not None]),
+        parts=np.concatenate([part.parts for part in parts]),
+    )
+
+
+def _simplify_part(surface: Surface, rows: NDArray[np.int64], fraction: float) -> Surface:
+    """The triangles `rows` of `surface`, simplified.
+
+    Normals come from the original corner that is nearest in place and direction, colours from the original
+    triangle that is nearest to the middle of the new one.
+    """
+    import fast_simplification
+
+    target = max(int(fraction * len(rows)), _FEWEST_OF_A_PART)
+    uv = None if surface.uv is None else surface.uv[rows]
+    points, faces = _weld(surface.points[surface.faces[rows]])
+    if target >= len(rows):
+        return Surface(points=points, faces=faces, normals=surface.normals[rows], uv=uv, parts=surface.parts[rows])
+    whole = flat_normals(points, faces)[:, 0].any(axis=1)
+    points, faces = fast_simplification.simplify(points, faces[whole], target_count=target)
+    points, faces = np.asarray(points, dtype=np.float64), np.asarray(faces, dtype=np.int64)
+    faces = faces[flat_normals(points, faces)[:, 0].any(axis=1)]
+
+    original = surface.points[surface.faces[rows]]
+    size = float(np.linalg.norm(np.ptp(original.reshape(-1, 3), axis=0))) * _NORMAL_WEIGHT
+    old_directions = size * flat_normals(surface.points, surface.faces[rows])
+    directions = size * flat_normals(points, faces)
+    corners = cKDTree(np.concatenate([original, old_directions], axis=2).reshape(-1, 6))
+    nearest = corners.query(np.concatenate([points[faces], directions], axis=2).reshape(-1, 6))[1]
+    if uv is not None:
+        middles = cKDTree(np.hstack([original.mean(axis=1), old_directions[:, 0]]))
+        triangles = middles.query(np.hstack([points[faces].mean(axis=1), directions[:, 0]]))[1]
+        uv = np.repeat(uv[triangles].mean(axis=1, keepdims=True), 3, axis=1)
+    return Surface(
+        points=points,
+        faces=faces,
+        normals=surface.normals[rows].reshape(-1, 3)[nearest].reshape(-1, 3, 3),
+        uv=uv,
+        parts=np.full(len(faces), surface.parts[rows[0]]),
+    )
+
+
+def _weld(triangles: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """One vertex for each place: files repeat vertices along seams, where collapsing would tear holes."""
+    points, index = np.unique(triangles.reshape(-1, 3).round(7), axis=0, return_inverse=True)
+    return points, index.reshape(-1, 3)
+
+
+def _key(urdf: Path, fraction: float) -> str:
+    """A checksum of all that the copy depends on."""
+    import fast_simplification
+
+    digest = sha256(f"{fraction} {fast_simplification.__version__}".encode())
+    # A copy made by other code than this is not this code's copy.
+    for recipe in ("mesh.py", "surface.py"):
+        digest.update(Path(__file__).with_name(recipe).read_bytes())
+    digest.update(arm_digest(urdf).encode())
+    return digest.hexdigest()[:32]
+
+
+def arm_digest(urdf: Path) -> str:
+    """SHA-256 of a URDF, its meshes and their textures: of all that decides what the arm looks like.
+
+    Raises:
+        UserError: a file is missing, or no URDF.
+    """
+    digest = sha256(urdf.read_bytes())
+    for mesh in sorted({visual.mesh for visual in read_urdf(urdf).visuals if visual.mesh}):
+        digest.update(mesh.read_bytes())
+        if texture := texture_of(mesh):
+            digest.update(texture.read_bytes())
+    return digest.hexdigest()
+
+
+def _make(urdf: Path, folder: Path, fraction: float) -> None:
+    """Fill `folder` with robot.urdf, its meshes and textures."""
+    tree = ET.parse(urdf)
+    made: dict[Path, str] = {}
+    for link in tree.getroot().findall("link"):
+        if link.find("visual") is not None:
+            for collision in link.findall("collision"):
+                link.remove(collision)
+        for _, shape in shapes_of(link):
+            for element in shape.iter("mesh"):
+                mesh = find_mesh(urdf, element.attrib["filename"])
+                if mesh not in made:
+                    made[mesh] = f"{len(made):02d}-{mesh.stem}.obj"
+                    texture = texture_of(mesh)
+                    if texture:
+                        shutil.copyfile(texture, folder / texture.name)
+                    surface = simplify(read_surface(mesh), fraction)
+                    write_obj(folder / made[mesh], surface, texture.name if texture else None)
+                element.set("filename", made[mesh])
+    tree.write(folder / "robot.urdf", encoding="utf-8", xml_declaration=True)

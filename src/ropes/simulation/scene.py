@@ -1,0 +1,242 @@
+"""An arm in front of its cameras: joint angles in, grey images out.
+
+PyBullet's TinyRenderer draws on the CPU and needs no display, no GL and no system package.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ropes.errors import UserError
+from ropes.simulation.availability import locate
+from ropes.simulation.backdrop import WHITE, panda_gym
+from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, quiet
+from ropes.simulation.cameras import cropped, extrinsics, intrinsics, projection_matrix, view_matrix, windows_around
+from ropes.simulation.kinematics import outline, visible_points
+from ropes.simulation.mesh import simplified_urdf
+from ropes.simulation.settings import Camera, Robot, SceneName, require_scene
+from ropes.simulation.urdf import Urdf, read_urdf
+
+Mesh = Literal["simplified", "full"]
+_Window = tuple[slice, slice]
+_SLACK = 1e-6
+
+
+def resolve_urdf(robot: Robot, mesh: Mesh) -> Path:
+    """The URDF file to draw: the robot's own ("full"), or its lighter copy ("simplified"), made when need be.
+
+    Raises:
+        UserError: no such kind of mesh, or the URDF or one of its meshes is missing.
+    """
+    if mesh not in get_args(Mesh):
+        raise UserError(f"mesh {mesh!r} is neither simplified nor full")
+    path = locate(robot.urdf)
+    return simplified_urdf(path) if mesh == "simplified" else path
+
+
+def check_poses(robot: Robot, urdf: Urdf, joints: Sequence[str], angles: ArrayLike) -> NDArray[np.float64]:
+    """Angles (n, len(joints)) as float64, once they are known to be poses of `robot`.
+
+    Raises:
+        UserError: wrong shape, a joint that the robot does not set, NaN, or an angle outside the URDF's
+            limits.
+    """
+    poses = np.asarray(angles, dtype=np.float64)
+    if poses.ndim != 2 or poses.shape[1] != len(joints):
+        raise UserError(f"angles of shape {poses.shape} do not fit the {len(joints)} joints {', '.join(joints)}")
+    for column, name in enumerate(joints):
+        joint = urdf.joint(name)
+        if name not in robot.joints:
+            raise UserError(f"joint {name} is not among those that the robot sets: {', '.join(robot.joints)}")
+        if not np.isfinite(poses[:, column]).all():
+            row = int(np.flatnonzero(~np.isfinite(poses[:, column]))[0])
+            raise UserError(f"pose {row} has no finite angle for joint {name}")
+        outside = (poses[:, column] < joint.low - _SLACK) | (poses[:, column] > joint.high + _SLACK)
+        if robot.check_limits and outside.any():
+            row = int(np.flatnonzero(outside)[0])
+            raise UserError(
+                f"pose {row} sets joint {name} to {poses[row, column]:.4f}, outside its limits "
+                f"[{joint.low:.4f}, {joint.high:.4f}] in {urdf.path.name}"
+            )
+    return poses
+
+
+class Scene(BulletScene):
+    """A context manager that draws poses of one robot.
+
+    White background without a floor, or panda-gym's table and plane; no shadow on the arm, PyBullet's default light.
+    Images are drawn at twice their side and averaged over 2 × 2 pixels.  TinyRenderer leaves out triangles of
+    less than 1/200 pixel², which at 128 × 128 eats away the full meshes' outline; and the arm is small in the
+    image.
+
+    Deviation: the arm casts no shadow and has none on it, and on white there is no table and no plane.  Why: the still
+    scene is drawn once, and only the arm anew.  Effect: parts of the arm are up to 8% lighter than panda-gym draws
+    them; on white a white square changes nothing over the background, so occluded rows there are another test than the
+    paper's.
+
+    Args:
+        robot: what to draw.
+        cameras: from where; their order is that of the images.
+        image_size: side of the square images, pixels.
+        mesh: "simplified" (see `mesh`) or "full".
+        joints: the order of the angles when poses are given as arrays; all of the robot's when left out.
+        scene: what stands behind the arm.
+
+    Raises:
+        UserError: a file is missing or is no URDF, or no such joint or scene.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        cameras: Sequence[Camera],
+        image_size: int = 128,
+        mesh: Mesh = "simplified",
+        joints: Sequence[str] | None = None,
+        scene: SceneName = "white",
+    ) -> None:
+        self.robot, self.cameras, self.image_size = robot, tuple(cameras), image_size
+        self.joints = tuple(robot.joints if joints is None else joints)
+        path, scene = resolve_urdf(robot, mesh), require_scene(scene)
+        self.urdf = read_urdf(locate(robot.urdf))
+        for name in (*robot.joints, *robot.neutral, *self.joints):
+            self.urdf.joint(name)
+        super().__init__()
+        with quiet():
+            try:
+                self._body = self._bullet.loadURDF(str(path), useFixedBase=True, physicsClientId=self._client)
+            except self._bullet.error as error:
+                self.close()
+                raise UserError(f"PyBullet cannot load {path}: {error}") from error
+        count = self._bullet.getNumJoints(self._body, physicsClientId=self._client)
+        infos = (self._bullet.getJointInfo(self._body, k, physicsClientId=self._client) for k in range(count))
+        self._index = {info[1].decode(): info[0] for info in infos}
+        self._side = image_size * SUPERSAMPLING
+        self._views = [_View(camera, self._side, scene) for camera in self.cameras]
+        shape = len(self.cameras), image_size, image_size
+        self._empty = np.array([view.empty for view in self._views], dtype=np.uint8).reshape(shape)
+        # Clearing and copying pixels without an arm is a quarter of the work, so only a window is drawn.  Full
+        # meshes are drawn whole: their outlines take seconds to find.
+        self._drawn_urdf = read_urdf(path)
+        self._hulls = outline(self._drawn_urdf) if mesh == "simplified" else {}
+
+    def render(self, pose: Mapping[str, float] | ArrayLike) -> NDArray[np.uint8]:
+        """Draw one pose from every camera.
+
+        Args:
+            pose: radians by joint name, or an array in the order of `joints`; every other joint of the robot
+                is at its neutral value.
+
+        Returns:
+            (cameras, image_size, image_size) grey images, BT.601 weights.
+
+        Raises:
+            UserError: see `check_poses`.
+        """
+        return next(self._images(self._complete(*self._named(pose))))
+
+    def render_all(self, poses: ArrayLike) -> Iterator[NDArray[np.uint8]]:
+        """Draw poses (n, len(joints)) one after the other: for each what `render` returns, in less time.
+
+        Raises:
+            UserError: see `check_poses`; at once, before anything is drawn.
+        """
+        return self._images(self._complete(self.joints, poses))
+
+    def silhouettes(self, pose: Mapping[str, float] | ArrayLike) -> NDArray[np.bool_]:
+        """Where the arm is: (cameras, image_size, image_size), True where it covers half a pixel or more."""
+        windows = next(self._placed(self._complete(*self._named(pose))))
+        shape = self.image_size, SUPERSAMPLING, self.image_size, SUPERSAMPLING
+        arms = np.zeros((len(self._views), self._side, self._side), dtype=bool)
+        for arm, view, window in zip(arms, self._views, windows, strict=True):
+            arm[window] = self._draw(view, *window)[1]
+        return np.stack([arm.reshape(shape).mean(axis=(1, 3)) >= 0.5 for arm in arms])
+
+    def _named(self, pose: Mapping[str, float] | ArrayLike) -> tuple[tuple[str, ...], ArrayLike]:
+        """One pose as joint names and angles (1, joints)."""
+        if isinstance(pose, Mapping):
+            return tuple(pose), np.array([[*pose.values()]])
+        return self.joints, np.asarray(pose)[None]
+
+    def _complete(self, joints: tuple[str, ...], angles: ArrayLike) -> NDArray[np.float64]:
+        """The angles of all of the robot's joints (n, joints), neutral where `joints` leaves one out; checked."""
+        given = check_poses(self.robot, self.urdf, joints, angles)
+        neutral = [self.robot.neutral.get(joint, 0.0) for joint in self.robot.joints]
+        poses = np.tile(neutral, (len(given), 1))
+        poses[:, [self.robot.joints.index(joint) for joint in joints]] = given
+        return poses
+
+    def _placed(self, poses: NDArray[np.float64]) -> Iterator[list[_Window]]:
+        """Bring the arm into each pose in turn; each view's rows and columns that hold it."""
+        count = len(poses)
+        if self._hulls:
+            points = visible_points(self._drawn_urdf, self._hulls, self.robot.joints, poses, {})
+            windows = [view.windows(points) for view in self._views]
+        else:
+            windows = [[(slice(0, self._side), slice(0, self._side))] * count for _ in self._views]
+        for pose, *views in zip(poses.tolist(), *windows, strict=True):
+            for joint, angle in zip(self.robot.joints, pose, strict=True):
+                self._bullet.resetJointState(self._body, self._index[joint], angle, physicsClientId=self._client)
+            yield views
+
+    def _images(self, poses: NDArray[np.float64]) -> Iterator[NDArray[np.uint8]]:
+        for windows in self._placed(poses):
+            images = self._empty.copy()
+            for image, view, window in zip(images, self._views, windows, strict=True):
+                rows, columns = (slice(s.start // SUPERSAMPLING, s.stop // SUPERSAMPLING) for s in window)
+                image[rows, columns] = grey(self._draw(view, *window)[0])
+            yield images
+
+    def _draw(self, view: "_View", rows: slice, columns: slice) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+        """Colours (rows, columns, 3) of a window, and where it shows the arm."""
+        height, width = rows.stop - rows.start, columns.stop - columns.start
+        _, _, drawn, distances, bodies = self._bullet.getCameraImage(
+            width,
+            height,
+            viewMatrix=view.view,
+            projectionMatrix=cropped(view.projection, self._side, rows, columns).T.ravel().tolist(),
+            shadow=0,
+            renderer=self._bullet.ER_TINY_RENDERER,
+            physicsClientId=self._client,
+        )
+        colours = np.asarray(drawn, dtype=np.uint8).reshape(height, width, 4)[..., :3]
+        arm = np.asarray(bodies, dtype=np.int32).reshape(height, width) >= 0
+        if view.still is None:
+            return colours, arm
+        arm &= np.asarray(distances, dtype=np.float32).reshape(height, width) < view.still.depth[rows, columns]
+        return np.where(arm[..., None], colours, view.still.colours[rows, columns]), arm
+
+
+class _View:
+    """What is needed of a camera for every image, worked out once."""
+
+    def __init__(self, camera: Camera, side: int, scene: SceneName) -> None:
+        self.side = side
+        self.still = panda_gym(camera, side) if scene == "panda-gym" else None
+        without = np.full((side, side, 3), WHITE, dtype=np.uint8) if self.still is None else self.still.colours
+        self.empty = grey(without)
+        self.view = view_matrix(camera).T.ravel().tolist()
+        self.projection = projection_matrix(camera)
+        self.to_pixels = intrinsics(camera, side) @ extrinsics(camera)[:3]
+
+    def windows(self, points: NDArray[np.float64]) -> list[_Window]:
+        """Rows and columns that hold `points` (n, points, 3), for each of n poses."""
+        return windows_around(points @ self.to_pixels[:, :3].T + self.to_pixels[:, 3], self.side, SUPERSAMPLING)
+
+
+def grey(colours: NDArray[np.uint8], block: int = SUPERSAMPLING) -> NDArray[np.uint8]:
+    """Luma of RGB colours (H, W, 3) by BT.601, .299 R + .587 G + .114 B, averaged over blocks of pixels.
+
+    Returns:
+        (H / block, W / block), rounded half up.
+    """
+    # Whole numbers throughout: the same bytes on every machine.
+    summed = colours[::block, ::block].astype(np.uint32)
+    for row, column in list(np.ndindex(block, block))[1:]:
+        summed += colours[row::block, column::block]
+    weights = np.array([299, 587, 114], dtype=np.uint32)
+    area = 1000 * block * block
+    return ((summed @ weights + area // 2) // area).astype(np.uint8)

@@ -1,0 +1,262 @@
+"""What is filmed: a robot, its cameras, and the causal model that each split is drawn from.
+
+The Panda's settings are Tables 6 to 9 and App. F of the ROPES paper as data.
+"""
+
+import difflib
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from ropes.causal.scm import CausalModel, TruncatedNormal
+from ropes.errors import UserError, one_of
+
+#: What stands behind an arm: nothing but white, or the table on a plane of panda-gym, whose images the paper takes.
+SceneName = Literal["white", "panda-gym"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Camera:
+    """A pinhole camera that looks at `target` (metres) from `distance` (metres); angles in degrees."""
+
+    name: str
+    target: tuple[float, float, float]
+    distance: float
+    yaw: float
+    pitch: float
+    roll: float
+    fov: float
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be a camera.
+
+        Raises:
+            ValueError: says what is wrong with which value.
+        """
+        if not re.fullmatch(r"[^\s/=]+", self.name) or self.name in (".", ".."):
+            # It names folders of images, and comes before the = of CAMERA=FILE.
+            raise ValueError(f"the name {self.name!r} is empty or has a slash, a dot alone, an = or white space in it")
+        if len(self.target) != 3:
+            raise ValueError(f"target has {len(self.target)} numbers, not x, y and z in metres")
+        for name in ("target", "distance", "yaw", "pitch", "roll", "fov"):
+            value = getattr(self, name)
+            if not all(math.isfinite(number) for number in (value if name == "target" else (value,))):
+                raise ValueError(f"{name} is {value}, which is not finite")
+        if self.distance <= 0:
+            raise ValueError(f"distance is {self.distance:g} m; it must be above 0")
+        if not 0 < self.fov < 180:
+            raise ValueError(f"fov is {self.fov:g}°; it must be above 0 and below 180")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Robot:
+    """A fixed-base arm.
+
+    Attributes:
+        urdf: path of the URDF file, absolute or relative to the data folder of pybullet_data.
+        joints: URDF names of the joints that a pose sets.
+        neutral: radians for the joints that a pose leaves out (0 where not named).
+        check_limits: refuse poses beyond the URDF's limits.  Off for the paper's Panda only, whose joint 4 leaves
+            them in simulation; never for a real robot.
+    """
+
+    urdf: str
+    joints: tuple[str, ...]
+    neutral: Mapping[str, float] = field(default_factory=dict)
+    check_limits: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A robot, its cameras, a causal model for each split, the images' side in pixels, and what stands behind."""
+
+    name: str
+    robot: Robot
+    cameras: tuple[Camera, ...]
+    splits: Mapping[str, CausalModel]
+    image_size: int = 128
+    scene: SceneName = "white"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-able description; `from_dict` is its inverse."""
+        return {
+            "name": self.name,
+            "robot": {
+                **asdict(self.robot),
+                "joints": list(self.robot.joints),
+                "neutral": dict(self.robot.neutral),
+            },
+            "cameras": [{**asdict(camera), "target": list(camera.target)} for camera in self.cameras],
+            "splits": {split: model.to_dict() for split, model in self.splits.items()},
+            "image_size": self.image_size,
+            **({} if self.scene == "white" else {"scene": self.scene}),  # as descriptions before there were scenes
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Setting":
+        """Build a setting from what `to_dict` returned."""
+        robot = {**content["robot"], "joints": tuple(content["robot"]["joints"])}
+        return cls(
+            name=content["name"],
+            robot=Robot(**robot),
+            cameras=tuple(Camera(**{**camera, "target": tuple(camera["target"])}) for camera in content["cameras"]),
+            splits={split: CausalModel.from_dict(model) for split, model in content["splits"].items()},
+            image_size=content["image_size"],
+            scene=require_scene(content.get("scene", "white")),
+        )
+
+
+def require_scene(name: str) -> SceneName:
+    """The scene of that name.
+
+    Raises:
+        UserError: there is none.
+    """
+    scene: SceneName = one_of(get_args(SceneName), name, "scene")
+    return scene
+
+
+def _tn(interval: tuple[float, float], mean: float, variance: float) -> TruncatedNormal:
+    return TruncatedNormal(mean=mean, variance=variance, low=interval[0], high=interval[1])
+
+
+_CENTRED, _POSITIVE = (-1.5, 1.5), (0.0, 3.0)
+JOINTS = tuple(f"panda_joint{k}" for k in range(1, 7))
+J1, J2, J3, J4, J5, J6 = JOINTS
+
+#: Table 6: one camera, joints 2, 4 and 6; joint → interval and variance of (observational, policy 1, policy 2).
+TABLE_6 = {
+    J2: (_tn(_CENTRED, 0, 1), _tn(_CENTRED, -0.75, 0.5), _tn(_CENTRED, 0.75, 0.5)),
+    J4: (_tn(_CENTRED, 0, 1), _tn(_CENTRED, -0.75, 0.5), _tn(_CENTRED, 0.75, 0.5)),
+    J6: (_tn(_POSITIVE, 1.5, 1), _tn(_POSITIVE, 2.25, 0.5), _tn(_POSITIVE, 0.75, 0.5)),
+}
+#: Table 7: two cameras, independent joints, in distribution.
+TABLE_7 = {
+    J1: (_tn(_POSITIVE, 1.2, 0.4), _tn(_POSITIVE, 2.0, 0.4), _tn(_POSITIVE, 0.6, 0.4)),
+    J2: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.7, 0.4), _tn(_CENTRED, -0.7, 0.4)),
+    J3: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.7, 0.4), _tn(_CENTRED, -0.7, 0.4)),
+    J4: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.9, 0.4), _tn(_CENTRED, -0.9, 0.4)),
+    J5: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.9, 0.4), _tn(_CENTRED, -0.9, 0.4)),
+    J6: (_tn(_POSITIVE, 1.5, 0.4), _tn(_POSITIVE, 2.4, 0.4), _tn(_POSITIVE, 0.7, 0.4)),
+}
+#: Table 8: the observational distributions out of distribution (only joints 4 and 6 move).
+TABLE_8 = {
+    J1: _tn(_POSITIVE, 1.2, 0.4),
+    J2: _tn(_CENTRED, 0, 0.4),
+    J3: _tn(_CENTRED, 0, 0.4),
+    J4: _tn(_CENTRED, 0.8, 0.4),
+    J5: _tn(_CENTRED, 0, 0.4),
+    J6: _tn(_POSITIVE, 0.5, 0.4),
+}
+#: Table 9: the causal data set; None where the joint is no root.
+TABLE_9 = {
+    J1: (_tn(_POSITIVE, 1.2, 0.4), _tn(_POSITIVE, 2.0, 0.4), _tn(_POSITIVE, 0.6, 0.4)),
+    J2: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.7, 0.4), _tn(_CENTRED, -0.7, 0.4)),
+    J3: (None, _tn(_CENTRED, 0.7, 0.4), _tn(_CENTRED, -0.7, 0.4)),
+    J4: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.9, 0.4), _tn(_CENTRED, -0.9, 0.4)),
+    J5: (None, _tn(_CENTRED, 0.9, 0.4), _tn(_CENTRED, -0.9, 0.4)),
+    J6: (None, _tn(_POSITIVE, 2.4, 0.4), _tn(_POSITIVE, 0.7, 0.4)),
+}
+#: App. F: coefficients of the structural equations, (parent, child) → weight.
+APPENDIX_F_WEIGHTS = {
+    (J2, J3): 0.88,
+    (J3, J5): 0.26,
+    (J1, J6): 0.24,
+    (J2, J6): 0.31,
+    (J3, J6): 0.37,
+    (J5, J6): 0.15,
+}
+#: App. F: every joint's noise.
+APPENDIX_F_NOISE = _tn((0.0, 1.0), 0.0, 0.1)
+
+
+def _model(
+    table: Mapping[str, tuple[TruncatedNormal | None, TruncatedNormal, TruncatedNormal]],
+    *,
+    observational: Mapping[str, TruncatedNormal] | None = None,
+    causal: bool = False,
+) -> CausalModel:
+    roots = {joint: row[0] for joint, row in table.items() if row[0] is not None}
+    return CausalModel(
+        joints=tuple(table),
+        observational=roots if observational is None else observational,
+        interventions={joint: (row[1], row[2]) for joint, row in table.items()},
+        noise=dict.fromkeys(table, APPENDIX_F_NOISE) if causal else {},
+        weights=APPENDIX_F_WEIGHTS if causal else {},
+    )
+
+
+_PANDA = Robot(
+    urdf="franka_panda/panda.urdf",
+    joints=(*JOINTS, "panda_joint7", "panda_finger_joint1", "panda_finger_joint2"),
+    neutral={J1: 0.0, J2: 0.0, J3: 0.0, J4: 0.0, J5: 0.0, J6: 1.5, "panda_joint7": 0.785},
+    check_limits=False,
+)
+
+
+def _camera(name: str, *, yaw: float, pitch: float, target: tuple[float, float, float]) -> Camera:
+    return Camera(name=name, target=target, distance=1.4, yaw=yaw, pitch=pitch, roll=0.0, fov=60.0)
+
+
+# The targets are the closest ones from which no pose that the distributions can draw leaves the image.
+_ONE_CAMERA = (_camera("cam0", yaw=0.0, pitch=0.0, target=(0.01, -0.32, 0.48)),)
+_SIX_JOINTS_CAMERA = (_camera("cam0", yaw=0.0, pitch=0.0, target=(0.0, -0.56, 0.49)),)
+_TWO_CAMERAS = (
+    _camera("cam45", yaw=45.0, pitch=-30.0, target=(0.34, -0.34, 0.62)),
+    _camera("cam135", yaw=135.0, pitch=-30.0, target=(0.34, 0.34, 0.62)),
+)
+#: The setting of the disentanglement study, see `ropes.simulation.finger_setting`.
+FINGER_CUBE = "finger-cube"
+#: Settings of actions, see `ropes.simulation.actions`: single things, several in a scene, an arm's joints.
+ACTION_PAIRS, MANY_THINGS, ARM_ACTIONS = "action-pairs", "action-scenes", "arm-actions"
+#: The first of these with other things held out, drawn by a seed each.
+DRAWN_HOLD_OUTS = {f"{ACTION_PAIRS}-drawn-{seed}": seed for seed in range(5)}
+#: Whose arm and cameras those joints are filmed with; its images are what the packaged estimator reads.
+ARM_SETTING = "panda-2c-independent"
+#: Causal Triplet's recordings: things cut out, and whole scenes.
+RECORDED_PAIRS, RECORDED_SCENES = "causal-triplet", "causal-triplet-scenes"
+SETTINGS = ("panda-1c-independent", "panda-2c-independent", "panda-2c-causal", "panda-1c-six")
+#: Those in which each joint is commanded by itself.
+INDEPENDENT = ("panda-1c-independent", "panda-2c-independent", "panda-1c-six")
+
+
+def panda_setting(name: str) -> Setting:
+    """The Panda as the paper films it (ROPES Section 3.2, App. D and F).
+
+    Wrist and fingers stay at their neutral values.  In "panda-1c-six" all six joints vary before one camera, and
+    joints 2, 4 and 6 are intervened on: the other reading of Section 3.2, with joints 1, 3 and 5 drawn as in Table 7.
+
+    Deviation: in "panda-1c-independent" joints 1, 3 and 5 stay at zero.  Why: Section 3.2 samples "a configuration for
+    all six joints", but Table 6 gives distributions of joints 2, 4 and 6 alone.  Effect: nothing turns the arm out of
+    the camera's plane, so rows of one camera are of an easier problem if the paper means what Section 3.2 says.
+
+    Deviation: the single camera looks from pitch 0°; each camera keeps its direction and a distance of 1.4 m, and looks
+    at the point nearest to it from which no pose leaves the image.  Why: the paper gives the yaw of its two cameras
+    alone, and only from pitch 0° does one camera look along the axis about which joints 2, 4 and 6 turn.  Effect: not
+    measured.
+
+    Raises:
+        UserError: no setting of that name.
+    """
+    out_of_distribution = _model(TABLE_7, observational=TABLE_8)
+    match name:
+        case "panda-1c-independent":
+            model = _model(TABLE_6)
+            return Setting(name=name, robot=_PANDA, cameras=_ONE_CAMERA, splits={"train": model, "test-id": model})
+        case "panda-1c-six":
+            others = {joint: row[0] for joint, row in TABLE_7.items() if joint not in TABLE_6}
+            model = replace(_model(TABLE_6), joints=JOINTS, observational={**others, **_model(TABLE_6).observational})
+            splits = {"train": model, "test-id": model}
+            return Setting(name=name, robot=_PANDA, cameras=_SIX_JOINTS_CAMERA, splits=splits)
+        case "panda-2c-independent":
+            model = _model(TABLE_7)
+        case "panda-2c-causal":
+            model = _model(TABLE_9, causal=True)
+        case _:
+            close = difflib.get_close_matches(name, SETTINGS, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(SETTINGS)}"
+            raise UserError(f"unknown setting {name!r}: {hint}")
+    splits = {"train": model, "test-id": model, "test-ood": out_of_distribution}
+    return Setting(name=name, robot=_PANDA, cameras=_TWO_CAMERAS, splits=splits)

@@ -1,0 +1,148 @@
+"""Many poses, many processes, one order: the same bytes come out whatever the number of workers."""
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ropes.common import png
+from ropes.common.hardware import usable_cores
+from ropes.common.processes import end_with_parent, nothing_of_main
+from ropes.errors import UserError
+from ropes.simulation.availability import locate
+from ropes.simulation.scene import Mesh, Scene, check_poses, resolve_urdf
+from ropes.simulation.settings import Camera, Robot, SceneName
+from ropes.simulation.urdf import read_urdf
+
+Floats = NDArray[np.float64]
+UNIT = 32
+_AHEAD = 3
+
+
+class Drawer(Protocol):
+    """What draws states, a row each."""
+
+    def render_all(self, states: ArrayLike, /) -> Iterator[NDArray[np.uint8]]:
+        """(n, values) → for each state the images of all cameras, (cameras, S, S) or in colour with 3 more."""
+
+
+#: Starts what draws; goes to other processes, so it is a class, or a partial of one.
+Start = Callable[[], AbstractContextManager[Drawer]]
+_drawer: Drawer | None = None  # of a worker process, which has exactly one
+
+
+def render_poses(
+    robot: Robot,
+    cameras: Sequence[Camera],
+    image_size: int,
+    mesh: Mesh,
+    joint_names: Sequence[str],
+    angles: ArrayLike,
+    workers: int | None = None,
+    scene: SceneName = "white",
+) -> Iterator[list[bytes]]:
+    """Draw poses and encode them, a unit of some tens at a time on each worker.
+
+    Args:
+        robot: what to draw.
+        cameras: from where.
+        image_size: side of the images, pixels.
+        mesh: "simplified" or "full".
+        joint_names: names of the columns of `angles`.
+        angles: (n, len(joint_names)) radians.
+        workers: processes; 1 draws in this one, None takes every usable core.
+        scene: what stands behind the robot.
+
+    Returns:
+        An iterator over the poses in order; for each, one PNG for each camera.  Closing it, or any exception,
+        ends all workers.
+
+    Raises:
+        UserError: a pose or the robot is not as it must be (at once, before any process starts), or a worker
+            died.
+    """
+    require_workers(workers)
+    poses = check_poses(robot, read_urdf(locate(robot.urdf)), joint_names, angles)
+    # Simplified meshes are made once here, not by every worker.
+    resolve_urdf(robot, mesh)
+    return render(partial(Scene, robot, tuple(cameras), image_size, mesh, tuple(joint_names), scene), poses, workers)
+
+
+def require_workers(workers: int | None) -> None:
+    """Check a number of processes; None is every usable core.
+
+    Raises:
+        UserError: there are none.
+    """
+    if workers is not None and workers < 1:
+        raise UserError(f"{workers} workers cannot draw anything; give at least 1")
+
+
+def render(start: Start, states: Floats, workers: int | None = None) -> Iterator[list[bytes]]:
+    """Draw states and encode them: `render_poses` for any scene.
+
+    Args:
+        start: what draws, in each process anew.
+        states: (n, values), a row each.
+        workers: processes; 1 draws in this one, None takes every usable core.
+    """
+    require_workers(workers)
+    workers = usable_cores() if workers is None else workers
+    units = [states[first : first + UNIT] for first in range(0, len(states), UNIT)]
+    if workers == 1 or len(units) <= 1:
+        return _in_this_process(start, units)
+    return _in_processes(start, units, min(workers, len(units)))
+
+
+def _in_this_process(start: Start, units: Sequence[Floats]) -> Iterator[list[bytes]]:
+    with start() as drawer:
+        for unit in units:
+            yield from _encoded(drawer, unit)
+
+
+def _in_processes(start: Start, units: Sequence[Floats], workers: int) -> Iterator[list[bytes]]:
+    # Processes are started afresh, not forked: the caller may hold threads of torch or of a progress bar.
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, spawn, initializer=_start_worker, initargs=(start,))
+    pending: deque[Future[list[list[bytes]]]] = deque()
+    try:
+        for unit in units:
+            with nothing_of_main():
+                pending.append(pool.submit(_render_unit, unit))
+            # Only a few units ahead of the reader: memory stays small however many poses there are.
+            if len(pending) >= _AHEAD * workers:
+                yield from pending.popleft().result()
+        while pending:
+            yield from pending.popleft().result()
+    except BrokenProcessPool as error:
+        raise UserError(
+            "a rendering process died (out of memory?); run the same command again, with fewer workers"
+        ) from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start_worker(start: Start) -> None:
+    """Set up a worker: it has a drawer, leaves Ctrl-C to its parent, and does not outlive it."""
+    global _drawer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent(lambda: os._exit(1))
+    _drawer = start().__enter__()
+
+
+def _render_unit(states: Floats) -> list[list[bytes]]:
+    assert _drawer is not None
+    return list(_encoded(_drawer, states))
+
+
+def _encoded(drawer: Drawer, states: Floats) -> Iterator[list[bytes]]:
+    return ([png.encode(image) for image in images] for images in drawer.render_all(states))

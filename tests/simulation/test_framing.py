@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from ropes.causal.scm import CausalModel, TruncatedNormal
+from ropes.simulation.framing import drawable_ranges, farthest_place, largest, nearest_view
+from ropes.simulation.settings import SETTINGS, Camera, Robot, panda_setting
+
+
+def _uniformish(low: float, high: float) -> TruncatedNormal:
+    return TruncatedNormal(mean=0.0, variance=1.0, low=low, high=high)
+
+
+def test_ranges_follow_the_weights():
+    model = CausalModel(
+        joints=("b", "a"),
+        observational={"a": _uniformish(-1, 2)},
+        noise={"b": _uniformish(0, 1)},
+        weights={("a", "b"): -2.0},
+        interventions={"a": (_uniformish(-3, 0), _uniformish(0, 1))},
+    )
+    assert drawable_ranges([model]) == {"a": (-3.0, 2.0), "b": (-4.0, 7.0)}
+    wider = CausalModel(joints=("a",), observational={"a": _uniformish(-9, 0)}, interventions={})
+    assert drawable_ranges([model, wider])["a"] == (-9.0, 2.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_whole_panda_is_in_view_of_every_camera_in_every_pose(name):
+    setting = panda_setting(name)
+    ranges = drawable_ranges(setting.splits.values())
+    for camera in setting.cameras:
+        place = farthest_place(setting.robot, ranges, camera)
+        # Not cut off, and not smaller than need be.
+        assert 0.93 < place < 0.99
+
+
+def test_the_search_finds_the_end_of_a_known_reach(small_urdf):
+    """The shoulder swings the upper arm's far edge, .5 up and .025 to the side, about (0, 0, .05)."""
+    text = small_urdf.read_text()
+    links = text[: text.index('  <link name="lower"')]
+    shoulder = text[text.index('  <joint name="shoulder"') : text.index('  <joint name="elbow"')]
+    small_urdf.write_text(f"{links}{shoulder}</robot>")
+    robot = Robot(urdf=str(small_urdf), joints=("shoulder",))
+    reach = largest(robot, {"shoulder": (-1.5, 1.5)}, lambda points: points.max(axis=1))
+    forward = 0.5 * np.sin(1.5) + 0.025 * np.cos(1.5)
+    np.testing.assert_allclose(reach, [forward, 0.05, 0.05 + np.hypot(0.5, 0.025)], atol=1e-4)
+
+
+def test_the_nearest_view_just_holds_the_arm(small_robot):
+    ranges = {"shoulder": (-1.5, 1.5), "elbow": (-3.0, 3.0), "slide": (0.0, 0.1)}
+    camera = nearest_view(small_robot, ranges, name="cam45", yaw=45.0, pitch=-30.0)
+    assert (camera.name, camera.yaw, camera.pitch, camera.fov) == ("cam45", 45.0, -30.0, 60.0)
+    assert farthest_place(small_robot, ranges, camera) == pytest.approx(0.97, abs=0.005)
+
+
+def test_an_arm_behind_the_camera_is_infinitely_far_out(small_robot):
+    camera = Camera(name="c", target=(5.0, 0.0, 0.0), distance=1.0, yaw=-90.0, pitch=0.0, roll=0.0, fov=60.0)
+    assert farthest_place(small_robot, {"shoulder": (0.0, 0.1)}, camera) == np.inf

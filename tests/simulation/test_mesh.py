@@ -1,0 +1,192 @@
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes.errors import UserError
+from ropes.simulation import mesh
+from ropes.simulation.availability import locate
+from ropes.simulation.mesh import cache_folder, simplified_urdf, simplify
+from ropes.simulation.scene import Scene
+from ropes.simulation.settings import Robot, panda_setting
+from ropes.simulation.surface import flat_normals, read_surface, texture_of, write_obj
+
+SQUARE = """mtllib square.mtl
+v 0 0 0
+v 1 0 0
+v 1 1 0
+v 0 1 0
+vt 0.25 0.75
+vn 0 0 1
+usemtl white
+f 1/1/1 2/1/1 3/1/1 4/1/1
+usemtl dark
+f -4//1 -3//1 -2//1
+"""
+
+
+@pytest.fixture
+def square(tmp_path: Path) -> Path:
+    path = tmp_path / "square.obj"
+    path.write_text(SQUARE)
+    return path
+
+
+def test_reads_polygons_negative_indices_and_parts(square):
+    surface = read_surface(square)
+    np.testing.assert_array_equal(surface.faces, [[0, 1, 2], [0, 2, 3], [0, 1, 2]])
+    np.testing.assert_array_equal(surface.parts, [1, 1, 2])
+    np.testing.assert_array_equal(surface.normals[..., 2], np.ones((3, 3)))
+    np.testing.assert_array_equal(surface.uv[0], [[0.25, 0.75]] * 3)
+    np.testing.assert_array_equal(surface.uv[2], [[0.5, 0.5]] * 3)
+
+
+def test_what_is_written_is_what_was_read(square):
+    before = read_surface(square)
+    write_obj(square.with_name("copy.obj"), before, None)
+    after = read_surface(square.with_name("copy.obj"))
+    for name in ("points", "faces", "normals", "uv"):
+        np.testing.assert_allclose(getattr(after, name), getattr(before, name), err_msg=name)
+
+
+def test_the_texture_is_the_first_that_exists(square):
+    assert texture_of(square) is None
+    square.with_name("square.mtl").write_text("newmtl a\nmap_Kd gone.png\nnewmtl b\n  map_Kd here.png\n")
+    assert texture_of(square) is None
+    square.with_name("here.png").touch()
+    assert texture_of(square) == square.with_name("here.png")
+
+
+def _ball(path: Path) -> Path:
+    """A fine unit sphere, the lower half of it a part of its own."""
+    import trimesh
+
+    sphere = trimesh.creation.icosphere(subdivisions=4)
+    lines = [f"v {x} {y} {z}" for x, y, z in sphere.vertices]
+    for name, half in (
+        ("north", sphere.triangles_center[:, 2] > 0),
+        ("south", sphere.triangles_center[:, 2] <= 0),
+    ):
+        lines += [f"usemtl {name}", *(f"f {a + 1} {b + 1} {c + 1}" for a, b, c in sphere.faces[half])]
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_a_simplified_ball_is_still_round_and_keeps_its_parts(tmp_path):
+    surface = read_surface(_ball(tmp_path / "ball.obj"))
+    fewer = simplify(surface, 0.1)
+    assert len(fewer.faces) == pytest.approx(0.1 * len(surface.faces), rel=0.1)
+    np.testing.assert_allclose(np.linalg.norm(fewer.points, axis=1), 1, atol=0.02)
+    heights = fewer.points[fewer.faces].mean(axis=1)[:, 2]
+    assert (heights[fewer.parts == 1] > -0.03).all()
+    assert (heights[fewer.parts == 2] < 0.03).all()
+    outward = (fewer.normals[:, 0] * flat_normals(fewer.points, fewer.faces)[:, 0]).sum(axis=1)
+    assert (outward > 0.85).all()
+
+
+def test_small_meshes_stay_as_they_are(square):
+    assert len(simplify(read_surface(square), 0.1).faces) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.obj", "v 0 0 zero\n", "is not a readable mesh"),
+        ("a.obj", "v 0 0 0\nf 1 2 3\n", "is not a readable mesh"),
+        ("a.stl", "", "is not a readable mesh"),
+        ("a.ply", "", "is not a mesh that PyBullet draws"),
+    ],
+)
+def test_an_unreadable_mesh_is_refused(tmp_path, name, content, message):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(UserError, match=message):
+        read_surface(tmp_path / name)
+
+
+def test_a_collada_mesh_is_read_in_metres(tmp_path):
+    pytest.importorskip("collada")
+    import pybullet_data
+
+    surface = read_surface(Path(pybullet_data.getDataPath()) / "racecar" / "meshes" / "left_front_wheel.dae")
+    np.testing.assert_allclose(np.ptp(surface.points, axis=0), [0.1, 0.1, 0.045], atol=2e-3)
+    np.testing.assert_allclose(np.linalg.norm(surface.normals, axis=2), 1, atol=1e-6)
+
+
+def test_a_missing_collada_reader_names_its_install_command(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "collada", None)
+    (tmp_path / "a.dae").write_text("<COLLADA/>")
+    with pytest.raises(UserError, match=r"reading .*a\.dae needs pycollada: pip install pycollada"):
+        read_surface(tmp_path / "a.dae")
+
+
+@pytest.mark.slow
+def test_the_simplified_panda_looks_like_the_full_one():
+    setting = panda_setting("panda-2c-independent")
+    model = setting.splits["train"]
+    poses = model.sample_observational(np.random.default_rng(0), 12)
+    size = setting.image_size
+    with Scene(setting.robot, setting.cameras, size, "full", model.joints) as scene:
+        full = np.array([scene.silhouettes(pose) for pose in poses])
+        grey = np.array([scene.render(pose) for pose in poses]).astype(int)
+    with Scene(setting.robot, setting.cameras, size, "simplified", model.joints) as scene:
+        light = np.array([scene.silhouettes(pose) for pose in poses])
+        light_grey = np.array([scene.render(pose) for pose in poses]).astype(int)
+    overlap = (full & light).sum(axis=(2, 3)) / (full | light).sum(axis=(2, 3))
+    assert overlap.mean() >= 0.98
+    assert overlap.min() >= 0.96
+    assert np.abs(grey - light_grey)[full & light].mean() < 8
+
+
+@pytest.mark.slow
+def test_nothing_simplified_is_the_full_image(small_robot, side_camera, monkeypatch, tmp_path):
+    """Reading, writing and rewriting lose nothing: with every triangle kept, each pixel is the same."""
+    link6 = locate("franka_panda/panda.urdf").parent / "meshes" / "visual" / "link6.obj"
+    urdf = tmp_path / "link.urdf"
+    urdf.write_text(
+        f"<robot name='one'><link name='base'><visual><geometry><mesh filename='{link6}'/></geometry>"
+        "</visual></link></robot>"
+    )
+    robot = Robot(urdf=str(urdf), joints=())
+    near = replace(side_camera, target=(0.0, 0.0, 0.0), distance=0.4)
+    monkeypatch.setattr("ropes.simulation.scene.simplified_urdf", lambda path: simplified_urdf(path, fraction=1.0))
+    with Scene(robot, [near]) as light, Scene(robot, [near], mesh="full") as full:
+        assert len(np.unique(full.render({}))) > 20
+        np.testing.assert_array_equal(light.render({}), full.render({}))
+    monkeypatch.undo()
+    with Scene(small_robot, [side_camera]) as light, Scene(small_robot, [side_camera], mesh="full") as full:
+        np.testing.assert_array_equal(light.render({}), full.render({}))
+
+
+@pytest.mark.slow
+def test_the_copy_is_made_once_and_again_when_it_is_gone(tmp_path):
+    urdf = locate("kuka_iiwa/model.urdf")
+    first = simplified_urdf(urdf, cache=tmp_path)
+    before = {path.name: path.read_bytes() for path in first.parent.iterdir()}
+    stamp = first.stat().st_mtime_ns
+    assert simplified_urdf(urdf, cache=tmp_path) == first
+    assert first.stat().st_mtime_ns == stamp
+    first.unlink()
+    (first.parent / "left-over").touch()
+    assert simplified_urdf(urdf, cache=tmp_path) == first
+    assert {path.name: path.read_bytes() for path in first.parent.iterdir()} == before
+    assert [path.name for path in first.parent.parent.iterdir()] == [first.parent.name]
+
+
+def test_an_interrupted_copy_leaves_nothing(tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mesh, "write_obj", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        simplified_urdf(locate("kuka_iiwa/model.urdf"), cache=tmp_path)
+    assert list((tmp_path / "meshes").iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert cache_folder() == tmp_path / "file" / "ropes"
+    with pytest.raises(UserError, match=r"cannot write the mesh cache .*set XDG_CACHE_HOME, or --mesh full"):
+        simplified_urdf(locate("kuka_iiwa/model.urdf"))

@@ -1,0 +1,99 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from ropes.errors import UserError
+from ropes.simulation.scene import Scene, grey
+from ropes.simulation.settings import Robot, panda_setting
+
+
+def test_grey_is_bt601_rounded():
+    colours = np.array([[[255, 0, 0], [0, 255, 0]], [[0, 0, 255], [255, 255, 255]]], dtype=np.uint8)
+    np.testing.assert_array_equal(grey(colours, 1), [[76, 150], [29, 255]])
+    # (76.245 + 149.685 + 29.07 + 255) / 4 = 127.5, rounded up.
+    np.testing.assert_array_equal(grey(colours, 2), [[128]])
+
+
+def test_images_are_uint8_with_a_white_background(small_robot, side_camera):
+    with Scene(small_robot, [side_camera, side_camera], 32) as scene:
+        images = scene.render({"shoulder": 0.4})
+        arm = scene.silhouettes({"shoulder": 0.4})
+    assert images.shape == (2, 32, 32)
+    assert images.dtype == np.uint8
+    np.testing.assert_array_equal(images[0], images[1])
+    assert (images[0][0] == 255).all()
+    assert (images[0][arm[0]] < 250).all()
+
+
+def test_arrays_and_names_give_the_same_image_and_neutral_values_hold(small_robot, side_camera):
+    with Scene(small_robot, [side_camera], 32, joints=("slide", "shoulder")) as scene:
+        by_array = scene.render([0.05, 0.7])
+        other = scene.render({"shoulder": -0.7, "elbow": 1.0})
+        by_name = scene.render({"shoulder": 0.7, "slide": 0.05, "elbow": 0.3})
+    np.testing.assert_array_equal(by_array, by_name)
+    assert (by_array != other).any()
+
+
+@pytest.mark.slow
+def test_joint_4_of_the_paper_s_panda_may_leave_its_limits():
+    setting = panda_setting("panda-1c-independent")
+    with Scene(setting.robot, setting.cameras, 32) as scene:
+        assert scene.urdf.joint("panda_joint4").high == 0
+        assert (scene.render({"panda_joint4": 1.5}) != scene.render({"panda_joint4": 0.0})).any()
+
+
+@pytest.mark.slow
+def test_drawing_a_window_only_loses_nothing():
+    setting = panda_setting("panda-2c-independent")
+    model = setting.splits["train"]
+    poses = model.sample_observational(np.random.default_rng(0), 8)
+    with Scene(setting.robot, setting.cameras, joints=model.joints) as scene:
+        windows = np.array(list(scene.render_all(poses)))
+        np.testing.assert_array_equal(scene.render(poses[3]), windows[3])
+        scene._hulls = {}
+        whole = np.array([scene.render(pose) for pose in poses])
+    # Single precision decides a pixel in a million otherwise.
+    assert (windows != whole).sum() <= 5
+
+
+@pytest.mark.parametrize(
+    ("pose", "message"),
+    [
+        (
+            {"shoulder": 1.6},
+            r"pose 0 sets joint shoulder to 1.6000, outside its limits \[-1.5000, 1.5000\] in small",
+        ),
+        ({"elbow": float("nan")}, "pose 0 has no finite angle for joint elbow"),
+        ({"shoulders": 0.0}, "no movable joint 'shoulders': did you mean shoulder"),
+        ([0.1, 0.2], r"angles of shape \(1, 2\) do not fit the 3 joints shoulder, elbow, slide"),
+    ],
+)
+def test_an_impossible_pose_is_refused(small_robot, pose, message):
+    with Scene(small_robot, [], 32) as scene, pytest.raises(UserError, match=message):
+        scene.render(pose)
+
+
+def test_a_joint_that_the_robot_does_not_set_is_refused(small_urdf):
+    robot = Robot(urdf=str(small_urdf), joints=("elbow",))
+    message = "joint shoulder is not among those that the robot sets: elbow"
+    with Scene(robot, [], 32) as scene, pytest.raises(UserError, match=message):
+        scene.render({"shoulder": 0.0})
+
+
+def test_an_unknown_mesh_or_robot_is_refused(small_robot, tmp_path):
+    with pytest.raises(UserError, match="mesh 'coarse' is neither simplified nor full"):
+        Scene(small_robot, [], mesh="coarse")
+    with pytest.raises(UserError, match="no URDF file at"):
+        Scene(Robot(urdf=str(tmp_path / "no.urdf"), joints=()), [])
+
+
+@pytest.mark.slow
+def test_pybullet_says_nothing(small_urdf):
+    program = (
+        "from ropes.simulation.settings import Robot\nfrom ropes.simulation.scene import Scene\n"
+        f"with Scene(Robot(urdf={str(small_urdf)!r}, joints=('elbow',)), []) as scene: print('mine')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("mine\n", "")

@@ -1,0 +1,125 @@
+import platform
+import sys
+
+import numpy as np
+import pytest
+
+from ropes.errors import UserError
+from ropes.simulation.availability import locate
+from ropes.simulation.bullet import import_pybullet
+from ropes.simulation.urdf import find_mesh, kinematics_of, read_urdf, rotation
+from tests.simulate.conftest import SMALL_ARM
+
+
+def test_reads_the_tree_its_limits_and_its_shapes(small_urdf):
+    arm = read_urdf(small_urdf)
+    assert arm.base == "base"
+    assert list(arm.moving) == ["shoulder", "elbow", "slide"]
+    shoulder, elbow, slide = arm.moving.values()
+    assert (shoulder.low, shoulder.high) == (-1.5, 1.5)
+    assert (elbow.low, elbow.high) == (-np.inf, np.inf)
+    assert (slide.low, slide.high) == (0, 0.1)
+    np.testing.assert_allclose(elbow.axis, [0, 0, 1])
+    assert [visual.link for visual in arm.visuals] == ["base", "upper", "lower", "tip"]
+    np.testing.assert_allclose(arm.visuals[2].corners.max(axis=0), [0.03, 0.03, 0.2])
+
+
+def test_rotation_about_z_is_the_textbook_matrix():
+    quarter = rotation(np.array([0.0, 0.0, 1.0]), np.array([np.pi / 2]))[0]
+    np.testing.assert_allclose(quarter, [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-12)
+
+
+def test_an_unknown_joint_is_refused_with_a_suggestion(small_urdf):
+    arm = read_urdf(small_urdf)
+    with pytest.raises(UserError, match=r"small.urdf has no movable joint 'sholder': did you mean shoulder\?"):
+        arm.joint("sholder")
+    with pytest.raises(UserError, match="movable joints are shoulder, elbow, slide"):
+        arm.joint("qqq")
+
+
+def test_missing_urdf(tmp_path):
+    with pytest.raises(UserError, match=r"no URDF file at .*nowhere\.urdf"):
+        locate(str(tmp_path / "nowhere.urdf"))
+    assert locate("franka_panda/panda.urdf").is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("not xml", "is not a URDF file"),
+        ("<sdf/>", "its root is <sdf>, not <robot>"),
+        ("<robot><link name='a'/><link name='b'/></robot>", "one base link, this file has 2"),
+        ("<robot><link name='a'><visual/></link></robot>", "is not a complete URDF file.*no geometry"),
+        ("<robot><link name='a'/><joint name='j' type='fixed'/></robot>", "is not a complete URDF file"),
+        (
+            "<robot><link name='a'><visual><geometry><mesh filename='package://x/y.stl'/></geometry></visual>"
+            "</link></robot>",
+            "names the mesh package://x/y.stl, which is nowhere near it",
+        ),
+        (
+            "<robot><link name='a'/><link name='b'/><link name='c'/>"
+            "<joint name='j' type='fixed'><parent link='b'/><child link='c'/></joint>"
+            "<joint name='k' type='fixed'><parent link='c'/><child link='b'/></joint></robot>",
+            "its joints are no tree",
+        ),
+    ],
+)
+def test_a_damaged_urdf_is_refused(tmp_path, text, message):
+    path = tmp_path / "arm.urdf"
+    path.write_text(text)
+    with pytest.raises(UserError, match=message):
+        read_urdf(path)
+
+
+def test_a_package_is_found_without_its_leading_parts(tmp_path):
+    urdf = tmp_path / "robots" / "arm.urdf"
+    mesh = tmp_path / "meshes" / "link.stl"
+    mesh.parent.mkdir()
+    mesh.touch()
+    assert find_mesh(urdf, "package://some_description/meshes/link.stl") == mesh
+    assert find_mesh(urdf, str(mesh)) == mesh
+
+
+def test_kinematics_alone_are_the_same_tree_and_name_no_file(tmp_path):
+    (tmp_path / "mesh.stl").touch()
+    text = SMALL_ARM.replace('<sphere radius=".04"/>', f'<mesh filename="{tmp_path}/mesh.stl"/>')
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(text.replace("</robot>", f"<gazebo><plugin filename='{tmp_path}/a.so'/></gazebo></robot>"))
+    bare = tmp_path / "bare.urdf"
+    bare.write_text(kinematics_of(urdf))
+    assert str(tmp_path) not in bare.read_text()
+    (tmp_path / "mesh.stl").unlink()
+    found, whole = read_urdf(bare), read_urdf(write(tmp_path / "whole.urdf"))
+    assert (found.name, found.base, found.links, found.visuals) == ("small", "base", whole.links, ())
+    for one, other in zip(found.joints, whole.joints, strict=True):
+        assert (one.name, one.kind, one.parent, one.child, one.low, one.high) == (
+            other.name,
+            other.kind,
+            other.parent,
+            other.child,
+            other.low,
+            other.high,
+        )
+        np.testing.assert_array_equal(one.origin, other.origin)
+        np.testing.assert_array_equal(one.axis, other.axis)
+
+
+def write(path):
+    path.write_text(SMALL_ARM)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("machine", "hint"), [("x86_64", "pip install pybullet"), ("arm64", "for arm64 it is built from source")]
+)
+def test_what_is_missing_of_pybullet_is_said_in_one_line(
+    machine: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    for module in ("pybullet", "pybullet_data"):
+        monkeypatch.setitem(sys.modules, module, None)
+    for call in (import_pybullet, lambda: locate("franka_panda/panda.urdf")):
+        with pytest.raises(UserError) as refused:
+            call()
+        assert hint in str(refused.value)
+        assert ("C++ compiler" in str(refused.value)) == (machine == "arm64")
