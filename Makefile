@@ -8,7 +8,7 @@ DEMO := runs/demo
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test lint types unit portable quick format clean
+.PHONY: help install demo test lint types unit portable quick format docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -75,3 +75,8 @@ format: $(STAMP) ## format the code and mend what ruff can mend
 clean: ## remove the caches; .venv and runs/ stay
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -exec rm -rf {} +
+
+docs: $(STAMP) ## the documentation site, in build/site: every link is checked
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --quiet
+	@echo "make: open build/site/index.html"

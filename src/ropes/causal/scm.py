@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class TruncatedNormal:
-    """TN[low, high](mean, variance): a normal restricted to an interval.
+    """TN(mean, variance) on an interval from low to high: a normal restricted to it.
 
     `mean` and `variance` are those of the normal *before* truncation, in radians and rad²; the second number of
     the paper's notation is the variance (ROPES App. D).

@@ -13,11 +13,9 @@ _LEARNT_FROM = {"anchors": "anchors", "image_size": "px", "erased": "erased", "l
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One condition over all its training seeds.
+    """One condition over all its training seeds; fields that are not named here are as in `Row`.
 
     Attributes:
-        setup, split, occlusion, joint, labels, calibration_labels, paper_mcc, paper_mse, anchors, image_size, erased,
-            label_share: as in `Row`.
         method: as in `Row`; METHOD@VARIANT where fits of one name differ in what they learnt from.
         seeds: the training seeds, sorted.
         mcc: mean over the seeds of `mcc_mean`, or None.

@@ -24,7 +24,8 @@ class Transformer(nn.Module):
 
     Args:
         body: the library's.
-        mean, deviation: of the levels that it reads, one a channel.
+        mean: of the levels that it reads, one a channel.
+        deviation: likewise.
         grid: patches along a side of an image.
         begun: whether it is a checkpoint's.
         stem: what leads to the places that the library's reads; None where it reads images.
@@ -71,7 +72,8 @@ class ResNet(nn.Module):
 
     Args:
         body: the library's.
-        mean, deviation: of the levels that it reads, one a channel.
+        mean: of the levels that it reads, one a channel.
+        deviation: likewise.
         begun: whether it is a checkpoint's.
     """
 
