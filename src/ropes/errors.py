@@ -1,4 +1,4 @@
-"""The one exception that users meet: a clear line, exit code 2, no traceback."""
+"""`UserError`: an error that the user can mend. The command line prints its one line and exits with code 2."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Causal models over joint angles: what the policies draw, and what can be known about it exactly.
+"""Structural causal models over joint angles: sampling, interventions, exact density ratios and Bayes floors.
 
 A joint without parents is drawn from its observational distribution; a joint with parents is linear in them;
 either may carry noise.  A hard intervention draws one joint afresh and re-propagates its descendants by the

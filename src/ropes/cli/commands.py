@@ -1,4 +1,4 @@
-"""The subcommands: what each takes and which function it calls; that function is imported late."""
+"""The table of subcommands. Each command imports its function only when it runs."""
 
 import inspect
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""From the command line to one command, and from whatever goes wrong to one line and an exit code.
+"""Parses the command line, runs one command, and turns every failure into one line and an exit code.
 
 0: done; 2: input that the user can mend, or a full disk; 130 and 143: Ctrl-C and SIGTERM, all files whole.
 Anything else is our mistake and keeps its traceback.

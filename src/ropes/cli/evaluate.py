@@ -1,4 +1,4 @@
-"""The subcommand that measures a run on test splits."""
+"""`ropes evaluate`: measures a run on test splits."""
 
 from dataclasses import dataclass
 from pathlib import Path

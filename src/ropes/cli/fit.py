@@ -1,4 +1,4 @@
-"""Subcommands that learn from images, measure what was learnt, and use it."""
+"""`ropes fit`, `calibrate` and `predict`."""
 
 import argparse
 import math

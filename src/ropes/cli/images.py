@@ -1,4 +1,4 @@
-"""Subcommands that check and copy data sets of images, and take images out of them."""
+"""`ropes validate`, `import`, `strip` and `export`: check, copy and extract images."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Subcommands that say what is in data, and what a run has found out beyond angles."""
+"""`ropes inspect` and `graph`: what the data allow, and which joint causes which."""
 
 from dataclasses import dataclass
 from pathlib import Path

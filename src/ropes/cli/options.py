@@ -1,4 +1,4 @@
-"""Options as they are typed: shared kinds, ranges, cameras and images."""
+"""Option types shared by several commands: ranges, cameras, images."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Subcommands around the estimators that come with the package."""
+"""`ropes package` and `card`: estimators that come with the package."""
 
 from dataclasses import dataclass
 from pathlib import Path

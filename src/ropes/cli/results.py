@@ -1,4 +1,4 @@
-"""Subcommands that reproduce the papers' tables and show them."""
+"""`ropes report`, `reproduce` and `tables`."""
 
 from dataclasses import dataclass
 from pathlib import Path

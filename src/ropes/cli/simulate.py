@@ -1,4 +1,4 @@
-"""The subcommand that films an arm, a finger or pairs of actions."""
+"""`ropes simulate`: renders an arm, the finger with its cube, or pairs of actions."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

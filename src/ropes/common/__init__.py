@@ -1,1 +1,1 @@
-"""Files, random seeds, processes, progress and hardware: what every part uses."""
+"""Utilities for all packages: files, random seeds, processes, progress, hardware."""

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and folders are never mixed with something else's."""
+"""Writes files atomically and protects folders that hold something else."""
 
 import hashlib
 import json

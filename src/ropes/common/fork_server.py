@@ -1,4 +1,4 @@
-"""What the server that forks jobs imports before all else: signals to end are its jobs' affair.
+"""Preloads the fork server. Each job handles its own termination signals.
 
 A SIGTERM often goes to a whole group of processes.  The server has to live on to tell how its jobs ended, and ends when
 its caller does.

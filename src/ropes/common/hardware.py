@@ -1,4 +1,4 @@
-"""What the machine can do, asked once: the device, and whether bf16 pays."""
+"""Detects the device and whether bf16 is faster on it."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""8-bit PNG, grey or in colour, told apart from everything else by its header before a pixel is decoded.
+"""Encodes and decodes 8-bit PNG; checks the header before decoding a pixel.
 
 The header is read by hand (PNG specification, section 5): it costs a microsecond, so each image that is read
 is checked on the way.  Pillow does the decoding.

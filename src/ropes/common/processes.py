@@ -1,4 +1,4 @@
-"""Several jobs at once, in processes of their own that neither outlive their caller nor lose what they have done."""
+"""Runs several jobs in child processes. No job outlives its caller, and finished results are kept."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""Progress of anything longer than two seconds: a bar with the time left, or plain lines where there is no terminal."""
+"""Progress bars for anything longer than two seconds; plain lines without a terminal."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""One seed, spread by name into independent random generators.
+"""Derives independent random generators from one seed and a name.
 
 A name, not an order of calls, picks the stream: adding a generator never changes what the others draw.
 """

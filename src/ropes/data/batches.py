@@ -1,4 +1,4 @@
-"""What training may see: images, their regime and their anchor.  No field holds angles, so none leak."""
+"""Training batches: images, their regime and their anchor. No field holds angles, so none can leak."""
 
 from collections.abc import Sequence
 from copy import copy

@@ -1,4 +1,4 @@
-"""A data set on disk from states that are known beforehand: what is missing is rendered, shard by shard.
+"""Builds a data set shard by shard from known states and renders only what is missing.
 
 The request fixes every state and the plan fixes every shard before the first image is made.  An interrupted run
 leaves whole shards; the same call renders what is missing, and the folder ends up the same to the byte

@@ -1,4 +1,4 @@
-"""All images of a split, decoded once into one memory-mapped array, so that training reads at memory speed.
+"""Decodes all images of a split once into a memory-mapped array, so that training reads at memory speed.
 
 The file lies in the user's cache folder under a name made of the data set's checksum, the split and the
 image size: another data set, or a changed one, never meets a stale cache.  The folder is kept below a limit (see

@@ -1,4 +1,4 @@
-"""Pairs of images before and after an action as others recorded them: the files of Causal Triplet.
+"""Reads the files of Causal Triplet: recorded image pairs before and after an action.
 
 ProcTHOR: SCENE/annotations.csv without a header (scene, number, figure, noun, verb, xmin, ymin, xmax, ymax), or one
 such table of all scenes, with a header; images SCENE/color/NNNNN_first.png and SCENE/color/FIGURE.png, where FIGURE is

@@ -1,4 +1,4 @@
-"""A data set as its users see it: which frame was taken under which regime, its images, its angles if known.
+"""A data set on disk: frames with their regime, images, and angles where known.
 
 An anchor is an episode, a regime is a task.  Opening reads only the metadata; each reading checks what it
 reads, so that a damaged file stops the work instead of entering it.

@@ -1,4 +1,4 @@
-"""Images of a data set as plain files, in the folders that `ropes predict` reads."""
+"""Exports images as plain files in the layout that `ropes predict` reads."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""From a setting to a data set on disk: draw the poses, film them, write them shard by shard."""
+"""Simulates an arm's data set: draws poses, renders them, writes them shard by shard."""
 
 from collections.abc import Iterator
 from pathlib import Path

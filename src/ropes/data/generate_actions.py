@@ -1,4 +1,4 @@
-"""Pairs of images before and after an action on disk: things in a scene, and joints of an arm."""
+"""Simulates image pairs before and after an action: objects in a scene, and joints of an arm."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial

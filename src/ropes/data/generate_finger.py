@@ -1,4 +1,4 @@
-"""Finger and cube on disk: pairs that differ in one factor for training, single images for regressors and tests."""
+"""Simulates finger and cube: pairs that differ in one factor for training, single images for regressors and tests."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""Recorded pairs of images before and after an action as a data set like those that are simulated."""
+"""Imports recorded image pairs as a data set with the layout of simulated ones."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whether recorded pairs are whole, and the manifests that freeze which of them is in which split."""
+"""Checks recorded pairs, and reads and writes the manifests that fix their splits."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

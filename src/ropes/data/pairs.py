@@ -1,4 +1,4 @@
-"""Pairs of images before and after an action, as training and tests see them."""
+"""Image pairs before and after an action, as arrays for training and tests."""
 
 from collections.abc import Sequence
 

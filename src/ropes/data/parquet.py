@@ -1,4 +1,4 @@
-"""Parquet files of images: written atomically, read with every fault named by file, row and camera."""
+"""Parquet files of images: atomic writes, and reads that name each fault by file, row and camera."""
 
 import hashlib
 from collections.abc import Sequence

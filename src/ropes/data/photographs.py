@@ -1,4 +1,4 @@
-"""Real photographs of finger and cube with their factors, as the study's authors give them: `finger_real.npz`."""
+"""Reads the real photographs of finger and cube with their factors: `finger_real.npz`."""
 
 import zlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Smaller pictures by area averaging, the same for training and for prediction; and larger ones to look at."""
+"""Resizes images by area averaging, identically for training and prediction."""
 
 import numpy as np
 from numpy.typing import NDArray

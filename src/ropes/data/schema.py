@@ -1,4 +1,4 @@
-"""What a LeRobot v3.0 folder is made of: its paths, its columns and their types.
+"""The layout of a LeRobot v3.0 folder: paths, columns and their types.
 
 The names are LeRobot's, so that its loader and viewers open the folder as it is; two files are ours:
 `meta/interventions.json` spells out which intervention each task stands for, `meta/ropes.json` where the data

@@ -1,4 +1,4 @@
-"""Running minimum, maximum, mean and standard deviation of every feature, for `meta/stats.json`.
+"""Running minimum, maximum, mean and standard deviation of each feature, for `meta/stats.json`.
 
 Sums are taken shard by shard in file order, so the figures do not depend on how the shards came to be.
 Images are sampled, as LeRobot does too: some evenly spaced frames of each shard, scaled to [0, 1].

@@ -1,4 +1,4 @@
-"""Checks a data set from its metadata down to every image, and names file, row and fault.
+"""Validates a data set from its metadata to each image; names file, row and fault.
 
 A data set that we wrote is held against its checksums; one that others wrote has every image decoded instead.
 """

@@ -1,4 +1,4 @@
-"""Writes a LeRobot v3.0 folder shard by shard, so that an interruption leaves whole shards and nothing else.
+"""Writes a LeRobot v3.0 folder shard by shard. An interruption leaves only whole shards.
 
 `plan_shards` fixes from the counts alone which frame goes into which file; `write_shard` writes one of those
 files; `finish` reads them all back and writes the metadata.  What is on disk thus depends on the plan and on

@@ -1,1 +1,1 @@
-"""Measurements of a run, a module each, and the schema of results."""
+"""Measurements of a run, one module each, and the schema of results."""

@@ -1,4 +1,4 @@
-"""Measures of a run that tells actions: how often it is right under which shift, and how its deltas lie.
+"""Evaluates methods that tell actions: accuracy under each shift, and the geometry of their deltas.
 
 Source: causal delta embeddings (arXiv 2508.04492); Causal Triplet (Liu et al. 2023).
 """

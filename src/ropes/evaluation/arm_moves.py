@@ -1,4 +1,4 @@
-"""Deltas of an arm against the joint that moved: of embeddings of actions, and of the coordinates of ROPES.
+"""Compares deltas with joint displacements on an arm, for action embeddings and for estimator coordinates.
 
 Is the delta of a joint one direction, is its length how far it went, do up and down point opposite ways?
 """

@@ -1,4 +1,4 @@
-"""The causal graph of a run: read some anchors' coordinates, infer it, and hold it against the data set's own."""
+"""Infers the causal graph from a run's coordinates and compares it with the data set's own."""
 
 from dataclasses import dataclass
 from pathlib import Path

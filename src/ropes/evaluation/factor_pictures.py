@@ -1,4 +1,4 @@
-"""What a VAE does to images: reconstructions, sweeps of single latents, and draws from the prior."""
+"""Pictures of a VAE: reconstructions, latent traversals, samples from the prior."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""All disentanglement metrics of one model's latents at once, with the reasons where one is not defined."""
+"""Computes all disentanglement metrics of one model, with a reason for each undefined one."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What regressors from latents learn from and are tested on: finger-cube's scenarios, or an arm's test splits."""
+"""Train and test samples of factor regressors: the scenarios of finger-cube, or an arm's test splits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The disentanglement study's measures of one model: its latents against the factors, and what transfers.
+"""Evaluates one model of the disentanglement study: metrics of its latents, and transfer errors.
 
 Source: Dittadi et al. 2021, Sections 3 to 5.
 """

@@ -1,4 +1,4 @@
-"""Does the flag find what an operator should hear of: a camera that was moved, a speck on its lens, another robot?"""
+"""Measures how often the out-of-distribution flag detects a moved camera, a speck on the lens, or another robot."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

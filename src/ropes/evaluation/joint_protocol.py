@@ -1,4 +1,4 @@
-"""What the protocol of Table 1 measures of test poses that were read: rows of angles and of poses."""
+"""Applies Table 1's protocol to the coordinates of test poses: rows of joint angles and of link poses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Rows of results calibrated on few labels, or on none: what an evaluation tells those who cannot label 1,000 poses."""
+"""Calibration with few labels or none: rows for users who cannot label 1,000 poses."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The paper's own numbers as data, so that every row of ours can stand beside the one it is held against.
+"""The papers' published numbers, as data.
 
 Setups carry the names of `ropes.simulation.settings`, joints the names of the Panda's URDF.
 Source: ROPES, Tables 1, 10, 11 and 12 (Tables 2, 13 and 14 repeat them).

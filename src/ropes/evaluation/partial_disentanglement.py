@@ -1,4 +1,4 @@
-"""Partial disentanglement: what each coordinate holds of joints that vary and were never intervened on.
+"""Partial disentanglement: how much each coordinate depends on joints that were never intervened on.
 
 Source: ROPES, Conclusion: "disentangled only those joint angles whose interventions were used in the loss".
 """

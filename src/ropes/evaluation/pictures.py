@@ -1,4 +1,4 @@
-"""Pictures of an evaluation: test images with a part hidden, what a method makes of them, and of interventions."""
+"""Pictures of an evaluation: hidden test images, reconstructions, interventions."""
 
 from pathlib import Path
 from typing import Any

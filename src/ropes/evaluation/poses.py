@@ -1,4 +1,4 @@
-"""Errors of angles as errors of poses: the same test draws and calibration, through the arm's kinematics."""
+"""Errors of link poses: forward kinematics of the estimated angles, with the draws and calibration of the joints."""
 
 import sys
 from collections.abc import Callable

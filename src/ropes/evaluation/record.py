@@ -1,4 +1,4 @@
-"""Which run and which data an evaluation's folder is of, and whether it is of the run's present weights."""
+"""Records which run and data an evaluation belongs to, and whether it is of the run's present weights."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""results.json, schema 1: every measured number beside the paper's, checked when made and when read."""
+"""Reads and writes results.json (schema 1). Rows are checked on both ways."""
 
 import time
 from collections import Counter

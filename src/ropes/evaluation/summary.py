@@ -1,4 +1,4 @@
-"""Averages rows over training seeds into cells: mean, spread, and the paper beside it."""
+"""Averages rows over training seeds: mean, spread, and the paper's number."""
 
 import math
 from collections.abc import Iterable, Sequence

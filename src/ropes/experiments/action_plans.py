@@ -1,4 +1,4 @@
-"""Experiments of methods that tell what was done from two images."""
+"""Plans of the experiments on actions."""
 
 from collections.abc import Mapping
 from pathlib import Path

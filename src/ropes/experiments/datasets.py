@@ -1,4 +1,4 @@
-"""The data of an experiment: each of its settings simulated, or taken over from recordings."""
+"""Simulates the data sets of an experiment, or imports its recordings."""
 
 from collections.abc import Sequence
 from dataclasses import replace

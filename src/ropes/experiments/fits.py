@@ -1,4 +1,4 @@
-"""One fit of an experiment and its evaluation: what is done and current is not done again."""
+"""Fits and evaluates one run of an experiment; skips what is finished and current."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -1,4 +1,4 @@
-"""The folder of an experiment: whose it is, what is done in it, the threads and seconds of each of its fits."""
+"""The folder of an experiment: its record, its finished fits, their threads and seconds."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""From a finished run to a packaged estimator: only what prediction needs, small, verified, with its card."""
+"""Packages a finished run: only what prediction needs, verified, with a model card."""
 
 import re
 import shutil

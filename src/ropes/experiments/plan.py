@@ -1,4 +1,4 @@
-"""An experiment as something to run: which settings, which methods, how many anchors, which seeds."""
+"""The configuration of an experiment: settings, methods, anchors, seeds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

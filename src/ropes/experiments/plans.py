@@ -1,4 +1,4 @@
-"""The papers' tables as experiments, by name and preset."""
+"""The papers' experiments by name and preset."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The papers' tables from simulation to results.json: settings × methods × seeds, unattended and resumable."""
+"""Runs an experiment from simulation to results.json: settings × methods × seeds, resumable."""
 
 import itertools
 import math

@@ -1,1 +1,1 @@
-"""Reading joint angles: the estimator, calibration with and without labels, poses."""
+"""Reading joint angles: the estimator, calibration with and without labels, link poses."""

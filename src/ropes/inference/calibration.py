@@ -1,4 +1,4 @@
-"""The map from coordinates to radians as a run keeps it: how it was made, and what is known of its errors."""
+"""The stored map from coordinates to radians, with its origin and its errors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""Whether commanded distributions can be those of the images: what coordinates tell of them without a label.
+"""Checks that the commanded distributions are consistent with the coordinates. Uses no labels.
 
 A coordinate has no unit, no sign, and may be bent.  Whatever a joint's distributions are multiplied by, moved by or
 mirrored at, the images are the same.  What is left to see is where the observational mean lies between the two

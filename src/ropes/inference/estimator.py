@@ -1,4 +1,4 @@
-"""A trained method as users meet it: images in, joint angles out."""
+"""`Estimator`: images in, joint angles out."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Radians without a label: the monotone map that fits what the policies were commanded to draw."""
+"""Calibration without labels: a monotone map that matches the commanded distributions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

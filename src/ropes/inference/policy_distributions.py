@@ -1,4 +1,4 @@
-"""What the policies on each joint were commanded to draw: as a data set describes it, or an operator's file."""
+"""The commanded distributions of the policies, from a data set or from the user's file."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""From joint angles to where the links are: which arm a run reads, and its poses in the frame of the arm's base."""
+"""Link poses by forward kinematics, in the frame of the arm's base."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The commands around an estimator: calibrate it on a few labelled samples, and predict from image files."""
+"""Calibrates an estimator on a few labelled samples, and predicts from image files."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Predictions for programs: what `ropes predict` prints, as dictionaries."""
+"""`ropes.predict`: predictions as dictionaries."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,1 +1,1 @@
-"""What is learnt from what: an objective and its recipe, one file a method."""
+"""Training methods: an objective, a stage and a fit for each."""

@@ -1,4 +1,4 @@
-"""One encoder straight from images: methods `ldr` (regimes alone) and `anchored` (anchors as well).
+"""Methods `ldr` (regimes alone) and `anchored` (regimes and anchors): one encoder from images to coordinates.
 
 The log density ratio of a joint's two policies is a function of that joint's angle alone, and affine in it where the
 policies have equal variance and bounds (ROPES Section 3.1): a network that tells the regimes apart as well as can be

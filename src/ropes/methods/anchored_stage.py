@@ -1,4 +1,4 @@
-"""The encoder of the method `anchored` as a trainable module."""
+"""The training stage of method `anchored`."""
 
 from typing import Any
 

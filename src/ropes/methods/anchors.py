@@ -1,4 +1,4 @@
-"""The poses of a data set by anchor and regime, in the order that the methods speak of them."""
+"""Training poses indexed by anchor and regime."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Changes of training images: parts hidden, so that a network learns to do without (random erasing), crops, mirrors."""
+"""Image augmentation: random erasing, crops, mirrors."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Trainings that end with the weights that they had where held-out loss was least."""
+"""A training stage that ends with the weights of the least held-out loss."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

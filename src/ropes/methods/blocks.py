@@ -1,4 +1,4 @@
-"""Which patches I-JEPA sees and which it predicts.
+"""I-JEPA's masks: which patches are context and which are predicted.
 
 Source: ROPES App. H, after Assran et al. 2023, Section 3 (their multi-block masks).
 """

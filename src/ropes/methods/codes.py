@@ -1,4 +1,4 @@
-"""The codes that AE1 gives to every training pose, and what the later stages take from them."""
+"""AE1's codes of all training poses, and the batches that later stages take from them."""
 
 import numpy as np
 import torch

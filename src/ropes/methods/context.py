@@ -1,4 +1,4 @@
-"""What every stage of a fit needs: the run, its folder, and how to name what a stage depends on."""
+"""The context of a fit: its run, its folder, its seeds, and the digests of its stages."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The objectives of the methods that learn straight from images: regimes told apart, anchors kept together."""
+"""Objectives of `ldr` and `anchored`: regime classification and within-anchor variance."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What tells a good run from a bad one without a label."""
+"""Label-free criteria of method ropes on held-out anchors."""
 
 from collections.abc import Callable
 from functools import partial

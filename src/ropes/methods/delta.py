@@ -1,4 +1,4 @@
-"""Methods that tell what was done from two images: `cde-global`, `cde-patch`, and the baselines."""
+"""Fits methods that tell an action from two images: `cde-global`, `cde-patch` and the baselines."""
 
 import hashlib
 from collections.abc import Mapping

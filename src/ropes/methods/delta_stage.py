@@ -1,4 +1,4 @@
-"""Telling actions from two images as a trainable module: causal delta embeddings, and the baselines' losses.
+"""The training stage of causal delta embeddings and of their baselines.
 
 Source: causal delta embeddings (arXiv 2508.04492); Causal Triplet (Liu et al. 2023).
 """

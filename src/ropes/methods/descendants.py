@@ -1,4 +1,4 @@
-"""Which joint follows which, asked of interventions without a label, with a bound on the chance of a false answer."""
+"""Tests which joints follow which from interventions, with a bound on false positives. Uses no labels."""
 
 import numpy as np
 import torch

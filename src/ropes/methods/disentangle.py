@@ -1,4 +1,4 @@
-"""The third stage: AE2, with λ chosen on held-out anchors where the recipe leaves a choice."""
+"""The third stage of ROPES: trains AE2, and chooses λ on held-out anchors."""
 
 from dataclasses import asdict, dataclass, replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""What the trainable encoders of the methods `ldr` and `anchored` have in common."""
+"""What the training stages of `ldr` and `anchored` share."""
 
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-"""One door to every method: which module fits it."""
+"""`fit`: dispatches to the method's own fit."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Training images with something foreign in them: things of many shapes, sizes and fillings."""
+"""Draws foreign objects into training images: many shapes, sizes and fillings."""
 
 import math
 

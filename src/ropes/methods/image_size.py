@@ -1,4 +1,4 @@
-"""Which images a recipe's network takes, and the options of `ropes fit` that make it take others."""
+"""Checks image sizes against a recipe, and names the options that change it."""
 
 from dataclasses import replace
 

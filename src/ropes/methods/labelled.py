@@ -1,4 +1,4 @@
-"""The labelled poses that a supervised baseline reads: a share of the training split, drawn by seed."""
+"""Labelled poses for the supervised baselines: a share of the training split, drawn by seed."""
 
 import hashlib
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The objectives of ROPES, each as its equation reads, and two of our own."""
+"""The objectives of ROPES, one function per equation, and two of our own."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""What a data set must offer, and may tell, about the two policies on each joint."""
+"""Checks what a data set offers about the two policies on each joint."""
 
 from ropes.causal.scm import CausalModel, Regime
 from ropes.data.dataset import Dataset

@@ -1,4 +1,4 @@
-"""The interface of what reads images: `Reader`, and what it returns."""
+"""`Reader`: the interface of what reads images, and what it returns."""
 
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol

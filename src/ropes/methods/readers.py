@@ -1,4 +1,4 @@
-"""What a finished run reads images with: one class a family of methods, all with the same face."""
+"""Inference wrappers: one class per method family, sharing one interface."""
 
 import sys
 from functools import partial

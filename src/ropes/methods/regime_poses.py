@@ -1,4 +1,4 @@
-"""What method `ldr` learns from: poses under known regimes, in any numbers, whether or not they share anchors."""
+"""Training poses of method `ldr`: any number under each regime, with or without anchors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

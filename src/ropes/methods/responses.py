@@ -1,4 +1,4 @@
-"""Which coordinate follows which joint: asked of interventions, without a label."""
+"""Estimates which coordinates respond to interventions on each joint. Uses no labels."""
 
 import torch
 from torch import Tensor

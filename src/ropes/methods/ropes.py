@@ -1,4 +1,4 @@
-"""ROPES: joint angles from images under interventions, in three stages (ROPES Section 3).
+"""Method `ropes`: joint angles from images under interventions, in three stages (ROPES Section 3).
 
 AE1 compresses images, one density ratio a joint learns score differences between its two policies, and AE2 turns
 codes into coordinates such that the score difference of joint i lives on coordinate i.  Every stage is stored under

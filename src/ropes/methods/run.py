@@ -1,4 +1,4 @@
-"""What a run folder says about itself: method, recipe, seed, and the data that it was fitted on."""
+"""The identity of a run: method, recipe, seed, and the data that it was fitted on."""
 
 import sys
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Which samples a step sees, as a function of the step alone."""
+"""Batch indices as a function of the step alone."""
 
 import numpy as np
 from numpy.typing import NDArray

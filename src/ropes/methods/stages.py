@@ -1,4 +1,4 @@
-"""The three stages of ROPES as trainable modules: AE1 on images, an LDR a joint and AE2 on codes."""
+"""The three training stages of ROPES: AE1 on images, an LDR per joint, AE2 on codes."""
 
 from typing import Any
 

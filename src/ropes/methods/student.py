@@ -1,4 +1,4 @@
-"""A student of a trained encoder, which learns to read on where something foreign hides a part of the images."""
+"""Fits a student that reads images with foreign objects in them, from a trained encoder."""
 
 from dataclasses import asdict
 from functools import cache

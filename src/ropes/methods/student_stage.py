@@ -1,4 +1,4 @@
-"""The second training of an encoder: what it read, whatever something foreign hides."""
+"""The training stage of a student: reproduce the teacher's coordinates where something is hidden."""
 
 import torch
 from torch import Tensor

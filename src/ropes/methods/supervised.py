@@ -1,4 +1,4 @@
-"""The baselines that read labels: `cnn`, and `jointnet` (I-JEPA and JointNet, ROPES Section 4.4).
+"""Supervised baselines: `cnn`, and `jointnet` (I-JEPA and JointNet, ROPES Section 4.4).
 
 They say what labels are worth: the same images, test poses and occlusions as for the methods that read none.
 """

@@ -1,4 +1,4 @@
-"""The supervised baselines as trainable modules: I-JEPA's pre-training, and angles from labels."""
+"""Training stages of the supervised baselines: I-JEPA pre-training, and regression of angles."""
 
 import numpy as np
 import torch

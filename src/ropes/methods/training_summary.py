@@ -1,4 +1,4 @@
-"""What a finished fit tells the report: curves, choices, settings and provenance."""
+"""Writes training.json: curves, choices, settings and provenance of a finished fit."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""The VAEs of the disentanglement study: `beta-vae` on single images, `ada-gvae` on pairs that differ in one factor."""
+"""Fits the VAEs of the disentanglement study: `beta-vae` on single images, `ada-gvae` on pairs."""
 
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a finished VAE reads images with, and what it makes of latents."""
+"""The inference wrapper of VAEs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The VAEs as a trainable module: β-VAE's objective, and Ada-GVAE's on pairs.
+"""The training stage of VAEs: β-VAE's objective, and Ada-GVAE's on pairs.
 
 Source: Higgins et al. 2017; Locatello et al. 2020, with the symmetrised divergence of Dittadi et al. 2021, App. A.
 """

@@ -1,4 +1,4 @@
-"""Which training poses a fit keeps for its label-free criteria, and so has not learnt by heart."""
+"""Which training poses a fit holds out for label-free criteria."""
 
 import numpy as np
 from numpy.typing import NDArray

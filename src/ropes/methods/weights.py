@@ -1,4 +1,4 @@
-"""What identifies the weights of a run, and its standard deviations: what is derived from them is bound to a digest."""
+"""Digests of a run's weights and standard deviations."""
 
 import hashlib
 import json

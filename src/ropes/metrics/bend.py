@@ -1,4 +1,4 @@
-"""A monotone correction of angles, from how they are spread to how they should be."""
+"""Monotone calibration by quantile matching."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""From coordinates to radians: a line per joint fitted on a few labelled poses, and the error left over."""
+"""Linear calibration to radians on labelled poses, and the error that remains."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

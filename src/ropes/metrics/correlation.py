@@ -1,4 +1,4 @@
-"""Mean correlation coefficient: does coordinate i move with joint i, whatever its sign, offset and scale?"""
+"""Mean correlation coefficient between coordinates and joint angles."""
 
 from typing import Literal
 

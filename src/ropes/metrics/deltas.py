@@ -1,4 +1,4 @@
-"""How the deltas of actions lie: opposite, unrelated, sparse, the same whatever is acted upon.
+"""Geometry of action deltas: cosines, sparsity, variance.
 
 Source: causal delta embeddings (arXiv 2508.04492).
 """

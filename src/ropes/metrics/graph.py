@@ -1,4 +1,4 @@
-"""How far an estimated causal graph is from the true one."""
+"""Structural Hamming distance between causal graphs."""
 
 import numpy as np
 from numpy.typing import ArrayLike

@@ -1,4 +1,4 @@
-"""How good intervals are, and how well a distance tells two kinds of images apart."""
+"""Interval coverage and width, and AUROC of a detection score."""
 
 import numpy as np
 from numpy.typing import ArrayLike

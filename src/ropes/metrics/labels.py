@@ -1,4 +1,4 @@
-"""How few labels a calibration needs: the protocol's draws, with lines fitted on fewer poses or given beforehand."""
+"""Label efficiency of calibration: the protocol's draws with fewer labelled poses."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""How far estimated poses are from true ones: position, orientation, and the mean distance of model points (ADD)."""
+"""Errors of poses: position, orientation, and mean distance of model points (ADD)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

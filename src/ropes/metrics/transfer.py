@@ -1,4 +1,4 @@
-"""Transfer: regressors from codes to factors, learnt on some samples and tested on others that differ from them.
+"""Transfer errors: regressors from codes to factors, fitted on some samples and tested on shifted ones.
 
 Source: Dittadi et al. 2021, Section 4.
 """

@@ -1,1 +1,1 @@
-"""Networks only: what a module computes, never how it is trained."""
+"""Networks. Training is in `ropes.methods`."""

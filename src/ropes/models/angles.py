@@ -1,4 +1,4 @@
-"""Networks that read angles straight off images: what the supervised baselines train."""
+"""Networks of the supervised baselines: images to angles."""
 
 import torch
 from torch import Tensor, nn

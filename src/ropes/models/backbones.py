@@ -1,4 +1,4 @@
-"""What a network of actions reads images with: a transformer, a ResNet, or an encoder of poses; each with one face."""
+"""Backbones of action networks: a transformer, a ResNet, or an encoder of poses, with one interface."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""One network from the images of all cameras to one coordinate a joint, and the head that it is trained through."""
+"""The encoder of `ldr` and `anchored`: images of all cameras to one coordinate per joint, and its training head."""
 
 import torch
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-"""I-JEPA: a vision transformer that predicts, from a part of an image, what it would make of other parts.
+"""I-JEPA: a vision transformer that predicts the features of masked patches.
 
 Source: ROPES Section 4.4 and App. H, after Assran et al. 2023.  The blocks are those of `transformers`.
 """

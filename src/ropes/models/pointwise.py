@@ -1,4 +1,4 @@
-"""1×1 convolutions with a stride as a slice and a convolution without one: oneDNN 3.12 computes the others wrong.
+"""Strided 1×1 convolutions as a slice and an unstrided one; oneDNN 3.12 computes the others wrong.
 
 Under AVX2, in float32, the gradient of the weights of a 1×1 convolution of stride 2 over channels-last images of fewer
 than 8 channels is written past the end of its workspace (uxlfoundation/oneDNN issue 6035): it may be wrong by as much

@@ -1,4 +1,4 @@
-"""Estimators that come with the package: folders of `ropes/pretrained`, used by their names as runs are by theirs."""
+"""Packaged estimators: folders in `ropes/models/pretrained`, found by name."""
 
 import difflib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Shapes of the ROPES networks as plain data, importable without torch; the defaults are Tables 3 to 5."""
+"""Network shapes as plain data, importable without torch. The defaults are Tables 3 to 5."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""The network of a student: an encoder, a network that says where something foreign is, and the teacher."""
+"""The network of a student: an encoder, a detector of foreign objects, and the teacher."""
 
 from collections.abc import Iterable
 

@@ -1,1 +1,1 @@
-"""From results.json and the arrays beside it to what people see: one HTML page, figures, README tables."""
+"""From results.json to what people read: an HTML page, figures, Markdown tables."""

@@ -1,4 +1,4 @@
-"""Plots of methods that tell actions: accuracy under shift, cosines, deltas in a plane, joints of an arm."""
+"""Figures of methods that tell actions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Results of methods that tell actions in Markdown: accuracy under shift, how much better, deltas of an arm."""
+"""Markdown tables of methods that tell actions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Figures of methods that tell actions, in order and in words."""
+"""Names, order and summary sentences of methods that tell actions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Every plot of methods that tell actions, in the order of the page; `ropes tables` makes pictures of the same."""
+"""The plots of methods that tell actions, in the order of the page."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

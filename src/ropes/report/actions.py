@@ -1,4 +1,4 @@
-"""The page's part on methods that tell actions: accuracy under shift, how deltas lie, pictures, the arm."""
+"""The page's part on methods that tell actions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

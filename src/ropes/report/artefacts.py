@@ -1,4 +1,4 @@
-"""What a run leaves beside results.json for the pictures: read, checked, and absent parts simply absent."""
+"""Reads the arrays that a run leaves for the report. Missing ones are skipped."""
 
 import zipfile
 import zlib

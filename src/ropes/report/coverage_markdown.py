@@ -1,4 +1,4 @@
-"""Coverage of the intervals that users get, as a Markdown table: a line for each number of labels and split."""
+"""Markdown table of interval coverage, by number of labels and split."""
 
 from collections.abc import Iterable
 

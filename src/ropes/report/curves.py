@@ -1,4 +1,4 @@
-"""Error against how much there was to learn from: figures for experiments whose fits differ in anchors or pixels."""
+"""Figures of error against anchors, image size or occlusion."""
 
 from collections.abc import Sequence
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""Every plot of the report: matplotlib figures that take the page's own text colour, light or dark.
+"""Figures of joint angles. They take the page's text colour, light or dark.
 
 As SVG, the ink becomes CSS `currentColor` and the grid the page's `--rule`; as PNG they stay as drawn.
 """

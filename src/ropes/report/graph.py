@@ -1,4 +1,4 @@
-"""The causal graph as a picture, as a section of the page, and as lines in a terminal."""
+"""The causal graph as a figure, a section of the page, and terminal lines."""
 
 import io
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Numbers written on their colours."""
+"""Heat maps with numbers."""
 
 from collections.abc import Sequence
 

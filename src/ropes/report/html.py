@@ -1,4 +1,4 @@
-"""results.json and the arrays beside it become one HTML page: no network, no script."""
+"""Renders results.json as one HTML page, without network or scripts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

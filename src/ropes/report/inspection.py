@@ -1,4 +1,4 @@
-"""An inspection in a terminal, and as a picture: an example of every regime and where it moves pixels."""
+"""Shows an inspection: a terminal table, and a figure of each regime and of the pixels that it moves."""
 
 import numpy as np
 from matplotlib.figure import Figure

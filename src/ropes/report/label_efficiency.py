@@ -1,4 +1,4 @@
-"""How many labels a method without labels is worth: error against labels, and where supervision overtakes."""
+"""Figures and tables of error against labelled images."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How many labels a calibration needs, as tables: a joint a line, a number of labels a column."""
+"""Tables of calibration error by number of labels."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Results as one Markdown table of squared errors: a block for each condition, a line for each system in it.
+"""Markdown tables of squared errors: a block per condition, a line per method.
 
 What is compared chooses the form: methods, labels in training (Table 2), or what a fit had to learn from (curves).
 Bold reaches the paper's counterpart, which stands below ours.

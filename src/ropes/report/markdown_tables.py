@@ -1,4 +1,4 @@
-"""A table in Markdown."""
+"""Formats a Markdown table."""
 
 from collections.abc import Iterable, Sequence
 

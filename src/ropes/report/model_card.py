@@ -1,4 +1,4 @@
-"""The model card of a packaged estimator: what it is, how to train it again, how good it is, where it fails."""
+"""Renders the model card of a packaged estimator."""
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How joints and methods are called on the page and in the README, and how sentences begin."""
+"""Display names of joints and methods."""
 
 import re
 

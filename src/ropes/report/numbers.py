@@ -1,4 +1,4 @@
-"""How numbers are printed: on the pages, in the terminal, in Markdown tables and in model cards.
+"""Number formatting for pages, terminals, Markdown and model cards.
 
 Correlations, shares and the paper's figures have a fixed number of decimals.  Errors have three decimals, or as many as
 two significant digits take, and a deviation has as many as its mean.  What is not zero never prints as zero.

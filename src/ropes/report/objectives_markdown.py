@@ -1,4 +1,4 @@
-"""Objectives of method ropes side by side in Markdown: errors, and label-free figures."""
+"""Markdown table of the objectives of method ropes."""
 
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean

@@ -1,4 +1,4 @@
-"""One page of several parts: joint angles, whole models, actions; a part for each kind of rows in results.json."""
+"""Assembles the HTML page from its parts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

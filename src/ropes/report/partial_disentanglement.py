@@ -1,4 +1,4 @@
-"""Which coordinates are freed of joints that vary without an intervention: a table for the page, and in Markdown."""
+"""Tables of partial disentanglement, for the page and in Markdown."""
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean

@@ -1,4 +1,4 @@
-"""Image arrays as PNG strips inside the page: grey or colour, lossless, with transparent gaps."""
+"""Encodes image arrays as PNG strips for the page."""
 
 import base64
 import io

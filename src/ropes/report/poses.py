@@ -1,4 +1,4 @@
-"""The table of the end effector's errors: a line for each setup, method, split and occlusion, over training seeds."""
+"""The table of pose errors."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The page's sections over all methods: the table against the paper, curves, labels, squares."""
+"""Page sections over all methods: the paper's table, curves, labels, occlusion."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The pictures as PNG files on white, for the README and other pages that cannot hold the report."""
+"""Figures as PNG files, for README and docs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The page's part on the disentanglement study: models, metrics, transfer, and what latents do to images."""
+"""The page's part on the disentanglement study."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Plots of the disentanglement study (Dittadi et al. 2021, Figs. 3 to 6, 9, 10, 14 and 15)."""
+"""Figures of the disentanglement study (Dittadi et al. 2021, Figs. 3 to 6, 9, 10, 14 and 15)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The disentanglement study's results in Markdown: groups of models against metrics, errors and factors."""
+"""Markdown tables of the disentanglement study."""
 
 from collections.abc import Callable, Mapping, Sequence
 

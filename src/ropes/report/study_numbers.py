@@ -1,4 +1,4 @@
-"""The study's figures in order and in words: which scores there are, how they are called, what they say."""
+"""Names, order and summary sentences of the disentanglement study."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Tables in a terminal: ours against the paper's, and what is known of a calibration's errors."""
+"""Terminal tables of results and calibrations."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The report's section on intervals and flags: a figure and a table for each setup and method."""
+"""The page's section on intervals and flags."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The page's verdict: how many cells of the paper's Table 1 are reached, and with how many labels."""
+"""The page's summary: how many cells of the paper's Table 1 are reached, and with how many labels."""
 
 from collections.abc import Sequence
 

@@ -1,1 +1,1 @@
-"""From joint angles to images: any URDF arm, filmed by named cameras."""
+"""Renders images from joint angles: the Panda, any URDF arm, finger and cube, objects."""

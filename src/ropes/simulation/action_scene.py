@@ -1,4 +1,4 @@
-"""Pairs of images of a scene before and after an action, in PyBullet: everything else moves a little too.
+"""A PyBullet scene before and after an action, with jitter of everything else.
 
 A pair is drawn from its number alone, so that the same seed gives the same pair whatever is drawn before it.
 """

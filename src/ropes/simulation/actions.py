@@ -1,4 +1,4 @@
-"""Actions on things, and which of them training never sees: verbs, nouns, antonyms, splits.
+"""Actions and their splits: verbs, nouns, antonyms, and what training never sees.
 
 Source: the rules of Causal Triplet (Liu et al. 2023).
 """

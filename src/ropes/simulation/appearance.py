@@ -1,4 +1,4 @@
-"""What all things share: their looks and states, dirt, and shards."""
+"""Appearance that all objects share: colour, size, dirt, shards."""
 
 import colorsys
 from collections.abc import Callable, Iterator, Mapping

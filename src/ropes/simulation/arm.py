@@ -1,4 +1,4 @@
-"""Any URDF arm as a setting: which joints vary, how, and seen from where.
+"""A setting for any URDF arm: joints, ranges, cameras.
 
 The distributions are Table 7's of the ROPES paper, stretched from its intervals of width 3 to each joint's
 range.

@@ -1,4 +1,4 @@
-"""Things that are opened, or lit."""
+"""Objects that are opened, or lit."""
 
 from collections.abc import Iterator, Mapping
 

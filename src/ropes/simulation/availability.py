@@ -1,4 +1,4 @@
-"""What is there of PyBullet, which has no wheel for every machine, and of the arms that come with it."""
+"""Checks that PyBullet and its arms are installed."""
 
 import platform
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What stands still behind an arm: nothing but white, or panda-gym's table on a plane."""
+"""The static background of an arm: white, or panda-gym's table on a plane."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""PyBullet as a scene holds it: without what it prints, and let go of in the end."""
+"""A PyBullet client without its output, closed at the end."""
 
 import ctypes
 import os

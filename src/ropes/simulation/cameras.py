@@ -1,4 +1,4 @@
-"""Where a point of the scene falls in the image: pinhole cameras for PyBullet and for computer vision."""
+"""Pinhole cameras for PyBullet and for computer vision."""
 
 from typing import Any
 

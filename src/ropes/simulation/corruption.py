@@ -1,4 +1,4 @@
-"""Damage done to test images: squares, noise, textures and objects that hide a part of the scene."""
+"""Hides parts of test images: squares, noise, textures, objects."""
 
 from typing import Literal, get_args
 

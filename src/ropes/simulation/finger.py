@@ -1,4 +1,4 @@
-"""Finger and cube in PyBullet: factors in, colour images out; and which factors are possible.
+"""Finger and cube in PyBullet: factors to colour images, and collision checks.
 
 The scene is the TriFinger platform's `finger_with_stage`, of the package robot-properties-fingers.
 """

@@ -1,4 +1,4 @@
-"""A robot finger and a cube, as the disentanglement study films them: factors, hues, domains.
+"""The setting of finger and cube: factors, hues, domains.
 
 Source: Dittadi et al. 2021, Table 1 and Section 4.
 """

@@ -1,4 +1,4 @@
-"""Cameras that keep the whole arm in view for every pose that can be drawn, found by measurement.
+"""Finds cameras that keep the whole arm in view for every pose.
 
 Seen along a fixed direction, "point p is in the image" is linear in p and in the camera's position c:
 

@@ -1,4 +1,4 @@
-"""Forward kinematics of many poses at once, in NumPy: where every visible point of the arm is."""
+"""Forward kinematics of many poses at once, in NumPy."""
 
 from collections.abc import Mapping, Sequence
 

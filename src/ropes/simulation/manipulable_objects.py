@@ -1,4 +1,4 @@
-"""Things that are pushed, pressed, sliced or broken."""
+"""Objects that are pushed, pressed, sliced or broken."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""A lighter copy of a URDF: visual meshes with a twentieth of their triangles, made once and kept in a cache.
+"""Simplified meshes of a URDF, with a twentieth of their triangles, cached on disk.
 
 Nearly all the cost of a small software-rendered image is the transformation of triangles that are smaller
 than a pixel.  Positions come from quadric edge collapse; normals and colours are looked up on the original

@@ -1,4 +1,4 @@
-"""Things that can be acted upon: what each looks like in each of its states.
+"""The objects of `action-pairs`, and their shape in each state.
 
 A thing stands on the floor at the origin, about a unit wide, its front towards −y.
 """

@@ -1,4 +1,4 @@
-"""Boxes, cylinders and spheres, of which things are made."""
+"""Boxes, cylinders and spheres, the parts of objects."""
 
 from dataclasses import dataclass, replace
 from typing import Literal

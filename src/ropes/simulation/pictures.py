@@ -1,4 +1,4 @@
-"""Colour images as they come from the renderer, made smaller."""
+"""Downsamples the renderer's colour images."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""An arm in front of its cameras: joint angles in, grey images out.
+"""An arm before its cameras: joint angles to grey images.
 
 PyBullet's TinyRenderer draws on the CPU and needs no display, no GL and no system package.
 """

@@ -1,4 +1,4 @@
-"""What is filmed: a robot, its cameras, and the causal model that each split is drawn from.
+"""Settings: a robot, its cameras, and the causal model of each split.
 
 The Panda's settings are Tables 6 to 9 and App. F of the ROPES paper as data.
 """

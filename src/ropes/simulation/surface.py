@@ -1,4 +1,4 @@
-"""Triangle meshes as PyBullet's renderer sees them: one colour and at most one texture for a whole file."""
+"""Triangle meshes for PyBullet's renderer: one colour and at most one texture per file."""
 
 from dataclasses import dataclass
 from pathlib import Path

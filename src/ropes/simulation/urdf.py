@@ -1,4 +1,4 @@
-"""What an arm is, read off its URDF: the tree of joints with their limits, and the shapes that are seen."""
+"""Reads a URDF: the joint tree with limits, and the visual shapes."""
 
 import difflib
 import math

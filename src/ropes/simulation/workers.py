@@ -1,4 +1,4 @@
-"""Many poses, many processes, one order: the same bytes come out whatever the number of workers."""
+"""Renders poses on several processes. The bytes do not depend on the number of workers."""
 
 import multiprocessing
 import os

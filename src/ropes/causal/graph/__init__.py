@@ -1,4 +1,4 @@
-"""Numpy in, numpy out: which joint causes which, from coordinates of unknown sign and scale and from interventions."""
+"""Estimates which joint causes which from interventions. Coordinates may have any sign and scale."""
 
 from ropes.causal.graph.effects import direct_effects, total_effects
 from ropes.causal.graph.estimate import CausalGraph, estimate_graph

@@ -1,4 +1,4 @@
-"""Effects cleared of mixtures: an intervention on a joint cuts what its causes do to it, and leaves a mixture as it is.
+"""Separates causal effects from mixed coordinates: an intervention on a joint cuts its causes, but not a mixture.
 
 Let θ = θB + ε be the joints (rows), T = (I − B)⁻¹ their total effects, x = θA + ν the coordinates, with any mixture A
 and with noise ν of any covariance.  Policies on joint i, Δ_i apart, shift x by the row D_i = Δ_i T_i A.  D alone does

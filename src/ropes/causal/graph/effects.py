@@ -1,4 +1,4 @@
-"""Effects between joints, with the two policies on a joint as the instrument.
+"""Total effects between joints, estimated with the policy on a joint as the instrument.
 
 Which policy drew joint i is independent of every other cause of joint j, and of the coordinates' noise.  So whatever
 of ẑ_j differs on average between the two policies on joint i has come from joint i, however noisy both coordinates are.

@@ -1,4 +1,4 @@
-"""From effects to a graph: an edge, no edge, or no answer, for every ordered pair of joints."""
+"""Turns effects into a graph: an edge, no edge or no answer for each ordered pair of joints."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Before hours of training: can this data set work, which joint will be weak, and what would help?"""
+"""Checks before training whether a data set can work, and which joints will be weak."""
 
 from ropes.evaluation.inspection.inspect import Inspection, inspect_data
 

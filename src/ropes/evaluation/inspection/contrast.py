@@ -1,4 +1,4 @@
-"""How well a linear classifier of small images tells two regimes apart: a first, cheap taste of the contrast."""
+"""A linear probe on small images that discriminates two regimes: a cheap preview of the contrast."""
 
 from dataclasses import dataclass
 

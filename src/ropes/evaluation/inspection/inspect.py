@@ -1,4 +1,4 @@
-"""`ropes inspect`: a sample of images, a look at each joint, a verdict."""
+"""`ropes inspect`: samples images, measures each joint, gives a verdict."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which pixels a joint's interventions move, and how many."""
+"""Counts the pixels that a joint's interventions move."""
 
 from dataclasses import dataclass
 

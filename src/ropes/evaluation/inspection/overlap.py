@@ -1,4 +1,4 @@
-"""Do a joint's two policies, and its observational distribution, cover the same angles?"""
+"""Checks whether a joint's two policies and its observational distribution cover the same angles."""
 
 from dataclasses import dataclass
 from typing import Literal

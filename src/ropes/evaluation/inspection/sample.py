@@ -1,4 +1,4 @@
-"""Some training images of every regime, of the same anchors as far as anchors are complete."""
+"""Samples training images of each regime, from the same anchors where these are complete."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""From measurements to plain words: can it work, which joint will be weak and why, what would help."""
+"""Turns measurements into plain words: can it work, which joint will be weak and why, what would help."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

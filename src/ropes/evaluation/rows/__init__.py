@@ -1,1 +1,1 @@
-"""One kind of row of results.json a module."""
+"""Rows of results.json, one kind per module."""

@@ -1,4 +1,4 @@
-"""What results.json holds of a method that tells actions: how often it is right, and how its deltas lie."""
+"""Rows of methods that tell actions: accuracy and the geometry of deltas."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What every kind of row in results.json has, and what it is checked for."""
+"""Checks that all kinds of rows share."""
 
 import math
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Label-free figures of a fit of method ropes, a row a joint, as results.json holds them."""
+"""Rows of method ropes' label-free criteria, one per joint."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

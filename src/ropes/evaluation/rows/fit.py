@@ -1,4 +1,4 @@
-"""What results.json holds of each fit that was measured: which weights, of which data, by which version."""
+"""Rows that identify each measured fit: weights, data, version."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Rows of results.json that say whether images unlike those of the fit were told from usual ones."""
+"""Rows of out-of-distribution detection."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The rows of results.json that measure joint angles, each beside the paper's number for the same conditions."""
+"""Rows of joint errors, each beside the paper's number for the same condition."""
 
 import math
 from dataclasses import dataclass

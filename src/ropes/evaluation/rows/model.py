@@ -1,4 +1,4 @@
-"""What results.json holds of a whole model: how disentangled its latents are, and what regressors make of them."""
+"""Rows of whole models: disentanglement metrics and transfer errors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What results.json holds of joints that vary without an intervention: which coordinates are freed of them."""
+"""Rows of partial disentanglement: dependence of coordinates on joints without an intervention."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

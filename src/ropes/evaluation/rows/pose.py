@@ -1,4 +1,4 @@
-"""Errors of the end effector's pose as results.json holds them, beside the rows of the joints."""
+"""Rows of the end effector's pose errors."""
 
 import math
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Rows of results.json that say how far intervals and flags could be trusted."""
+"""Rows of interval coverage and of the flag's rates."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Named, frozen configurations: everything that a fit depends on besides its data and its seed."""
+"""Frozen configurations: everything that a fit depends on besides its data and its seed."""
 
 from dataclasses import replace
 from typing import Any

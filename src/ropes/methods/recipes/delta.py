@@ -1,4 +1,4 @@
-"""Settings of the methods that tell an action from two images."""
+"""Configuration of the methods that tell an action from two images."""
 
 import math
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""What deltas are held against beside the baselines: ablations, another backbone, a beginning in poses, crops."""
+"""Variants of causal delta embeddings: ablations, backbones, crops, readings of the paper."""
 
 from collections.abc import Mapping
 from dataclasses import replace

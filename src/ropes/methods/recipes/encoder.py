@@ -1,4 +1,4 @@
-"""One encoder straight from images, methods `ldr` and `anchored`: settings and presets."""
+"""Configuration of methods `ldr` and `anchored`."""
 
 import math
 from dataclasses import dataclass, field

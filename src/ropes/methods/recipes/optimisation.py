@@ -1,4 +1,4 @@
-"""How a stage is optimised, and the names that presets go by."""
+"""Optimiser settings, and the names of presets."""
 
 import difflib
 import math

@@ -1,4 +1,4 @@
-"""The three stages of ROPES: settings and presets."""
+"""Configuration of method `ropes`."""
 
 import math
 from collections.abc import Sequence

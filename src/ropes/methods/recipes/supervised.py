@@ -1,4 +1,4 @@
-"""The baselines that read labels, methods `cnn` and `jointnet`: settings and presets."""
+"""Configuration of the supervised baselines `cnn` and `jointnet`."""
 
 from dataclasses import dataclass, field, replace
 

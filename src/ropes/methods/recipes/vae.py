@@ -1,4 +1,4 @@
-"""VAEs of the disentanglement study, methods `beta-vae` and `ada-gvae`: settings and presets."""
+"""Configuration of `beta-vae` and `ada-gvae`."""
 
 import math
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Recipes of a method that differ in one thing: labels, anchors, image sizes, or what a VAE's sweep varies."""
+"""Variants of a recipe: labels, anchors, image sizes, objectives, the VAE sweep."""
 
 from collections.abc import Iterator
 from dataclasses import replace

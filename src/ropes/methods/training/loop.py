@@ -1,4 +1,4 @@
-"""The only fit loop: Lightning, with batches that depend on the step alone and checkpoints without pickle.
+"""The fit loop: Lightning, with batches that depend on the step alone and checkpoints without pickle.
 
 Because step k draws its batch and its noise from generators named after k, a run that was killed and goes on from
 its last checkpoint takes the very steps it would have taken, and ends with the same weights.

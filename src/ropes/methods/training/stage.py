@@ -1,4 +1,4 @@
-"""A stage of a fit: a network with its objective, its optimiser and what it records on the way."""
+"""`Stage`: a network with its objective, its optimiser and its curves."""
 
 import math
 import time

@@ -1,1 +1,1 @@
-"""What to trust, learnt without a label: how far off an estimate may be, which images are unlike those of the fit."""
+"""Uncertainty without labels: error bars, conformal intervals, out-of-distribution detection."""

@@ -1,4 +1,4 @@
-"""What a prediction says of itself, beside the angles."""
+"""Fields of a prediction beside the angles: error bars, interval, out-of-distribution score."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

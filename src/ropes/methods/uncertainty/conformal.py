@@ -1,4 +1,4 @@
-"""From a standard deviation in units of the coordinate to one in radians, and to intervals that hold their level."""
+"""Conformal intervals in radians from standard deviations in units of the coordinate."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

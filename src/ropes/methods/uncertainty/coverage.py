@@ -1,4 +1,4 @@
-"""Intervals and flags against the truth: does a 90% interval hold 90% of the angles, and is the unusual flagged?"""
+"""Measures interval coverage and the flag's rates against true angles."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The last stage of a fit: what to trust, learnt from the anchors that no weight was fitted on."""
+"""Fits the uncertainty model on held-out anchors, as the last stage of a fit."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What a run knows of its own errors: read from its folder, asked for every image."""
+"""The uncertainty model of a run, evaluated on each image."""
 
 from dataclasses import dataclass
 from pathlib import Path

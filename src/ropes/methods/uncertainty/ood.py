@@ -1,4 +1,4 @@
-"""How unlike the images of the fit an image is: in what the network makes of it, and in its pixels."""
+"""Out-of-distribution score of an image: distance of its features and of its pixels from the training images."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Samples of an estimator's error that need no label: how far a pose's coordinate is from the rest of its anchor."""
+"""Residuals without labels: the distance of a pose's coordinate from the rest of its anchor."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""A standard deviation for each joint and image, learnt from samples of the error."""
+"""A variance model: a standard deviation for each joint and image."""
 
 from dataclasses import dataclass
 from typing import Any

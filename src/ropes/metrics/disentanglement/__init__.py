@@ -1,4 +1,4 @@
-"""How far single latents stand for single factors: the metrics of the disentanglement literature, numpy in.
+"""Disentanglement metrics of the literature. Numpy in.
 
 Latents (n, k) and factors (n, f) of the same samples; every function takes a seed where chance has a part.
 """

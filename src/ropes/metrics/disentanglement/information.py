@@ -1,4 +1,4 @@
-"""Metrics from mutual information: MIG, and modularity."""
+"""Metrics from mutual information: MIG and modularity."""
 
 import numpy as np
 from numpy.typing import ArrayLike

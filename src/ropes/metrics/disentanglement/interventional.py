@@ -1,4 +1,4 @@
-"""Metrics that hold one factor still and let the others vary: BetaVAE and FactorVAE scores.
+"""Metrics that fix one factor: BetaVAE and FactorVAE scores.
 
 They need samples in which the other factors vary as ever whatever one factor is: where factors depend on one another,
 as with a finger that cannot stand in its cube, no samples can show that, and there is no score.

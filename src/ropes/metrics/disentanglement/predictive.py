@@ -1,4 +1,4 @@
-"""Metrics from predicting factors by latents: DCI, SAP, and explicitness.
+"""Metrics from predicting factors by latents: DCI, SAP and explicitness.
 
 The factors of a robot are ordered and continuous: they are regressed, but for those that are named as classes.
 """

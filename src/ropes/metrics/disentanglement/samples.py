@@ -1,4 +1,4 @@
-"""What all disentanglement metrics are given: latents and factors of the same samples, checked once."""
+"""Input checks and binning that all disentanglement metrics share."""
 
 from collections.abc import Iterable
 
