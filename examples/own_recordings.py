@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from ropes.causal.scm import Regime
 from ropes.data.validate import validate
 from ropes.data.writer import write_arrays
 from ropes.evaluation.inspection import inspect_data
-from ropes.causal.scm import Regime
 
 
 def grey(path: Path, side: int) -> NDArray[np.uint8]:

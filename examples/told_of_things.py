@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ropes.simulation.actions import SYSTEMATIC, Action
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.evaluation.actions import DeltaReader
+from ropes.simulation.actions import SYSTEMATIC, Action
 
 
 def main() -> None:

@@ -76,6 +76,11 @@ def test_imports_point_one_way(path: Path) -> None:
             assert other == "metrics", f"{path.name}:{line}: metrics imports nothing of ours, but imports {other}"
 
 
+def test_the_picture_of_the_packages_is_of_these_imports() -> None:
+    done = subprocess.run([sys.executable, ROOT / "tools" / "docs" / "diagram.py", "--check"], check=False)
+    assert done.returncode == 0, "run python tools/docs/diagram.py"
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_of_ours_are_absolute(path: Path) -> None:
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""Links of pages that leave docs/: figures of results/ become part of the site, source files lead to their reference."""
+"""Rewrites links that leave docs/: figures of results/ join the site, source files lead to their reference page."""
 
 import re
 from pathlib import Path

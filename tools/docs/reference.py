@@ -22,7 +22,9 @@ def modules() -> None:
         page = Path(*name, "index.md") if parts[-1] == "__init__" else Path(*name[:-1], f"{name[-1]}.md")
         nav[name] = page.as_posix()
         with mkdocs_gen_files.open(Path("reference", page), "w") as stream:
-            stream.write(f"# `{'.'.join(name)}`\n\n::: {'.'.join(name)}\n    options:\n      show_root_heading: false\n")
+            stream.write(
+                f"# `{'.'.join(name)}`\n\n::: {'.'.join(name)}\n    options:\n      show_root_heading: false\n"
+            )
     with mkdocs_gen_files.open("reference/SUMMARY.md", "w") as stream:
         stream.writelines(nav.build_literate_nav())
 
