@@ -63,7 +63,10 @@ def drawn() -> str:
         box = f'x="{x - _BOX[0] / 2:.0f}" y="{y - _BOX[1] / 2:.0f}" width="{_BOX[0]}" height="{_BOX[1]}" rx="6"'
         lines.append(f'<rect {box} fill="#ffffff" stroke="#345"/>')
         lines.append(f'<text x="{x:.0f}" y="{y + 5:.0f}" text-anchor="middle" fill="#123">{name}</text>')
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="15">'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" '
+        'font-size="15">'
+    )
     return "\n".join([head, *lines, "</svg>"]) + "\n"
 
 
