@@ -24,16 +24,8 @@ from ropes.common.files import write_json
 from ropes.common.hardware import Precision, capability
 from ropes.errors import UserError
 from ropes.methods.delta import network_of
-from ropes.methods.recipes import (
-    METHODS,
-    CNNRecipe,
-    DeltaRecipe,
-    EncoderRecipe,
-    JointNetRecipe,
-    RopesRecipe,
-    VAERecipe,
-    recipe_of,
-)
+from ropes.methods.recipes import CNNRecipe, DeltaRecipe, EncoderRecipe, JointNetRecipe, RopesRecipe, VAERecipe
+from ropes.methods.registry import METHODS, recipe_of
 from ropes.models.angles import AngleCNN, AngleTransformer
 from ropes.models.autoencoder import AE1, AE2
 from ropes.models.density_ratio import LDR

@@ -17,7 +17,8 @@ from torch.nn import functional
 from figures import options, publish
 from ropes.common.hardware import training_precision
 from ropes.methods.delta import network_of
-from ropes.methods.recipes import DeltaRecipe, VAERecipe, recipe_of
+from ropes.methods.recipes import DeltaRecipe, VAERecipe
+from ropes.methods.registry import recipe_of
 from ropes.models.vae import VAE
 
 STEPS, WARM = 5, 2

@@ -17,10 +17,11 @@ from figures import described, options, publish, simulate
 from ropes.common import png
 from ropes.common.files import atomic_path
 from ropes.report.figures import make_panels, styled, to_png
-from ropes.simulation.settings import panda_setting
+from ropes.simulation.settings import SceneName, panda_setting
 from ropes.simulation.workers import render_poses
 
-SETTING, SCENE = "panda-2c-independent", "panda-gym"
+SETTING = "panda-2c-independent"
+SCENE: SceneName = "panda-gym"
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "estimate.png"
 
 

@@ -24,7 +24,8 @@ from figures import described, options, simulate
 from ropes.common.files import write_json
 from ropes.common.hardware import Precision, capability, training_precision
 from ropes.methods.fit import fit
-from ropes.methods.recipes import DELTA_METHODS, METHODS, VAE_METHODS, Optimisation, Recipe, recipe_of
+from ropes.methods.recipes import Optimisation, Recipe
+from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS, recipe_of
 
 _DATA = {
     "arm": "--setting panda-1c-independent --anchors 24 --test-anchors 0",

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from ropes.experiments.plan import Experiment
 from ropes.experiments.run import run_experiment
-from ropes.methods.recipes import EncoderRecipe, Optimisation, Recipe, RopesRecipe, recipe_of
+from ropes.methods.recipes import EncoderRecipe, Optimisation, Recipe, RopesRecipe
+from ropes.methods.registry import recipe_of
 from ropes.metrics import ProtocolSizes
 from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig
 

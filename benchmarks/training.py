@@ -40,7 +40,8 @@ from ropes.common.hardware import Precision, capability, keep_memory, training_p
 from ropes.data.layout import open_dataset
 from ropes.inference.estimator import Estimator
 from ropes.methods.fit import fit
-from ropes.methods.recipes import VAE_METHODS, EncoderRecipe, recipe_of
+from ropes.methods.recipes import EncoderRecipe
+from ropes.methods.registry import VAE_METHODS, recipe_of
 from ropes.methods.student_stage import Batch, StudentStage
 from ropes.methods.training.loop import BatchAt
 from ropes.methods.training.stage import Stage

@@ -27,7 +27,8 @@ from ropes.evaluation.factors import evaluate_factors
 from ropes.evaluation.joints import evaluate
 from ropes.experiments.fits import torch_threads
 from ropes.methods.fit import fit
-from ropes.methods.recipes import DELTA_METHODS, METHODS, Optimisation
+from ropes.methods.recipes import Optimisation
+from ropes.methods.registry import DELTA_METHODS, METHODS
 from ropes.report.readme_tables import _written
 from ropes.simulation.actions import PairsSetting
 from ropes.simulation.finger_setting import FingerSetting

@@ -15,7 +15,7 @@ from benchmarks import jitter as jitter_benchmark
 from ropes.common.files import read_json
 from ropes.errors import UserError
 from ropes.experiments.fits import torch_threads
-from ropes.methods.recipes import METHODS
+from ropes.methods.registry import METHODS
 from ropes.simulation.actions import IID, SYSTEMATIC
 from tests import tiny
 

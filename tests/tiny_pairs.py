@@ -8,7 +8,8 @@ import numpy as np
 from ropes.common.png import encode
 from ropes.data import schema, writer
 from ropes.data.writer import SplitPlan
-from ropes.methods.recipes import DeltaRecipe, Optimisation, recipe_of
+from ropes.methods.recipes import DeltaRecipe, Optimisation
+from ropes.methods.registry import recipe_of
 from ropes.simulation.actions import Action, both_ways
 
 SIDE = 16

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ropes.inference.prediction import calibrate
     from ropes.inference.predictions import predict
     from ropes.methods.fit import fit
-    from ropes.methods.recipes import METHODS, recipe_of
+    from ropes.methods.registry import METHODS, recipe_of
     from ropes.simulation.arm import arm_setting
     from ropes.simulation.settings import SETTINGS, panda_setting
 

@@ -9,7 +9,8 @@ import pytest
 from ropes.cli import entry as cli
 from ropes.cli.commands import COMMANDS, Command, summary
 from ropes.methods.encoder_stage import EncoderStage
-from ropes.methods.recipes import LABELLED_METHODS, METHODS, encoder_recipe, recipe_of, ropes_recipe
+from ropes.methods.recipes import encoder_recipe, ropes_recipe
+from ropes.methods.registry import LABELLED_METHODS, METHODS, recipe_of
 from ropes.methods.run import Run
 from ropes.methods.stages import AE1Stage, AE2Stage, LDRStage
 from ropes.methods.training.stage import Stage

@@ -16,8 +16,9 @@ from ropes.experiments import run as experiments
 from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import experiment
 from ropes.experiments.run import reproduce
-from ropes.methods.recipes import DELTA_METHODS, DeltaRecipe, Optimisation, method_of
+from ropes.methods.recipes import DeltaRecipe, Optimisation
 from ropes.methods.recipes.delta_variants import ABLATED, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
+from ropes.methods.registry import DELTA_METHODS, method_of
 from ropes.report.action_markdown import action_markdown
 from ropes.report.action_plots import framed
 from ropes.report.html import write_report

@@ -8,17 +8,9 @@ import pytest
 from ropes.errors import UserError
 from ropes.experiments import datasets as filming
 from ropes.experiments.plans import DEFAULT_METHODS, experiment
-from ropes.methods.recipes import (
-    LABELLED_METHODS,
-    PRESETS,
-    EncoderRecipe,
-    RopesRecipe,
-    encoder_recipe,
-    method_of,
-    recipe_of,
-    ropes_recipe,
-)
+from ropes.methods.recipes import PRESETS, EncoderRecipe, RopesRecipe, encoder_recipe, ropes_recipe
 from ropes.methods.recipes.variants import BESIDE_ROPES, OBJECTIVES
+from ropes.methods.registry import LABELLED_METHODS, method_of, recipe_of
 from ropes.simulation.settings import SETTINGS, panda_setting
 
 ONE = "panda-1c-independent"

@@ -22,7 +22,8 @@ from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import experiment
 from ropes.experiments.run import reproduce
 from ropes.methods.fit import fit
-from ropes.methods.recipes import VAE_METHODS, EncoderRecipe, Optimisation, VAERecipe, method_of
+from ropes.methods.recipes import EncoderRecipe, Optimisation, VAERecipe
+from ropes.methods.registry import VAE_METHODS, method_of
 from ropes.methods.run import Run
 from ropes.methods.vae_stage import VAEStage
 from ropes.methods.weights import trust_digest, weights_digest

@@ -20,7 +20,8 @@ from ropes.evaluation.record import is_current
 from ropes.methods.delta import encoder_of
 from ropes.methods.delta_stage import DeltaStage
 from ropes.methods.fit import fit
-from ropes.methods.recipes import DELTA_METHODS, DeltaRecipe, Optimisation, recipe_from_dict, recipe_of
+from ropes.methods.recipes import DeltaRecipe, Optimisation
+from ropes.methods.registry import DELTA_METHODS, recipe_from_dict, recipe_of
 from ropes.methods.run import Run
 from ropes.methods.weights import weights_digest
 from ropes.models.delta import DeltaNetwork, Reading

@@ -7,7 +7,8 @@ import pytest
 
 from ropes.errors import UserError
 from ropes.methods.fit import fit
-from ropes.methods.recipes import DELTA_METHODS, METHODS, VAE_METHODS, Optimisation, RopesRecipe
+from ropes.methods.recipes import Optimisation, RopesRecipe
+from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS
 from ropes.methods.run import Run
 from tests import tiny
 

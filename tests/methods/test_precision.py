@@ -15,7 +15,8 @@ from ropes.experiments.fits import torch_threads
 from ropes.methods.anchored_stage import AnchoredStage
 from ropes.methods.fit import fit
 from ropes.methods.readers import load_reader
-from ropes.methods.recipes import DELTA_METHODS, METHODS, VAE_METHODS, Optimisation, Recipe
+from ropes.methods.recipes import Optimisation, Recipe
+from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.models.checkpoints import WEIGHTS
 from ropes.simulation.actions import TRAIN, VALIDATION

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from ropes.errors import UserError
-from ropes.methods.recipes import PRESETS, Optimisation, encoder_recipe, recipe_from_dict, recipe_of, ropes_recipe
+from ropes.methods.recipes import PRESETS, Optimisation, encoder_recipe, ropes_recipe
+from ropes.methods.registry import recipe_from_dict, recipe_of
 from ropes.models.shapes import EncoderConfig
 
 

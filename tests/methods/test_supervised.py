@@ -20,7 +20,8 @@ from ropes.inference.prediction import calibrate, images_of
 from ropes.methods import supervised
 from ropes.methods.fit import fit
 from ropes.methods.labelled import choose_labels, labelled_rows
-from ropes.methods.recipes import LABELLED_METHODS, Optimisation
+from ropes.methods.recipes import Optimisation
+from ropes.methods.registry import LABELLED_METHODS
 from ropes.methods.run import TRAINING_FILE, Run
 from ropes.methods.supervised_stage import AngleStage, PretrainingStage
 from ropes.methods.training import loop as training

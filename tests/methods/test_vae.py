@@ -17,7 +17,7 @@ from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.methods.fit import fit
 from ropes.methods.readers import finished_reader
-from ropes.methods.recipes import VAE_METHODS
+from ropes.methods.registry import VAE_METHODS
 from ropes.methods.run import TRAINING_FILE
 from ropes.methods.training import loop as training
 from ropes.methods.training.stage import Stage

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from ropes.methods.recipes import recipe_of
+from ropes.methods.registry import recipe_of
 from ropes.models.encoder import PoseEncoder
 from ropes.models.shapes import EncoderConfig
 from ropes.models.student import StudentNetwork

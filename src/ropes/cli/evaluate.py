@@ -52,7 +52,7 @@ class Evaluate:
     def execute(self) -> None:
         """Evaluate every split of `data` at every occlusion, and print the table."""
         from ropes.evaluation.joints import evaluate
-        from ropes.methods.recipes import DELTA_METHODS, VAE_METHODS
+        from ropes.methods.registry import DELTA_METHODS, VAE_METHODS
         from ropes.methods.run import Run
         from ropes.models.registry import find_run
         from ropes.report.terminal import print_table

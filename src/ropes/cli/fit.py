@@ -5,18 +5,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 from ropes.cli.options import RunFolder, at_least, image_sources
 from ropes.common.hardware import AskedPrecision
 from ropes.errors import UserError
-from ropes.methods.recipes import LABELLED_METHODS, Recipe, recipe_of
+from ropes.methods.recipes import Recipe
 from ropes.methods.recipes.encoder import OF_ANCHORS
+from ropes.methods.registry import LABELLED_METHODS, METHODS, method_named, recipe_of
 
 if TYPE_CHECKING:
     from ropes.inference.calibration import Calibration
+
+    MethodName = str
+else:
+    MethodName = tyro.extras.literal_type_from_choices(METHODS)
+_SUMMARIES = "; ".join(f"{name}: {method_named(name).summary}" for name in METHODS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,26 +41,7 @@ class Fit:
     """Data set to learn from: simulated, or recordings of your own (docs/data.md)."""
     out: Path
     """Folder of the run: checkpoints, weights and logs."""
-    method: Literal[
-        "ada-gvae",
-        "anchored",
-        "beta-vae",
-        "cde-global",
-        "cde-patch",
-        "cnn",
-        "icm",
-        "jointnet",
-        "ldr",
-        "plain-resnet",
-        "plain-vit",
-        "ropes",
-        "sms",
-    ] = "anchored"
-    """What to learn with. Without labels: regimes and anchors (anchored), regimes alone (ldr), the paper's three stages
-    (ropes). With labels: a convolutional network (cnn), or the paper's baseline, I-JEPA and JointNet (jointnet).
-    Factors of finger-cube: from single images (beta-vae), or pairs (ada-gvae). What was done, from images before and
-    after: deltas of whole images (cde-global) or of patches (cde-patch); baselines plain-resnet, plain-vit, icm, sms.
-    """
+    method: Annotated[MethodName, tyro.conf.arg(help=f"What to learn with. {_SUMMARIES}.")] = "anchored"
     seed: int = 0
     """Seed of weights, splits and batches."""
     pretrained: Path | None = None

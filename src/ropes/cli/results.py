@@ -9,7 +9,8 @@ import tyro
 from ropes.cli.options import EvaluationFolder, at_least, distinct
 from ropes.common.hardware import AskedPrecision
 from ropes.errors import UserError
-from ropes.methods.recipes import Preset, require_method
+from ropes.methods.recipes import Preset
+from ropes.methods.registry import require_method
 
 
 @dataclass(frozen=True, kw_only=True)

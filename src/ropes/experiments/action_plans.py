@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ropes.experiments.plan import Experiment
-from ropes.methods.recipes import DELTA_METHODS, DeltaRecipe, Recipe, delta_recipe
+from ropes.methods.recipes import DeltaRecipe, Recipe, delta_recipe
 from ropes.methods.recipes.delta_variants import (
     ABLATED,
     CROPPED,
@@ -15,6 +15,7 @@ from ropes.methods.recipes.delta_variants import (
     of_a_resnet,
     options,
 )
+from ropes.methods.registry import DELTA_METHODS
 from ropes.simulation.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,

@@ -15,7 +15,8 @@ from ropes.evaluation.record import is_current
 from ropes.experiments.folder import EVALUATION, run_folder
 from ropes.experiments.plan import Experiment
 from ropes.methods.fit import fit
-from ropes.methods.recipes import JointNetRecipe, RopesRecipe, method_of
+from ropes.methods.recipes import JointNetRecipe, RopesRecipe
+from ropes.methods.registry import method_of
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 
 Clock = Callable[[Path, str], AbstractContextManager[None]]

@@ -13,7 +13,8 @@ from ropes.common.hardware import AskedPrecision, Precision, precision_of
 from ropes.errors import UserError
 from ropes.evaluation.record import RESULTS_FILE
 from ropes.experiments.plan import Experiment
-from ropes.methods.recipes import METHODS, Recipe, method_of, recipe_from_dict
+from ropes.methods.recipes import Recipe
+from ropes.methods.registry import METHODS, method_of, recipe_from_dict
 from ropes.methods.run import RUN_FILE, Run
 from ropes.metrics import PAPER_SIZES
 
@@ -42,7 +43,7 @@ def claim(out: Path, plan: Experiment, preset: str) -> None:
 def _is_recipe(stored: dict[str, Any], recipe: Recipe) -> bool:
     """Whether a recipe was stored, maybe by an earlier version that had fewer fields."""
     try:
-        return recipe_from_dict(stored) == recipe
+        return bool(recipe_from_dict(stored, type(recipe)) == recipe)
     except (TypeError, ValueError, UserError):
         return False
 

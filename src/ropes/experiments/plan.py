@@ -16,7 +16,7 @@ class Experiment:
 
     Attributes:
         name: as results files carry it.
-        recipes: method, or METHOD@VARIANT (see `ropes.methods.recipes.method_of`) → recipe of its fits.
+        recipes: method, or METHOD@VARIANT (see `ropes.methods.registry.method_of`) → recipe of its fits.
         anchors: setting → training anchors, or training images of finger-cube.
         test_anchors: poses in each test split.
         full_meshes: whether arms are drawn with all their triangles.

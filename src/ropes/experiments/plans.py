@@ -7,7 +7,7 @@ from pathlib import Path
 from ropes.errors import UserError
 from ropes.experiments.action_plans import actions, other_deltas
 from ropes.experiments.plan import Experiment
-from ropes.methods.recipes import DELTA_METHODS, METHODS, VAE_METHODS, Recipe, recipe_of
+from ropes.methods.recipes import Recipe
 from ropes.methods.recipes.variants import (
     COMPARED,
     EACH_JOINT,
@@ -19,6 +19,7 @@ from ropes.methods.recipes.variants import (
     objectives,
     vaes,
 )
+from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS, recipe_of
 from ropes.simulation.settings import FINGER_CUBE
 
 #: What each experiment fits unless told otherwise.

@@ -14,7 +14,7 @@ from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, radians_already, read_calibration
 from ropes.methods.reader import Reader
 from ropes.methods.readers import finished_reader
-from ropes.methods.recipes import LABELLED_METHODS, VAE_METHODS
+from ropes.methods.registry import LABELLED_METHODS, VAE_METHODS
 from ropes.methods.run import TRAINING_FILE, Run, read_training
 from ropes.methods.uncertainty.conformal import LEVEL, Intervals, intervals_from_held_out
 from ropes.methods.uncertainty.model import Reading, Seen, Trust, read_trust, see

@@ -54,7 +54,7 @@ def fit(
         out: folder of the run.
         recipe: of that method.
         seed: of weights, splits and batches.
-        method: one of `ropes.methods.recipes.DELTA_METHODS`.
+        method: one of `ropes.methods.registry.DELTA_METHODS`.
         precision: see `ropes.methods.fit.fit`.
         show: show progress.
 

@@ -11,7 +11,8 @@ from torch import Tensor
 from ropes.common.hardware import AskedPrecision, Precision, precision_of, require_precision, warn_if_emulated
 from ropes.errors import UserError
 from ropes.methods.reader import Read, Reader, autocast
-from ropes.methods.recipes import DeltaRecipe, EncoderRecipe, LabelledRecipe, RopesRecipe, VAERecipe
+from ropes.methods.recipes import CNNRecipe, EncoderRecipe, JointNetRecipe, LabelledRecipe, RopesRecipe, VAERecipe
+from ropes.methods.registry import method_named
 from ropes.methods.run import Run, read_training
 from ropes.methods.vae_reader import VAEReader
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
@@ -137,22 +138,67 @@ def _in_unit(images: Tensor) -> Tensor:
     return images.float().div_(255)
 
 
+def ropes_weights(run: Run) -> list[str]:
+    """The files of weights that method ropes reads with."""
+    recipe = run.recipe
+    assert isinstance(recipe, RopesRecipe)
+    read = [f"ae2/{one}" for one in recipe.networks(run.joints)]
+    if recipe.coordinates == "logits":
+        read = ["codes", *(f"ldr/{joint}" for joint in run.joints)]
+    return [f"{name}/{WEIGHTS}" for name in ("ae1", *read)]
+
+
+def encoder_weights(run: Run) -> list[str]:
+    """Those of methods `anchored` and `ldr`."""
+    assert isinstance(run.recipe, EncoderRecipe)
+    return [f"{_last_training(run.recipe)}/{WEIGHTS}"]
+
+
+def vae_weights(_: Run) -> list[str]:
+    """Those of VAEs."""
+    return [f"vae/{WEIGHTS}"]
+
+
+def delta_weights(_: Run) -> list[str]:
+    """Those of methods that tell actions."""
+    return [f"delta/{WEIGHTS}"]
+
+
+def angles_weights(_: Run) -> list[str]:
+    """Those of the supervised baselines."""
+    return [f"angles/{WEIGHTS}"]
+
+
+def ropes_reader(run: Run, folder: Path, device: torch.device, precision: AskedPrecision) -> RopesReader:
+    """The reader of method ropes, in float32; asked for another precision, a line on standard error says so."""
+    assert isinstance(run.recipe, RopesRecipe)
+    if precision not in ("auto", RopesReader.precision):
+        print(f"ropes: method ropes reads in {RopesReader.precision}, not in {precision}", file=sys.stderr)
+    return RopesReader(run, run.recipe, folder, device)
+
+
+def encoder_reader(run: Run, folder: Path, device: torch.device, precision: AskedPrecision) -> NetworkReader:
+    """The reader of methods `anchored` and `ldr`."""
+    assert isinstance(run.recipe, EncoderRecipe)
+    return NetworkReader(_encoder(run, run.recipe, folder), run.recipe.shape.image_size, device, precision)
+
+
+def angles_reader(run: Run, folder: Path, device: torch.device, precision: AskedPrecision) -> NetworkReader:
+    """The reader of the supervised baselines."""
+    assert isinstance(run.recipe, CNNRecipe | JointNetRecipe)
+    return NetworkReader(_angles(run, run.recipe, folder), run.recipe.shape.image_size, device, precision)
+
+
+def vae_reader(run: Run, folder: Path, device: torch.device, precision: AskedPrecision) -> VAEReader:
+    """The reader of VAEs."""
+    assert isinstance(run.recipe, VAERecipe)
+    return VAEReader(run.recipe, folder, device, precision)
+
+
 def weight_files(run: Run) -> list[str]:
     """The files of weights, within the run's folder, that its reader loads."""
-    match run.recipe:
-        case RopesRecipe() as recipe:
-            read = [f"ae2/{one}" for one in recipe.networks(run.joints)]
-            if recipe.coordinates == "logits":
-                read = ["codes", *(f"ldr/{joint}" for joint in run.joints)]
-            return [f"{name}/{WEIGHTS}" for name in ("ae1", *read)]
-        case EncoderRecipe() as recipe:
-            return [f"{_last_training(recipe)}/{WEIGHTS}"]
-        case VAERecipe():
-            return [f"vae/{WEIGHTS}"]
-        case DeltaRecipe():
-            return [f"delta/{WEIGHTS}"]
-        case _:
-            return [f"angles/{WEIGHTS}"]
+    files: list[str] = method_named(run.method).load("weights")(run)
+    return files
 
 
 def load_reader(run: Run, folder: Path, device: torch.device, precision: AskedPrecision = "auto") -> Reader:
@@ -163,25 +209,16 @@ def load_reader(run: Run, folder: Path, device: torch.device, precision: AskedPr
         folder: of the run.
         device: where its networks are computed.
         precision: that they read in; "auto": float32 for convolutions, for others the one that this machine is fast in.
-            Method `ropes` always reads in float32; asked for another, a line on standard error says so.
 
     Raises:
         UserError: no such precision; weights are missing, damaged or of another shape; or the run tells actions.
     """
     require_precision(precision)
-    match run.recipe:
-        case RopesRecipe() as recipe:
-            if precision not in ("auto", RopesReader.precision):
-                print(f"ropes: method ropes reads in {RopesReader.precision}, not in {precision}", file=sys.stderr)
-            return RopesReader(run, recipe, folder, device)
-        case EncoderRecipe() as recipe:
-            return NetworkReader(_encoder(run, recipe, folder), recipe.shape.image_size, device, precision)
-        case VAERecipe() as recipe:
-            return VAEReader(recipe, folder, device, precision)
-        case DeltaRecipe():
-            raise UserError(f"{folder} is of method {run.method}, which tells actions and reads no joints")
-        case recipe:
-            return NetworkReader(_angles(run, recipe, folder), recipe.shape.image_size, device, precision)
+    method = method_named(run.method)
+    if method.reader is None:
+        raise UserError(f"{folder} is of method {run.method}, which tells actions and reads no joints")
+    reader: Reader = method.load("reader")(run, folder, device, precision)
+    return reader
 
 
 def finished_reader(folder: Path, device: torch.device, precision: AskedPrecision = "auto") -> tuple[Run, Reader]:

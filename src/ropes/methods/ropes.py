@@ -48,6 +48,7 @@ def fit(
     recipe: RopesRecipe,
     seed: int = 0,
     *,
+    method: str = "ropes",
     pretrained: Path | None = None,
     precision: AskedPrecision = "auto",
     show: bool = True,
@@ -61,6 +62,7 @@ def fit(
         out: folder of the run.
         recipe: of method ropes.
         seed: of weights, splits and batches.
+        method: that the run is of.
         pretrained: run of ropes whose AE1 is taken over, and its LDRs where they are asked to be the same: of the same
             data and seed.
         precision: see `ropes.methods.fit.fit`.
@@ -74,7 +76,7 @@ def fit(
     dataset = open_dataset(data)
     require_both_policies(dataset)
     floors = bayes_floors(dataset)  # before the training: what the data set tells may be refused
-    run = Run.of(dataset, method="ropes", recipe=recipe, seed=seed)
+    run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     run.require_same(out)
     require_size(dataset, recipe)
     if recipe.directions > len(run.cameras) * CODE_SIDE**2:

@@ -13,7 +13,8 @@ from ropes.common.files import read_json, require_free, write_json
 from ropes.common.hardware import AskedPrecision, Precision, capability, precision_of
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.methods.recipes import Recipe, recipe_from_dict
+from ropes.methods.recipes import Recipe
+from ropes.methods.registry import method_named, recipe_from_dict
 from ropes.models import registry
 from ropes.simulation.settings import SETTINGS
 
@@ -28,7 +29,7 @@ class Run:
     """The identity of a run; stored as `run.json`.
 
     Attributes:
-        method: one of `ropes.methods.recipes.METHODS`.
+        method: one of `ropes.methods.registry.METHODS`.
         recipe: all its settings.
         seed: of the fit.
         setting: name of the setting that was filmed, or of the data set's folder.
@@ -172,7 +173,7 @@ class Run:
         try:
             if "scene" not in fields and fields["setting"] in SETTINGS:  # from before there was another one
                 fields["scene"] = "white"
-            fields["recipe"] = recipe_from_dict(fields["recipe"])
+            fields["recipe"] = recipe_from_dict(fields["recipe"], method_named(fields["method"]).recipe_type)
             fields["cameras"], fields["joints"] = tuple(fields["cameras"]), tuple(fields["joints"])
             return cls(**fields)
         except (KeyError, TypeError, ValueError) as error:

@@ -8,7 +8,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ropes.evaluation.paper import CALIBRATION_LABELS
 from ropes.evaluation.summary import Cell
-from ropes.methods.recipes import method_of
+from ropes.methods.registry import method_of
 from ropes.report.figures import FLOOR, INK, OURS, PAPER, as_number, make_panels, shared_legend, styled
 from ropes.report.naming import joint_label
 

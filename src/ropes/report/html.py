@@ -12,7 +12,7 @@ from ropes.evaluation import results
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.summary import Cell, calibrated_as_the_paper, over_seeds, without_labels
-from ropes.methods.recipes import LABELLED_METHODS, method_of
+from ropes.methods.registry import LABELLED_METHODS, method_of
 from ropes.report import artefacts, figures, graph, pictures
 from ropes.report.actions import action_part
 from ropes.report.artefacts import Artefacts, scatter_condition

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter, ScalarFormatter
 
 from ropes.evaluation import paper
 from ropes.evaluation.summary import Cell, least_labelled
-from ropes.methods.recipes import method_of
+from ropes.methods.registry import method_of
 from ropes.report.figures import INK, PALETTE, as_number, make_panels, shared_legend, styled
 from ropes.report.naming import joint_label
 

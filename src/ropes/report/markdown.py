@@ -18,8 +18,8 @@ from ropes.evaluation.paper import (
 )
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import Cell, calibrated_as_the_paper, least_labelled, over_seeds, reaches
-from ropes.methods.recipes import method_of
 from ropes.methods.recipes.variants import BESIDE_ROPES
+from ropes.methods.registry import method_of
 from ropes.report.curves import described
 from ropes.report.markdown_tables import table
 from ropes.report.naming import joint_label, method_label

@@ -18,20 +18,15 @@ from ropes.evaluation.rows.pose import PoseRow
 from ropes.evaluation.rows.trust import TrustRow
 from ropes.inference.calibration import Calibration
 from ropes.inference.poses import arm_of, robot_of
-from ropes.methods.recipes import recipe_of
+from ropes.methods.registry import method_named, recipe_of
 from ropes.methods.run import Run
 from ropes.methods.uncertainty.conformal import LEVEL
+from ropes.report.naming import capitalised
 from ropes.report.numbers import error, error_and_deviation, fixed
 from ropes.report.poses import pose_table
 from ropes.report.trust import flag_lines, kind_label
 from ropes.simulation.settings import SETTINGS
 
-_METHODS = {
-    "anchored": "One network straight from images, trained to tell the arm's actuation policies apart and to keep "
-    "what an intervention leaves alone.",
-    "ldr": "One network straight from images, trained to tell the arm's actuation policies apart.",
-    "ropes": "The three stages of ROPES: autoencoder, log density ratios, disentanglement by score differences.",
-}
 #: Of lines for shifted poses.
 _NOT_SHIFTED = ", line from poses in distribution"
 
@@ -71,7 +66,7 @@ def model_card(
         )
     not_shifted = [row for row in results.shift_rows if _is_of(run, row)]
     provenance = dataset.provenance or {}
-    described = provenance.get("setting", {}).get("cameras")
+    method, described = method_named(run.method), provenance.get("setting", {}).get("cameras")
     robot = robot_of(run, provenance)
     environment = Environment(
         loader=PackageLoader("ropes", "report"), undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
@@ -80,7 +75,7 @@ def model_card(
         name=name,
         run=run,
         setting=run.setting if run.scene is None else f"{run.setting}, scene {run.scene}",
-        method=_METHODS[run.method],
+        method=method.description or f"{capitalised(method.summary)}.",
         joints=run.joints,
         described=bool(described),
         cameras=described or [{"name": camera} for camera in run.cameras],

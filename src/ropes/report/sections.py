@@ -13,7 +13,7 @@ from ropes.evaluation.rows.action import ActionRow
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.model import ModelRow
 from ropes.evaluation.summary import Cell, calibrated_as_the_paper, without_labels
-from ropes.methods.recipes import method_of
+from ropes.methods.registry import method_of
 from ropes.report import figures
 from ropes.report.curves import AXES, error_curves, series
 from ropes.report.label_efficiency import efficiency_figure, label_curves, overtaken_table

@@ -15,7 +15,7 @@ from ropes.evaluation.results import FURTHER, Results
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.model import by_disentanglement
 from ropes.evaluation.summary import over_seeds
-from ropes.methods.recipes import METHODS, method_of
+from ropes.methods.registry import METHODS, method_of
 from ropes.report import artefacts, figures, pictures, study_figures
 from ropes.report.action_figures import told_pairs
 from ropes.report.action_numbers import SHIFTS, in_order

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.evaluation.rows.model import ModelRow
-from ropes.methods.recipes import method_of
+from ropes.methods.registry import method_of
 from ropes.metrics.transfer import RankCorrelation, rank_correlation, rank_correlations
 from ropes.report.naming import capitalised, joint_label
 from ropes.report.numbers import error, fixed

@@ -19,7 +19,7 @@ from ropes.evaluation.inspection.sample import Sample, draw_sample
 from ropes.evaluation.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses
 from ropes.methods.image_size import size_fault, size_options
 from ropes.methods.policies import described_model
-from ropes.methods.recipes import recipe_of
+from ropes.methods.registry import recipe_of
 from ropes.models.shapes import EncoderConfig
 
 _DRAWN = 20_000

@@ -7,9 +7,6 @@ from ropes.errors import UserError
 from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require_name
 from ropes.models.shapes import DeltaConfig
 
-#: Causal delta embeddings of whole images, and of patches; and the baselines that they are held against.
-DELTA_METHODS = ("cde-global", "cde-patch", "icm", "plain-resnet", "plain-vit", "sms")
-
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaRecipe:
@@ -60,7 +57,7 @@ class DeltaRecipe:
 
 
 def delta_recipe(method: str, preset: str) -> DeltaRecipe:
-    """The recipe of a method of `DELTA_METHODS`.
+    """The recipe of a method that tells actions.
 
     The weights of the losses, 2 and 1, are those that the summary gives.
 

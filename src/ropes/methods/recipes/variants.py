@@ -8,7 +8,6 @@ from typing import Any
 from ropes.errors import UserError
 from ropes.methods.recipes import (
     LABEL_SHARES,
-    LABELLED_METHODS,
     CNNRecipe,
     DeltaRecipe,
     EncoderRecipe,
@@ -16,8 +15,8 @@ from ropes.methods.recipes import (
     Recipe,
     RopesRecipe,
     VAERecipe,
-    recipe_of,
 )
+from ropes.methods.registry import LABELLED_METHODS, recipe_of
 
 #: The curves: numbers of anchors, and at how many of them images are made smaller.
 NUMBERS, _AT = (250, 500, 1_000, 2_500, 5_000, 10_000), 2_500

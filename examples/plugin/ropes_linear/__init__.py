@@ -1,0 +1,45 @@
+"""A method of another package: each coordinate is a linear discriminant of small images between its joint's policies.
+
+    pip install examples/plugin
+    ropes fit --method linear --data data/two-cameras --out runs/linear
+
+This module only registers the method, and so stays light: what imports torch is in `ropes_linear.training`.
+"""
+
+from dataclasses import dataclass
+
+from ropes.methods.method import Method
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearRecipe:
+    """Configuration.
+
+    Attributes:
+        preset: the same under both.
+        image_size: side of the images, pixels.
+        ridge: weight of the squared discriminant, per training image.
+        held_out: share of the anchors that no weight is fitted on.
+    """
+
+    preset: str
+    image_size: int = 32
+    ridge: float = 0.1
+    held_out: float = 0.1
+
+    @property
+    def shape(self) -> "LinearRecipe":
+        """What says how large the images are."""
+        return self
+
+
+METHOD = Method(
+    name="linear",
+    summary="joints by linear discriminants of small images, without labels (an example of a plug-in)",
+    learns="joints",
+    recipe_type=LinearRecipe,
+    recipe=lambda preset, labels: LinearRecipe(preset=preset),
+    fit="ropes_linear.training:fit",
+    reader="ropes_linear.training:reader",
+    weights="ropes_linear.training:weights",
+)

@@ -1,0 +1,201 @@
+"""The table of methods. Each is registered once: here, or by another package's entry point `ropes.methods`."""
+
+from collections.abc import Mapping
+from dataclasses import is_dataclass, replace
+from importlib.metadata import entry_points
+from typing import Any, get_args, get_type_hints
+
+from ropes.errors import UserError
+from ropes.methods.method import Method
+from ropes.methods.recipes import (
+    CNNRecipe,
+    DeltaRecipe,
+    EncoderRecipe,
+    JointNetRecipe,
+    Recipe,
+    RopesRecipe,
+    VAERecipe,
+    cnn_recipe,
+    delta_recipe,
+    encoder_recipe,
+    jointnet_recipe,
+    ropes_recipe,
+    vae_recipe,
+)
+from ropes.methods.recipes.optimisation import require_name
+from ropes.models.shapes import with_tuples
+
+
+def _without_anchors(preset: str, _: float) -> EncoderRecipe:
+    recipe = encoder_recipe(preset)
+    return replace(recipe, anchor_weight=0.0, foreign=0.0, encoder=replace(recipe.encoder, window=0))
+
+
+def _of_actions(name: str, summary: str) -> Method:
+    return Method(
+        name=name,
+        summary=summary,
+        learns="actions",
+        recipe_type=DeltaRecipe,
+        recipe=lambda preset, _: delta_recipe(name, preset),
+        fit="ropes.methods.delta:fit",
+        reader=None,
+        weights="ropes.methods.readers:delta_weights",
+    )
+
+
+_ENCODER: dict[str, Any] = {
+    "learns": "joints",
+    "recipe_type": EncoderRecipe,
+    "fit": "ropes.methods.anchored:fit",
+    "reader": "ropes.methods.readers:encoder_reader",
+    "weights": "ropes.methods.readers:encoder_weights",
+}
+_SUPERVISED: dict[str, Any] = {
+    "learns": "joints",
+    "fit": "ropes.methods.supervised:fit",
+    "reader": "ropes.methods.readers:angles_reader",
+    "weights": "ropes.methods.readers:angles_weights",
+    "reads_labels": True,
+}
+_VAE: dict[str, Any] = {
+    "learns": "factors",
+    "recipe_type": VAERecipe,
+    "recipe": lambda preset, _: vae_recipe(preset),
+    "fit": "ropes.methods.vae:fit",
+    "reader": "ropes.methods.readers:vae_reader",
+    "weights": "ropes.methods.readers:vae_weights",
+}
+_OWN = (
+    Method(
+        name="anchored",
+        summary="joints from regimes and anchors, without labels",
+        description="One network straight from images, trained to tell the arm's actuation policies apart and to keep "
+        "what an intervention leaves alone.",
+        recipe=lambda preset, _: encoder_recipe(preset),
+        **_ENCODER,
+    ),
+    Method(
+        name="ldr",
+        summary="joints from regimes alone, without labels",
+        description="One network straight from images, trained to tell the arm's actuation policies apart.",
+        recipe=_without_anchors,
+        **_ENCODER,
+    ),
+    Method(
+        name="ropes",
+        summary="joints by the ROPES paper's three stages, without labels",
+        description="The three stages of ROPES: autoencoder, log density ratios, disentanglement by score differences.",
+        learns="joints",
+        recipe_type=RopesRecipe,
+        recipe=lambda preset, _: ropes_recipe(preset),
+        fit="ropes.methods.ropes:fit",
+        reader="ropes.methods.readers:ropes_reader",
+        weights="ropes.methods.readers:ropes_weights",
+        pretrained=True,
+    ),
+    Method(
+        name="cnn",
+        summary="joints from labels, by a convolutional network",
+        recipe_type=CNNRecipe,
+        recipe=cnn_recipe,
+        **_SUPERVISED,
+    ),
+    Method(
+        name="jointnet",
+        summary="joints from labels, by the paper's baseline, I-JEPA and JointNet",
+        recipe_type=JointNetRecipe,
+        recipe=jointnet_recipe,
+        pretrained=True,
+        **_SUPERVISED,
+    ),
+    Method(name="beta-vae", summary="factors from single images", **_VAE),
+    Method(name="ada-gvae", summary="factors from pairs that differ in one", **_VAE),
+    _of_actions("cde-global", "actions by deltas of whole images"),
+    _of_actions("cde-patch", "actions by deltas of patches"),
+    _of_actions("icm", "actions by the baseline ICM"),
+    _of_actions("plain-resnet", "actions by a plain ResNet"),
+    _of_actions("plain-vit", "actions by a plain vision transformer"),
+    _of_actions("sms", "actions by the baseline SMS"),
+)
+
+
+def _table() -> dict[str, Method]:
+    """Name → method, in alphabetical order; those of other packages included.
+
+    Raises:
+        UserError: another package registers a name that is taken, or something else than a `Method`.
+    """
+    found = {each.name: each for each in _OWN}
+    for point in entry_points(group="ropes.methods"):
+        method = point.load()
+        if not isinstance(method, Method):
+            raise UserError(f"entry point {point.name} of ropes.methods is no Method but {type(method).__name__}")
+        if method.name in found:
+            raise UserError(f"entry point {point.name} registers method {method.name}, which there is; rename it")
+        found[method.name] = method
+    return dict(sorted(found.items()))
+
+
+_METHODS: Mapping[str, Method] = _table()
+METHODS = tuple(_METHODS)
+#: Those that learn factors of variation; actions; from joint angles.
+VAE_METHODS = tuple(name for name, each in _METHODS.items() if each.learns == "factors")
+DELTA_METHODS = tuple(name for name, each in _METHODS.items() if each.learns == "actions")
+LABELLED_METHODS = tuple(name for name, each in _METHODS.items() if each.reads_labels)
+
+
+def method_named(name: str) -> Method:
+    """The method of that name.
+
+    Raises:
+        UserError: there is none; names the one that was meant.
+    """
+    require_method(name)
+    return _METHODS[name]
+
+
+def require_method(name: str) -> None:
+    """Check that there is a method of that name.
+
+    Raises:
+        UserError: there is none; names the one that was meant.
+    """
+    require_name(name, METHODS, "method")
+
+
+def method_of(label: str) -> str:
+    """The method of a fit that an experiment calls METHOD or METHOD@VARIANT."""
+    return label.partition("@")[0]
+
+
+def recipe_of(method: str, preset: str, *, labels: float = 1.0) -> Recipe:
+    """The recipe of a method under a preset.
+
+    Args:
+        method: see `METHODS`.
+        preset: see `ropes.methods.recipes.PRESETS`.
+        labels: share of the labels that a method of `LABELLED_METHODS` reads; nothing to the others.
+
+    Raises:
+        UserError: no method or preset of that name.
+    """
+    recipe: Recipe = method_named(method).recipe(preset, labels)
+    return recipe
+
+
+def recipe_from_dict(content: dict[str, Any], kind: type[Any]) -> Any:
+    """The inverse of `dataclasses.asdict` for a recipe of that type, lists read back from JSON included.
+
+    Raises:
+        TypeError, ValueError: an unknown field, a missing one, or a value out of range.
+    """
+    hints = get_type_hints(kind)
+    fields = {name: _part(hints.get(name), value) for name, value in content.items()}
+    return kind(**with_tuples(fields))
+
+
+def _part(hint: Any, value: Any) -> Any:
+    """A nested dataclass of a recipe from its dictionary; anything else as it is."""
+    kinds = [each for each in (hint, *get_args(hint)) if isinstance(each, type) and is_dataclass(each)]
+    return kinds[0](**with_tuples(value)) if kinds and isinstance(value, dict) else value
