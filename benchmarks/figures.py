@@ -56,7 +56,9 @@ def filled(page: str, write: Callable[[str], str]) -> str:
     """
     if not _MARKED.search(page):
         raise ValueError("the page has no <!-- figures:NAME --> … <!-- /figures -->")
-    return _MARKED.sub(lambda match: match[1] + write(match[2]) + match[3], page)
+    from ropes.report.markdown_tables import wrapped
+
+    return _MARKED.sub(lambda match: match[1] + wrapped(write(match[2])) + match[3], page)
 
 
 def write_or_check(description: str | None, page: Path, written: Callable[[str], str]) -> None:

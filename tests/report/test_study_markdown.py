@@ -9,6 +9,7 @@ import pytest
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.model import ModelRow
+from ropes.report.markdown_tables import wrapped
 from ropes.report.readme_tables import update
 from ropes.report.stills import publish
 from ropes.report.study_markdown import study_markdown
@@ -126,7 +127,7 @@ def test_a_study_is_published_with_its_pictures(sweep: Results, tmp_path: Path) 
     page = tmp_path / "page.md"
     page.write_text("<!-- table:study-compact -->\n<!-- /table -->\n")
     update(page, out)
-    assert page.read_text() == f"<!-- table:study-compact -->\n{study_markdown(sweep)}<!-- /table -->\n"
+    assert page.read_text() == f"<!-- table:study-compact -->\n{wrapped(study_markdown(sweep))}<!-- /table -->\n"
 
 
 def test_supervisions_are_published_with_their_curves(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from ropes.evaluation.results import Results
 from ropes.report.action_markdown import action_markdown
 from ropes.report.coverage_markdown import coverage_markdown
 from ropes.report.markdown import markdown
+from ropes.report.markdown_tables import wrapped
 from ropes.report.objectives_markdown import objectives_markdown
 from ropes.report.partial_disentanglement import freed_markdown
 from ropes.report.study_markdown import study_markdown
@@ -70,7 +71,7 @@ def _of_marker(results_dir: Path, name: str) -> str:
     if form not in ("", "label-free"):
         raise UserError(f"table:{name} asks for {form!r}; leave it out, or give label-free")
     found = results.read(results_dir / f"{file}.json")
-    return markdown(found, label_free=True) if form else _written(found)
+    return wrapped(markdown(found, label_free=True) if form else _written(found))
 
 
 def _written(found: Results) -> str:

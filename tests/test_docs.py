@@ -1,0 +1,41 @@
+"""Pages keep the rules of style that a machine can check: short lines, links that lead somewhere, a short README."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ropes.report.markdown_tables import WIDTH, wrapped
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+def prose(page: Path) -> list[str]:
+    """Lines of a page outside of code and tables, without the targets of links."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    lines = [line for line in text.splitlines() if not line.startswith(("|", "    ", "#", "<!--"))]
+    return [re.sub(r"\]\([^)]*\)", "]", line) for line in lines]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_lines_are_short(page: Path) -> None:
+    assert [line for line in prose(page) if len(line) > WIDTH] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_files_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_the_readme_stays_a_page() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_text_is_wrapped_and_tables_are_not() -> None:
+    long, row = "- " + "word " * 60, "| " + "cell | " * 60
+    lines = wrapped(f"{long}\n{row}\n").splitlines()
+    assert max(map(len, lines[:-1])) <= WIDTH
+    assert all(line.startswith("  word") for line in lines[1:-1])
+    assert lines[-1] == row
