@@ -28,7 +28,7 @@ from ropes.evaluation.joints import evaluate
 from ropes.experiments.fits import torch_threads
 from ropes.methods.fit import fit
 from ropes.methods.recipes import Optimisation
-from ropes.methods.registry import DELTA_METHODS, METHODS
+from ropes.methods.registry import DELTA_METHODS, OWN_METHODS
 from ropes.report.readme_tables import _written
 from ropes.simulation.actions import PairsSetting
 from ropes.simulation.finger_setting import FingerSetting
@@ -64,7 +64,7 @@ def fits(work: Path) -> Iterator[tuple[str, str]]:
     """Name → digest of the weights of a tiny fit; and of what evaluations of some of them say."""
     data = tiny.write_data(work / "tiny")
     pairs = tiny_pairs.write_pairs(work / "pairs", {"train": 64, "validation": 16, "test-iid": 16})
-    for method in METHODS:
+    for method in OWN_METHODS:
         out = work / "runs" / method
         of_pairs = method in DELTA_METHODS
         recipe = tiny_pairs.recipe(method) if of_pairs else tiny.recipe_of(method)

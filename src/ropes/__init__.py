@@ -8,10 +8,10 @@ Read angles from images:
 
 Train and evaluate:
 
-    simulate(setting, ...)        render a data set; `simulate_dataset` is its former name
-    open_dataset(path)            a `Dataset` on disk
-    fit(data, out, recipe, ...)   train; `recipe_of(method, preset)` gives the configuration, `METHODS` the names
-    evaluate(run, data, out)      errors on the test splits, written to results.json
+    simulate(setting, out=..., anchors=...)  render a data set; `simulate_dataset` is its former name
+    open_dataset(path)                   a `Dataset` on disk
+    fit(data, out, recipe, method=...)   train; `recipe_of(method, preset)` is the configuration, `METHODS` the names
+    evaluate(run, data, out)             errors of joint angles on the test splits, written to results.json
 
 Describe an arm:
 
@@ -63,7 +63,7 @@ __version__ = version("ropes")
 
 #: Public name -> module and name there.
 _HOMES = {
-    "METHODS": ("ropes.methods.recipes", "METHODS"),
+    "METHODS": ("ropes.methods.registry", "METHODS"),
     "SETTINGS": ("ropes.simulation.settings", "SETTINGS"),
     "Dataset": ("ropes.data.dataset", "Dataset"),
     "Estimator": ("ropes.inference.estimator", "Estimator"),
@@ -76,7 +76,7 @@ _HOMES = {
     "open_dataset": ("ropes.data.layout", "open_dataset"),
     "panda_setting": ("ropes.simulation.settings", "panda_setting"),
     "predict": ("ropes.inference.predictions", "predict"),
-    "recipe_of": ("ropes.methods.recipes", "recipe_of"),
+    "recipe_of": ("ropes.methods.registry", "recipe_of"),
     "simulate": ("ropes.data.generate", "simulate"),
     "simulate_dataset": ("ropes.data.generate", "simulate"),
 }

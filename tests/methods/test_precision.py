@@ -16,7 +16,7 @@ from ropes.methods.anchored_stage import AnchoredStage
 from ropes.methods.fit import fit
 from ropes.methods.readers import load_reader
 from ropes.methods.recipes import Optimisation, Recipe
-from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS
+from ropes.methods.registry import DELTA_METHODS, OWN_METHODS, VAE_METHODS
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.models.checkpoints import WEIGHTS
 from ropes.simulation.actions import TRAIN, VALIDATION
@@ -39,7 +39,7 @@ def short_recipe(method: str) -> Recipe:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["bf16-mixed", "32-true"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", OWN_METHODS)
 def test_one_seed_and_precision_give_one_set_of_weights(
     method: str, precision: Precision, tiny_data: Path, pairs: Path, finger_data: Path, tmp_path: Path
 ) -> None:

@@ -4,23 +4,32 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
-from ropes.common.files import read_json
+from ropes.common.files import read_json, write_json
 from ropes.errors import UserError
 from ropes.methods import registry
-from ropes.methods.method import Method
 from ropes.methods.recipes import PRESETS
-from ropes.methods.registry import DELTA_METHODS, LABELLED_METHODS, METHODS, VAE_METHODS, method_named, recipe_of
+from ropes.methods.registry import (
+    DELTA_METHODS,
+    LABELLED_METHODS,
+    OWN_METHODS,
+    VAE_METHODS,
+    method_named,
+    recipe_of,
+    require_method,
+)
+from ropes.methods.run import Run
 from tests import tiny
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", OWN_METHODS)
 def test_every_method_is_whole(name: str) -> None:
     method = method_named(name)
     assert callable(method.load("fit"))
@@ -35,23 +44,44 @@ def test_kinds_of_methods_are_read_off_the_table() -> None:
     assert VAE_METHODS == ("ada-gvae", "beta-vae")
     assert LABELLED_METHODS == ("cnn", "jointnet")
     assert len(DELTA_METHODS) == 6
-    assert list(METHODS) == sorted(METHODS)
+    assert list(OWN_METHODS) == sorted(OWN_METHODS)
 
 
 @pytest.mark.parametrize(
-    ("found", "line"),
-    [(method_named("ldr"), "registers method ldr, which there is"), ("a word", "is no Method but str")],
+    ("name", "found", "line"),
+    [
+        ("ldr", method_named("ldr"), "comes with ropes; choose another name"),
+        ("other", method_named("ldr"), "is called other and its Method ldr"),
+        ("other", "a word", "is no Method but str"),
+        ("other", replace(method_named("sms"), name="other"), "plug-ins learn joints and have a reader"),
+        ("other", ImportError("no torch"), "ImportError: no torch"),
+    ],
 )
-def test_what_other_packages_register_is_checked(found: object, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plug_in_that_does_not_work_is_left_out_and_said_where_it_is_asked_for(
+    name: str, found: object, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Point(EntryPoint):
         def load(self) -> object:
+            if isinstance(found, Exception):
+                raise found
             return found
 
-    point = Point(name="other", value="other:METHOD", group="ropes.methods")
+    point = Point(name=name, value="other:METHOD", group="ropes.methods")
     monkeypatch.setattr(registry, "entry_points", lambda *, group: [point] if group == "ropes.methods" else [])
-    with pytest.raises(UserError, match=f"entry point other .*{line}"):
-        registry._table()
-    assert isinstance(method_named("ldr"), Method)
+    methods, broken = registry._table()
+    assert tuple(methods) == OWN_METHODS
+    assert line in broken[name]
+    monkeypatch.setattr(registry, "_BROKEN", broken)
+    if name == "other":
+        with pytest.raises(UserError, match=r"method other cannot be loaded .*; update or uninstall its package"):
+            require_method("other")
+
+
+def test_a_run_of_a_package_that_is_not_installed_says_so(own_run: Path) -> None:
+    content = read_json(own_run / "run.json")
+    write_json(own_run / "run.json", {**content, "method": "linear"})
+    with pytest.raises(UserError, match="is of method linear, which is not installed; install the package"):
+        Run.read(own_run)
 
 
 @pytest.mark.slow

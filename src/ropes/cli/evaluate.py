@@ -34,7 +34,7 @@ class Evaluate:
     """What hides a part of each image: a white square as in the paper (also where left out), a square of any one grey,
     of noise, of a blurred pattern, or a lit ball."""
     unlike: tuple[Path, ...] = ()
-    """Data sets of another robot or of other cameras: are their images called unusual?"""
+    """Data sets of other robots or cameras, to test the out-of-distribution flag."""
     photographs: Path | None = None
     """Of finger-cube: real photographs with their factors, finger_real.npz (docs/disentanglement.md)."""
     factors: bool = False

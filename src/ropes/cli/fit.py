@@ -27,7 +27,7 @@ _SUMMARIES = "; ".join(f"{name}: {method_named(name).summary}" for name in METHO
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """Learn joint angles from a data set, without a label unless told to; interrupted, the same command goes on.
+    """Learn joint angles from a data set, without labels by default. To resume, run the same command again.
 
     The recipe of --preset can be changed field by field with the dotted options.
 

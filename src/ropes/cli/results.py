@@ -37,7 +37,7 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduce:
-    """Do an experiment from simulation to report, unattended; the same command goes on after an interruption.
+    """Run an experiment from simulation to report, unattended. To resume, run the same command again.
 
     Example:
       ropes reproduce demo --out runs/demo

@@ -20,7 +20,7 @@ _SAMPLED = (_FINGER_CUBE, _PAIRS, _ARM_ACTIONS)
 class Simulate:
     r"""Film an arm under interventions and store the images as a LeRobot v3.0 data set.
 
-    Interrupted, the same command goes on. Take one of the paper's settings, or any arm by its URDF file,
+    To resume, run the same command again. Take one of the paper's settings, or any arm by its URDF file,
     the joints to estimate and a range for each. Setting finger-cube is a robot finger with a cube: pairs of colour
     images that differ in one factor. Settings action-pairs (things that are opened, lit, sliced, ...) and arm-actions
     (a joint of an arm up or down; the Panda's, or with --urdf any arm's) are pairs before and after an action.

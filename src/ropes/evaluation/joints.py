@@ -36,6 +36,7 @@ from ropes.methods.run import TRAINING_FILE, read_training, scene_of, warn_of_sc
 from ropes.methods.uncertainty.coverage import USUAL, Condition, ToAngles, measure_trust
 from ropes.methods.uncertainty.model import Reading
 from ropes.metrics import PAPER_SIZES, Evaluation, ProtocolSizes
+from ropes.models.registry import find_run
 from ropes.simulation.corruption import Hiding, check_square, require_hiding
 
 OCCLUSIONS = (0, 16, 32, 64)
@@ -44,9 +45,9 @@ COVERAGE_LABELS = (100, 1000)
 
 
 def evaluate(
-    run: Path,
-    data: Path,
-    out: Path,
+    run: Path | str,
+    data: Path | str,
+    out: Path | str,
     *,
     seed: int = 0,
     occlusions: Sequence[int] = OCCLUSIONS,
@@ -76,7 +77,7 @@ def evaluate(
     that learn from labels, and those called "not shifted" are.
 
     Args:
-        run: folder of the run.
+        run: folder of the run, or name of a packaged estimator.
         data: data set with angles and test splits; another one than the run was fitted on may be given.
         out: folder for `results.json` (`trust_rows` in it: see `ropes.methods.uncertainty.coverage`; `flag_rows`: see
             `ropes.evaluation.flags`) and `artefacts/` (what the report shows).
@@ -95,6 +96,7 @@ def evaluate(
             unfinished run, a folder that holds something else, or see `unlike_images`.
     """
     began, hide = time.monotonic(), require_hiding(hide)
+    run, data, out = find_run(run), Path(data), Path(out)
     estimator, dataset = Estimator.load(run, precision=precision), open_dataset(data)
     called = label or estimator.run.method
     splits = _test_splits(dataset, sizes)

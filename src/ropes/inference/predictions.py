@@ -7,6 +7,7 @@ from typing import Any
 
 from ropes.common.hardware import AskedPrecision
 from ropes.inference.prediction import predict_lines
+from ropes.models.registry import find_run
 
 
 def predict(
@@ -20,7 +21,7 @@ def predict(
     """Predict joint angles from image files or a data set, a dictionary a pose as they come.
 
     Args:
-        run: folder of the run.
+        run: folder of the run, or name of a packaged estimator.
         images: an image file for each camera by name; a folder of images; one image, of a run with one camera; or a
             data set.
         poses: links whose poses to add; none named for the end effector's, "all" for all.
@@ -35,4 +36,4 @@ def predict(
         UserError: see `ropes.inference.prediction.predict_lines`.
     """
     given = {name: Path(file) for name, file in images.items()} if isinstance(images, Mapping) else Path(images)
-    return map(json.loads, predict_lines(Path(run), given, poses=poses, urdf=urdf, precision=precision))
+    return map(json.loads, predict_lines(find_run(run), given, poses=poses, urdf=urdf, precision=precision))

@@ -11,12 +11,12 @@ from ropes.methods.run import Run
 
 
 def fit(
-    data: Path,
-    out: Path,
+    data: Path | str,
+    out: Path | str,
     recipe: Recipe,
     seed: int = 0,
     *,
-    method: str,
+    method: str = "anchored",
     pretrained: Path | None = None,
     precision: AskedPrecision = "auto",
     show: bool = True,
@@ -50,5 +50,5 @@ def fit(
     options: dict[str, Any] = {"method": method, "precision": precision, "show": show}
     if chosen.pretrained:
         options["pretrained"] = pretrained
-    run: Run = chosen.load("fit")(data, out, recipe, seed, **options)
+    run: Run = chosen.load("fit")(Path(data), Path(out), recipe, seed, **options)
     return run

@@ -1,6 +1,5 @@
 """The table of methods. Each is registered once: here, or by another package's entry point `ropes.methods`."""
 
-from collections.abc import Mapping
 from dataclasses import is_dataclass, replace
 from importlib.metadata import entry_points
 from typing import Any, get_args, get_type_hints
@@ -22,7 +21,7 @@ from ropes.methods.recipes import (
     ropes_recipe,
     vae_recipe,
 )
-from ropes.methods.recipes.optimisation import require_name
+from ropes.methods.recipes.optimisation import PRESETS, require_name
 from ropes.models.shapes import with_tuples
 
 
@@ -120,24 +119,38 @@ _OWN = (
 )
 
 
-def _table() -> dict[str, Method]:
-    """Name → method, in alphabetical order; those of other packages included.
-
-    Raises:
-        UserError: another package registers a name that is taken, or something else than a `Method`.
-    """
-    found = {each.name: each for each in _OWN}
+def _table() -> tuple[dict[str, Method], dict[str, str]]:
+    """Name → method, in alphabetical order, those of other packages included; and name → why a plug-in is left out."""
+    found, broken = {each.name: each for each in _OWN}, {}
     for point in entry_points(group="ropes.methods"):
-        method = point.load()
-        if not isinstance(method, Method):
-            raise UserError(f"entry point {point.name} of ropes.methods is no Method but {type(method).__name__}")
-        if method.name in found:
-            raise UserError(f"entry point {point.name} registers method {method.name}, which there is; rename it")
-        found[method.name] = method
-    return dict(sorted(found.items()))
+        try:
+            method = point.load()
+        except Exception as error:  # another package's; it must not take all commands down with it
+            broken[point.name] = f"{type(error).__name__}: {error}"
+            continue
+        if (fault := _fault(point.name, method)) is not None:
+            broken[point.name] = fault
+        else:
+            found[method.name] = method
+    return dict(sorted(found.items())), broken
 
 
-_METHODS: Mapping[str, Method] = _table()
+def _fault(name: str, method: object) -> str | None:
+    """Why an entry point's object cannot join the table; None where it can."""
+    if not isinstance(method, Method):
+        return f"its entry point is no Method but {type(method).__name__}"
+    if method.name != name:
+        return f"its entry point is called {name} and its Method {method.name}"
+    if name in OWN_METHODS:
+        return f"method {name} comes with ropes; choose another name"
+    if method.learns != "joints" or method.reader is None:
+        return "plug-ins learn joints and have a reader"
+    return None
+
+
+#: Those that come with the package.
+OWN_METHODS = tuple(sorted(each.name for each in _OWN))
+_METHODS, _BROKEN = _table()
 METHODS = tuple(_METHODS)
 #: Those that learn factors of variation; actions; from joint angles.
 VAE_METHODS = tuple(name for name, each in _METHODS.items() if each.learns == "factors")
@@ -159,8 +172,10 @@ def require_method(name: str) -> None:
     """Check that there is a method of that name.
 
     Raises:
-        UserError: there is none; names the one that was meant.
+        UserError: there is none, and names the one that was meant; or its package cannot be loaded.
     """
+    if name in _BROKEN and name not in METHODS:
+        raise UserError(f"method {name} cannot be loaded ({_BROKEN[name]}); update or uninstall its package")
     require_name(name, METHODS, "method")
 
 
@@ -180,7 +195,9 @@ def recipe_of(method: str, preset: str, *, labels: float = 1.0) -> Recipe:
     Raises:
         UserError: no method or preset of that name.
     """
-    recipe: Recipe = method_named(method).recipe(preset, labels)
+    chosen = method_named(method)
+    require_name(preset, PRESETS, "preset")
+    recipe: Recipe = chosen.recipe(preset, labels)
     return recipe
 
 

@@ -14,7 +14,7 @@ from ropes.common.hardware import AskedPrecision, Precision, capability, precisi
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.recipes import Recipe
-from ropes.methods.registry import method_named, recipe_from_dict
+from ropes.methods.registry import METHODS, method_named, recipe_from_dict
 from ropes.models import registry
 from ropes.simulation.settings import SETTINGS
 
@@ -170,6 +170,9 @@ class Run:
                 f"{folder / RUN_FILE} has format {found}, this version of ropes reads {FORMAT}; fit the run again"
             )
         fields: dict[str, Any] = {key: value for key, value in content.items() if key != "format"}
+        method = fields.get("method")
+        if isinstance(method, str) and method not in METHODS:
+            raise UserError(f"{folder} is of method {method}, which is not installed; install the package that has it")
         try:
             if "scene" not in fields and fields["setting"] in SETTINGS:  # from before there was another one
                 fields["scene"] = "white"

@@ -1,1 +1,1 @@
-"""Networks. Training is in `ropes.methods`."""
+"""Networks, checkpoints, and the packaged estimators. Training is in `ropes.methods`."""

@@ -99,6 +99,8 @@ def fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     """
     if isinstance(recipe, CNNRecipe | JointNetRecipe | DeltaRecipe):
         raise UserError(f"method {method} learns from labels; compare ada-gvae, anchored, beta-vae, ldr and ropes")
+    if not isinstance(recipe, EncoderRecipe | RopesRecipe | VAERecipe):
+        raise UserError(f"method {method} has no comparison of supervisions; leave it out")
     if isinstance(recipe, RopesRecipe):  # learns from all that there are
         yield f"{method}@{max(COMPARED)}-anchors", recipe
         return
