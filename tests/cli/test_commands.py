@@ -77,8 +77,7 @@ def test_bad_options(arguments: str, part: str, capsys: pytest.CaptureFixture[st
 
 def test_simulate_passes_its_options_on(stub: Stub) -> None:
     calls = stub("ropes.data.generate.simulate")
-    words = "simulate --setting panda-1c-independent --anchors 7 --seed 3 --out D"
-    words += " --workers 2 --mesh full --no-state"
+    words = "simulate --setting panda-1c-independent --anchors 7 --seed 3 --out D --workers 2 --mesh full --no-state"
     assert cli.main(words.split()) == 0
     [((setting,), options)] = calls
     assert setting.name == "panda-1c-independent"

@@ -44,7 +44,7 @@ def data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
 def test_every_method_tells_what_was_done(method: str, data: Path, tmp_path: Path) -> None:
     run = fit(data, tmp_path / "run", recipe(method), 1, method=method, show=False)
     assert Run.read(tmp_path / "run") == run
-    assert recipe_from_dict(read_json(tmp_path / "run" / "run.json")["recipe"]) == run.recipe
+    assert recipe_from_dict(read_json(tmp_path / "run" / "run.json")["recipe"], type(run.recipe)) == run.recipe
     found = evaluate_actions(tmp_path / "run", data, tmp_path / "out", show=False)
     (row,) = found.action_rows
     assert found.fit_rows[0].weights == weights_digest(tmp_path / "run")

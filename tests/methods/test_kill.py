@@ -15,11 +15,12 @@ from tests import tiny
 FIT = """
 import os, signal, sys
 from pathlib import Path
-from ropes import checkpoints, training
 from ropes.methods.ropes import fit
+from ropes.methods.training import loop
+from ropes.models import checkpoints
 from tests import tiny
 
-training._SAVE_EVERY = 0.0
+loop._SAVE_EVERY = 0.0
 stage, step = sys.argv[3], int(sys.argv[4])
 original, written = checkpoints.save_file, []
 

@@ -98,7 +98,7 @@ def test_a_damaged_run_is_named(tmp_path: Path, damage: Callable[[dict[str, Any]
 
 
 def test_a_recipe_that_is_no_longer_taken_is_named(tmp_path: Path) -> None:
-    run().write(tmp_path)
+    run(method="anchored", recipe=encoder_recipe("compact")).write(tmp_path)
     content = read_json(tmp_path / RUN_FILE)
     write_json(tmp_path / RUN_FILE, content | {"recipe": asdict(encoder_recipe("compact")) | {"alone": 0.35}})
     with pytest.raises(UserError, match=r"run.json is of another version \(alone must be .*\); fit the run again"):

@@ -13,6 +13,7 @@ from ropes.report.action_figures import recall_map
 from ropes.report.action_markdown import action_markdown
 from ropes.report.action_numbers import DRAWN, advantage, in_order
 from ropes.report.action_plots import plots, recorded
+from ropes.report.markdown_tables import wrapped
 from ropes.report.readme_tables import update
 from ropes.report.stills import publish
 from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
@@ -206,7 +207,9 @@ def test_they_are_published_with_their_pictures(told: Results, tmp_path: Path) -
     page = tmp_path / "page.md"
     page.write_text("<!-- table:causal-triplet-compact -->\n<!-- /table -->\n")
     update(page, out)
-    assert page.read_text() == f"<!-- table:causal-triplet-compact -->\n{action_markdown(told)}<!-- /table -->\n"
+    assert (
+        page.read_text() == f"<!-- table:causal-triplet-compact -->\n{wrapped(action_markdown(told))}<!-- /table -->\n"
+    )
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from ropes.errors import UserError
 from ropes.simulation.availability import locate
 from ropes.simulation.bullet import import_pybullet
 from ropes.simulation.urdf import find_mesh, kinematics_of, read_urdf, rotation
-from tests.simulate.conftest import SMALL_ARM
+from tests.simulation.conftest import SMALL_ARM
 
 
 def test_reads_the_tree_its_limits_and_its_shapes(small_urdf):
