@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import ropes
 from figures import described, options, publish, simulate
@@ -26,7 +27,7 @@ PICTURE = Path(__file__).parents[1] / "docs" / "images" / "estimate.png"
 
 
 @styled
-def drawn(seen: np.ndarray, estimated: np.ndarray, errors: np.ndarray):  # type: ignore[no-untyped-def]
+def drawn(seen: np.ndarray, estimated: np.ndarray, errors: np.ndarray) -> Figure:
     """Poses (n, cameras, S, S) side by side, over what is drawn at the estimated angles."""
     count = len(seen)
     figure, panels = make_panels(2 * count, height=1.6, columns=count, width=3.1 * count)
@@ -65,7 +66,7 @@ def main() -> None:
     arguments.picture.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(arguments.picture) as temporary:
         temporary.write_bytes(content)
-    publish({**{f"pose_{k}_degrees": float(np.degrees(row.max())) for k, row in enumerate(errors)}}, arguments.out)
+    publish({f"pose_{k}_degrees": float(np.degrees(row.max())) for k, row in enumerate(errors)}, arguments.out)
     print(described(began))
 
 
