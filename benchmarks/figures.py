@@ -61,6 +61,17 @@ def filled(page: str, write: Callable[[str], str]) -> str:
     return _MARKED.sub(lambda match: match[1] + wrapped(write(match[2])) + match[3], page)
 
 
+def keep(found: Mapping[str, Any], text: str, out: Path | None, page: Path | None) -> None:
+    """Print the text of what was found; write that to `out`, as JSON, and the text between the markers of `page`."""
+    from ropes.common.files import write_json, write_text
+
+    print(text)
+    if out:
+        write_json(out, found)
+    if page:
+        write_text(page, filled(page.read_text(encoding="utf-8"), lambda _: text))
+
+
 def write_or_check(description: str | None, page: Path, written: Callable[[str], str]) -> None:
     """The script of a page: write it anew or, with --check, end with code 1 where it differs."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)

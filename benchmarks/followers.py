@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from figures import described, filled, options, simulate, table
-from ropes.common.files import read_json, write_json, write_text
+from figures import described, keep, options, simulate, table
+from ropes.common.files import read_json
 from ropes.errors import UserError
 from ropes.evaluation.causal_graph import causal_graph
 from ropes.methods.anchored import fit
@@ -102,11 +102,7 @@ def main() -> None:
     known = read_json(arguments.out)["fits"] if arguments.out and arguments.out.exists() else []
     named = {(row["setting"], row["anchors"], row["seed"]): row for row in (*known, *fits)}
     found = {**described(began), "fits": [named[key] for key in sorted(named)]}
-    print(written(found))
-    if arguments.out:
-        write_json(arguments.out, found)
-    if arguments.page:
-        write_text(PAGE, filled(PAGE.read_text(encoding="utf-8"), lambda _: written(found)))
+    keep(found, written(found), arguments.out, PAGE if arguments.page else None)
 
 
 if __name__ == "__main__":

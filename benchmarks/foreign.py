@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from figures import described, filled, options, table
-from ropes.common.files import write_json, write_text
+from figures import described, keep, options, table
 from ropes.common.seeds import generator
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
@@ -139,11 +138,6 @@ def written(found: dict[str, Any]) -> str:
     return f"{table(heads, lines)}\n{said}\n"
 
 
-def write_page(found: dict[str, Any], page: Path = PAGE) -> None:
-    """Put the table in its place on the page."""
-    write_text(page, filled(page.read_text(encoding="utf-8"), lambda _: written(found)))
-
-
 def main() -> None:
     """Measure and print the table."""
     parser = options(__doc__)
@@ -161,11 +155,7 @@ def main() -> None:
     )
     of = {"run": Path(arguments.run).name, "scene": scene_of(dataset), "joints": estimator.run.joints}
     found = {**described(began), **of, "poses": len(frames), "rows": rows}
-    print(written(found))
-    if arguments.out:
-        write_json(arguments.out, found)
-    if arguments.page:
-        write_page(found)
+    keep(found, written(found), arguments.out, PAGE if arguments.page else None)
 
 
 if __name__ == "__main__":

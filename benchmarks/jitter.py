@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from figures import described, filled, options, table
-from ropes.common.files import write_json, write_text
+from figures import described, keep, options, table
 from ropes.data.generate_actions import simulate_pairs
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
@@ -83,11 +82,7 @@ def main() -> None:
     arguments, began = parser.parse_args(), time.monotonic()
     rows = measured(arguments.runs, arguments.work, tuple(arguments.jitters), arguments.pairs)
     found = {**described(began), "rows": rows}
-    print(written(found))
-    if arguments.out:
-        write_json(arguments.out, found)
-    if arguments.page:
-        write_text(PAGE, filled(PAGE.read_text(encoding="utf-8"), lambda _: written(found)))
+    keep(found, written(found), arguments.out, PAGE if arguments.page else None)
 
 
 if __name__ == "__main__":

@@ -13,21 +13,9 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.rows.action import ActionRow
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.model import ModelRow
+from tests.evaluation.joint_rows import a_row
 
 COMMITTED = Path(__file__).parents[2] / "results"
-
-
-def a_row(**changes) -> Row:
-    base = {
-        "setup": "panda-2c-independent",
-        "joint": "panda_joint1",
-        "split": "id",
-        "occlusion": 0,
-        "seed": 0,
-        "mcc": (0.9, 0.01),
-        "mse": (0.05, 0.002),
-    }
-    return Row.measured(**(base | changes))
 
 
 def some_results(*rows: Row) -> Results:

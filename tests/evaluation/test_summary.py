@@ -4,21 +4,8 @@ import dataclasses
 
 import pytest
 
-from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.summary import over_seeds, without_labels
-
-
-def a_row(**changes) -> Row:
-    base = {
-        "setup": "panda-2c-independent",
-        "joint": "panda_joint1",
-        "split": "id",
-        "occlusion": 0,
-        "seed": 0,
-        "mcc": (0.9, 0.01),
-        "mse": (0.05, 0.002),
-    }
-    return Row.measured(**(base | changes))
+from tests.evaluation.joint_rows import a_row
 
 
 def test_figures_over_seeds_by_hand() -> None:

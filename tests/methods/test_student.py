@@ -196,7 +196,7 @@ def test_the_benchmark_tells_what_hides_costs_and_whether_it_is_noticed(
     found = {"joints": ["joint1", "joint2"], "rows": list(rows.values())}
     about = {"run": "mine", "scene": None, "poses": 9, "device": "a processor", "seconds": 1}
     (tmp_path / "page.md").write_text("a\n<!-- figures:foreign -->\nold\n<!-- /figures -->\nz\n")
-    foreign.write_page(found | about, tmp_path / "page.md")
+    foreign.keep(found | about, foreign.written(found | about), None, tmp_path / "page.md")
     page = (tmp_path / "page.md").read_text()
     assert page.startswith("a\n<!-- figures:foreign -->\n| in the picture | J1 | J2 | off | ")
     assert page.endswith("\n<!-- /figures -->\nz\n")

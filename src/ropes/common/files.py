@@ -59,6 +59,14 @@ def write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n")
 
 
+def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Write arrays to `path` atomically, as NumPy's compressed archive."""
+    import numpy as np
+
+    with atomic_path(path) as temporary, temporary.open("wb") as stream:
+        np.savez_compressed(stream, **arrays)
+
+
 def link_file(source: Path, path: Path) -> None:
     """Make `path` the same file as `source` (which is to be replaced and never written in place), or a copy of it."""
     with atomic_path(path) as temporary:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ropes.common.files import atomic_path
+from ropes.common.files import write_arrays
 from ropes.common.hardware import AskedPrecision, Precision, device_kind, precision_of, warn_if_emulated
 from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset
@@ -27,7 +27,7 @@ from ropes.evaluation.rows.action import ActionRow
 from ropes.methods.delta import network_of
 from ropes.methods.reader import autocast
 from ropes.methods.recipes import DeltaRecipe
-from ropes.methods.run import Run, read_training
+from ropes.methods.run import Run, read_training, training_seconds
 from ropes.metrics.deltas import action_variance, active_share, mean_cosines, nearest, principal_axes
 from ropes.models.checkpoints import WEIGHTS, load_weights
 from ropes.models.delta import as_levels
@@ -160,7 +160,7 @@ def evaluate_actions(
         setup=found.setting,
         method=label or found.method,
         seed=found.seed,
-        seconds=float(sum(reader.story["provenance"]["seconds"].values())),
+        seconds=training_seconds(reader.story),
         accuracy=accuracy,
         pairs=counts,
         recall=recall,
@@ -176,8 +176,7 @@ def evaluate_actions(
     if {IID, SYSTEMATIC} <= every.keys():
         shown |= _neighbours(every[SYSTEMATIC], every[IID], deltas[splits.index(SYSTEMATIC)], own)
     path = out / ARTEFACTS / found.setting / row.method / f"seed-{row.seed}" / DELTAS_FILE
-    with atomic_path(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(stream, **shown)
+    write_arrays(path, shown)
     return write_measured(out / RESULTS_FILE, name, found.recipe.preset, began, action_rows=(row,), fit_rows=(fitted,))
 
 

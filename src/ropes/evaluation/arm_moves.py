@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.common.files import atomic_path
+from ropes.common.files import write_arrays
 from ropes.common.hardware import AskedPrecision
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -21,7 +21,7 @@ from ropes.evaluation.record import ARTEFACTS, RESULTS_FILE, claim_evaluation
 from ropes.evaluation.results import Results, write_measured
 from ropes.evaluation.rows.action import ActionRow
 from ropes.inference.estimator import Estimator
-from ropes.methods.run import read_training, warn_of_scene
+from ropes.methods.run import read_training, training_seconds, warn_of_scene
 from ropes.metrics.deltas import action_variance, active_share, mean_cosines, moves, nearest_direction
 from ropes.simulation.actions import IID, TRAIN
 
@@ -106,12 +106,10 @@ def evaluate_estimator(
         setup=str((dataset.provenance or {}).get("setting", {}).get("name", data.resolve().name)),
         method=label or found.method,
         seed=found.seed,
-        seconds=float(sum(read_training(run)["provenance"]["seconds"].values())),
+        seconds=training_seconds(read_training(run)),
     )
     path = out / ARTEFACTS / row.setup / row.method / f"seed-{row.seed}" / DELTAS_FILE
-    with atomic_path(path) as temporary, temporary.open("wb") as stream:
-        lengths: dict[str, Any] = lengths_of(deltas[IID], *asked)
-        np.savez_compressed(stream, **lengths)
+    write_arrays(path, lengths_of(deltas[IID], *asked))
     return write_measured(out / RESULTS_FILE, name, found.recipe.preset, began, action_rows=(row,), fit_rows=(fitted,))
 
 

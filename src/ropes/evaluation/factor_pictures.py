@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ropes.common.files import atomic_path
+from ropes.common.files import write_arrays
 from ropes.common.hardware import device_kind
 from ropes.common.seeds import generator
 from ropes.evaluation.factor_latents import on_device
@@ -47,8 +47,7 @@ def write_pictures(
     with torch.random.fork_rng():
         torch.manual_seed(int(generator(0, "prior").integers(2**31)))
         shown["drawn"] = _as_bytes(reader.drawn(_DRAWN, colour=colour))
-    with atomic_path(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(stream, **shown)
+    write_arrays(path, shown)
 
 
 def _as_bytes(made: torch.Tensor) -> NDArray[np.uint8]:

@@ -29,7 +29,7 @@ from ropes.evaluation.rows.model import ModelRow
 from ropes.methods.reader import Reader
 from ropes.methods.readers import finished_reader
 from ropes.methods.recipes import VAERecipe
-from ropes.methods.run import Run, read_training
+from ropes.methods.run import Run, read_training, training_seconds
 from ropes.methods.vae_reader import VAEReader
 from ropes.metrics import assignment, correlation_matrix
 from ropes.metrics.transfer import classifier_errors, transfer_errors
@@ -116,7 +116,7 @@ def evaluate_factors(
         setup=found.setting,
         method=called,
         seed=found.seed,
-        seconds=float(sum(story["provenance"]["seconds"].values())),
+        seconds=training_seconds(story),
         settings=_settings(found, story),
         scores=scores,
         errors={**errors, **({"classifier": graded} if graded else {})},

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.causal.scm import Regime
-from ropes.common.files import atomic_path
+from ropes.common.files import write_arrays
 from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset
 from ropes.inference.estimator import Estimator
@@ -49,22 +49,21 @@ def write_pictures(
     test = dataset.frames(next(name for name in SPLITS.values() if name in dataset.splits)).index[:_SHOWN]
     original = images_of(run, dataset, test)
     covered = occluded(original, min(_SHOWN_OCCLUSION, run.image_size // 2), seed, "pictures", hide)
-    with atomic_path(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(
-            stream,
-            joints=np.array(run.joints),
-            cameras=np.array(run.cameras),
-            scatter_estimate=best.best_estimate,
-            scatter_angle=best.best_angle,
-            scatter_mcc=best.best_mcc,
-            scatter_mse=best.best_mse,
-            scatter_split=np.array(condition[0]),
-            scatter_occlusion=np.array(condition[1]),
-            **_reconstructions(estimator, "", original),
-            **_reconstructions(estimator, "occluded_", covered),
-            **_interventions(estimator, dataset),
-            **_foreign(estimator, original, seed, hide),
-        )
+    arrays = {
+        "joints": np.array(run.joints),
+        "cameras": np.array(run.cameras),
+        "scatter_estimate": best.best_estimate,
+        "scatter_angle": best.best_angle,
+        "scatter_mcc": best.best_mcc,
+        "scatter_mse": best.best_mse,
+        "scatter_split": np.array(condition[0]),
+        "scatter_occlusion": np.array(condition[1]),
+        **_reconstructions(estimator, "", original),
+        **_reconstructions(estimator, "occluded_", covered),
+        **_interventions(estimator, dataset),
+        **_foreign(estimator, original, seed, hide),
+    }
+    write_arrays(path, arrays)
 
 
 def _reconstructions(estimator: Estimator, prefix: str, images: Images) -> dict[str, Any]:

@@ -229,3 +229,8 @@ def read_training(folder: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or not all(isinstance(content.get(part), Mapping) for part in parts):
         raise UserError(f"{path} is damaged; delete it and run the same ropes fit command again")
     return content
+
+
+def training_seconds(story: Mapping[str, Any]) -> float:
+    """How long all stages of a fit trained, from what `read_training` found."""
+    return float(sum(story["provenance"]["seconds"].values()))

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.common.files import atomic_path
+from ropes.common.files import write_arrays
 from ropes.common.seeds import generator
 from ropes.simulation.finger import FingerScene
 from ropes.simulation.finger_setting import FACTORS, NAMES, FingerSetting, factor_values
@@ -40,13 +40,12 @@ def write_feasibility(path: Path, setting: FingerSetting, seed: int = 0) -> None
     upright[:, MIDDLE], upright[:, LOWER] = np.divmod(np.arange(len(upright)) // _EACH, counts[LOWER])
     with FingerScene(setting) as scene:
         possible, standing = (scene.feasible(factor_values(numbers)) for numbers in (everywhere, upright))
-    with atomic_path(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(
-            stream,
-            drawn=_counted(everywhere),
-            possible=_counted(everywhere[possible]),
-            upright=standing.reshape(counts[MIDDLE], counts[LOWER], _EACH).mean(axis=2),
-        )
+    arrays = {
+        "drawn": _counted(everywhere),
+        "possible": _counted(everywhere[possible]),
+        "upright": standing.reshape(counts[MIDDLE], counts[LOWER], _EACH).mean(axis=2),
+    }
+    write_arrays(path, arrays)
 
 
 def _counted(numbers: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,7 +1,6 @@
 """Coverage and flags as an evaluation measures them: of what a user runs, and against usual images alone."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,27 +12,8 @@ from ropes.evaluation import results
 from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate, predict_lines
-from ropes.methods import anchored
 from ropes.metrics import PAPER_SIZES
 from tests import tiny
-from tests.methods.uncertainty.test_stage import RECIPE
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
-    return tiny.write_data(tmp_path_factory.mktemp("measured") / "data", anchors=60)
-
-
-@pytest.fixture(scope="module")
-def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("measured") / "run"
-    anchored.fit(data, folder, RECIPE, show=False)
-    return folder
-
-
-@pytest.fixture
-def own(run: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(run, tmp_path / "own"))
 
 
 def lines_of(run: Path, data: Path) -> list[dict]:

@@ -1,7 +1,6 @@
 """What to trust as the last stage of a fit, from anchors to predictions and measured rows, on tiny runs."""
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from ropes.inference import policy_calibration as commanded
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate, predict_lines
 from ropes.methods import anchored
-from ropes.methods.recipes import EncoderRecipe, Optimisation
 from ropes.methods.run import CALIBRATION_FILE, TRUST_FILE
 from ropes.methods.uncertainty import fit as stage
 from ropes.methods.uncertainty.conformal import intervals_from_held_out
@@ -22,33 +20,8 @@ from ropes.methods.uncertainty.model import Seen, Trust
 from ropes.methods.uncertainty.ood import fit_novelty
 from ropes.metrics.intervals import conformal_quantile
 from ropes.models.checkpoints import load_tree
-from ropes.models.shapes import EncoderConfig
 from tests import tiny
-
-RECIPE = EncoderRecipe(
-    preset="tiny",
-    encoder=EncoderConfig(image_size=tiny.SIDE, stem=4, widths=(8,), blocks=(0,), hidden=16, window=0),
-    training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2),
-    anchor_weight=3.0,
-    held_out=0.5,
-)
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
-    return tiny.write_data(tmp_path_factory.mktemp("trust") / "data", anchors=60)
-
-
-@pytest.fixture(scope="module")
-def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("trust") / "run"
-    anchored.fit(data, folder, RECIPE, show=False)
-    return folder
-
-
-@pytest.fixture
-def own(run: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(run, tmp_path / "own"))
+from tests.methods.uncertainty.recipe import RECIPE
 
 
 def test_the_stage_is_skipped_when_done_and_the_same_when_done_again(
