@@ -1,6 +1,6 @@
 """Does it matter that early stopping looked at the anchors whose errors set the width of intervals without a label?
 
-    python benchmarks/conformal.py RUN --data DATA --fresh DATA [--level 0.9] [--out FILE]
+    python -m benchmarks.conformal RUN --data DATA --fresh DATA [--level 0.9] [--out FILE]
 
 The weights of a fit are those of the training step with the least error on held-out anchors, which also give the
 conformal quantiles of |error| / σ.  Chosen on them, the weights may err less there than elsewhere.  The fresh data set
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from figures import options, publish
+from benchmarks.figures import options, publish
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Dataset

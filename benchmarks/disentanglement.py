@@ -1,6 +1,6 @@
 """How long the metrics of disentanglement take, each and all six together.
 
-    python benchmarks/disentanglement.py [--samples 10000] [--latents 10] [--factors 7] [--workers N] [--out FILE]
+    python -m benchmarks.disentanglement [--samples 10000] [--latents 10] [--factors 7] [--workers N] [--out FILE]
 
 The samples are those that a model of finger-cube would give: factors with that setting's values, the last one a class,
 and latents that each mix two factors, with noise.  Seconds are those of the clock; DCI and BetaVAE use several cores.
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from figures import options, publish
+from benchmarks.figures import options, publish
 from ropes.metrics import beta_vae_score, dci, explicitness, factor_vae_score, mig, modularity, sap
 from ropes.metrics.disentanglement.samples import Floats
 from ropes.simulation.finger_setting import FACTORS

@@ -1,6 +1,6 @@
 """What the commands do with wrong inputs, more than 200 of them over all commands, and when they are killed.
 
-    python benchmarks/faults.py [--only WORD] [--kills 60] [--seed 0] [--out FILE]
+    python -m benchmarks.faults [--only WORD] [--kills 60] [--seed 0] [--out FILE]
 
 Every wrong input is a right call with one thing wrong: an option, a path, or a byte of a file.  It passes where the
 command ends with code 2 and one line on standard error, without a traceback, and leaves every file as it was and
@@ -19,11 +19,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from fault_inputs import Case, called, cases, run_case
-from kills import kill_all, print_kills
-
 import ropes
-from figures import options
+from benchmarks.fault_inputs import Case, called, cases, run_case
+from benchmarks.figures import options
+from benchmarks.kills import kill_all, print_kills
 from ropes.common.files import write_json
 from ropes.common.progress import progress
 

@@ -1,6 +1,6 @@
 """Write docs/fidelity.md: where this package differs from the papers, from the `Deviation:` lines of its docstrings.
 
-    python benchmarks/fidelity.py [--check]
+    python -m benchmarks.fidelity [--check]
 
 A line reads "Deviation: what.  Why: why.  Effect: what it changes."  It ends with its paragraph.  The module that it
 stands in says which paper it is of.
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from figures import filled, write_or_check
+from benchmarks.figures import filled, write_or_check
 
 ROOT = Path(__file__).parents[1]
 SOURCE, PAGE = ROOT / "src" / "ropes", ROOT / "docs" / "fidelity.md"

@@ -1,6 +1,6 @@
 """What something foreign in the picture costs an estimator, and whether it notices.
 
-    python benchmarks/foreign.py RUN --data DATA [--poses 1500] [--out FILE] [--page]
+    python -m benchmarks.foreign RUN --data DATA [--poses 1500] [--out FILE] [--page]
 
 RUN is a calibrated run, or the name of a packaged estimator; DATA has labelled test poses of its cameras.  In every
 view of a pose one thing hides a part, at a place drawn uniformly, as `ropes evaluate --hide` does it.  Angles are those
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from figures import described, keep, options, table
+from benchmarks.figures import described, keep, options, table
 from ropes.common.seeds import generator
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError

@@ -1,6 +1,6 @@
 """How often the graph is wrong, or left open, on coordinates of graded quality; poses of the Panda's models, no images.
 
-    python benchmarks/graph_calibration.py [--seeds 20] [--anchors 500] [--out FILE]
+    python -m benchmarks.graph_calibration [--seeds 20] [--anchors 500] [--out FILE]
 
 `false` of the independent setting are the runs with any edge, in shares of all runs; `edges` is their number in all
 runs.  Of the causal setting: true edges found, edges that are not there, true edges that are taken for no edge (each in
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from figures import options, publish
+from benchmarks.figures import options, publish
 from ropes.causal.graph import estimate_graph
 from ropes.causal.scm import CausalModel
 from ropes.simulation.settings import panda_setting

@@ -1,6 +1,6 @@
 """How much else may move between two images before what was done is no longer told: accuracy against jitter.
 
-    python benchmarks/jitter.py RUN ... --work FOLDER [--jitters 0 0.5 1 2 4] [--pairs 1000] [--out FILE] [--page]
+    python -m benchmarks.jitter RUN ... --work FOLDER [--jitters 0 0.5 1 2 4] [--pairs 1000] [--out FILE] [--page]
 
 RUN are finished fits on action-pairs (`ropes reproduce causal-triplet`), for instance
 runs/actions/action-pairs/cde-global/seed-0.  Test pairs of seed 1 are drawn for each jitter, 1 being that of the
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from figures import described, keep, options, table
+from benchmarks.figures import described, keep, options, table
 from ropes.data.generate_actions import simulate_pairs
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of

@@ -1,7 +1,7 @@
 """How far each layer of each preset is from float64 on this processor, forward and backward.
 
-    python benchmarks/layers.py [--precision bf16-mixed] [--preset compact] [--threads 2] [--repeats 3] [--out FILE]
-    ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 python benchmarks/layers.py
+    python -m benchmarks.layers [--precision bf16-mixed] [--preset compact] [--threads 2] [--repeats 3] [--out FILE]
+    ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 python -m benchmarks.layers
 
 Each network of each method sees a small batch of random images, laid out as in training.  Each of its layers is then
 computed again on what it was given, several times, since some faults show only now and then, and compared with the same
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor, nn
 
-from figures import described, options
+from benchmarks.figures import described, options
 from ropes.common.files import write_json
 from ropes.common.hardware import Precision, capability
 from ropes.errors import UserError

@@ -1,6 +1,6 @@
 """How much memory a compact fit of the size of Table 1 holds at its highest.
 
-    python benchmarks/memory.py [--anchors 5000] [--out FILE]
+    python -m benchmarks.memory [--anchors 5000] [--out FILE]
 
 A data set of two cameras and six joints is written with random images (they compress badly, decode slowly and teach
 nothing, but take the same room as real ones); then every stage is fitted for a few steps of the recipe's batches, in a
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from figures import options, publish
+from benchmarks.figures import options, publish
 from ropes.common import png
 from ropes.data import schema, writer
 from ropes.methods.recipes import Optimisation, RopesRecipe, ropes_recipe

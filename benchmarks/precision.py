@@ -1,6 +1,6 @@
 """What bf16 autocast is worth on this machine: a training step of the compact networks beside one in float32.
 
-    python benchmarks/precision.py [--threads 1] [--out FILE]
+    python -m benchmarks.precision [--threads 1] [--out FILE]
 
 `ropes.common.hardware.training_precision` takes bf16 where a processor multiplies it itself.  Images and answers are
 random.
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from figures import options, publish
+from benchmarks.figures import options, publish
 from ropes.common.hardware import training_precision
 from ropes.methods.delta import network_of
 from ropes.methods.recipes import DeltaRecipe, VAERecipe

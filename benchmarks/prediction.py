@@ -1,6 +1,6 @@
 """How long reading the joints off images takes: one pose on one core, and many in batches on two.
 
-    python benchmarks/prediction.py [RUN] [--seconds 5] [--out FILE]
+    python -m benchmarks.prediction [RUN] [--seconds 5] [--out FILE]
 
 RUN is a run's folder or the name of a packaged estimator; where it is left out, freshly initialised student and teacher
 of the compact preset with two cameras and six joints, which cost the same.  A pose is one image a camera.  Times are
@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from figures import options, publish
+from benchmarks.figures import options, publish
 from ropes.common import png
 from ropes.inference.estimator import Estimator
 from ropes.methods.readers import load_reader, weight_files

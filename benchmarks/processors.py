@@ -1,6 +1,6 @@
 """Write the tables of docs/processors.md from the figures of other benchmarks, or check that they agree.
 
-    python benchmarks/processors.py [--check]
+    python -m benchmarks.processors [--check]
 
 The figures are in results/processors, one file a benchmark and processor, written by the option --out of
 `layers.py`, `training.py`, `reduced_precision.py`, `same_weights.py` and `wheels.py`.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from figures import filled, table, write_or_check
+from benchmarks.figures import filled, table, write_or_check
 from ropes.common.files import read_json
 
 ROOT = Path(__file__).parents[1]

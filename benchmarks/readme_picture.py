@@ -1,6 +1,6 @@
 """The picture of README: images that the packaged estimator has never seen, and the arm drawn at its estimates.
 
-    python benchmarks/readme_picture.py [--poses 3] [--seed 11] [--picture docs/images/estimate.png] [--out FILE]
+    python -m benchmarks.readme_picture [--poses 3] [--seed 11] [--picture docs/images/estimate.png] [--out FILE]
 
 Upper row: two cameras' images of each pose.  Lower row: the same arm drawn at the estimated angles, and the largest
 error of its six joints.  Nothing is chosen: the poses are the first ones of the seed.
@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import ropes
-from figures import described, options, publish, simulate
+from benchmarks.figures import described, options, publish, simulate
 from ropes.common import png
 from ropes.common.files import atomic_path
 from ropes.report.figures import make_panels, styled, to_png

@@ -1,6 +1,6 @@
 """What reading in bf16 or int8 costs an estimator in accuracy, and what it gains in speed on this processor.
 
-    python benchmarks/reduced_precision.py [RUN] [--poses 2000] [--out FILE]
+    python -m benchmarks.reduced_precision [RUN] [--poses 2000] [--out FILE]
 
 RUN is a run of anchored or ldr, or the name of a packaged estimator.  Its setting is simulated first.  A line per joint
 to radians is fitted on half of the poses as float32 reads them, and tested on the other half.  In int8 the weights and
@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from figures import described, options, simulate
+from benchmarks.figures import described, options, simulate
 from ropes.common.files import write_json
 from ropes.common.hardware import AskedPrecision, capability
 from ropes.data.dataset import Dataset

@@ -1,6 +1,6 @@
 """How fast images come out, and how much the lighter meshes change them, all in one run on one machine.
 
-    python benchmarks/rendering.py [--seconds 5] [--out FILE]
+    python -m benchmarks.rendering [--seconds 5] [--out FILE]
 
 needs the extra `bench` (panda-gym).  Seconds on one core are those of the processor, not of the clock, so
 other work on the machine distorts the ratios little; images a second on all cores are those of the clock.
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from figures import options, publish
+from benchmarks.figures import options, publish
 from ropes.causal.scm import CausalModel
 from ropes.common import png
 from ropes.common.hardware import usable_cores

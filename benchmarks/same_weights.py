@@ -1,7 +1,7 @@
 """Whether one seed gives one set of weights: each method fitted again and again, a few steps of its compact preset.
 
-    python benchmarks/same_weights.py [--times 20] [--threads 1 --threads 2] [--precision 32-true] [--out FILE]
-    ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 python benchmarks/same_weights.py
+    python -m benchmarks.same_weights [--times 20] [--threads 1 --threads 2] [--precision 32-true] [--out FILE]
+    ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 python -m benchmarks.same_weights
 
 Data are simulated first: an arm, finger and cube, pairs of actions.  The script ends with code 1 where fits of one
 method, precision and number of threads end with different weights.
@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from figures import described, options, simulate
+from benchmarks.figures import described, options, simulate
 from ropes.common.files import write_json
 from ropes.common.hardware import Precision, capability, training_precision
 from ropes.methods.fit import fit

@@ -1,6 +1,6 @@
 """A small experiment, to be killed many times: what `ropes reproduce` does, with few images and few steps.
 
-    python benchmarks/small_experiment.py [--at-once] --out FOLDER
+    python -m benchmarks.small_experiment [--at-once] --out FOLDER
 
 Three methods with two seeds each learn from 120 anchors of an arm before one camera, one fit after the other, or with
 `--at-once` two at a time, in a process each.  The same command goes on after an interruption.  Nothing is learnt here

@@ -1,6 +1,6 @@
 """What the sparsity term and its gradient cost through a vector-Jacobian product and through the whole Jacobian.
 
-    python benchmarks/sparsity.py [--repeats 7] [--batch 256] [--out FILE]
+    python -m benchmarks.sparsity [--repeats 7] [--batch 256] [--out FILE]
 
 The decoder is that of the compact preset's AE2 with two cameras and six joints; the gradient is that in its weights
 and in the coordinates (on from there, through the encoder, both ways are the same).  `one` is a step of the recipe
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.func import jacfwd, vmap
 
-from figures import options, publish
+from benchmarks.figures import options, publish
 from ropes.methods.objectives import decode_with_scores, sparsity_loss, sparsity_matrix
 from ropes.methods.recipes import ropes_recipe
 from ropes.models.autoencoder import AE2

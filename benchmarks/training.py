@@ -1,7 +1,7 @@
 """Where the time of a training step or a prediction goes on this processor, and how near it is to what that can do.
 
-    python benchmarks/training.py [--precision 32-true] [--threads 2] [--ops 15] [--out FILE]
-    ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 python benchmarks/training.py
+    python -m benchmarks.training [--precision 32-true] [--threads 2] [--ops 15] [--out FILE]
+    ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 python -m benchmarks.training
 
 Steps are those that `ropes fit` takes of a compact preset, on data simulated first ("anchored student": of its second
 training).  A step of "predict" reads 256 poses with the packaged estimator, from the bytes of PNG files to coordinates,
@@ -32,8 +32,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
-from figures import described, options, simulate
-from prediction import decoded, pictures
+from benchmarks.figures import described, options, simulate
+from benchmarks.prediction import decoded, pictures
 from ropes.common import png
 from ropes.common.files import write_json
 from ropes.common.hardware import Precision, capability, keep_memory, training_precision

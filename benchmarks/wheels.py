@@ -1,6 +1,6 @@
 """Whether wheels of all that ropes needs exist for other processors and Pythons, asked of the package index.
 
-    python benchmarks/wheels.py [--out FILE]
+    python -m benchmarks.wheels [--out FILE]
 
 For each platform and Python the requirements of pyproject.toml are followed, with the markers that hold there, as pip
 would resolve each of them; nothing is downloaded or installed.  That a wheel exists does not say that it works.
@@ -19,7 +19,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from figures import described, options
+from benchmarks.figures import described, options
 from ropes.common.files import write_json
 from ropes.common.progress import progress
 

@@ -1,4 +1,4 @@
-"""Wrong inputs leave nothing behind and end in one line: what `benchmarks/faults.py` found, and a part of it."""
+"""Wrong inputs leave nothing behind and end in one line: what `benchmarks.faults` found, and a part of it."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ from ropes.methods.run import TRAINING_FILE
 from ropes.report.readme_tables import update
 from tests.command_line import refusal
 
-BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "faults.py"
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"3", b"null", b"{}", b"\xff\xfe", b'{"stages": {}}'])
@@ -65,8 +65,8 @@ def test_a_page_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.CaptureF
 
 @pytest.mark.slow
 def test_some_wrong_inputs(cache_home: Path) -> None:
-    words = [sys.executable, str(BENCHMARK), "--only", "export", "--kills", "0"]
-    done = subprocess.run(words, capture_output=True, text=True)
+    words = [sys.executable, "-m", "benchmarks.faults", "--only", "export", "--kills", "0"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stdout
     table = [line for line in done.stdout.splitlines() if line.startswith("| export |")]
     assert len(table) == 1
