@@ -1,0 +1,139 @@
+"""A camera's faults have the strength that their level names, and depend on seed, names and frame alone."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ropes.errors import UserError
+from ropes.simulation.camera_model import LEVELS, CameraLevel, CameraModel, degrade
+from ropes.simulation.occluders import OccluderLevel
+
+RNG = np.random.default_rng(0)
+SCENE = np.kron(RNG.integers(20, 200, (8, 10)), np.ones((8, 8))).astype(np.uint8)
+
+
+def camera(frames: int = 50, *, seed: int = 0, **strengths: object) -> CameraModel:
+    return CameraModel(dataclasses.replace(CameraLevel(), **strengths), SCENE.shape, frames, seed=seed)
+
+
+def test_a_clean_camera_changes_nothing() -> None:
+    clean = CameraModel("clean", SCENE.shape, 3, seed=0)(SCENE, 2)
+    assert (clean == SCENE).all()
+    assert clean is not SCENE
+    assert (camera(3)(SCENE, 0) == SCENE).all()
+
+
+@settings(max_examples=10, deadline=None)
+@given(frame=st.integers(0, 19), seed=st.integers(0, 5), level=st.sampled_from(["webcam", "harsh"]))
+def test_a_frame_depends_on_seed_names_and_index_alone(frame: int, seed: int, level: str) -> None:
+    images = np.stack([SCENE] * 20)
+    every = degrade(images, level, seed=seed, names=("left",))
+    alone = CameraModel(level, SCENE.shape, 20, seed=seed, names=("left",))
+    assert (alone(SCENE, frame) == every[frame]).all()
+    assert (CameraModel(level, SCENE.shape, 20, seed=seed, names=("right",))(SCENE, frame) != every[frame]).any()
+    assert (CameraModel(level, SCENE.shape, 20, seed=seed + 1, names=("left",))(SCENE, frame) != every[frame]).any()
+
+
+def test_noise_has_its_variance_in_units_of_light() -> None:
+    grey = np.full((200, 200), 128, np.uint8)
+    noisy = CameraModel(CameraLevel(shot_noise=5e-4, read_noise=4e-3), grey.shape, 1, seed=0)(grey, 0)
+    light = (128 / 255) ** 2.2
+    slope = 255 / 2.2 * light ** (1 / 2.2 - 1)  # of levels by light
+    assert noisy.std() == pytest.approx(slope * np.sqrt(5e-4 * light + 4e-3**2), rel=0.03)
+    assert noisy.mean() == pytest.approx(128, abs=0.2)
+
+
+def test_exposure_drifts_slowly_around_its_level() -> None:
+    drift = camera(40_000, exposure_drift=0.2, drift_frames=100.0)
+    stops = np.log2(drift._gain[:, 1])
+    assert stops.std() == pytest.approx(0.2, rel=0.1)
+    step = np.diff(stops).std()
+    assert step == pytest.approx(0.2 * np.sqrt(2 * (1 - np.exp(-1 / 100))), rel=0.05)
+
+
+def test_a_jump_of_exposure_begins_at_once_and_fades() -> None:
+    jumping = camera(2_000, exposure_jump=1.0, jumps=1 / 1000, seed=1)
+    stops = np.log2(jumping._gain[:, 1])
+    begin = int(np.abs(np.diff(stops)).argmax()) + 1
+    height = stops[begin] - stops[begin - 1]
+    assert abs(height) > 0.1
+    assert stops[begin + 20] - stops[begin - 1] == pytest.approx(height * np.exp(-1), abs=0.1 * abs(height))
+
+
+def test_only_colours_have_a_white_balance() -> None:
+    rgb = np.repeat(SCENE[..., None], 3, axis=-1)
+    tinted = CameraModel(CameraLevel(white_balance=0.2), rgb.shape, 10, seed=0)(rgb, 5).astype(int)
+    assert np.abs(tinted[..., 0] - tinted[..., 2]).mean() > 1
+    assert (tinted[..., 1] == rgb[..., 1]).all()
+    assert (camera(10, white_balance=0.2)(SCENE, 5) == SCENE).all()
+
+
+def test_the_mount_creeps_and_vibrates_by_shares_of_the_height() -> None:
+    shaken = camera(5_000, vibration=0.01)
+    assert shaken._shift.std(0) == pytest.approx([0.01 * len(SCENE)] * 2, rel=0.05)
+    crept = [camera(100, creep=0.05, seed=seed)._shift for seed in range(200)]
+    assert all((shift[0] == 0).all() for shift in crept)
+    assert np.std([shift[-1] for shift in crept]) == pytest.approx(0.05 * len(SCENE), rel=0.15)
+
+
+def test_a_shift_moves_the_image() -> None:
+    moved = camera(2, creep=0.1, seed=4)
+    rows, columns = moved._shift[1]
+    row, column = 30, 40
+    spot = np.zeros_like(SCENE)
+    spot[row - 2 : row + 3, column - 2 : column + 3] = 255
+    seen = moved(spot, 1).astype(float) ** 2.2
+    centre = (np.indices(seen.shape) * seen).sum((1, 2)) / seen.sum()
+    assert centre == pytest.approx([row - rows, column - columns], abs=0.05)
+
+
+def test_somebody_is_behind_the_arm_in_a_share_of_the_frames_and_never_over_it() -> None:
+    white = np.full((24, 24), 255, np.uint8)
+    arm = np.zeros(white.shape, bool)
+    arm[8:16, 8:16] = True
+    level = CameraLevel(occluders=OccluderLevel(behind=0.25, stay=10))
+    filmed = degrade(np.stack([white] * 5_000), level, arms=np.stack([arm] * 5_000), seed=2)
+    assert (filmed[:, arm] == 255).all()
+    assert (filmed != 255).any((1, 2)).mean() == pytest.approx(0.25, abs=0.05)
+    assert (degrade(np.stack([white] * 50), level, seed=2) == 255).all()
+
+
+def test_somebody_in_front_hides_the_arm() -> None:
+    level = CameraLevel(occluders=OccluderLevel(in_front=0.5, stay=10))
+    filmed = degrade(np.stack([np.full((24, 32), 255, np.uint8)] * 5_000), level, seed=0)
+    assert (filmed != 255).any((1, 2)).mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_dust_and_cables_stay_where_they_are() -> None:
+    white = np.full((64, 80), 255, np.uint8)
+    filmed = degrade(np.stack([white] * 5), CameraLevel(occluders=OccluderLevel(dust=3, cables=1)), seed=0)
+    assert (filmed == filmed[0]).all()
+    assert 0.005 < (filmed[0] < 250).mean() < 0.2
+
+
+def test_levels_grow() -> None:
+    images = np.stack([SCENE] * 40)
+    damage = [np.abs(degrade(images, level).astype(int) - images).mean() for level in LEVELS]
+    assert damage[0] == 0
+    assert 1 < damage[1] < 0.7 * damage[2]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: CameraModel("webcan", SCENE.shape, 1, seed=0), "webcam"),
+        (lambda: CameraModel("webcam", (3, 4, 4), 1, seed=0), "neither grey"),
+        (lambda: CameraModel("webcam", SCENE.shape, 0, seed=0), "at least 1"),
+        (lambda: camera(3)(SCENE[:-1], 0), "this camera takes"),
+        (lambda: camera(3)(SCENE.astype(np.uint16), 0), "uint16"),
+        (lambda: camera(3)(SCENE, 3), "frame 3"),
+        (lambda: degrade(SCENE), "give"),
+    ],
+)
+def test_bad_input_is_refused(call: object, message: str) -> None:
+    assert callable(call)
+    with pytest.raises(UserError, match=message):
+        call()
