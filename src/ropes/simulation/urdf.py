@@ -3,7 +3,7 @@
 import difflib
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -60,6 +60,8 @@ class Visual:
         mesh: path of the mesh file, None for a primitive.
         scale: (3,) scale of the mesh.
         corners: (8, 3) corners around a primitive, in the shape's frame; empty for a mesh.
+        kind: the URDF's element: "mesh", "box", "sphere", "cylinder" or "capsule".
+        colour: (4,) red, green, blue and opacity in [0, 1]; None where the URDF names none.
     """
 
     link: str
@@ -67,6 +69,8 @@ class Visual:
     mesh: Path | None
     scale: Array
     corners: Array
+    kind: str
+    colour: Array | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -149,7 +153,8 @@ def read_urdf(path: Path) -> Urdf:
         raise UserError(f"{path} is not a URDF file: its root is <{root.tag}>, not <robot>")
     try:
         joints = [_joint(element) for element in root.findall("joint")]
-        visuals = [_visual(path, *shape) for link in root.findall("link") for shape in shapes_of(link)]
+        colours = _colours(root)
+        visuals = [_visual(path, *shape, colours) for link in root.findall("link") for shape in shapes_of(link)]
     except (KeyError, ValueError) as error:
         raise UserError(f"{path} is not a complete URDF file: {error!r}") from error
     links = [link.attrib["name"] for link in root.findall("link")]
@@ -228,7 +233,17 @@ def _joint(element: ET.Element) -> Joint:
     )
 
 
-def _visual(path: Path, link: str, element: ET.Element) -> Visual:
+def _colours(root: ET.Element) -> dict[str, Array]:
+    """Material name → its colour (4,), from wherever the URDF gives it."""
+    found = {}
+    for material in root.iter("material"):
+        colour = material.find("color")
+        if colour is not None and (name := material.get("name")):
+            found[name] = _numbers(colour.get("rgba"), (1, 1, 1, 1))
+    return found
+
+
+def _visual(path: Path, link: str, element: ET.Element, colours: Mapping[str, Array]) -> Visual:
     geometry = element.find("geometry")
     if geometry is None or not len(geometry):
         raise ValueError(f"a shape of link {link} has no geometry")
@@ -249,7 +264,9 @@ def _visual(path: Path, link: str, element: ET.Element) -> Visual:
             raise ValueError(f"link {link} has a shape <{shape.tag}>, which is none of URDF's")
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     corners = np.empty((0, 3)) if half is None else signs * half
-    return Visual(link=link, origin=_pose(element.find("origin")), mesh=mesh, scale=scale, corners=corners)
+    material, origin = element.find("material"), _pose(element.find("origin"))
+    colour = None if material is None else colours.get(material.get("name", ""))
+    return Visual(link=link, origin=origin, mesh=mesh, scale=scale, corners=corners, kind=shape.tag, colour=colour)
 
 
 def _tree(path: Path, links: list[str], joints: list[Joint]) -> tuple[str, tuple[Joint, ...]]:
