@@ -1,0 +1,202 @@
+"""Measures what a camera adds to its images: light, noise, shake, passers-by. Uses images alone.
+
+Each frame I is registered to the camera's own background B by a trimmed least-squares fit (Lucas and Kanade, 1981,
+with gain and offset): I ≈ a·B + b + dy·∂B/∂y + dx·∂B/∂x.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+Array = NDArray[np.float64]
+Images = NDArray[np.uint8]
+#: Exponent between stored levels and light.
+_GAMMA = 2.2
+#: Rounds of background and registration; trims of each fit, and the share of the pixels that it keeps.
+_ROUNDS, _TRIMS, _KEPT = 3, 2, 0.8
+#: A pixel has changed where it differs by this many standard deviations of the noise, and by this many levels.
+_DEVIATIONS, _LEVELS = 6.0, 8.0
+#: Frames whose changed area exceeds the arm's mean area by this many standard deviations show more than the arm.
+_MORE_AREA = 4.0
+#: Slope of an edge, levels a pixel; share of such pixels without which no shift can be measured.
+_EDGE, _TEXTURED = 10.0, 0.01
+#: Share of the pixels of a background that must change for it to count as another one.
+_OTHER_BACKGROUND = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nuisances:
+    """What was measured of one camera.
+
+    Attributes:
+        light: standard deviation of the exposure over frames, stops.
+        noise: standard deviation of the noise in still parts of the image, grey levels.
+        jitter: standard deviation of the shift from one frame to the next along an axis, pixels; NaN where the
+            background has too few edges to tell.
+        creep: distance between the first and the last tenth of the frames, pixels; NaN likewise.
+        blur: standard deviation of the Gaussian that would blur a sharp edge as much as the sharpest edges are, pixels.
+        saturated: share of pixels at 0 or 255.
+        crowded: share of frames in which more changes than the arm.
+        moved_background: share of the background that differs between the first and the second half.
+    """
+
+    light: float
+    noise: float
+    jitter: float
+    creep: float
+    blur: float
+    saturated: float
+    crowded: float
+    moved_background: float
+
+
+def measure(frames: Images) -> Nuisances:
+    """Measure the nuisances of one camera.
+
+    Args:
+        frames: uint8 (n, height, width), grey, in the order of recording; some hundred are enough.
+
+    Raises:
+        ValueError: fewer than 10 frames.
+    """
+    if len(frames) < 10:
+        raise ValueError(f"{len(frames)} frames; at least 10 are needed")
+    background, brightness, shift, residuals = _registered(frames.astype(np.float64))
+    deviation = 1.4826 * np.median(np.abs(residuals - np.median(residuals, axis=0)), axis=0)
+    noise = float(np.median(deviation))
+    # Means of 3 × 3 pixels: their noise is a third.
+    smooth = np.abs(ndimage.uniform_filter(residuals, (0, 3, 3)))
+    changed = (smooth > max(_DEVIATIONS * noise / 3, _LEVELS)).mean((1, 2))
+    tenth = max(1, len(frames) // 10)
+    moved = np.median(shift[-tenth:], axis=0) - np.median(shift[:tenth], axis=0)
+    still_edges = (np.hypot(*np.gradient(background)) > _EDGE) & (deviation < _LEVELS)
+    textured = still_edges.mean() > _TEXTURED
+    return Nuisances(
+        light=float(_GAMMA * np.log2(brightness).std()),
+        noise=noise,
+        jitter=float(np.diff(shift, axis=0).std() / np.sqrt(2)) if textured else float("nan"),
+        creep=float(np.linalg.norm(moved)) if textured else float("nan"),
+        blur=_blur(background),
+        saturated=float(((frames == 0) | (frames == 255)).mean()),
+        crowded=_crowded(changed),
+        moved_background=_moved_background(residuals, noise),
+    )
+
+
+def _registered(images: Array) -> tuple[Array, Array, Array, Array]:
+    """The background, and each frame registered to it.
+
+    Returns:
+        Background (height, width); brightness (n,), of its bright parts in shares of the background's; shift (n, 2) in
+        pixels, by row and column; and what each frame has more than the background, (n, height, width), grey levels.
+    """
+    gain, offset, shift = np.ones(len(images)), np.zeros(len(images)), np.zeros((len(images), 2))
+    aligned = images
+    for _ in range(_ROUNDS):
+        background = np.median(aligned, axis=0)
+        design = _design(background)
+        for k, image in enumerate(aligned):
+            # The frame is aligned by what is known so far; the fit finds what is left.
+            more, level, *step = _fit(design, image)
+            gain[k], offset[k], shift[k] = gain[k] * more, offset[k] + gain[k] * level, shift[k] + np.array(step) / more
+        aligned = np.stack(
+            [
+                (ndimage.shift(image, moved, order=1, mode="nearest") - b) / a
+                for image, a, b, moved in zip(images, gain, offset, shift, strict=True)
+            ]
+        )
+    background = np.median(aligned, axis=0)
+    bright = np.quantile(background, 0.75)
+    return background, (gain * bright + offset).clip(1) / max(bright, 1), shift, aligned - background
+
+
+def _design(background: Array) -> Array:
+    """Columns of the regression: background, 1, and its derivatives by row and column, (pixels, 4)."""
+    smooth = ndimage.gaussian_filter(background, 0.7)
+    columns = [background, np.ones_like(background), *np.gradient(smooth)]
+    return np.stack([column.ravel() for column in columns], axis=1)
+
+
+def _fit(design: Array, image: Array) -> Array:
+    """Gain, offset and shift (dy, dx) by trimmed least squares: pixels that fit worst are left out, since they move."""
+    values = image.ravel()
+    kept = np.ones(len(values), dtype=bool)
+    scale = np.sqrt((design**2).mean(0)).clip(1e-9)
+    # On a background of one grey the ridge keeps the gain, the offset and the shift apart.
+    ridge = np.diag([1e-6, 1e-3, 1e-6, 1e-6]) * len(values)
+    start = np.array([1.0, 0.0, 0.0, 0.0])
+    fit = start
+    for _ in range(_TRIMS):
+        inside = design[kept] / scale
+        moment = inside.T @ (values[kept] - design[kept, 0])
+        fit = start + np.linalg.solve(inside.T @ inside + ridge, moment) / scale
+        residual = np.abs(values - design @ fit)
+        kept = residual <= np.partition(residual, round(_KEPT * len(residual)))[round(_KEPT * len(residual))]
+    fit[0] = max(fit[0], 1e-3)
+    return fit
+
+
+def _crowded(changed: Array) -> float:
+    """Share of the frames whose changed area is too large for the arm alone.
+
+    The smallest areas tell what the arm alone changes, even where most frames show more: the mean and the standard
+    deviation of a normal distribution come from its 5% and 20% quantiles.
+    """
+    low, middle = np.quantile(changed, [0.05, 0.2])
+    deviation = max((middle - low) / 0.80, 0.1 * middle, 1e-3)
+    mean = middle + 0.84 * deviation
+    return float((changed > mean + _MORE_AREA * deviation).mean())
+
+
+def _blur(background: Array) -> float:
+    """From the steepest edges: a step of height h that a Gaussian of σ has blurred rises by h / (√(2π) σ) a pixel."""
+    slope = np.hypot(*np.gradient(background))
+    height = ndimage.maximum_filter(background, 9) - ndimage.minimum_filter(background, 9)
+    edges = height >= max(np.quantile(height, 0.9), 10.0)
+    if not edges.any():
+        return float("nan")
+    sigma = 1 / (np.sqrt(2 * np.pi) * np.quantile((slope / np.maximum(height, 1e-9))[edges], 0.99))
+    # Central differences blur a sharp edge by .65 pixel themselves.
+    return float(np.sqrt(max(sigma**2 - 0.65**2, 0.0)))
+
+
+def _moved_background(residuals: Array, noise: float) -> float:
+    """Share of the pixels in which the backgrounds of both halves differ."""
+    half = len(residuals) // 2
+    difference = np.abs(np.median(residuals[:half], axis=0) - np.median(residuals[half:], axis=0))
+    changed = difference > max(_DEVIATIONS * noise / np.sqrt(half / 2), _LEVELS)
+    # Lone pixels along edges are left out.
+    return float(ndimage.binary_opening(changed, np.ones((3, 3))).mean())
+
+
+def complaints(found: Nuisances, camera: str) -> tuple[str, ...]:
+    """What to mend at the set-up, a line each.
+
+    Args:
+        found: of one camera.
+        camera: its name.
+    """
+    lines = []
+    if found.light > 0.1:
+        lines.append(
+            f"the exposure varies by {found.light:.2f} stops: switch automatic exposure off, draw the curtains"
+        )
+    if found.noise > 5:
+        lines.append(f"noise of {found.noise:.0f} grey levels: more light, a lower gain")
+    if found.jitter > 0.5:
+        lines.append(f"frames shift by {found.jitter:.1f} pixels: take the camera off the robot's table")
+    if found.creep > 1:
+        lines.append(f"the camera moved by {found.creep:.1f} pixels during the recording: tighten its mount")
+    if found.blur > 1.5:
+        lines.append(f"edges are {found.blur:.1f} pixels wide: focus the lens, shorten the exposure")
+    if found.saturated > 0.05 and found.noise > 0.5:  # else it is a rendering before white
+        lines.append(f"{found.saturated:.0%} of the pixels are black or white: change the exposure")
+    if found.crowded > 0.02:
+        lines.append(f"in {found.crowded:.0%} of the frames more moves than the arm: keep people out of view")
+    if found.moved_background > _OTHER_BACKGROUND:
+        lines.append(
+            f"{found.moved_background:.0%} of the background changed for good halfway: record both parts separately"
+        )
+    return tuple(f"camera {camera}: {line}" for line in lines)

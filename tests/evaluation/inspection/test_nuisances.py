@@ -1,0 +1,118 @@
+"""What is measured of a camera is what its model added, within a tenth or so, with an arm that moves all the time."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from ropes.evaluation.inspection.nuisances import Nuisances, complaints, measure
+from ropes.simulation.camera_model import CameraLevel, CameraModel, degrade
+from ropes.simulation.occluders import OccluderLevel
+
+FRAMES = 150
+RNG = np.random.default_rng(0)
+ROOM = np.kron(RNG.integers(20, 180, (6, 8)), np.ones((12, 12))).astype(np.uint8)
+
+
+def scene() -> tuple[np.ndarray, np.ndarray]:
+    """A room with a bar that turns about its middle: images, and where the bar is."""
+    rows, columns = np.mgrid[: ROOM.shape[0], : ROOM.shape[1]] - np.array(ROOM.shape)[:, None, None] / 2
+    arms = []
+    for angle in RNG.uniform(0, np.pi, FRAMES):
+        along, across = np.cos(angle) * rows + np.sin(angle) * columns, np.cos(angle) * columns - np.sin(angle) * rows
+        arms.append((np.abs(along) < 25) & (np.abs(across) < 4))
+    arm = np.stack(arms)
+    return np.where(arm, np.uint8(230), ROOM), arm
+
+
+IMAGES, ARMS = scene()
+
+
+def measured(**strengths: object) -> tuple[Nuisances, CameraModel]:
+    level = dataclasses.replace(CameraLevel(), **strengths)
+    model = CameraModel(level, ROOM.shape, FRAMES, seed=3)
+    return measure(degrade(IMAGES, level, seed=3, arms=ARMS)), model
+
+
+@pytest.mark.slow
+def test_a_clean_camera_has_no_nuisance() -> None:
+    found, _ = measured()
+    assert found.light < 0.005
+    assert found.noise < 0.5
+    assert found.jitter < 0.03
+    assert found.creep < 0.03
+    assert found.blur < 0.2
+    assert found.saturated == 0
+    assert found.crowded == 0
+    assert found.moved_background < 0.01
+    assert complaints(found, "left") == ()
+
+
+@pytest.mark.slow
+def test_light_is_measured_in_stops() -> None:
+    found, model = measured(exposure_drift=0.2, drift_frames=20.0)
+    assert found.light == pytest.approx(np.log2(model._gain[:, 1]).std(), rel=0.25)
+    assert "exposure" in complaints(found, "left")[0]
+
+
+@pytest.mark.slow
+def test_noise_is_measured_in_grey_levels() -> None:
+    found, _ = measured(read_noise=0.02)
+    clean, noisy = ROOM, degrade(np.stack([ROOM] * 20), CameraLevel(read_noise=0.02), seed=9).astype(float)
+    assert found.noise == pytest.approx(np.median((noisy - clean).std(0)), rel=0.2)
+
+
+@pytest.mark.slow
+def test_jitter_and_creep_are_measured_in_pixels() -> None:
+    found, model = measured(vibration=0.006)
+    assert found.jitter == pytest.approx(model._shift.std(), rel=0.2)
+    found, model = measured(creep=0.03)
+    assert found.creep == pytest.approx(np.linalg.norm(np.median(model._shift[-15:], axis=0)), rel=0.15)
+    assert any("moved by" in line for line in complaints(found, "left"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pixels", [1.0, 2.0])
+def test_blur_is_measured_in_pixels(pixels: float) -> None:
+    found, _ = measured(defocus=pixels / len(ROOM))
+    assert found.blur == pytest.approx(pixels, rel=0.2)
+
+
+@pytest.mark.slow
+def test_passers_by_are_counted() -> None:
+    level = OccluderLevel(behind=0.3, stay=10)
+    found, model = measured(occluders=level)
+    present = np.mean([bool(model._occluders._at(model._occluders._behind, k)) for k in range(FRAMES)])
+    assert found.crowded == pytest.approx(present, abs=0.1)
+    assert "keep people out of view" in complaints(found, "left")[0]
+
+
+@pytest.mark.slow
+def test_a_background_that_changes_halfway_is_found() -> None:
+    moved = IMAGES.copy()
+    moved[FRAMES // 2 :, 4:20, 4:30] = 250
+    found = measure(moved)
+    assert found.moved_background == pytest.approx(16 * 26 / ROOM.size, rel=0.3)
+    assert any("halfway" in line for line in complaints(found, "left"))
+
+
+@pytest.mark.slow
+def test_saturated_pixels_are_counted() -> None:
+    bright = IMAGES.copy()
+    bright[:, :36] = 255
+    noisy = degrade(bright, CameraLevel(read_noise=0.01))
+    assert measure(bright).saturated == pytest.approx(0.5, abs=0.01)
+    assert any("change the exposure" in line for line in complaints(measure(noisy), "left"))
+
+
+@pytest.mark.slow
+def test_a_background_without_edges_tells_no_shift() -> None:
+    found = measure(np.where(ARMS, np.uint8(90), np.uint8(255)))
+    assert np.isnan(found.jitter)
+    assert np.isnan(found.creep)
+    assert complaints(found, "left") == ()
+
+
+def test_too_few_frames_are_refused() -> None:
+    with pytest.raises(ValueError, match="9 frames"):
+        measure(IMAGES[:9])
