@@ -172,7 +172,7 @@ def test_commanded_distributions_of_too_few_poses_or_not_of_every_joint(
     assert "has 16 training images under elbow/1; commanded distributions need 30 or more" in line
     (tmp_path / "c.json").write_text("{}")
     line = refuse(f"{words} {{file}}", run=tiny_run, data=tiny_data, file=tmp_path / "c.json")
-    assert line == f"{tmp_path / 'c.json'} tells nothing of joint elbow; it needs an entry for each of elbow, wrist"
+    assert line == f"{tmp_path / 'c.json'} has no entry for joint elbow; it needs one for each of elbow, wrist"
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (16, 16, 3)])
