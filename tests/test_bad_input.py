@@ -251,7 +251,7 @@ def test_a_full_disk_loses_nothing(
     begun, line = capsys.readouterr().err.splitlines()
     assert begun.startswith("ropes: training in ")
     assert line.startswith("ropes: the disk is full at ")
-    assert line.endswith("; free some space and run the same command again to go on")
+    assert line.endswith("; free some space and run the same command again to resume")
     assert len(tiny.weights(tmp_path / "run")) == 2
     assert not list((tmp_path / "run").rglob("*.part"))
     assert cli.main(words) == 0
@@ -273,7 +273,7 @@ def test_an_interrupt_loses_nothing(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stage, "after_step", after_step)
         assert cli.main(words) == code
-    assert capsys.readouterr().err.splitlines()[-1] == "ropes: interrupted; run the same command again to go on"
+    assert capsys.readouterr().err.splitlines()[-1] == "ropes: interrupted; run the same command again to resume"
     assert (tmp_path / "run" / "ae2" / "joint" / "last.safetensors").exists()
     assert cli.main(words) == 0
     assert tiny.weights(tmp_path / "run") == tiny.weights(whole)
