@@ -52,7 +52,7 @@ class Import:
     image_size: int = 64
     """Side of the images in pixels."""
     manifest: Path | None = None
-    """JSON file with the second images of each split; the folder's manifest.json, if any, if omitted."""
+    """JSON file with the second images of each split; if omitted, the folder's manifest.json where there is one."""
     boxes: bool = True
     """Crop images to the object's bounding box, where there is one."""
     seed: int = 0

@@ -108,17 +108,17 @@ class Reproduce:
 
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))
-        if "" in self.chosen:
+        if "" in self.method_names:
             raise UserError(f"--methods {self.methods!r} has an empty name; separate names by one comma, as ldr,ropes")
-        distinct(seeds=self.seeds, methods=self.chosen)
-        for method in self.chosen:
+        distinct(seeds=self.seeds, methods=self.method_names)
+        for method in self.method_names:
             require_method(method)
         for name, number in (("workers", self.workers), ("processes", self.processes)):
             if number is not None:
                 at_least(1, **{name: number})
 
     @property
-    def chosen(self) -> tuple[str, ...]:
+    def method_names(self) -> tuple[str, ...]:
         """The requested methods; empty for those of the experiment."""
         return tuple(word.strip() for word in self.methods.split(",")) if self.methods.strip() else ()
 
@@ -136,7 +136,7 @@ class Reproduce:
                 self.name,
                 preset=self.preset,
                 out=self.out,
-                methods=self.chosen or None,
+                methods=self.method_names or None,
                 seeds=self.seeds or None,
                 workers=self.workers,
                 processes=self.processes,

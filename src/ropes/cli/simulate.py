@@ -59,7 +59,7 @@ class Simulate:
     scene: Literal["white", "panda-gym"] = "white"
     """Background of an arm: white, or panda-gym's table on a plane, as in the paper."""
     test_anchors: int = 2000
-    """Poses of each test split; images of each test split where --samples is given."""
+    """Poses of each test split; with --samples, images of each split other than train."""
     labelled: int | None = None
     """With --setting finger-cube: images of each split for the regressors of `ropes evaluate`; as many as
     --test-anchors if omitted."""

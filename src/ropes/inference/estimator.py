@@ -142,9 +142,8 @@ class Estimator:
         if self.trust is None or not len(images):
             return Reading(self.coordinates(images), None, None)
         chunks = [images[start : start + _CHUNK] for start in range(0, len(images), _CHUNK)]
-        seen = Seen.join([see(self._reader, self._pixels(chunk)) for chunk in chunks])
-        trust = self.trust
-        return Reading(seen.coordinates, trust.deviation(seen), trust.distance(seen), trust.foreign(seen))
+        inputs, trust = Seen.join([see(self._reader, self._pixels(chunk)) for chunk in chunks]), self.trust
+        return Reading(inputs.coordinates, trust.deviation(inputs), trust.distance(inputs), trust.foreign(inputs))
 
     @property
     def intervals(self) -> Intervals | None:

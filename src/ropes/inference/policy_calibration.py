@@ -157,7 +157,7 @@ def _knots(angles: Array, commanded: Sequence[Commanded]) -> Array | None:
 def read_policies(
     estimator: Estimator, dataset: Dataset, commanded: Sequence[Commanded], *, seed: int = 0
 ) -> PolicyReadings:
-    """Read equally many training poses of each policy, and of none where an observational mean is known.
+    """Read equally many training poses under each policy, and without intervention if an observational mean is known.
 
     Args:
         estimator: estimator of a run on this data set, or on one with the same arm and cameras.
