@@ -12,6 +12,8 @@ from ropes.errors import UserError
 from ropes.methods.recipes import Preset
 from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS, require_method
 
+#: Pages in docs/ with tables of results.
+_PAGES = ("curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
 _JOINT_METHODS = [name for name in METHODS if name not in (*DELTA_METHODS, *VAE_METHODS)]
 _METHODS_HELP = (
     f"Methods, separated by commas: {', '.join(_JOINT_METHODS)}; for disentanglement {', '.join(VAE_METHODS)}; for "
@@ -168,16 +170,7 @@ class Tables:
       ropes tables --check
     """
 
-    pages: tuple[Path, ...] = (
-        Path("README.md"),
-        Path("docs/curves.md"),
-        Path("docs/deltas.md"),
-        Path("docs/disentanglement.md"),
-        Path("docs/eq3.md"),
-        Path("docs/results.md"),
-        Path("docs/supervised.md"),
-        Path("docs/trust.md"),
-    )
+    pages: tuple[Path, ...] = (Path("README.md"), *(Path(f"docs/{name}.md") for name in _PAGES))
     """Files with table markers."""
     results: Path = Path("results")
     """Folder with NAME-PRESET.json."""
