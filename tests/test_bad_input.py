@@ -172,7 +172,7 @@ def test_commanded_distributions_of_too_few_poses_or_not_of_every_joint(
     assert "has 16 training images under elbow/1; commanded distributions need 30 or more" in line
     (tmp_path / "c.json").write_text("{}")
     line = refuse(f"{words} {{file}}", run=tiny_run, data=tiny_data, file=tmp_path / "c.json")
-    assert line == f"{tmp_path / 'c.json'} tells nothing of joint elbow; it needs an entry for each of elbow, wrist"
+    assert line == f"{tmp_path / 'c.json'} has no entry for joint elbow; it needs one for each of elbow, wrist"
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (16, 16, 3)])
@@ -251,7 +251,7 @@ def test_a_full_disk_loses_nothing(
     begun, line = capsys.readouterr().err.splitlines()
     assert begun.startswith("ropes: training in ")
     assert line.startswith("ropes: the disk is full at ")
-    assert line.endswith("; free some space and run the same command again to go on")
+    assert line.endswith("; free some space and run the same command again to resume")
     assert len(tiny.weights(tmp_path / "run")) == 2
     assert not list((tmp_path / "run").rglob("*.part"))
     assert cli.main(words) == 0
@@ -273,7 +273,7 @@ def test_an_interrupt_loses_nothing(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stage, "after_step", after_step)
         assert cli.main(words) == code
-    assert capsys.readouterr().err.splitlines()[-1] == "ropes: interrupted; run the same command again to go on"
+    assert capsys.readouterr().err.splitlines()[-1] == "ropes: interrupted; run the same command again to resume"
     assert (tmp_path / "run" / "ae2" / "joint" / "last.safetensors").exists()
     assert cli.main(words) == 0
     assert tiny.weights(tmp_path / "run") == tiny.weights(whole)

@@ -3,19 +3,19 @@
 Read angles from images:
 
     load(run)             an `Estimator` from a run's folder, or a packaged one by name ("panda-2c")
-    predict(run, images)  predictions with error bars, a dictionary for each pose
-    calibrate(run, ...)   fit the map to radians from a few labelled samples
+    predict(run, images)  predictions with error bars, one dictionary per pose
+    calibrate(run, ...)   fit the map to radians on a few labelled samples
 
 Train and evaluate:
 
-    simulate(setting, out=..., anchors=...)  render a data set; `simulate_dataset` is its former name
-    open_dataset(path)                   a `Dataset` on disk
-    fit(data, out, recipe, method=...)   train; `recipe_of(method, preset)` is the configuration, `METHODS` the names
-    evaluate(run, data, out)             errors of joint angles on the test splits, written to results.json
+    simulate(setting, out=..., anchors=...)  render a data set; `simulate_dataset` is an older name
+    open_dataset(path)                   open a `Dataset` on disk
+    fit(data, out, recipe, method=...)   train; `METHODS` lists the methods, `recipe_of(method, preset)` their recipes
+    evaluate(run, data, out)             joint angle errors on the test splits, written to results.json
 
 Describe an arm:
 
-    panda_setting(name)   the Panda of the ROPES paper, `SETTINGS` has the names
+    panda_setting(name)   a Panda setting of the ROPES paper, see `SETTINGS`
     arm_setting(urdf=...) any other arm
 
 Submodules are imported on first use: `import ropes` loads neither torch nor PyBullet. Bad input raises `UserError`.
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from ropes.errors import UserError
     from ropes.evaluation.joints import evaluate
     from ropes.inference.estimator import Estimator, load
-    from ropes.inference.prediction import calibrate
-    from ropes.inference.predictions import predict
+    from ropes.inference.prediction import calibrate, predict
     from ropes.methods.fit import fit
     from ropes.methods.registry import METHODS, recipe_of
     from ropes.simulation.arm import arm_setting
@@ -61,7 +60,7 @@ __all__ = [
 ]
 __version__ = version("ropes")
 
-#: Public name -> module and name there.
+#: Public name -> (module, name in the module).
 _HOMES = {
     "METHODS": ("ropes.methods.registry", "METHODS"),
     "SETTINGS": ("ropes.simulation.settings", "SETTINGS"),
@@ -75,7 +74,7 @@ _HOMES = {
     "load": ("ropes.inference.estimator", "load"),
     "open_dataset": ("ropes.data.layout", "open_dataset"),
     "panda_setting": ("ropes.simulation.settings", "panda_setting"),
-    "predict": ("ropes.inference.predictions", "predict"),
+    "predict": ("ropes.inference.prediction", "predict"),
     "recipe_of": ("ropes.methods.registry", "recipe_of"),
     "simulate": ("ropes.data.generate", "simulate"),
     "simulate_dataset": ("ropes.data.generate", "simulate"),
@@ -86,11 +85,11 @@ def __getattr__(name: str) -> Any:
     """Load a public name from its module (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, known_as = _HOMES[name]
-    found = globals()[name] = getattr(import_module(module), known_as)
-    return found
+    module, attribute = _HOMES[name]
+    value = globals()[name] = getattr(import_module(module), attribute)
+    return value
 
 
 def __dir__() -> list[str]:
-    """The public names, loaded or not, and what a module has besides."""
+    """The public names, loaded or not, and the module's other attributes."""
     return sorted({*globals(), *__all__})

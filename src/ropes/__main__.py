@@ -1,4 +1,4 @@
-"""`python -m ropes` is the console script."""
+"""Runs the command line as `python -m ropes`."""
 
 import sys
 

@@ -131,7 +131,7 @@ def test_full_standard_output_is_one_line() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-m", "ropes", "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
-    assert done.stderr == "ropes: the disk is full; free some space and run the same command again to go on\n"
+    assert done.stderr == "ropes: the disk is full; free some space and run the same command again to resume\n"
 
 
 def test_closed_pipe_is_silent() -> None:
@@ -174,13 +174,13 @@ def test_signals_end_with_their_exit_codes(number: int, code: int, behaviour: st
     process.send_signal(number)
     _, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
-    assert error == "ropes: interrupted; run the same command again to go on\n"
+    assert error == "ropes: interrupted; run the same command again to resume\n"
 
 
 def test_an_interrupt_that_another_handler_took_ends_alike(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
     stub("ropes.data.validate.validate", result=KeyboardInterrupt())
     assert cli.main(["validate", "D"]) == 130
-    assert capsys.readouterr().err == "ropes: interrupted; run the same command again to go on\n"
+    assert capsys.readouterr().err == "ropes: interrupted; run the same command again to resume\n"
 
 
 def test_a_forked_worker_dies_of_the_signal_without_a_word() -> None:

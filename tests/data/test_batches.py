@@ -64,7 +64,7 @@ def test_the_first_anchors_are_taken_whole(training: TrainingImages) -> None:
     assert set(training.anchor[few]) == set(np.unique(training.anchor)[:3])
     assert few.sum() == 15
     assert first_anchors(training.anchor, None).all()
-    with pytest.raises(UserError, match="8 anchors were asked for and there are 7; simulate more"):
+    with pytest.raises(UserError, match="has 7 anchors, fewer than the 8 requested; simulate more"):
         first_anchors(training.anchor, 8)
 
 

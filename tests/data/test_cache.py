@@ -76,7 +76,7 @@ def test_a_changed_shard_never_enters_the_cache(tiny, tmp_path: Path) -> None:
 
 
 def test_sizes_that_cannot_be_had_are_refused(tiny, tmp_path: Path, make_tiny) -> None:
-    with pytest.raises(UserError, match="cannot be had at 32x32"):
+    with pytest.raises(UserError, match="cannot be resized to 32x32"):
         ImageCache(tiny.dataset, "train", 32, tmp_path)
     wide = make_tiny("wide", images={"train": np.zeros((2, 5, 2, 8, 16), np.uint8)}, states=None)
     with pytest.raises(UserError, match="8x16 images"):

@@ -41,7 +41,7 @@ def test_a_label_just_outside_its_range_is_cut(tmp_path: Path) -> None:
         ({"images": IMAGES}, "has no array 'labels'; it has images"),
         ({"images": IMAGES.astype(float), "labels": LABELS}, r"images must be uint8 \(n, S, S, 3\), got float64"),
         ({"images": IMAGES[..., 0], "labels": LABELS}, r"images must be uint8 \(n, S, S, 3\)"),
-        ({"images": IMAGES[:, :4, :4], "labels": LABELS}, "images of 4 pixels cannot be had at 8"),
+        ({"images": IMAGES[:, :4, :4], "labels": LABELS}, "images of 4 pixels cannot be resized to 8"),
         ({"images": IMAGES, "labels": LABELS[:2]}, r"labels must be numbers \(3, 7\), got float64 \(2, 7\)"),
         ({"images": IMAGES, "labels": np.full((3, 7), "far")}, r"labels must be numbers \(3, 7\), got <U3 \(3, 7\)"),
         ({"images": IMAGES, "labels": LABELS + 1}, r"labels\[0, 3\] is 0\.89; cube_x goes from -0\.11"),

@@ -19,11 +19,11 @@ def normal(mean: float, std: float = 0.5) -> TruncatedNormal:
 
 
 #: As of the Panda's joints 4 and 5: policies 1.4 rad apart, .5 rad wide.
-TRUE = Commanded(policies=(normal(0.7), normal(-0.7)), usual=0.0)
+TRUE = Commanded(policies=(normal(0.7), normal(-0.7)), observational_mean=0.0)
 
 
 def told(first: float, second: float, std: float = 0.5, usual: float | None = 0.0) -> Commanded:
-    return Commanded(policies=(normal(first, std), normal(second, std)), usual=usual)
+    return Commanded(policies=(normal(first, std), normal(second, std)), observational_mean=usual)
 
 
 def require(
@@ -48,18 +48,22 @@ def test_what_is_true_passes_however_noisy_a_joint_is(noise: float, share: float
     require(true, noise, None if share is None else share * noise, true=true)
 
 
-ORDER = r"reads \d\.\d% of the pairs of its policies' poses in the wrong order where \d\.\d% was commanded"
+ORDER = r"has \d\.\d% of the pairs of its policies' poses in the wrong order where \d\.\d% was commanded"
+
+
+def width(read: str, commanded: str) -> str:
+    return rf"has standard deviation {read} rad .* where {commanded} was commanded \(or the coordinate is wrong at the"
 
 
 @pytest.mark.parametrize(
     ("claim", "line"),
     [
-        (told(1.4, -1.4), ORDER + r" \(or it is noisier than known\)"),
-        (told(0.7, -0.7, 0.25), ORDER + r" \(or it is noisier than known\)"),
-        (told(0.35, -0.35), r"spreads by 0\.2\d rad .* where 0\.50 was commanded \(or the coordinate has not learnt"),
-        (told(0.7, -0.7, 1), r"spreads by 0\.5\d rad .* where 1\.00 was commanded \(or the coordinate has not learnt"),
-        (told(0.7, -0.7, usual=0.5), r"reads -?0\.0\d rad on average without intervention where 0\.50 was commanded"),
-        (told(1.4, 0.0), r"reads 0\.\d\d rad on average without intervention where 0\.00 was commanded"),
+        (told(1.4, -1.4), ORDER + r" \(or the coordinate is noisier than estimated\)"),
+        (told(0.7, -0.7, 0.25), ORDER + r" \(or the coordinate is noisier than estimated\)"),
+        (told(0.35, -0.35), width(r"0\.2\d", r"0\.50")),
+        (told(0.7, -0.7, 1), width(r"0\.5\d", r"1\.00")),
+        (told(0.7, -0.7, usual=0.5), r"has mean -?0\.0\d rad without intervention where 0\.50 was commanded"),
+        (told(1.4, 0.0), r"has mean 0\.\d\d rad without intervention where 0\.00 was commanded"),
     ],
 )
 def test_what_can_be_seen_is_refused(claim: Commanded, line: str) -> None:
@@ -69,7 +73,7 @@ def test_what_can_be_seen_is_refused(claim: Commanded, line: str) -> None:
 
 def test_without_known_errors_only_what_no_usable_joint_shows_is_refused() -> None:
     require(told(1.4, -1.4), 0.1, None)
-    with pytest.raises(UserError, match=r"reads 3\d\.\d% of the pairs .* \(or it is mostly noise: fit longer\)"):
+    with pytest.raises(UserError, match=r"has 3\d\.\d% of the pairs .* \(or the coordinate is mostly noise: fit"):
         require(TRUE, 2.5, None)
 
 
@@ -88,11 +92,11 @@ def test_what_cannot_be_seen_passes(claim: Commanded) -> None:
 def test_an_exchange_is_seen_where_the_observational_mean_is_not_half_way() -> None:
     rng = np.random.default_rng(0)
     first, second, usual = (normal(mean).sample(rng, N) for mean in (-0.7, 0.7, 0.3))
-    claim = replace(told(-0.7, 0.7), usual=0.3)
+    claim = replace(told(-0.7, 0.7), observational_mean=0.3)
     require_agreement("D", "wrist", claim, Angles(first, second, usual, None))
-    mirrored = replace(told(0.7, -0.7), usual=-0.3)
+    mirrored = replace(told(0.7, -0.7), observational_mean=-0.3)
     require_agreement("D", "wrist", mirrored, Angles(-first, -second, -usual, None))
-    with pytest.raises(UserError, match="reads -0"):
+    with pytest.raises(UserError, match="has mean -0"):
         require_agreement("D", "wrist", claim, Angles(first, second, -usual, None))
 
 

@@ -127,7 +127,7 @@ def test_distributions_that_contradict_the_images_are_refused(data: Path, tmp_pa
     def move(model: dict[str, Any]) -> None:
         model["interventions"]["wrist"][0] |= {"mean": 4.0, "low": 3.0, "high": 4.5}
 
-    with pytest.raises(UserError, match="commanded distributions contradict the images: joint wrist reads"):
+    with pytest.raises(UserError, match="commanded distributions contradict the images: joint wrist has mean"):
         commanded_map(blobs(), told_otherwise(data, tmp_path / "other", move))
 
 
@@ -138,7 +138,8 @@ def test_distributions_wider_than_the_images_are_refused(data: Path, tmp_path: P
         for policy in model["interventions"]["wrist"]:
             policy |= {"variance": 4.0, "low": policy["mean"] - 2.2, "high": policy["mean"] + 2.2}
 
-    with pytest.raises(UserError, match=r"contradict the images: joint wrist spreads by 0\.\d\d rad under each"):
+    line = r"contradict the images: joint wrist has standard deviation 0\.\d\d rad under each"
+    with pytest.raises(UserError, match=line):
         commanded_map(blobs(), told_otherwise(data, tmp_path / "other", widen))
 
 
@@ -149,7 +150,7 @@ def test_degrees_are_refused(data: Path, tmp_path: Path) -> None:
                 policy |= {key: 57.3 * policy[key] for key in ("mean", "low", "high")}
                 policy["variance"] *= 57.3**2
 
-    line = r"joint elbow: the policies span 1\d\d\.\d rad; images tell angles within one turn, 6\.28 rad, apart"
+    line = r"joint elbow: the policies span 1\d\d\.\d rad; images show angles within one turn, 6\.28 rad, only"
     with pytest.raises(UserError, match=line):
         commanded_map(blobs(), told_otherwise(data, tmp_path / "other", in_degrees))
 
@@ -196,14 +197,14 @@ def test_a_file_that_contradicts_is_refused_where_it_tells_the_observational_mea
     told = read_commanded(tmp_path / "c.json", tiny.JOINTS)
     readings = read_policies(blobs(), open_dataset(data), told)
     with pytest.raises(
-        UserError, match=r"c\.json: the commanded distributions contradict the images: joint wrist reads"
+        UserError, match=r"c\.json: the commanded distributions contradict the images: joint wrist has mean"
     ):
         fit_commanded(blobs(), readings, told, "c.json")
     del content["wrist"]["observational"]
     files.write_json(tmp_path / "c.json", content)
     told = read_commanded(tmp_path / "c.json", tiny.JOINTS)
     readings = read_policies(blobs(), open_dataset(data), told)
-    assert list(readings.usual) == [0]
+    assert list(readings.observational) == [0]
     assert fit_commanded(blobs(), readings, told, "c.json").knots is not None
 
 
@@ -215,7 +216,7 @@ def test_no_observational_image_is_needed_where_nothing_is_told_of_them(tmp_path
     options = {"images": {"train": tiny.draw(angles)}, "states": None, "regimes": tiny.model().regimes[1:]}
     data = tiny.write_data(tmp_path / "data", described=False, **options)
     readings = read_policies(blobs(), open_dataset(data), told)
-    assert readings.usual == {}
+    assert readings.observational == {}
     assert fit_commanded(blobs(), readings, told, "c.json").knots is None
 
 
@@ -246,7 +247,7 @@ def test_a_calibration_says_how_it_was_made_and_how_far_off_it_may_be(own_run: P
 
 def test_a_data_set_that_tells_none_is_refused(tmp_path: Path) -> None:
     untold = tiny.write_data(tmp_path / "data", anchors=4, tests=0, described=False)
-    with pytest.raises(UserError, match="does not tell its policies' distributions; tell them in a file"):
+    with pytest.raises(UserError, match="does not describe its policies' distributions; give them in a file"):
         commanded_map(blobs(), open_dataset(untold))
 
 

@@ -39,9 +39,9 @@ def write(path: Path, told: object) -> Path:
 def test_normals_and_uniforms_are_read(tmp_path: Path) -> None:
     elbow, wrist = read_commanded(write(tmp_path / "c.json", content()), ("elbow", "wrist"))
     assert elbow.policies[0] == TruncatedNormal(mean=0.7, variance=0.25, low=-1.5, high=1.5)
-    assert elbow.usual == TruncatedNormal(mean=0.2, variance=0.25, low=-1.5, high=1.5).moments()[0]
+    assert elbow.observational_mean == TruncatedNormal(mean=0.2, variance=0.25, low=-1.5, high=1.5).moments()[0]
     assert wrist.policies == (Uniform(low=0, high=2), Uniform(low=-1, high=1))
-    assert (wrist.usual, wrist.means) == (None, (1, 0))
+    assert (wrist.observational_mean, wrist.means) == (None, (1, 0))
     assert wrist.width == pytest.approx(2 / 12**0.5)
 
 
@@ -50,7 +50,7 @@ def test_the_documentation_s_example_is_read(tmp_path: Path) -> None:
     (block,) = [part for part in page.split("```") if '"policies"' in part]
     (tmp_path / "c.json").write_text(block, encoding="utf-8")
     first, second = read_commanded(tmp_path / "c.json", ("panda_joint1", "panda_joint2"))
-    assert (first.usual is None, second.usual is None) == (False, True)
+    assert (first.observational_mean is None, second.observational_mean is None) == (False, True)
     assert second.means == (0.6, -0.6)
 
 
@@ -65,13 +65,13 @@ def test_a_data_set_tells_the_same(tmp_path: Path) -> None:
     dataset = open_dataset(tiny.write_data(tmp_path / "data", anchors=2, tests=0))
     (wrist,) = described_by(dataset, ("wrist",))
     assert wrist.policies == tiny.model().interventions["wrist"]
-    assert wrist.usual == pytest.approx(0, abs=0.02)
+    assert wrist.observational_mean == pytest.approx(0, abs=0.02)
 
 
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        (lambda c: c.pop("wrist"), "tells nothing of joint wrist; it needs an entry for each of elbow, wrist"),
+        (lambda c: c.pop("wrist"), "has no entry for joint wrist; it needs one for each of elbow, wrist"),
         (lambda c: c.update(hand={}), ": the run has no joint hand; it has elbow, wrist"),
         (lambda c: c.update(wrist=3), ": joint wrist: expected an object in braces"),
         (lambda c: c["wrist"].update(polices=[]), ": joint wrist: unknown key 'polices'; known are policies, observ"),

@@ -169,7 +169,7 @@ def test_a_run_is_not_measured_on_other_images_nor_by_what_it_has_no_use_for(
     said = ["--seed", "0"], ["--occlusions", "0", "16", "32", "64"]  # what is given is given, be it the default
     for further in (["--seed", "1"], ["--occlusions", "16"], ["--factors"], *said, *others):
         assert cli.main([*words, *further]) == 2
-        assert "tells actions, of which every pair is read; leave" in capsys.readouterr().err
+        assert "predicts actions and is tested on all pairs; leave" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     assert len(open_dataset(bare).actions) == 4
 

@@ -16,8 +16,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator
-from ropes.inference.prediction import calibrate
-from ropes.inference.predictions import predict
+from ropes.inference.prediction import calibrate, predict
 from ropes.methods import anchored
 from ropes.methods.foreign import with_foreign_things
 from ropes.methods.readers import finished_network

@@ -1,4 +1,4 @@
-"""The command line: `ropes COMMAND`, a module for each group of commands."""
+"""The command line `ropes COMMAND`, one module for each group of commands."""
 
 from ropes.cli.entry import main
 

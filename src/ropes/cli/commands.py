@@ -1,4 +1,4 @@
-"""The table of subcommands. Each command imports its function only when it runs."""
+"""The table of commands. A command imports the functions that it calls only when it runs."""
 
 import inspect
 from typing import Protocol
@@ -13,17 +13,17 @@ from ropes.cli.simulate import Simulate
 
 
 class Command(Protocol):
-    """The options of a subcommand, validated when made."""
+    """The validated options of a command."""
 
     def execute(self) -> None:
-        """Do what the subcommand says.
+        """Run the command.
 
         Raises:
-            UserError: the input does not fit; nothing is left half-written.
+            UserError: invalid input; no partial files are left.
         """
 
 
-#: Subcommands by name, in the order of the work.
+#: Commands by name, in the order of a workflow.
 COMMANDS: dict[str, type[Command]] = {
     "simulate": Simulate,
     "validate": Validate,
@@ -45,5 +45,5 @@ COMMANDS: dict[str, type[Command]] = {
 
 
 def summary(command: type[Command]) -> str:
-    """The first sentence of a command's help."""
+    """The first line of a command's help."""
     return (inspect.getdoc(command) or "").splitlines()[0]

@@ -1,7 +1,7 @@
-"""Parses the command line, runs one command, and turns every failure into one line and an exit code.
+"""Parses the command line and runs one command; a failure ends in one line and an exit code.
 
-0: done; 2: input that the user can mend, or a full disk; 130 and 143: Ctrl-C and SIGTERM, all files whole.
-Anything else is our mistake and keeps its traceback.
+0: done; 2: invalid input or a full disk; 130 and 143: Ctrl-C and SIGTERM, without partial files.
+A failure of any other kind is a bug and keeps its traceback.
 """
 
 import difflib
@@ -22,7 +22,7 @@ from ropes.errors import UserError
 if TYPE_CHECKING:
     from ropes.cli.commands import Command
 
-#: Modules of dependencies whose distributions have other names, beyond - for _.
+#: Module → distribution, for dependencies whose names differ by more than - and _.
 _DISTRIBUTIONS = {
     "PIL": "pillow",
     "collada": "pycollada",
@@ -32,13 +32,13 @@ _DISTRIBUTIONS = {
 }
 _HELP = """usage: ropes COMMAND [OPTIONS]
 
-Joint angles of a robot arm from camera images, learnt without a label.
+Joint angles of a robot arm from camera images, learned without labels.
 
 commands:
 {commands}
 
 options:
-  -h, --help  show this help; ropes COMMAND --help shows a command's, with an example
+  -h, --help  show this help; ropes COMMAND --help shows the options of a command
   --version   show the version
 
 example:
@@ -47,14 +47,14 @@ example:
 
 
 class _Terminated(KeyboardInterrupt):
-    """SIGTERM, raised as an interrupt so that whatever cleans up after Ctrl-C cleans up after it too."""
+    """SIGTERM, raised as an interrupt so that code that cleans up after Ctrl-C handles it too."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        arguments: what follows `ropes` on the command line; that of this process where None.
+        arguments: words after `ropes` on the command line; None for those of this process.
 
     Returns:
         The exit code.
@@ -66,21 +66,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             return 0
         except UserError as error:
-            return _refuse(str(error))
+            return _fail(str(error))
         except BrokenPipeError:
-            _drop_stdout()
+            _discard_stdout()
             return 128 + signal.SIGPIPE
         except BaseException as error:
-            # Lightning turns an interrupt into SystemExit(1): what counts is that a signal came.
+            # Lightning turns an interrupt into SystemExit(1), so check for a received signal.
             if received or isinstance(error, KeyboardInterrupt):
-                print("ropes: interrupted; run the same command again to go on", file=sys.stderr)
+                print("ropes: interrupted; run the same command again to resume", file=sys.stderr)
                 return 128 + (received[-1] if received else signal.SIGINT)
             if isinstance(error, SystemExit):
                 return error.code if isinstance(error.code, int) else int(error.code is not None)
-            if (line := _mendable(error)) is None:
+            if (line := _user_fault(error)) is None:
                 raise
-            _drop_stdout()
-            return _refuse(line)
+            _discard_stdout()
+            return _fail(line)
 
 
 def _dispatch(arguments: list[str]) -> None:
@@ -101,7 +101,7 @@ def _dispatch(arguments: list[str]) -> None:
 
 
 def command_kind(name: str, options: Sequence[str]) -> type["Command"]:
-    """The command of that name; for `fit`, with the fields of the recipe that `options` choose.
+    """The command of that name; `fit` has the fields of the recipe that `options` select.
 
     Raises:
         UserError: no such command, or no such preset.
@@ -120,7 +120,7 @@ def command_kind(name: str, options: Sequence[str]) -> type["Command"]:
 
 
 def parse(kind: type["Command"], name: str, options: Sequence[str]) -> "Command":
-    """Options of one command, as typed; what tyro draws as a box on standard error becomes one line.
+    """Parse the options of a command; tyro's error box becomes one line.
 
     Raises:
         UserError: an option is unknown, missing or malformed.
@@ -141,7 +141,7 @@ def parse(kind: type["Command"], name: str, options: Sequence[str]) -> "Command"
 
 
 def _options(kind: type["Command"], name: str) -> list[str]:
-    """Every option of a command, as its help spells it; tyro itself suggests none beside a missing one."""
+    """All options of a command, from its help."""
     import tyro
 
     text = io.StringIO()
@@ -152,7 +152,7 @@ def _options(kind: type["Command"], name: str) -> list[str]:
 
 
 def _one_line(box: str, options: Sequence[str]) -> str:
-    """What tyro says under the title of its box, with those of the `options` that are like an unknown one."""
+    """The text of tyro's error box without its title, with suggestions from `options` for unknown ones."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
     rows = [row.strip("│ ") for row in plain.splitlines() if not row.startswith(("╭", "╰")) and row.strip()]
     sections: list[list[str]] = [[]]
@@ -161,63 +161,56 @@ def _one_line(box: str, options: Sequence[str]) -> str:
             sections.append([])
         else:
             sections[-1].append(row)
-    if "╭" not in plain:  # where the output takes ASCII only, the title is a section of its own
+    if "╭" not in plain:  # in ASCII, the title is a separate section
         del sections[0]
-    fault = "; ".join(" ".join(" ".join(section).split()) for section in sections if _is_fault(section))
-    typed = re.findall(r"--\w[\w.-]*", fault.partition("Unrecognized options:")[2])
-    closest = [option for word in typed for option in difflib.get_close_matches(word, options, n=1)]
+    hints = ("Perhaps you meant", "For full helptext", "Argument helptext")
+    faults = [section for section in sections if section and not section[0].startswith(hints)]
+    fault = "; ".join(" ".join(" ".join(section).split()) for section in faults)
+    unknown = re.findall(r"--\w[\w.-]*", fault.partition("Unrecognized options:")[2])
+    closest = [option for word in unknown for option in difflib.get_close_matches(word, options, n=1)]
     line = fault.partition(" Got errors:")[0]
     return f"{line}; perhaps you meant {' or '.join(dict.fromkeys(closest))}" if closest else line
 
 
-def _is_fault(section: list[str]) -> bool:
-    return bool(section) and not _begins(section, "Perhaps you meant", "For full helptext", "Argument helptext")
-
-
-def _begins(section: list[str], *words: str) -> bool:
-    return bool(section) and section[0].startswith(words)
-
-
-def _mendable(error: BaseException) -> str | None:
-    """The line for what the user can mend: a full disk, a file out of reach, a missing package."""
+def _user_fault(error: BaseException) -> str | None:
+    """The message of a full disk, an unreadable file or a missing package; None for other errors."""
     if isinstance(error, ModuleNotFoundError) and (requirement := _requirement(error.name or "")):
         return f"the package {error.name} is not installed; run make install, or pip install '{requirement}'"
-    # Libraries that write through native code keep the system's words but not always its number.
-    full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left on device" in str(error)
-    if full:
+    # Errors from native code may lack the error number.
+    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "No space left on device" in str(error):
         place = f" at {error.filename}" if isinstance(error, OSError) and error.filename else ""
-        return f"the disk is full{place}; free some space and run the same command again to go on"
+        return f"the disk is full{place}; free some space and run the same command again to resume"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}; check the path and its permissions"
     return None
 
 
 def _requirement(module: str) -> str | None:
-    """What pip has to install for a module of a declared dependency; None for any other, which is our mistake."""
+    """The declared requirement of a dependency's module; None for other modules."""
     from importlib.metadata import PackageNotFoundError, requires
 
     try:
         declared = [line.partition(";")[0].strip() for line in requires("ropes") or ()]
-    except PackageNotFoundError:  # imported from its sources
+    except PackageNotFoundError:  # ropes is imported from its sources
         declared = []
-    wanted = _DISTRIBUTIONS.get(module, module.replace("_", "-"))
-    return next((line for line in declared if re.split(r"[^\w-]", line)[0] == wanted), None)
+    distribution = _DISTRIBUTIONS.get(module, module.replace("_", "-"))
+    return next((line for line in declared if re.split(r"[^\w-]", line)[0] == distribution), None)
 
 
-def _refuse(line: str) -> int:
+def _fail(line: str) -> int:
     print(f"ropes: {line}", file=sys.stderr)
     return 2
 
 
-def _drop_stdout() -> None:
-    """Send what a closed or full standard output did not take nowhere, lest it fails again at the end."""
+def _discard_stdout() -> None:
+    """Redirect a closed or full standard output to the null device, so that the final flush does not fail."""
     if sys.stdout is sys.__stdout__:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 @contextmanager
 def recorded_signals() -> Iterator[list[int]]:
-    """Raise on SIGINT and SIGTERM and keep their numbers, in this process alone: forked workers just die."""
+    """Raise on SIGINT and SIGTERM and record their numbers, in this process only; forked workers exit."""
     owner, received = os.getpid(), list[int]()
 
     def handle(number: int, frame: FrameType | None) -> None:

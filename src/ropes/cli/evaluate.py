@@ -2,11 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import tyro
 
 from ropes.cli.options import RunFolder, at_least, distinct
 from ropes.common.hardware import AskedPrecision
 from ropes.errors import UserError
+from ropes.methods.registry import DELTA_METHODS, VAE_METHODS
+
+_FACTORS = f"Evaluate disentanglement and regressors of factors instead; always on for {' and '.join(VAE_METHODS)}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,25 +26,23 @@ class Evaluate:
     """
 
     run: RunFolder
-    """Folder that ropes fit wrote, or the name of a packaged estimator; packaged:NAME where a run has that name."""
+    """Folder of the run, or name of a packaged estimator (packaged:NAME where a folder has that name)."""
     data: Path
     """Data set with joint angles and test splits."""
     out: Path
-    """Folder for results.json and what the report shows."""
+    """Folder for results.json and the report's plots."""
     seed: int | None = None
-    """Seed of the drawn samples and of the occlusions; 0 where left out."""
+    """Seed of samples and occlusions; 0 if omitted."""
     occlusions: tuple[int, ...] | None = None
-    """Sides in pixels of the squares to cover images with, 0 for none; 0 16 32 64 where left out."""
+    """Sides of the occluding squares in pixels, 0 for none; 0 16 32 64 if omitted."""
     hide: Literal["square", "grey", "noise", "texture", "object"] | None = None
-    """What hides a part of each image: a white square as in the paper (also where left out), a square of any one grey,
-    of noise, of a blurred pattern, or a lit ball."""
+    """Kind of occlusion: a white square as in the paper (also if omitted), a square of grey, noise or texture, or a
+    lit ball."""
     unlike: tuple[Path, ...] = ()
-    """Data sets of other robots or cameras, to test the out-of-distribution flag."""
+    """Data sets of other robots or cameras, to test out-of-distribution detection."""
     photographs: Path | None = None
-    """Of finger-cube: real photographs with their factors, finger_real.npz (docs/disentanglement.md)."""
-    factors: bool = False
-    """Measure instead how disentangled the coordinates are, and what regressors make of them; of beta-vae and ada-gvae
-    always."""
+    """For finger-cube: real photographs with their factors, finger_real.npz (docs/disentanglement.md)."""
+    factors: Annotated[bool, tyro.conf.arg(help=_FACTORS)] = False
     precision: AskedPrecision = "auto"
     """bf16-mixed: bf16 autocast; 32-true: float32; auto: as ropes predict."""
 
@@ -50,41 +53,36 @@ class Evaluate:
             raise UserError("--occlusions needs at least one number of pixels; 0 leaves the images as they are")
 
     def execute(self) -> None:
-        """Evaluate every split of `data` at every occlusion, and print the table."""
+        """Evaluate the run and print the table."""
         from ropes.evaluation.joints import evaluate
-        from ropes.methods.registry import DELTA_METHODS, VAE_METHODS
         from ropes.methods.run import Run
         from ropes.models.registry import find_run
         from ropes.report.terminal import print_table
 
-        run, seed = find_run(self.run), self.seed or 0
-        chosen: dict[str, Any]
+        run, seed, options = find_run(self.run), self.seed or 0, {"precision": self.precision}
         method = Run.read(run).method
+        optional: dict[str, Any] = {"occlusions": self.occlusions, "hide": self.hide}
+        optional = {name: value for name, value in optional.items() if value is not None}
         if method in DELTA_METHODS:
-            given = [value is not None for value in (self.seed, self.occlusions, self.hide, self.photographs)]
-            if any(given) or self.unlike or self.factors:
+            if optional or self.seed is not None or self.photographs is not None or self.unlike or self.factors:
                 raise UserError(
-                    f"{run} tells actions, of which every pair is read; leave --seed, --unlike, --occlusions, --hide, "
+                    f"{run} predicts actions and is tested on all pairs; leave --seed, --unlike, --occlusions, --hide, "
                     "--factors and --photographs out"
                 )
             from ropes.evaluation.actions import evaluate_actions
 
-            results = evaluate_actions(run, self.data, self.out, precision=self.precision)
+            results = evaluate_actions(run, self.data, self.out, **options)
         elif self.factors or method in VAE_METHODS:
-            if self.unlike or self.occlusions is not None or self.hide is not None:
+            if self.unlike or optional:
                 raise UserError(
                     f"--unlike, --occlusions and --hide go with errors of joint angles, not with {run}; leave them out"
                 )
             from ropes.evaluation.factors import evaluate_factors
 
-            chosen = {"photographs": self.photographs, "precision": self.precision}
-            results = evaluate_factors(run, self.data, self.out, seed=seed, **chosen)
+            results = evaluate_factors(run, self.data, self.out, seed=seed, photographs=self.photographs, **options)
         elif self.photographs is not None:
-            raise UserError(f"--photographs are of finger and cube, and {run} reads an arm's joints; leave it out")
+            raise UserError(f"--photographs show finger and cube, and {run} predicts an arm's joints; leave it out")
         else:
-            chosen = {"unlike": self.unlike, "precision": self.precision}
-            chosen |= {} if self.occlusions is None else {"occlusions": self.occlusions}
-            chosen |= {} if self.hide is None else {"hide": self.hide}
-            results = evaluate(run, self.data, self.out, seed=seed, **chosen)
+            results = evaluate(run, self.data, self.out, seed=seed, unlike=self.unlike, **options, **optional)
         print_table(results)
         print(f"wrote {self.out / 'results.json'}")

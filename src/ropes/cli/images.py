@@ -1,4 +1,4 @@
-"""`ropes validate`, `import`, `strip` and `export`: check, copy and extract images."""
+"""`ropes validate`, `import`, `strip` and `export`: check, convert, copy and export data sets."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from ropes.cli.options import DataFolder, at_least
 
 @dataclass(frozen=True, kw_only=True)
 class Validate:
-    """Check a data set, and name the file, the row and the fault where there is one.
+    """Check a data set; report the file and row of the first fault.
 
     Example:
       ropes validate data/two-cameras
@@ -19,11 +19,10 @@ class Validate:
     data: DataFolder
     """Data set to check."""
     format: Literal["lerobot", "causal-triplet"] = "lerobot"
-    """LeRobot v3.0, as all commands read; or the files of Causal Triplet, ProcTHOR's or Epic-Kitchens', which ropes
-    import takes over."""
+    """LeRobot v3.0, or Causal Triplet's files (ProcTHOR or Epic-Kitchens) before ropes import."""
 
     def execute(self) -> None:
-        """Validate; faults are raised."""
+        """Validate the data set and describe its content."""
         if self.format == "causal-triplet":
             from ropes.data.pair_checks import validate_pairs
 
@@ -36,10 +35,10 @@ class Validate:
 
 @dataclass(frozen=True, kw_only=True)
 class Import:
-    """Take over pairs of images before and after an action, in Causal Triplet's own layout, as a data set.
+    """Convert image pairs before and after an action from Causal Triplet's layout into a data set.
 
-    Splits are drawn by its rules, or taken from a manifest: training, validation, and tests in distribution, on verbs
-    with nouns that training never puts together, and on nouns that it never sees.
+    Splits are drawn by Causal Triplet's rules, or taken from a manifest: training, validation, and three tests, in
+    distribution, on combinations of verb and noun that are not in training, and on nouns that are not in training.
 
     Example:
       ropes import recordings/procthor --out data/procthor
@@ -51,20 +50,20 @@ class Import:
     out: Path
     """Folder of the data set."""
     image_size: int = 64
-    """Side that the images are brought to, pixels."""
+    """Side of the images in pixels."""
     manifest: Path | None = None
-    """JSON file: split to a list of second images."""
+    """JSON file with the second images of each split; if omitted, the folder's manifest.json where there is one."""
     boxes: bool = True
-    """Cut out the thing by its box, where there is one; or keep the whole scene."""
+    """Crop images to the object's bounding box, where there is one."""
     seed: int = 0
-    """Seed of the splits, where there is no manifest."""
+    """Seed of the splits, without a manifest."""
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed)
         at_least(16, image_size=self.image_size)
 
     def execute(self) -> None:
-        """Take the pairs over."""
+        """Convert the pairs."""
         from ropes.data.import_pairs import import_pairs
 
         import_pairs(
@@ -80,9 +79,9 @@ class Import:
 
 @dataclass(frozen=True, kw_only=True)
 class Strip:
-    """Copy a data set without its joint angles, commanded positions and seed: complete for label-free training.
+    """Copy a data set without joint angles, commanded positions and seed, for training without labels.
 
-    The distributions that the angles were drawn from stay, for the Bayes floors.
+    The distributions of the angles stay, for the Bayes floors.
 
     Example:
       ropes strip data/two-cameras --out data/two-cameras-unlabelled
@@ -94,7 +93,7 @@ class Strip:
     """Folder of the copy."""
 
     def execute(self) -> None:
-        """Copy all but `observation.state` and `action`."""
+        """Copy the data set without `observation.state` and `action`."""
         from ropes.data.layout import strip_states
 
         strip_states(self.data, self.out)
@@ -103,20 +102,20 @@ class Strip:
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """Write images of a data set as files, FOLDER/CAMERA/INDEX.png, for example to try ropes predict with.
+    """Export images of a data set as FOLDER/CAMERA/INDEX.png, for example for ropes predict.
 
     Example:
       ropes export data/two-cameras --split test-id --count 4 --out photos
     """
 
     data: DataFolder
-    """Data set to take the images from."""
+    """Data set with the images."""
     out: Path
     """Folder of the images."""
     split: str = "test-id"
-    """Split to take them from."""
+    """Split of the images."""
     count: int = 4
-    """Poses, the first ones of the split; one image for each camera and pose."""
+    """Number of poses, the first ones of the split; each has one image per camera."""
 
     def __post_init__(self) -> None:
         at_least(1, count=self.count)

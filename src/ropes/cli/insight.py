@@ -1,4 +1,4 @@
-"""`ropes inspect` and `graph`: what the data allow, and which joint causes which."""
+"""`ropes inspect` and `graph`: check a data set before training, and infer the joints' causal graph."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,20 +11,20 @@ _PICTURE = "inspection.png"
 
 @dataclass(frozen=True, kw_only=True)
 class Graph:
-    """Infer which joint causes which, from a run's coordinates under the interventions of a data set.
+    """Infer the causal graph of the joints from a run's coordinates under the interventions of a data set.
 
     Example:
       ropes graph runs/causal --data data/causal --out runs/causal-graph
     """
 
     run: RunFolder
-    """Folder that ropes fit wrote, or the name of a packaged estimator; packaged:NAME where a run has that name."""
+    """Folder of the run, or name of a packaged estimator (packaged:NAME where a folder has that name)."""
     data: Path
     """Data set with both policies on every joint; its angles are not read."""
     out: Path | None = None
-    """Folder for graph.json, graph.png and graph.svg; nothing is written where left out."""
+    """Folder for graph.json, graph.png and graph.svg; no files if omitted."""
     bound: float = 0.1
-    """Least direct effect that counts as an edge, in shares of what a joint's own policies do to it."""
+    """Smallest direct effect of an edge, as a share of the effect of a joint's own policies."""
     seed: int = 0
     """Seed of the choice of anchors and of the bootstrap."""
 
@@ -34,7 +34,7 @@ class Graph:
             raise UserError(f"--bound is {self.bound:g}; it must be at least 0 and below 1")
 
     def execute(self) -> None:
-        """Infer the graph, print it, and draw it where asked to."""
+        """Infer the graph and print it; with --out, write and draw it too."""
         from ropes.common.files import claim_folder, require_free
         from ropes.evaluation.causal_graph import causal_graph
         from ropes.models.registry import find_run
@@ -43,19 +43,19 @@ class Graph:
         run = find_run(self.run)
         if self.out is not None:
             require_free(self.out, "graph.json")
-        found = causal_graph(run, self.data, bound=self.bound, seed=self.seed).to_dict()
-        print_graph(found)
+        graph = causal_graph(run, self.data, bound=self.bound, seed=self.seed).to_dict()
+        print_graph(graph)
         if self.out is not None:
             claim_folder(self.out, "graph.json")
-            write_pictures(found, self.out)
+            write_pictures(graph, self.out)
             print(f"wrote {self.out}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inspect:
-    """Say before training whether a data set can work, which joint will be weak, and what would help.
+    """Check before training whether a data set suffices, which joints will be inaccurate, and what would help.
 
-    The verdict is the first line. Neither angles nor described distributions are needed; both are used where they are.
+    The verdict is the first line. Angles and described distributions are used where present, but not needed.
 
     Example:
       ropes inspect data/two-cameras
@@ -63,11 +63,11 @@ class Inspect:
     """
 
     data: DataFolder
-    """Data set to look at."""
+    """Data set to inspect."""
     json: Path | None = None
-    """File for everything measured."""
+    """JSON file for all measurements."""
     out: Path | None = None
-    """Folder for inspection.png: an example of every regime, and where it moves pixels."""
+    """Folder for inspection.png: an example of every regime, and the pixels that it changes."""
     seed: int = 0
     """Seed of the sampled poses."""
 
@@ -75,17 +75,17 @@ class Inspect:
         at_least(0, seed=self.seed)
 
     def execute(self) -> None:
-        """Inspect, print, and write what was asked for."""
+        """Inspect the data set, print the verdict, and write the requested files."""
         from ropes.common import files
         from ropes.evaluation.inspection import inspect_data
         from ropes.report.inspection import picture, print_inspection
 
         if self.out is not None:
             files.claim_folder(self.out, _PICTURE)
-        found = inspect_data(self.data, seed=self.seed)
-        print_inspection(found)
+        inspection = inspect_data(self.data, seed=self.seed)
+        print_inspection(inspection)
         if self.json is not None:
-            files.write_json(self.json, found.to_dict())
+            files.write_json(self.json, inspection.to_dict())
         if self.out is not None:
             with files.atomic_path(self.out / _PICTURE) as temporary:
-                picture(found).savefig(temporary, format="png", dpi=110)
+                picture(inspection).savefig(temporary, format="png", dpi=110)

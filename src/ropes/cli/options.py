@@ -1,4 +1,4 @@
-"""Option types shared by several commands: ranges, cameras, images."""
+"""Types, parsers and checks of options."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,21 +12,21 @@ from ropes.errors import UserError
 if TYPE_CHECKING:
     from ropes.simulation.settings import Camera
 
-#: A string, because a path forgets the "./" that tells a folder from a packaged estimator.
+#: A string: "./NAME" is a folder and "NAME" a packaged estimator, which a Path cannot distinguish.
 RunFolder = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
 DataFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")]
 EvaluationFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVALUATION")]
 
 _CAMERA_FORM = "NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG]"
-#: The paper's camera where an option leaves something out (ROPES App. D, as panda-gym's own).
+#: Defaults of the optional camera parameters (ROPES App. D, the same as panda-gym's).
 _CAMERA_DEFAULTS = {"pitch": -30.0, "roll": 0.0, "fov": 60.0}
 
 
 def at_least(lowest: int, **values: int) -> None:
-    """Refuse numbers below `lowest`.
+    """Check that the values of options are at least `lowest`.
 
     Raises:
-        UserError: names the option by its keyword.
+        UserError: a value is too small; its keyword is the option's name.
     """
     for name, value in values.items():
         if value < lowest:
@@ -34,13 +34,13 @@ def at_least(lowest: int, **values: int) -> None:
 
 
 def distinct(**values: Sequence[int | str]) -> None:
-    """Refuse an option that holds a number or a name twice.
+    """Check that the values of options do not repeat.
 
     Raises:
-        UserError: names the option by its keyword, and what it holds twice.
+        UserError: a value repeats; its keyword is the option's name.
     """
-    for name, given in values.items():
-        if repeated := [value for value in dict.fromkeys(given) if given.count(value) > 1]:
+    for name, entries in values.items():
+        if repeated := [value for value in dict.fromkeys(entries) if entries.count(value) > 1]:
             kind = "name" if isinstance(repeated[0], str) else "number"
             raise UserError(f"--{name.replace('_', '-')} has {repeated[0]} twice; give each {kind} once")
 
@@ -56,10 +56,10 @@ def _number(text: str, where: str) -> float:
 
 
 def parse_ranges(joints: Sequence[str], ranges: Sequence[str]) -> tuple[tuple[float, float], ...]:
-    """LOW:HIGH for each joint → pairs of radians.
+    """Parse LOW:HIGH of each joint to pairs of radians.
 
     Raises:
-        UserError: a range is missing, malformed, or empty.
+        UserError: a range is missing, malformed or empty.
     """
     if not joints or len(joints) != len(ranges):
         raise UserError(
@@ -78,16 +78,15 @@ def parse_ranges(joints: Sequence[str], ranges: Sequence[str]) -> tuple[tuple[fl
 
 
 def parse_cameras(texts: Sequence[str]) -> tuple["Camera", ...]:
-    """NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=…,roll=…,fov=…] → cameras, in the order given.
+    """Parse NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=…,roll=…,fov=…] to cameras, in the order given.
 
     Raises:
-        UserError: a part is missing, unknown or no number, or two cameras share a name.
+        UserError: a parameter is missing, unknown or no number, or two cameras share a name.
     """
     cameras = tuple(_camera(text) for text in texts)
     names = [camera.name for camera in cameras]
-    for name in names:
-        if names.count(name) > 1:
-            raise UserError(f"--camera: two cameras are named {name!r}; give each its own name")
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise UserError(f"--camera: two cameras are named {repeated[0]!r}; give each its own name")
     return cameras
 
 
@@ -96,16 +95,16 @@ def _camera(text: str) -> "Camera":
 
     name, _, parts = text.partition(":")
     where = f"--camera {name}"
-    given = dict(part.partition("=")[::2] for part in parts.split(",") if part)
-    wrong = given.keys() - {"target", "distance", "yaw", *_CAMERA_DEFAULTS}
-    missing = {"target", "distance", "yaw"} - given.keys()
-    if not name or wrong or missing:
-        fault = f"unknown {', '.join(sorted(wrong))}" if wrong else f"no {', '.join(sorted(missing))}"
+    parameters = dict(part.partition("=")[::2] for part in parts.split(",") if part)
+    unknown = parameters.keys() - {"target", "distance", "yaw", *_CAMERA_DEFAULTS}
+    missing = {"target", "distance", "yaw"} - parameters.keys()
+    if not name or unknown or missing:
+        fault = f"unknown {', '.join(sorted(unknown))}" if unknown else f"no {', '.join(sorted(missing))}"
         raise UserError(f"{where}: {fault if name else 'no name'}; the form is {_CAMERA_FORM}")
-    target = tuple(_number(value, f"{where}: target") for value in given.pop("target").split("/"))
+    target = tuple(_number(value, f"{where}: target") for value in parameters.pop("target").split("/"))
     if len(target) != 3:
         raise UserError(f"{where}: target has {len(target)} numbers; the form is X/Y/Z in metres")
-    values = _CAMERA_DEFAULTS | {key: _number(value, f"{where}: {key}") for key, value in given.items()}
+    values = _CAMERA_DEFAULTS | {key: _number(value, f"{where}: {key}") for key, value in parameters.items()}
     try:
         return Camera(name=name, target=target, **values)
     except ValueError as error:
@@ -113,10 +112,10 @@ def _camera(text: str) -> "Camera":
 
 
 def image_sources(texts: Sequence[str]) -> Mapping[str, Path] | Path:
-    """CAMERA=FILE pairs → camera name to file; a single file, folder or data set → its path.
+    """Parse CAMERA=FILE pairs to camera → file, or a single file, folder or data set to its path.
 
     Raises:
-        UserError: pairs and folders are mixed, a camera has two files, or nothing is given.
+        UserError: pairs and folders are mixed, a camera has two files, or there are no images.
     """
     pairs = [text.partition("=") for text in texts]
     if len(texts) == 1 and (not pairs[0][1] or Path(texts[0]).exists()):

@@ -1,4 +1,4 @@
-"""`ropes package` and `card`: estimators that come with the package."""
+"""`ropes package` and `card`: packaged estimators and their model cards."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ from ropes.cli.options import RunFolder
 
 @dataclass(frozen=True, kw_only=True)
 class Package:
-    r"""Copy what prediction needs of a calibrated run into a folder of packaged estimators, with a model card.
+    r"""Copy a calibrated run into a folder of packaged estimators: the files for prediction, and a model card.
 
     Example:
       ropes package runs/two-cameras --name panda-2c --data data/two-cameras \
@@ -16,23 +16,23 @@ class Package:
     """
 
     run: RunFolder
-    """Folder that ropes fit wrote and ropes calibrate completed."""
+    """Folder of a calibrated run."""
     name: str
-    """What the estimator will be called; one of that name is replaced."""
+    """Name of the packaged estimator; an estimator of that name is replaced."""
     data: Path
-    """Data set that the run was fitted on."""
+    """Training data set of the run."""
     results: Path
-    """results.json of its evaluation: the card's figures."""
+    """results.json of the run's evaluation, for the card."""
     out: Path
-    """Folder of packaged estimators; those in src/ropes/models/pretrained come with the package."""
+    """Folder of packaged estimators; src/ropes/models/pretrained is part of the Python package."""
 
     def execute(self) -> None:
         """Package the run."""
         from ropes.experiments.packaging import package
         from ropes.models.registry import own_run
 
-        made = package(own_run(self.run), name=self.name, data=self.data, results=self.results, out=self.out)
-        print(f"wrote {made}")
+        folder = package(own_run(self.run), name=self.name, data=self.data, results=self.results, out=self.out)
+        print(f"wrote {folder}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Card:
     """
 
     run: RunFolder
-    """Name of a packaged estimator (packaged:NAME where a run has that name), or a folder that ropes package wrote."""
+    """Name of a packaged estimator (packaged:NAME where a folder has that name), or its folder."""
 
     def execute(self) -> None:
         """Print the card."""

@@ -1,4 +1,4 @@
-"""`ropes report`, `reproduce` and `tables`."""
+"""`ropes report`, `reproduce` and `tables`: results as a page, experiments, and the tables of the documentation."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +10,20 @@ from ropes.cli.options import EvaluationFolder, at_least, distinct
 from ropes.common.hardware import AskedPrecision
 from ropes.errors import UserError
 from ropes.methods.recipes import Preset
-from ropes.methods.registry import require_method
+from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS, require_method
+
+#: Pages in docs/ with tables of results.
+_PAGES = ("curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
+_JOINT_METHODS = [name for name in METHODS if name not in (*DELTA_METHODS, *VAE_METHODS)]
+_METHODS_HELP = (
+    f"Methods, separated by commas: {', '.join(_JOINT_METHODS)}; for disentanglement {', '.join(VAE_METHODS)}; for "
+    f"causal-triplet and hold-outs {', '.join(DELTA_METHODS)}. Those of the experiment if omitted."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Write one self-contained HTML page: the table against the paper, plots and pictures.
+    """Write one self-contained HTML page: the table beside the paper's, plots and pictures.
 
     Example:
       ropes report runs/two-cameras-evaluation --out page.html
@@ -24,10 +32,10 @@ class Report:
     evaluation: EvaluationFolder
     """Folder with results.json."""
     out: Path | None = None
-    """The page; report.html beside results.json where left out."""
+    """HTML file; report.html beside results.json if omitted."""
 
     def execute(self) -> None:
-        """Write the page and say where."""
+        """Write the page."""
         from ropes.report.html import write_report
 
         out = self.evaluation / "report.html" if self.out is None else self.out
@@ -72,54 +80,48 @@ class Reproduce:
         ],
         tyro.conf.Positional,
     ]
-    """demo: two cameras and six joints in minutes; panda-2c: the same with 10,000 anchors, as it is packaged;
-    table1: the paper's Table 1; table2: how many labels a method without labels is worth; curves: error against
-    anchors, pixels, and squares in training images; coverage: how many true angles the 90% intervals hold;
-    disentanglement: VAEs of a robot finger with a cube; supervision: what interventions and pairs teach from the same
-    images; eq3: objectives of method ropes, the paper's own among them; six-joints: one camera and six joints, three
-    of which are intervened on; causal-triplet: what was done, told from
-    images before and after; hold-outs: the same with five other choices of things never seen; delta-options: what
-    other readings of causal delta embeddings do."""
+    """demo: two cameras and six joints in minutes; panda-2c: the same with 10,000 anchors, the packaged estimator;
+    table1: the paper's Table 1; table2: comparison with supervised methods at several numbers of labels; curves: error
+    against anchors, image size and random erasing; coverage: coverage of the 90% intervals; disentanglement: VAEs on a
+    robot finger with a cube; supervision: interventions and pairs as supervision, on the same images; eq3: objectives
+    of method ropes; six-joints: one camera and six joints, three under intervention; causal-triplet: action recognition
+    from image pairs; hold-outs: the same with five other sets of held-out objects; delta-options: variants of causal
+    delta embeddings."""
     out: Path
     """Folder for data, runs, results.json and report.html."""
     preset: Preset = "compact"
     """compact: two CPU cores; paper: one CUDA GPU and the paper's sizes."""
     seeds: tuple[int, ...] = ()
-    """Training seeds; the experiment's own where left out."""
-    methods: str = ""
-    """Methods with commas between: anchored, cnn, jointnet, ldr, ropes; for disentanglement ada-gvae, beta-vae; for
-    causal-triplet and hold-outs cde-global, cde-patch, icm, plain-resnet, plain-vit, sms; the experiment's own where
-    left out."""
+    """Training seeds; those of the experiment if omitted."""
+    methods: Annotated[str, tyro.conf.arg(help=_METHODS_HELP)] = ""
     workers: int | None = None
-    """Processes that render; one for each core where left out."""
+    """Rendering processes; one per core if omitted."""
     data: Path | None = None
-    """With causal-triplet: its own files (see ropes validate --format causal-triplet), instead of what is simulated.
-    With disentanglement: photographs to test on as well (see ropes evaluate --photographs), given from the start."""
+    """With causal-triplet: Causal Triplet's files (see ropes validate --format causal-triplet) in place of simulated
+    pairs. With disentanglement: photographs for further tests (see ropes evaluate --photographs); give them from the
+    first call on."""
     processes: int | None = None
-    """With disentanglement, supervision, eq3 and experiments of actions: models that are fitted at a time; one for each
-    core where left out."""
+    """With disentanglement, supervision, eq3 and experiments of actions: parallel fits; one per core if omitted."""
     precision: AskedPrecision = "auto"
-    """Of fits and evaluations, as in ropes fit and ropes evaluate."""
+    """Precision of fits and evaluations, as in ropes fit and ropes evaluate."""
 
     scene: Literal["white", "panda-gym"] | None = None
-    """What stands behind arms, as in ropes simulate; panda-gym, as in the ROPES paper, where left out."""
+    """Background of arms, as in ropes simulate; panda-gym, as in the ROPES paper, if omitted."""
 
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))
-        if "" in self.chosen:
-            raise UserError(
-                f"--methods {self.methods!r} has an empty name; give names with one comma between, as ldr,ropes"
-            )
-        distinct(seeds=self.seeds, methods=self.chosen)
-        for method in self.chosen:
+        if "" in self.method_names:
+            raise UserError(f"--methods {self.methods!r} has an empty name; separate names by one comma, as ldr,ropes")
+        distinct(seeds=self.seeds, methods=self.method_names)
+        for method in self.method_names:
             require_method(method)
         for name, number in (("workers", self.workers), ("processes", self.processes)):
             if number is not None:
                 at_least(1, **{name: number})
 
     @property
-    def chosen(self) -> tuple[str, ...]:
-        """The methods asked for; none where left out."""
+    def method_names(self) -> tuple[str, ...]:
+        """The requested methods; empty for those of the experiment."""
         return tuple(word.strip() for word in self.methods.split(",")) if self.methods.strip() else ()
 
     def execute(self) -> None:
@@ -130,12 +132,13 @@ class Reproduce:
         from ropes.report.html import write_report
         from ropes.report.terminal import print_table
 
+        path, page = self.out / "results.json", self.out / "report.html"
         try:
             results = reproduce(
                 self.name,
                 preset=self.preset,
                 out=self.out,
-                methods=self.chosen or None,
+                methods=self.method_names or None,
                 seeds=self.seeds or None,
                 workers=self.workers,
                 processes=self.processes,
@@ -144,22 +147,22 @@ class Reproduce:
                 scene=self.scene,
             )
         except UnfinishedError:
-            done = read(self.out / "results.json")
-            if done.rows or done.model_rows or done.action_rows:
-                write_report(self.out, self.out / "report.html")
-                print(f"wrote {self.out / 'results.json'} and {self.out / 'report.html'} of what is done")
+            finished = read(path)
+            if finished.rows or finished.model_rows or finished.action_rows:
+                write_report(self.out, page)
+                print(f"wrote {path} and {page} with the finished fits")
             raise
-        write_report(self.out, self.out / "report.html")
+        write_report(self.out, page)
         print_table(results)
-        print(f"wrote {self.out / 'results.json'} and {self.out / 'report.html'}")
+        print(f"wrote {path} and {page}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """Write the tables of README.md and of pages in docs/ from the committed results, or check that they agree.
+    """Write the tables of README.md and docs/ from the committed results, or check that they agree.
 
-    With --run, first commit the results of an experiment: its results.json and its figures go to --results; with --keep
-    beside the committed rows of other methods.
+    With --run, first copy results.json and figures of an experiment to --results; --keep retains the committed rows of
+    other methods.
 
     Example:
       ropes tables --run runs/table1
@@ -167,33 +170,24 @@ class Tables:
       ropes tables --check
     """
 
-    pages: tuple[Path, ...] = (
-        Path("README.md"),
-        Path("docs/curves.md"),
-        Path("docs/deltas.md"),
-        Path("docs/disentanglement.md"),
-        Path("docs/eq3.md"),
-        Path("docs/results.md"),
-        Path("docs/supervised.md"),
-        Path("docs/trust.md"),
-    )
-    """Files with the table markers."""
+    pages: tuple[Path, ...] = (Path("README.md"), *(Path(f"docs/{name}.md") for name in _PAGES))
+    """Files with table markers."""
     results: Path = Path("results")
     """Folder with NAME-PRESET.json."""
     check: bool = False
-    """Write nothing; fail where a table differs."""
+    """Write nothing; fail if a table differs."""
     run: Path | None = None
-    """Folder of a finished experiment to take results and figures from."""
+    """Folder of a finished experiment whose results to copy."""
     keep: bool = False
-    """With --run: leave committed rows of methods that the experiment lacks as they are."""
+    """With --run: keep committed rows of methods that the experiment lacks."""
 
     def __post_init__(self) -> None:
         if not self.pages:
             raise UserError("--pages needs the name of a file with table markers")
         if self.keep and self.run is None:
-            raise UserError("--keep says what to do with what --run brings; give --run as well")
+            raise UserError("--keep goes with --run; give --run as well")
         if self.check and self.run is not None:
-            raise UserError("--check writes nothing, so it does not go with --run")
+            raise UserError("--check writes nothing and does not go with --run; leave one of them out")
 
     def execute(self) -> None:
         """Update or check the tables."""

@@ -1,8 +1,8 @@
-"""`ropes simulate`: renders an arm, the finger with its cube, or pairs of actions."""
+"""`ropes simulate`: renders an arm, finger and cube, or pairs of actions."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ropes.cli.options import at_least, parse_cameras, parse_ranges
 from ropes.errors import UserError
@@ -10,20 +10,20 @@ from ropes.errors import UserError
 if TYPE_CHECKING:
     from ropes.simulation.settings import Setting
 
-# Names of ropes.simulation.settings, whose import takes a second.
+# Names from ropes.simulation.settings, which takes a second to import.
 _FINGER_CUBE, _PAIRS, _ARM_ACTIONS = "finger-cube", "action-pairs", "arm-actions"
-#: Settings whose training images are counted as such, two to a pair.
+#: Settings of image pairs, for which --samples counts training images.
 _SAMPLED = (_FINGER_CUBE, _PAIRS, _ARM_ACTIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Simulate:
-    r"""Film an arm under interventions and store the images as a LeRobot v3.0 data set.
+    r"""Render an arm under interventions and store the images as a LeRobot v3.0 data set.
 
-    To resume, run the same command again. Take one of the paper's settings, or any arm by its URDF file,
-    the joints to estimate and a range for each. Setting finger-cube is a robot finger with a cube: pairs of colour
-    images that differ in one factor. Settings action-pairs (things that are opened, lit, sliced, ...) and arm-actions
-    (a joint of an arm up or down; the Panda's, or with --urdf any arm's) are pairs before and after an action.
+    To resume, run the same command again. Choose a setting of the paper, or any arm by its URDF file, the joints to
+    estimate and their ranges. Setting finger-cube is a robot finger with a cube: pairs of colour images that differ in
+    one factor. Settings action-pairs (objects that are opened, lit, sliced, ...) and arm-actions (one joint of the
+    Panda, or with --urdf of any arm, moves up or down) are pairs before and after an action.
 
     Example:
       ropes simulate --setting panda-2c-independent --anchors 50 --seed 1 --out data/two-cameras
@@ -37,59 +37,59 @@ class Simulate:
     out: Path
     """Folder of the data set."""
     anchors: int | None = None
-    """Anchors to draw for training; each is filmed once under every regime."""
+    """Training anchors; each is rendered once under every regime."""
     samples: int | None = None
-    """With --setting finger-cube, action-pairs or arm-actions: training images, two to a pair."""
+    """With --setting finger-cube, action-pairs or arm-actions: training images, two per pair."""
     setting: str | None = None
-    """panda-1c-independent, panda-2c-independent, panda-2c-causal, panda-1c-six (one camera, all six joints vary, 2, 4
-    and 6 are intervened on), finger-cube, action-pairs or arm-actions."""
+    """panda-1c-independent, panda-2c-independent, panda-2c-causal, panda-1c-six (one camera, six varying joints, 2, 4
+    and 6 under intervention), finger-cube, action-pairs or arm-actions."""
     things: int | None = None
-    """With --setting action-pairs: things in a scene, of which one is acted upon; 1 where left out."""
+    """With --setting action-pairs: objects in a scene, one of which is acted on; 1 if omitted."""
     urdf: Path | None = None
-    """Any other arm: its URDF file (or one of pybullet_data)."""
+    """URDF file of any other arm, also one of pybullet_data."""
     joints: tuple[str, ...] = ()
-    """With --urdf: the joints that vary, by their names in the URDF."""
+    """With --urdf: names of the joints that vary."""
     ranges: tuple[str, ...] = ()
     """With --urdf: LOW:HIGH in radians for each of --joints, within the arm's limits."""
     camera: tuple[str, ...] = ()
-    """With --urdf: NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG], one for each camera;
-    two views that keep the whole arm in sight where left out."""
+    """With --urdf: NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG] for each camera; two cameras that
+    show the whole arm if omitted."""
     name: str | None = None
-    """With --urdf: what the setting is called; the robot's name in the URDF where left out."""
+    """With --urdf: name of the setting; the robot's name in the URDF if omitted."""
     scene: Literal["white", "panda-gym"] = "white"
-    """What stands behind an arm: nothing but white, or the table on a plane of panda-gym, as in the paper's images."""
+    """Background of an arm: white, or panda-gym's table on a plane, as in the paper."""
     test_anchors: int = 2000
-    """Observational poses (or images, where --samples counts those of the training) of each test split."""
+    """Poses of each test split; with --samples, images of each split other than train."""
     labelled: int | None = None
-    """With --setting finger-cube: images of each split that regressors learn the factors from, in `ropes evaluate`; as
-    many as --test-anchors where left out."""
+    """With --setting finger-cube: images of each split for the regressors of `ropes evaluate`; as many as
+    --test-anchors if omitted."""
     seed: int = 0
-    """The same seed gives the same bytes, whatever the number of workers."""
+    """Random seed; equal seeds give identical files."""
     workers: int | None = None
-    """Processes that render; one for each core where left out."""
+    """Rendering processes; one per core if omitted."""
     mesh: Literal["simplified", "full"] = "simplified"
-    """Visual meshes with a twentieth of their triangles, or as they are."""
+    """Visual meshes: simplified to a twentieth of their triangles, or full."""
     state: bool = True
-    """Store the joint angles (or factors) too, for the evaluation; training never reads them."""
+    """Store joint angles (or factors), for evaluation only."""
 
     def __post_init__(self) -> None:
-        asked, other = ("samples", "anchors") if self.setting in _SAMPLED else ("anchors", "samples")
-        if getattr(self, asked) is None or getattr(self, other) is not None:
-            named = ", ".join(_SAMPLED)
-            raise UserError(f"give --{asked}; --samples goes with --setting {named}, --anchors with all others")
-        at_least(1, **{asked: getattr(self, asked)})
+        count, other = ("samples", "anchors") if self.setting in _SAMPLED else ("anchors", "samples")
+        if getattr(self, count) is None or getattr(self, other) is not None:
+            sampled = ", ".join(_SAMPLED)
+            raise UserError(f"give --{count}; --samples goes with --setting {sampled}, --anchors with all others")
+        at_least(1, **{count: getattr(self, count)})
         if self.setting in _SAMPLED and self.mesh != "simplified":
             raise UserError(f"--setting {self.setting} has one kind of meshes; leave --mesh out")
         if self.setting in (_FINGER_CUBE, _PAIRS) and self.scene != "white":
-            raise UserError(f"--scene is of arms, and --setting {self.setting} has its own; leave it out")
+            raise UserError(f"--scene goes with arms, not with --setting {self.setting}; leave it out")
         if self.labelled is not None:
             if self.setting != _FINGER_CUBE:
-                raise UserError(f"--labelled are images of --setting {_FINGER_CUBE}; leave it out")
+                raise UserError(f"--labelled goes with --setting {_FINGER_CUBE}; leave it out")
             at_least(0, labelled=self.labelled)
         if self.things is not None and self.setting != _PAIRS:
-            raise UserError(f"--things are those of --setting {_PAIRS}; leave it out")
+            raise UserError(f"--things goes with --setting {_PAIRS}; leave it out")
         if self.setting in (_PAIRS, _ARM_ACTIONS) and not self.state:
-            raise UserError(f"--no-state goes with policies, not with --setting {self.setting}; leave it out")
+            raise UserError(f"--no-state does not go with --setting {self.setting}; leave it out")
         at_least(0, test_anchors=self.test_anchors, seed=self.seed)
         if self.workers is not None:
             at_least(1, workers=self.workers)
@@ -99,70 +99,39 @@ class Simulate:
             raise UserError("--joints, --ranges, --camera and --name go with --urdf, not with --setting")
 
     def execute(self) -> None:
-        """Resolve the setting, then simulate it."""
-        match self.setting:
-            case name if name == _FINGER_CUBE:
-                self._finger_and_cube()
-            case name if name == _PAIRS:
-                self._pairs()
-            case name if name == _ARM_ACTIONS:
-                self._arm_actions()
-            case _:
-                self._arm()
+        """Simulate the data set."""
+        common: dict[str, Any] = {"out": self.out, "seed": self.seed, "workers": self.workers}
+        pairs = {**common, "samples": self.samples, "test_samples": self.test_anchors}
+        if self.setting == _FINGER_CUBE:
+            from ropes.data.generate_finger import simulate_finger
+            from ropes.simulation.finger_setting import FingerSetting
+
+            simulate_finger(FingerSetting(), **pairs, labelled=self.labelled, state=self.state)
+        elif self.setting == _PAIRS:
+            from ropes.data.generate_actions import simulate_pairs
+            from ropes.simulation.actions import PairsSetting
+            from ropes.simulation.settings import ACTION_PAIRS, MANY_THINGS
+
+            things = 1 if self.things is None else self.things
+            simulate_pairs(PairsSetting(name=MANY_THINGS if things > 1 else ACTION_PAIRS, things=things), **pairs)
+        elif self.setting == _ARM_ACTIONS:
+            from ropes.data.generate_actions import simulate_arm_actions
+
+            simulate_arm_actions(self._arm("panda-2c-independent"), **pairs)
+        else:
+            from ropes.data.generate import simulate
+
+            common |= {"anchors": self.anchors, "test_anchors": self.test_anchors}
+            simulate(self._arm(self.setting), **common, mesh=self.mesh, state=self.state)
         print(f"wrote {self.out}")
 
-    def _finger_and_cube(self) -> None:
-        from ropes.data.generate_finger import simulate_finger
-        from ropes.simulation.finger_setting import FingerSetting
-
-        assert self.samples is not None
-        simulate_finger(
-            FingerSetting(),
-            out=self.out,
-            samples=self.samples,
-            test_samples=self.test_anchors,
-            labelled=self.labelled,
-            seed=self.seed,
-            workers=self.workers,
-            state=self.state,
-        )
-
-    def _pairs(self) -> None:
-        from ropes.data.generate_actions import simulate_pairs
-        from ropes.simulation.actions import PairsSetting
-        from ropes.simulation.settings import ACTION_PAIRS, MANY_THINGS
-
-        assert self.samples is not None
-        things = 1 if self.things is None else self.things
-        simulate_pairs(
-            PairsSetting(name=MANY_THINGS if things > 1 else ACTION_PAIRS, things=things),
-            out=self.out,
-            samples=self.samples,
-            test_samples=self.test_anchors,
-            seed=self.seed,
-            workers=self.workers,
-        )
-
-    def _arm_actions(self) -> None:
-        from ropes.data.generate_actions import simulate_arm_actions
-
-        assert self.samples is not None
-        simulate_arm_actions(
-            self._setting_of_arm("panda-2c-independent"),
-            out=self.out,
-            samples=self.samples,
-            test_samples=self.test_anchors,
-            seed=self.seed,
-            workers=self.workers,
-        )
-
-    def _setting_of_arm(self, named: str | None) -> "Setting":
-        """That of the URDF file, or the paper's of this name, in the scene that is asked for."""
+    def _arm(self, name: str | None) -> "Setting":
+        """The setting of the URDF file, or the paper's setting of that name."""
         if self.urdf is None:
             from ropes.simulation.settings import panda_setting
 
-            assert named is not None
-            return replace(panda_setting(named), scene=self.scene)
+            assert name is not None
+            return replace(panda_setting(name), scene=self.scene)
         from ropes.simulation.arm import arm_setting
 
         return arm_setting(
@@ -172,19 +141,4 @@ class Simulate:
             cameras=parse_cameras(self.camera) or None,
             name=self.name,
             scene=self.scene,
-        )
-
-    def _arm(self) -> None:
-        from ropes.data.generate import simulate
-
-        assert self.anchors is not None
-        simulate(
-            self._setting_of_arm(self.setting),
-            out=self.out,
-            anchors=self.anchors,
-            test_anchors=self.test_anchors,
-            seed=self.seed,
-            workers=self.workers,
-            mesh=self.mesh,
-            state=self.state,
         )

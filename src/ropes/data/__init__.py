@@ -1,4 +1,1 @@
-"""Images on disk (LeRobot v3.0), in a memory-mapped cache, and as batches that have no field for angles.
-
-Nothing is imported here: `ropes.data.batches` alone needs PyTorch, and pays for it only when it is used.
-"""
+"""Data sets: LeRobot v3.0 on disk, a memory-mapped cache of decoded images, batches without labels."""

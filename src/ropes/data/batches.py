@@ -1,4 +1,4 @@
-"""Training batches: images, their regime and their anchor. No field holds angles, so none can leak."""
+"""Training batches: images with regime and anchor. Batches have no field for angles, so labels cannot leak."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -25,7 +25,7 @@ class ImageBatch:
     Attributes:
         images: float32 (batch, views, height, width), grey levels in [0, 1].
         regime: int64 (batch,), index into the data set's regimes.
-        anchor: int64 (batch,), equal for frames of the same anchor.
+        anchor: int64 (batch,), equal for frames of one anchor.
     """
 
     images: Tensor
@@ -37,12 +37,12 @@ class ImageBatch:
 
 
 class TrainingImages:
-    """Some frames of a cached split; rows count from 0 within these frames.
+    """A subset of a cached split's frames; rows are indices into the subset.
 
     Args:
-        cache: the split's decoded images.
-        frames: the frames of that split, in the cache's order.
-        regimes: the regime that each task index stands for.
+        cache: decoded images of the split.
+        frames: frames of the split, in the order of the cache.
+        regimes: regime of each task index.
 
     Attributes:
         anchor: anchor of each row, int64 (n,).
@@ -50,7 +50,7 @@ class TrainingImages:
         regimes: as given.
 
     Raises:
-        UserError: a frame of a task that is not among `regimes`, or a regime without frames.
+        UserError: a task has no regime, or a regime has no frames.
     """
 
     def __init__(self, cache: ImageCache, frames: Frames, regimes: Sequence[Regime]) -> None:
@@ -67,19 +67,19 @@ class TrainingImages:
         return len(self._positions)
 
     def take(self, rows: ArrayLike) -> "TrainingImages":
-        """Only these rows, renumbered from 0 in the order given."""
+        """The subset of these rows, in the given order."""
         chosen = np.asarray(rows, dtype=np.int64)
-        taken = copy(self)
-        taken._positions = self._positions[chosen]
-        taken.anchor, taken.regime = self.anchor[chosen], self.regime[chosen]
-        return taken
+        subset = copy(self)
+        subset._positions = self._positions[chosen]
+        subset.anchor, subset.regime = self.anchor[chosen], self.regime[chosen]
+        return subset
 
     def split_anchors(self, fraction: float, seed: int) -> tuple["TrainingImages", "TrainingImages"]:
-        """Hold out a share of the anchors, with all their frames: no held-out pose has a twin in training.
+        """Hold out a share of the anchors with all their frames.
 
         Args:
-            fraction: share of the anchors to hold out, in (0, 1); at least one is held out and one kept.
-            seed: which ones.
+            fraction: share of the held-out anchors, in (0, 1); at least one anchor is held out and one is not.
+            seed: seed of the choice.
 
         Returns:
             Training and held-out frames.
@@ -90,51 +90,51 @@ class TrainingImages:
         return self.split(np.isin(self.anchor, held_out_anchors(self.anchor, fraction, seed)))
 
     def split(self, out: NDArray[np.bool_]) -> tuple["TrainingImages", "TrainingImages"]:
-        """The rows that are not `out` (n,), and those that are."""
+        """The rows where `out` (n,) is false, and those where it is true."""
         return self.take(np.flatnonzero(~out)), self.take(np.flatnonzero(out))
 
     def rows_of(self, regime: Regime | int) -> Ints:
-        """The rows under a regime.
+        """The rows of a regime.
 
         Raises:
             UserError: no such regime.
         """
-        number = regime if isinstance(regime, int) else _find(self.regimes, regime)
+        if isinstance(regime, Regime) and regime not in self.regimes:
+            raise UserError(f"the data set has no regime {regime.name}")
+        number = regime if isinstance(regime, int) else self.regimes.index(regime)
         return np.flatnonzero(self.regime == number)
 
     def pixels(self, rows: ArrayLike) -> NDArray[np.uint8]:
-        """The images of rows as they are cached, uint8 (n, views, height, width)."""
+        """The cached images, uint8 (n, views, height, width)."""
         return self._cache.read(self._positions[np.asarray(rows, dtype=np.int64)])
 
     def batch(self, rows: ArrayLike) -> ImageBatch:
-        """The batch of these rows, in their order."""
+        """The batch of these rows, in the given order."""
         chosen = np.asarray(rows, dtype=np.int64)
         images = torch.from_numpy(self.pixels(chosen)).to(torch.float32).div_(255)
         return ImageBatch(images, torch.from_numpy(self.regime[chosen]), torch.from_numpy(self.anchor[chosen]))
 
 
 def first_anchors(anchor: Ints, count: int | None) -> NDArray[np.bool_]:
-    """Which frames, of these anchors (n,), are of the first `count` anchors; all where None: (n,).
+    """Mask of the frames of the first `count` anchors, (n,); all frames where `count` is None.
+
+    Args:
+        anchor: anchor of each frame, (n,).
+        count: number of anchors.
 
     Raises:
-        UserError: there are fewer.
+        UserError: fewer than `count` anchors.
     """
     anchors = np.unique(anchor)
     if count is not None and len(anchors) < count:
-        raise UserError(f"{count} anchors were asked for and there are {len(anchors)}; simulate more")
+        raise UserError(f"the data set has {len(anchors)} anchors, fewer than the {count} requested; simulate more")
     return np.isin(anchor, anchors[:count])
 
 
 def held_out_anchors(anchor: Ints, fraction: float, seed: int) -> Ints:
-    """Which anchors a fit with this seed holds out of those in `anchor`; arguments and errors as `split_anchors`."""
+    """The anchors that a fit with this seed holds out; arguments and errors as in `TrainingImages.split_anchors`."""
     anchors = np.unique(anchor)
     if len(anchors) < 2:
         raise UserError(f"{len(anchors)} anchor cannot be split in two; simulate more")
     count = min(max(1, round(fraction * len(anchors))), len(anchors) - 1)
     return generator(seed, "held-out anchors").permutation(anchors)[:count]
-
-
-def _find(regimes: Sequence[Regime], regime: Regime) -> int:
-    if regime not in regimes:
-        raise UserError(f"the data set has no regime {regime.name}")
-    return list(regimes).index(regime)

@@ -1,13 +1,12 @@
-"""Builds a data set shard by shard from known states and renders only what is missing.
+"""Builds a data set shard by shard; resumes interrupted builds and repairs damaged data sets.
 
-The request fixes every state and the plan fixes every shard before the first image is made.  An interrupted run
-leaves whole shards; the same call renders what is missing, and the folder ends up the same to the byte
-whatever was interrupted and however many workers there were.  So does a whole data set that lost a file: its
-checksums tell which, and only that is made again.
+States and shards are determined before the first image is rendered.  An interrupted build leaves complete shards, and
+the same call renders the missing ones.  A complete data set is checked against its checksums, and only damaged files
+are made again.  The result is bit-identical for any interruption and any number of workers.
 """
 
 import itertools
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -24,21 +23,22 @@ from ropes.common.progress import progress as show_progress
 from ropes.data import parquet, schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.data.writer import Shard
+from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
+from ropes.simulation import cameras as geometry
 from ropes.simulation.actions import Action
-from ropes.simulation.settings import Setting
+from ropes.simulation.settings import Camera, Setting
 from ropes.simulation.urdf import kinematics_of
 
 Floats = NDArray[np.float64]
-#: Of the content of `meta/ropes.json`.
+#: Version of the content of `meta/ropes.json`.
 SCHEMA = 1
-#: Their versions may show in the bytes, so a data set is never gone on with under others.
+#: Libraries whose version may change the bytes of a data set.
 _LIBRARIES = ("fast-simplification", "numpy", "pillow", "pyarrow", "pybullet", "scipy")
 
 
 def versions() -> dict[str, Any]:
-    """What every request begins with: of what the bytes depend on beside it."""
+    """Versions of the schema, of ropes and of its libraries: the first entries of every request."""
     return {
         "schema": SCHEMA,
         "version": ropes.__version__,
@@ -47,19 +47,24 @@ def versions() -> dict[str, Any]:
 
 
 def described(setting: Setting) -> dict[str, Any]:
-    """As `Setting.to_dict`; of a URDF file outside pybullet_data its name alone, wherever on this machine it lies."""
+    """`Setting.to_dict`, with the folder removed from an absolute URDF path."""
     content = setting.to_dict()
     if Path(setting.robot.urdf).is_absolute():
         content["robot"]["urdf"] = Path(setting.robot.urdf).name
     return content
 
 
+def camera_records(cameras: Iterable[Camera], image_size: int) -> list[dict[str, Any]]:
+    """Name, view and intrinsics of each camera."""
+    return [{"name": camera.name, **geometry.record(camera, image_size)} for camera in cameras]
+
+
 def build(
-    root: Path,
+    out: Path | str,
     request: Mapping[str, Any],
     *,
     features: Mapping[str, Any],
-    shards: Sequence[Shard],
+    plans: Sequence[SplitPlan],
     states: Callable[[], Mapping[str, Floats]],
     render: Callable[[Floats], Iterator[list[bytes]]],
     regimes: Sequence[Regime] | Sequence[Action],
@@ -67,45 +72,47 @@ def build(
     progress: bool,
     urdf: Path | None = None,
 ) -> Dataset:
-    """Make a data set, or go on with one that was interrupted or lost a file.
+    """Make a data set, resume an interrupted build, or repair a damaged data set.
 
     Args:
-        root: its folder.
-        request: what it depends on, as it goes into `meta/ropes.json`.
-        features: as of `schema.features`.
-        shards: all of them.
-        states: draws split → states of its frames in order, (frames, values); as many of the first values as
-            `observation.state` has names are stored.
-        render: states → PNG bytes of each camera for each; raises at once, before anything is written.
-        regimes: the regime, or the action, that each task index stands for.
+        out: folder of the data set.
+        request: everything that determines the data set; stored in `meta/ropes.json`.
+        features: see `schema.features`.
+        plans: plan of each split.
+        states: draws the states: split → (frames, values).  The first values are stored, one for each name of
+            `observation.state`.
+        render: states → PNG bytes of each camera, for each state.  Raises errors before anything is written.
+        regimes: regime or action of each task index.
         robot_type: name of the robot, for LeRobot.
         progress: show progress.
-        urdf: of the arm; its links and joints go into `meta/robot.urdf`.
+        urdf: URDF file of the arm; `meta/robot.urdf` stores its links and joints.
 
     Raises:
-        UserError: `root` holds something else.
+        UserError: `out` holds something else.
     """
-    written = [shard.path for shard in shards] + ([] if urdf is None else [schema.ROBOT])
-    if (finished := _finished(root, request)) is not None:
-        if not (damaged := _damaged(root, written, finished)):
+    root, cameras = Path(out), sum(name.startswith(schema.IMAGES) for name in features)
+    shards = writer.plan_shards(plans, cameras, writer.IMAGES_PER_SHARD)
+    paths = [shard.path for shard in shards] + ([] if urdf is None else [schema.ROBOT])
+    if (checksums := _finished(root, request)) is not None:
+        if not (damaged := _damaged(root, paths, checksums)):
             return open_dataset(root)
         for name in damaged:
             (root / name).unlink(missing_ok=True)
         files.write_json(root / schema.PROVENANCE, {**request, "complete": False})
     missing = [shard for shard in shards if not parquet.is_whole(root / shard.path, shard.frames)]
-    drawn = states() if missing else {}
-    wanted = [drawn[shard.split][shard.first_row : shard.first_row + shard.frames] for shard in missing]
-    frames = render(np.concatenate(wanted)) if missing else iter(())
+    of_split = states() if missing else {}
+    of_shard = [of_split[shard.split][shard.first_row : shard.first_row + shard.frames] for shard in missing]
+    frames = render(np.concatenate(of_shard)) if missing else iter(())
     files.claim_folder(root, schema.PROVENANCE)
     if not (root / schema.PROVENANCE).exists():
         files.write_json(root / schema.PROVENANCE, {**request, "complete": False})
     stored = len(features[schema.STATE]["names"]) if schema.STATE in features else 0
-    with closing(_counted(frames, sum(shard.frames for shard in missing), progress)) as stream:
-        for shard, values in zip(missing, wanted, strict=True):
+    with closing(_with_progress(frames, sum(shard.frames for shard in missing), progress)) as stream:
+        for shard, values in zip(missing, of_shard, strict=True):
             images = list(itertools.islice(stream, shard.frames))
             writer.write_shard(root, shard, features, images, values[:, :stored])
-    for leftover in root.rglob(".*.part"):  # of a run that was killed while writing
-        leftover.unlink()
+    for partial in root.rglob(".*.part"):  # left by a killed process
+        partial.unlink()
     if urdf is not None:
         files.write_text(root / schema.ROBOT, kinematics_of(urdf))
     writer.finish(
@@ -121,53 +128,58 @@ def build(
 
 
 def _finished(root: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The record of the folder's files if this very data set was finished in it; raises where it holds another."""
+    """Checksums of the data set in `root`; None where it is unfinished or absent.
+
+    Raises:
+        UserError: `root` holds something else.
+    """
     if not root.exists():
         return None
-    where = root / schema.PROVENANCE
-    if where.parent.is_dir() and not where.exists():  # killed before the very first file was in place
-        for leftover in where.parent.glob(".*.part"):
-            leftover.unlink()
-        if not any(where.parent.iterdir()):
-            where.parent.rmdir()
+    path = root / schema.PROVENANCE
+    if path.parent.is_dir() and not path.exists():  # killed while writing the first file
+        for partial in path.parent.glob(".*.part"):
+            partial.unlink()
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()
     files.claim_folder(root, schema.PROVENANCE)
-    if not where.exists():
+    if not path.exists():
         return None
-    found = files.read_json(where)
-    if not isinstance(found, dict):
-        raise UserError(f"{where} is damaged; choose an empty or new folder")
+    content = files.read_json(path)
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is damaged; choose an empty or new folder")
     for key, value in files.as_json(request).items():
-        if _content(key, found.get(key)) != _content(key, value):
-            plain = not isinstance(value, dict | list)
-            recorded = f"no {key} recorded" if found.get(key) is None else f"{key} {found[key]}, not {value}"
-            what = recorded if plain else f"another {key}"
-            raise UserError(f"{root} holds something else, a data set with {what}; choose an empty or new folder")
-    if not found.get("complete"):
+        stored = content.get(key)
+        if _comparable(key, stored) != _comparable(key, value):
+            difference = f"no {key} recorded" if stored is None else f"{key} {stored}, not {value}"
+            if isinstance(value, dict | list):
+                difference = f"another {key}"
+            raise UserError(f"{root} holds something else, a data set with {difference}; choose an empty or new folder")
+    if not content.get("complete"):
         return None
-    checksums = found.get("files")
+    checksums = content.get("files")
     if not isinstance(checksums, dict):
-        raise UserError(f"{where} is damaged; choose an empty or new folder")
+        raise UserError(f"{path} is damaged; choose an empty or new folder")
     return checksums
 
 
-def _content(key: str, value: Any) -> Any:
-    """What a request has to agree with: of a robot not the name of its file, whose checksum is compared instead."""
+def _comparable(key: str, value: Any) -> Any:
+    """A value of the request, without the name of the robot's file: the request also has the file's checksum."""
     if key != "setting" or not isinstance(value, dict) or not isinstance(value.get("robot"), dict):
         return value
     return {**value, "robot": {name: part for name, part in value["robot"].items() if name != "urdf"}}
 
 
-def _damaged(root: Path, written: Sequence[str], recorded: Mapping[str, Any]) -> list[str]:
-    """The files that are missing or not as recorded; hashing takes a small part of the time of rendering."""
+def _damaged(root: Path, paths: Sequence[str], checksums: Mapping[str, Any]) -> list[str]:
+    """The files that are missing or differ from their checksum."""
     return [
         name
-        for name in (*written, *schema.METADATA)
-        if not (root / name).is_file() or recorded.get(name, {}).get("sha256") != files.sha256(root / name)
+        for name in (*paths, *schema.METADATA)
+        if not (root / name).is_file() or checksums.get(name, {}).get("sha256") != files.sha256(root / name)
     ]
 
 
-def _counted(frames: Iterator[list[bytes]], total: int, progress: bool) -> Generator[list[bytes], None, None]:
-    """The same frames, with their number shown; closing it closes what makes them."""
+def _with_progress(frames: Iterator[list[bytes]], total: int, progress: bool) -> Generator[list[bytes], None, None]:
+    """Yields the frames and shows their number; closing it closes `frames`."""
     try:
         with show_progress("rendering, poses", total, show=progress) as update:
             for done, views in enumerate(frames, 1):

@@ -1,11 +1,9 @@
-"""Decodes all images of a split once into a memory-mapped array, so that training reads at memory speed.
+"""Decodes the images of a split once into a memory-mapped file, from which training reads at memory speed.
 
-The file lies in the user's cache folder under a name made of the data set's checksum, the split and the
-image size: another data set, or a changed one, never meets a stale cache.  The folder is kept below a limit (see
-`cache_limit`): before a split is decoded, files that nobody reads are removed, first the one that was opened the
-longest ago.  Resident memory stays small
-however large the array: once too many pages have been read in they are handed back to the system (and stay in
-its page cache, where reading them again is cheap).
+The file's name in the user's cache folder has the data set's checksum, the split and the image size, so a changed data
+set never reads a stale cache.  The folder has a size limit (see `cache_limit`): before a split is decoded, the least
+recently used files are removed, except those in use.  Resident memory is limited as well: above `_RESIDENT_LIMIT`,
+mapped pages go back to the system's page cache.
 """
 
 import fcntl
@@ -14,8 +12,8 @@ import mmap
 import os
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -28,22 +26,22 @@ from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset, Frames
 from ropes.errors import UserError
 
-#: Bytes of mapped files in this process's resident memory above which a cache hands its pages back.
+#: Limit of the mapped files in this process's resident memory, bytes.
 _RESIDENT_LIMIT = 1 << 30
-#: Gigabytes that decoded images may take in the cache folder, unless the environment says otherwise.
+#: Environment variable with the size limit of the cache folder, and its default, gigabytes.
 LIMIT_VARIABLE, DEFAULT_LIMIT = "ROPES_CACHE_GB", 20.0
-#: Seconds after which a half-written file that nobody holds is a killed process's.
+#: Age in seconds above which a partial file counts as left by a killed process.
 _ABANDONED = 24 * 3600.0
 
 
 class ImageCache:
-    """The images of one split `size` pixels square; position k is the k-th of `dataset.frames(split)`.
+    """The images of a split, `size` pixels square; position k is the k-th frame of `dataset.frames(split)`.
 
     Args:
-        dataset: where the images are.
+        dataset: the data set.
         split: name of the split.
-        size: side in pixels; a smaller one than the originals' averages them by area.
-        folder: where the cache lies; `ropes` in the user's cache folder when not given.
+        size: side in pixels; larger images are averaged by area.
+        folder: folder of the cache; by default `ropes` in the user's cache folder.
         progress: show progress while decoding.
 
     Raises:
@@ -56,8 +54,8 @@ class ImageCache:
         height, width = dataset.image_size
         if height != width or size > height or size < 1:
             raise UserError(
-                f"{dataset.path} has {height}x{width} images: they cannot be had at {size}x{size}; "
-                "choose a size of at most theirs, and square images"
+                f"{dataset.path} has {height}x{width} images: they cannot be resized to {size}x{size}; "
+                "use square images and a size of at most theirs"
             )
         self.frames: Frames = dataset.frames(split)
         self.cameras = dataset.cameras
@@ -83,21 +81,21 @@ class ImageCache:
         self._open()
 
     def _opened(self) -> bool:
-        """Open the file if it is whole; another process may remove it at any time before."""
+        """Open the file if it is complete; another process may remove it meanwhile."""
         try:
             if not _holds(self.path, self.shape):
                 return False
             self._open()
         except FileNotFoundError:
             return False
-        with suppress(OSError):  # a cache of somebody else's
+        with suppress(OSError):  # another user's cache
             os.utime(self.path)
         return True
 
     def _open(self) -> None:
         with self.path.open("rb") as stream:
             with suppress(OSError):  # a file system without locks
-                fcntl.flock(stream, fcntl.LOCK_SH)  # which the map keeps
+                fcntl.flock(stream, fcntl.LOCK_SH)  # the map keeps the lock
             if not os.fstat(stream.fileno()).st_nlink:
                 raise FileNotFoundError(f"{self.path} was removed meanwhile")
             self._map = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
@@ -105,17 +103,16 @@ class ImageCache:
         self._pixels = np.frombuffer(self._map, np.uint8, offset=offset).reshape(self.shape)
 
     def read(self, positions: ArrayLike) -> NDArray[np.uint8]:
-        """Copy the images at `positions` (n,), in any order: uint8 (n, cameras, size, size), in colour with 3 more."""
-        chosen = np.asarray(positions, dtype=np.int64)
-        images = self._pixels[chosen]
-        # Asked, not counted: one page fault may map in anything from 64 kB to 2 MB around it.
+        """Copy images, in any order: uint8 (n, cameras, size, size), or (n, cameras, size, size, 3) in colour."""
+        images = self._pixels[np.asarray(positions, dtype=np.int64)]
+        # Measured, not counted: one page fault maps 64 kB to 2 MB.
         if _mapped_bytes() > _RESIDENT_LIMIT:
             self._map.madvise(mmap.MADV_DONTNEED)
         return images
 
 
 def _mapped_bytes() -> int:
-    """Resident bytes of this process that belong to files; 0 where the system does not tell."""
+    """Resident bytes of this process that belong to files; 0 where unknown."""
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[2]) * mmap.PAGESIZE
     except OSError:
@@ -123,16 +120,16 @@ def _mapped_bytes() -> int:
 
 
 def cache_folder() -> Path:
-    """`ropes` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
+    """The folder `ropes` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "ropes"
 
 
 def cache_limit() -> float:
-    """Bytes that decoded images may take: `$ROPES_CACHE_GB` gigabytes, or 20.
+    """Size limit of the cache folder in bytes: `$ROPES_CACHE_GB` gigabytes, 20 by default.
 
     Raises:
-        UserError: the variable holds no such number.
+        UserError: the variable is not a number of at least 0.
     """
     text = os.environ.get(LIMIT_VARIABLE) or str(DEFAULT_LIMIT)
     try:
@@ -140,29 +137,27 @@ def cache_limit() -> float:
     except ValueError:
         limit = math.nan
     if not limit >= 0:
-        raise UserError(
-            f"{LIMIT_VARIABLE} is {text!r}; give the gigabytes that decoded images may take, for example 20"
-        )
+        raise UserError(f"{LIMIT_VARIABLE} is {text!r}; give the gigabytes for decoded images, for example 20")
     return limit * 1e9
 
 
 def make_room(folder: Path, needed: int, limit: float, *, keep: Path) -> None:
-    """Remove decoded images until `needed` bytes more stay below the limit, or all that is left is being read.
+    """Remove least recently used files until `needed` more bytes fit the limit; files in use stay.
 
     Args:
-        folder: of the cache.
-        needed: bytes about to be written, which are written in any case.
-        limit: bytes in all.
-        keep: a file that counts as gone, since it is about to be replaced.
+        folder: folder of the cache.
+        needed: bytes about to be written; they are written even above the limit.
+        limit: size limit of the folder, bytes.
+        keep: a file that is about to be replaced; its size does not count.
     """
-    found: list[tuple[float, int, Path]] = []
+    entries: list[tuple[float, int, Path]] = []
     for path in [*folder.glob("*.npy"), *folder.glob(".*.npy.*.part")]:
         with suppress(FileNotFoundError):
             status = path.stat()
             if path.suffix != ".part" or time.time() - status.st_mtime > _ABANDONED:
-                found.append((status.st_mtime, status.st_size, path))
-    total = needed + sum(size for _, size, path in found if path != keep)
-    for _, size, path in sorted(found):
+                entries.append((status.st_mtime, status.st_size, path))
+    total = needed + sum(size for _, size, path in entries if path != keep)
+    for _, size, path in sorted(entries):
         if total <= limit:
             return
         if path != keep and _removed(path):
@@ -170,7 +165,7 @@ def make_room(folder: Path, needed: int, limit: float, *, keep: Path) -> None:
 
 
 def _removed(path: Path) -> bool:
-    """Remove a file unless a process has it open as its cache."""
+    """Remove a file unless a process uses it; returns whether it is removed."""
     try:
         with path.open("rb") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -181,45 +176,40 @@ def _removed(path: Path) -> bool:
 
 
 def _holds(path: Path, shape: tuple[int, ...]) -> bool:
-    """Whether `path` is an array file of that shape, to the last byte."""
+    """Whether `path` is a complete uint8 array file of that shape."""
     try:
         with path.open("rb") as stream:
-            version = np.lib.format.read_magic(stream)
-            if version != (1, 0):
+            if np.lib.format.read_magic(stream) != (1, 0):
                 return False
-            found, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-            whole = stream.tell() + int(np.prod(shape))
+            header = np.lib.format.read_array_header_1_0(stream)
+            expected = stream.tell() + int(np.prod(shape))
     except (OSError, ValueError):
         return False
-    return found == shape and not fortran and dtype == np.uint8 and path.stat().st_size == whole
+    return header == (shape, False, np.uint8) and path.stat().st_size == expected
 
 
 def _build(path: Path, dataset: Dataset, frames: Frames, shape: tuple[int, ...]) -> Iterator[int]:
-    """Decode the frames into the file `path`; yields how many are done."""
-    with files.atomic_path(path) as temporary:
-        with temporary.open("wb") as stream:
-            header = {"descr": "|u1", "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_1_0(stream, header)
-            start, frame_bytes = stream.tell(), int(np.prod(shape[1:]))
-            # Claims the room at once: a full disk shows before the work, not after it.
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(stream.fileno(), 0, start + shape[0] * frame_bytes)
+    """Decode the frames into the file `path`; yields the number of decoded frames."""
+    with files.atomic_path(path) as temporary, temporary.open("wb", buffering=0) as stream:
+        np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
+        start, frame_bytes, descriptor = stream.tell(), int(np.prod(shape[1:])), stream.fileno()
+        # Reserves the space, so that a full disk fails at once.
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(descriptor, 0, start + shape[0] * frame_bytes)
 
-        def decode(source: Path, first: int, chosen: NDArray[np.int64], descriptor: int) -> int:
-            pixels = _decode_file(dataset, source, frames.index[chosen] - first, shape[2])
-            # The frames of a split are in the order of the rows, so those of a file are neighbours.
-            _write_all(descriptor, pixels, start + int(chosen[0]) * frame_bytes)
-            return len(chosen)
+        def decode(source: Path, first: int, positions: NDArray[np.int64]) -> int:
+            pixels = _decode_file(dataset, source, frames.index[positions] - first, shape[2])
+            # The frames of a split are in the order of the rows, so those of one file are contiguous.
+            _write_all(descriptor, pixels, start + int(positions[0]) * frame_bytes)
+            return len(positions)
 
-        done = 0
-        with _open_descriptor(temporary) as descriptor, _threads() as pool:
-            jobs = [
-                pool.submit(decode, source, first, chosen, descriptor)
-                for source, first, chosen in dataset.by_file(frames.index)
-            ]
-            for job in jobs:
-                done += _result(job, jobs)
+        done, pool = 0, ThreadPoolExecutor(usable_cores())
+        try:
+            for job in [pool.submit(decode, *part) for part in dataset.by_file(frames.index)]:
+                done += job.result()
                 yield done
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _decode_file(dataset: Dataset, path: Path, rows: NDArray[np.int64], size: int) -> NDArray[np.uint8]:
@@ -235,34 +225,7 @@ def _decode_file(dataset: Dataset, path: Path, rows: NDArray[np.int64], size: in
 
 
 def _write_all(descriptor: int, pixels: NDArray[np.uint8], offset: int) -> None:
-    left = pixels.reshape(-1).data
-    while left:
-        written = os.pwrite(descriptor, left, offset)
-        left, offset = left[written:], offset + written
-
-
-def _result(job: "Future[int]", jobs: "list[Future[int]]") -> int:
-    try:
-        return job.result()
-    except BaseException:
-        for other in jobs:
-            other.cancel()
-        raise
-
-
-@contextmanager
-def _open_descriptor(path: Path) -> Iterator[int]:
-    descriptor = os.open(path, os.O_WRONLY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _threads() -> Iterator[ThreadPoolExecutor]:
-    pool = ThreadPoolExecutor(usable_cores())
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
+    data = pixels.reshape(-1).data
+    while data:
+        written = os.pwrite(descriptor, data, offset)
+        data, offset = data[written:], offset + written

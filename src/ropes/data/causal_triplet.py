@@ -1,7 +1,7 @@
-"""Reads the files of Causal Triplet: recorded image pairs before and after an action.
+"""Reads the Causal Triplet data sets: recorded image pairs before and after an action.
 
 ProcTHOR: SCENE/annotations.csv without a header (scene, number, figure, noun, verb, xmin, ymin, xmax, ymax), or one
-such table of all scenes, with a header; images SCENE/color/NNNNN_first.png and SCENE/color/FIGURE.png, where FIGURE is
+table for all scenes, with a header; images SCENE/color/NNNNN_first.png and SCENE/color/FIGURE.png, where FIGURE is
 NNNNN_second_NOUN_verb.  Epic-Kitchens: EPIC_100_train.csv and EPIC_100_validation.csv with columns participant_id,
 video_id, start_frame, stop_frame, verb, noun; images PARTICIPANT/rgb_frames/VIDEO/frame_0000000123.jpg.
 
@@ -21,53 +21,31 @@ from ropes.common.seeds import generator
 from ropes.errors import UserError
 from ropes.simulation.actions import IID, SPLITS, TRAIN, VALIDATION, Action, HeldOut, both_ways, hold_out
 
-#: Antonyms among Causal Triplet's verbs, and Epic-Kitchens'; what the former's tables drop.
+#: Pairs of opposite verbs, of both data sets.
 RECORDED_ANTONYMS = both_ways([("turnon", "turnoff"), ("clean", "dirty"), ("open", "close"), ("add", "remove")])
-_DROPPED = ("none", "cook")
-#: Epic-Kitchens' verbs that change what they are done to, as Causal Triplet has them.
-_EPIC_VERBS = {
-    "add",
-    "adjust",
-    "attach",
-    "bend",
-    "break",
-    "close",
-    "cut",
-    "divide",
-    "empty",
-    "fill",
-    "flatten",
-    "flip",
-    "fold",
-    "hang",
-    "increase",
-    "lift",
-    "move",
-    "open",
-    "peel",
-    "pull",
-    "remove",
-    "roll",
-    "sharpen",
-    "stretch",
-    "wrap",
-}
+#: ProcTHOR verbs that Causal Triplet leaves out.
+_EXCLUDED_VERBS = ("none", "cook")
+#: Epic-Kitchens verbs that change an object, as in Causal Triplet.
+_EPIC_VERBS = frozenset(
+    "add adjust attach bend break close cut divide empty fill flatten flip fold hang increase lift move open peel pull "  # noqa: SIM905
+    "remove roll sharpen stretch wrap".split()
+)
 _TABLE, _EPIC = "annotations.csv", ("EPIC_100_train.csv", "EPIC_100_validation.csv")
 _COLUMNS = ("scene", "idx", "figure", "noun_class", "verb_class", "xmin", "ymin", "xmax", "ymax")
-#: Shares of the scenes without anything held out that are tested on, and that weights are chosen on.
-_TESTED, _CHOSEN_ON = 0.15, 0.1
+#: Shares of the scenes for the test in distribution and for validation.
+_TEST_SHARE, _VALIDATION_SHARE = 0.15, 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedPair:
-    """Two images and what was done between them.
+    """Two images, before and after an action.
 
     Attributes:
-        before, after: paths below the folder.
-        action: what was done, to what.
-        scene: where; pairs of one scene look alike.
-        box: of the thing, (xmin, ymin, xmax, ymax) in pixels; None where nobody says.
-        row: where it stands, for messages.
+        before, after: image paths, relative to the folder.
+        action: verb and noun.
+        scene: name of the scene; images of one scene look alike.
+        box: bounding box of the object, (xmin, ymin, xmax, ymax) in pixels; None for Epic-Kitchens.
+        row: table and row, for error messages.
     """
 
     before: str
@@ -79,42 +57,42 @@ class RecordedPair:
 
     @property
     def name(self) -> str:
-        """As manifests call it: its second image; in Epic-Kitchens, where segments overlap, both and the action."""
+        """Name in manifests: the second image; in Epic-Kitchens, where segments overlap, both images and the action."""
         return self.after if self.box is not None else f"{self.before} {self.after} {self.action.name}"
 
 
 def read_pairs(folder: Path) -> tuple[RecordedPair, ...]:
-    """Every pair of a folder in either layout, in the order of its tables.
+    """All pairs of a folder in either layout, in the order of the tables.
 
     Raises:
-        UserError: there is no such table, or a row of one is wrong.
+        UserError: no table, or a row is wrong.
     """
     if not folder.is_dir():
         raise UserError(f"{folder} is no folder")
-    if any((folder / name).exists() for name in _EPIC):
-        found = [pair for name in _EPIC if (folder / name).exists() for pair in _epic(folder, folder / name)]
+    if epic_tables := [folder / name for name in _EPIC if (folder / name).exists()]:
+        pairs = [pair for table in epic_tables for pair in _epic(table)]
     else:
         tables = [folder / _TABLE] if (folder / _TABLE).exists() else sorted(folder.glob(f"*/{_TABLE}"))
         if not tables:
             raise UserError(f"{folder} has no {_TABLE}, in it or in its scenes, and no {_EPIC[0]}")
-        found = [pair for table in tables for pair in _procthor(table)]
-    if not found:
+        pairs = [pair for table in tables for pair in _procthor(table)]
+    if not pairs:
         raise UserError(f"{folder}: its tables have no pairs")
-    return tuple({pair.name: pair for pair in reversed(found)}.values())[::-1]  # a row that comes again is no other
+    return tuple({pair.name: pair for pair in reversed(pairs)}.values())[::-1]  # without repeated rows
 
 
 def split_pairs(pairs: Sequence[RecordedPair], seed: int = 0) -> tuple[dict[str, list[int]], HeldOut]:
-    """Split → places of its pairs, and what training never sees.
+    """Split → indices into `pairs`, and the actions held out from training.
 
-    A verb with fewer than two training pairs is in no split: it can be neither contrasted nor told.
+    A verb with fewer than two training pairs is in no split: it can be neither contrasted nor predicted.
 
-    Deviation: no scene is both learnt from and tested on in distribution (under shift it may be); verbs are not made
-    equally frequent; numbers of held-out nouns are rounded, not cut.  Why: pairs of one scene look alike.  Effect: the
-    test in distribution is harder than the reference's.
+    Deviation: training and the test in distribution share no scene (training and the tests under shift may); verbs are
+    not balanced; numbers of held-out nouns are rounded, not truncated.  Why: pairs of one scene look alike.
+    Effect: the test in distribution is harder than the reference's.
 
     Args:
-        pairs: all of them.
-        seed: of what is held out, and of the scenes.
+        pairs: all pairs of the data set.
+        seed: seed of the held-out actions and of the order of the scenes.
 
     Raises:
         UserError: too few scenes or verbs.
@@ -124,46 +102,45 @@ def split_pairs(pairs: Sequence[RecordedPair], seed: int = 0) -> tuple[dict[str,
     splits: dict[str, list[int]] = {split: [] for split in SPLITS}
     scenes = sorted({pair.scene for pair in pairs})
     if len(scenes) < 3:
-        raise UserError(f"{len(scenes)} scenes cannot be shared out to training, validation and test; give at least 3")
+        raise UserError(f"{len(scenes)} scenes cannot be split into training, validation and test; give at least 3")
     order = [scenes[k] for k in generator(seed, "scenes").permutation(len(scenes))]
-    tested, chosen_on = (max(1, round(share * len(order))) for share in (_TESTED, _CHOSEN_ON))
-    part = {
-        scene: IID if k < tested else VALIDATION if k < tested + chosen_on else TRAIN for k, scene in enumerate(order)
+    tests, validations = (max(1, round(share * len(order))) for share in (_TEST_SHARE, _VALIDATION_SHARE))
+    of_scene = {
+        scene: IID if k < tests else VALIDATION if k < tests + validations else TRAIN for k, scene in enumerate(order)
     }
-    of_pair = [held_out.split_of(pair.action) or part[pair.scene] for pair in pairs]
-    trained = Counter(pair.action.verb for pair, split in zip(pairs, of_pair, strict=True) if split == TRAIN)
-    for place, (pair, split) in enumerate(zip(pairs, of_pair, strict=True)):
-        if trained[pair.action.verb] > 1:
-            splits[split].append(place)
+    of_pair = [held_out.split_of(pair.action) or of_scene[pair.scene] for pair in pairs]
+    training_verbs = Counter(pair.action.verb for pair, split in zip(pairs, of_pair, strict=True) if split == TRAIN)
+    for index, (pair, split) in enumerate(zip(pairs, of_pair, strict=True)):
+        if training_verbs[pair.action.verb] > 1:
+            splits[split].append(index)
     return splits, held_out
 
 
 def picture(folder: Path, name: str, box: tuple[int, int, int, int] | None, size: int) -> np.ndarray:
-    """An image, or its box alone, at `size` pixels square, uint8 (size, size, 3).
+    """An image, cropped to `box` where given and resized, uint8 (size, size, 3).
 
     Raises:
-        UserError: it is missing or cannot be read.
+        UserError: the image is missing or cannot be read.
     """
     try:
         with Image.open(folder / name) as image:
-            part = image.convert("RGB").crop(box) if box is not None else image.convert("RGB")
-            return np.asarray(part.resize((size, size), Image.Resampling.BILINEAR), dtype=np.uint8)
+            crop = image.convert("RGB") if box is None else image.convert("RGB").crop(box)
+            return np.asarray(crop.resize((size, size), Image.Resampling.BILINEAR), dtype=np.uint8)
     except FileNotFoundError as error:
-        raise UserError(f"{folder / name} is missing; restore it, or take its row out of the table") from error
+        raise UserError(f"{folder / name} is missing; restore it, or remove its row from the table") from error
     except (OSError, UnidentifiedImageError) as error:
         raise UserError(f"{folder / name} is no image that can be read ({error})") from error
 
 
 def _procthor(table: Path) -> Iterator[RecordedPair]:
-    scene_of_table = table.parent.name
     for number, row in enumerate(_rows(table), 1):
-        where = f"{table.name if scene_of_table == '' else f'{scene_of_table}/{table.name}'}, row {number}"
+        where = f"{Path(table.parent.name, table.name)}, row {number}"
         if number == 1 and tuple(row[:3]) == _COLUMNS[:3]:
             continue
         if len(row) != len(_COLUMNS):
             raise UserError(f"{where} has {len(row)} columns, not the {len(_COLUMNS)} of {', '.join(_COLUMNS)}")
         scene, _, figure, noun, verb, *corners = (text.strip() for text in row)
-        if verb in _DROPPED:
+        if verb in _EXCLUDED_VERBS:
             continue
         first, second, _ = figure.partition("second")
         if not second:
@@ -182,18 +159,18 @@ def _procthor(table: Path) -> Iterator[RecordedPair]:
         )
 
 
-def _epic(folder: Path, table: Path) -> Iterator[RecordedPair]:
-    """The pairs of a table of Epic-Kitchens: first and last frame of each segment.
+def _epic(table: Path) -> Iterator[RecordedPair]:
+    """The pairs of an Epic-Kitchens table: first and last frame of each segment.
 
-    Deviation: every segment counts, and `add` and `remove` are antonyms too.  Why: the published tables do not have the
-    scores by which the reference leaves segments out.  Effect: noisier pairs than the reference's; the recordings
-    themselves were not at hand.
+    Deviation: no segment is filtered out, and `add` and `remove` are antonyms too.  Why: the published tables lack the
+    scores by which the reference filters segments.  Effect: pairs are noisier than the reference's; the recordings
+    themselves were not available.
     """
     rows = _rows(table)
     header = next(rows, [])
-    wanted = ("participant_id", "video_id", "start_frame", "stop_frame", "verb", "noun")
-    if missing := [name for name in wanted if name not in header]:
-        raise UserError(f"{table} has no column {missing[0]} (it needs {', '.join(wanted)})")
+    columns = ("participant_id", "video_id", "start_frame", "stop_frame", "verb", "noun")
+    if missing := [name for name in columns if name not in header]:
+        raise UserError(f"{table} has no column {missing[0]} (it needs {', '.join(columns)})")
     for number, row in enumerate(rows, 2):
         where = f"{table.name}, row {number}"
         if len(row) != len(header):
@@ -216,4 +193,4 @@ def _rows(table: Path) -> Iterator[list[str]]:
         with table.open(newline="", encoding="utf-8") as stream:
             yield from (row for row in csv.reader(stream) if row)
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{table} is no table of comma-separated values ({error})") from error
+        raise UserError(f"{table} is no CSV file ({error})") from error

@@ -1,7 +1,7 @@
-"""A data set on disk: frames with their regime, images, and angles where known.
+"""A data set on disk: frames with regimes, images and, optionally, joint angles.
 
-An anchor is an episode, a regime is a task.  Opening reads only the metadata; each reading checks what it
-reads, so that a damaged file stops the work instead of entering it.
+An episode is an anchor, a task is a regime.  Opening a data set reads its metadata only.  Every read checks the file
+and raises `UserError` where it is damaged.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Frames:
-    """The frames of a split: row in the data set, anchor (episode), and regime (task index); each (n,)."""
+    """The frames of a split: row in the data set, anchor (episode) and regime (task index), each (n,)."""
 
     index: Ints
     anchor: Ints
@@ -39,12 +39,12 @@ class Frames:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set on disk; made by `layout.open_dataset`.
+    """A data set on disk; `layout.open_dataset` makes one.
 
     Attributes:
-        path: its folder.
+        path: folder.
         info: content of `meta/info.json`.
-        provenance: content of `meta/ropes.json`, or None for a data set that others wrote.
+        provenance: content of `meta/ropes.json`; None for data sets not written by ropes.
     """
 
     path: Path
@@ -53,24 +53,24 @@ class Dataset:
 
     @property
     def urdf(self) -> Path | None:
-        """The links and joints of the arm that is filmed, without shapes; None where the data set carries none."""
+        """The arm's URDF without shapes; None where the data set has none."""
         path = self.path / schema.ROBOT
         return path if path.is_file() else None
 
     @cached_property
     def cameras(self) -> tuple[str, ...]:
         """Names of the cameras, in the order of the views."""
-        recorded = [camera["name"] for camera in (self.provenance or {}).get("cameras", [])]
-        found = [
+        order = [camera["name"] for camera in (self.provenance or {}).get("cameras", [])]
+        names = [
             name.removeprefix(schema.IMAGES)
             for name, feature in self.info["features"].items()
             if name.startswith(schema.IMAGES) and feature["dtype"] == "image"
         ]
-        return tuple(sorted(found, key=lambda name: recorded.index(name) if name in recorded else -1))
+        return tuple(sorted(names, key=lambda name: order.index(name) if name in order else -1))
 
     @cached_property
     def image_shape(self) -> tuple[int, ...]:
-        """Height and width of an image in pixels, and 3 for colour."""
+        """Height and width of an image in pixels; with a third entry, 3, for colour."""
         shapes = {tuple(self.info["features"][schema.IMAGES + camera]["shape"]) for camera in self.cameras}
         if len(shapes) > 1:
             raise UserError(f"{self.path}: the cameras' images differ in shape: {sorted(shapes)}")
@@ -85,7 +85,7 @@ class Dataset:
 
     @cached_property
     def splits(self) -> dict[str, range]:
-        """Split → its episodes."""
+        """Split → range of episodes."""
         spans = {}
         for name, text in self.info.get("splits", {}).items():
             start, _, stop = str(text).partition(":")
@@ -96,7 +96,7 @@ class Dataset:
 
     @cached_property
     def tasks(self) -> tuple[str, ...]:
-        """The tasks by task index."""
+        """Names of the tasks, by task index."""
         table = parquet.read_table(self.path / schema.TASKS)
         texts = "task" if "task" in table.column_names else "__index_level_0__"
         if not {"task_index", texts} <= set(table.column_names):
@@ -108,71 +108,71 @@ class Dataset:
 
     @cached_property
     def regimes(self) -> tuple[Regime, ...]:
-        """The regime that each task index stands for.
+        """Regime of each task index.
 
         Raises:
-            UserError: nobody says, or tasks are actions.
+            UserError: `meta/interventions.json` is missing or wrong, or tasks are actions.
         """
-        where = self.path / schema.INTERVENTIONS
+        path = self.path / schema.INTERVENTIONS
         if self.actions:
             raise UserError(f"{self.path} has actions and no policies; methods cde-global and cde-patch learn from it")
-        spelt = files.read_json(where, folder=self.path)
+        entries = files.read_json(path, folder=self.path)
         try:
-            return tuple(Regime(spelt[task]["joint"], spelt[task]["policy"]) for task in self.tasks)
+            return tuple(Regime(entries[task]["joint"], entries[task]["policy"]) for task in self.tasks)
         except KeyError as error:
-            raise UserError(f"{where}: no intervention (joint, policy) for task {error}; add it") from error
+            raise UserError(f"{path}: no intervention (joint, policy) for task {error}; add it") from error
         except (TypeError, ValueError) as error:
-            raise UserError(f"{where}: {error}; give joint and policy 1 or 2, or null and 0") from error
+            raise UserError(f"{path}: {error}; give joint and policy 1 or 2, or null and 0") from error
 
     @cached_property
     def actions(self) -> tuple[Action, ...]:
-        """The action that each task index stands for; none where tasks are regimes, or nobody says what they are.
+        """Action of each task index; empty where tasks are not actions.
 
         Raises:
-            UserError: some tasks are actions and others are not.
+            UserError: only some of the tasks are actions.
         """
-        where = self.path / schema.INTERVENTIONS
-        spelt = files.read_json(where, folder=self.path) if where.exists() else {}
-        found = [spelt.get(task) if isinstance(spelt, dict) else None for task in self.tasks]
-        if not any(isinstance(entry, dict) and "verb" in entry for entry in found):
+        path = self.path / schema.INTERVENTIONS
+        entries = files.read_json(path, folder=self.path) if path.exists() else {}
+        by_task = [entries.get(task) if isinstance(entries, dict) else None for task in self.tasks]
+        if not any(isinstance(entry, dict) and "verb" in entry for entry in by_task):
             return ()
         try:
-            return tuple(Action(str(spelt[task]["verb"]), str(spelt[task]["noun"])) for task in self.tasks)
+            return tuple(Action(str(entries[task]["verb"]), str(entries[task]["noun"])) for task in self.tasks)
         except (KeyError, TypeError) as error:
-            raise UserError(f"{where}: not every task has a verb and a noun ({error}); add them") from error
+            raise UserError(f"{path}: not every task has a verb and a noun ({error}); add them") from error
 
     @cached_property
     def antonyms(self) -> dict[str, str]:
-        """Verb → its opposite, of the actions; none where nobody says."""
-        recorded = (self.provenance or {}).get("antonyms", {})
-        return dict(recorded) if isinstance(recorded, dict) else {}
+        """Verb → opposite verb; empty where the data set records none."""
+        antonyms = (self.provenance or {}).get("antonyms", {})
+        return dict(antonyms) if isinstance(antonyms, dict) else {}
 
     @cached_property
     def joints(self) -> tuple[str, ...]:
-        """Names of the joints that are intervened on, in the order of the tasks; none where tasks are actions."""
+        """Names of the joints under intervention, in the order of the tasks; empty where tasks are actions."""
         if self.actions:
             return ()
         return tuple(dict.fromkeys(regime.joint for regime in self.regimes if regime.joint is not None))
 
     @cached_property
     def state_names(self) -> tuple[str, ...] | None:
-        """Names of the columns of `observation.state`, or None where there is none."""
+        """Names of the columns of `observation.state`; None without this feature."""
         if schema.STATE not in self.info["features"]:
             return None
         names = self.info["features"][schema.STATE].get("names") or []
         groups = list(names.values()) if isinstance(names, dict) else [names]  # {"motors": [...]} in some recordings
         if not all(isinstance(group, list) and all(isinstance(name, str) for name in group) for group in groups):
-            raise UserError(f"{self.path / schema.INFO}: 'names' of {schema.STATE!r} are no list of joints' names")
+            raise UserError(f"{self.path / schema.INFO}: 'names' of {schema.STATE!r} are no list of joint names")
         return tuple(name for group in groups for name in group)
 
     @cached_property
     def data_files(self) -> tuple[Path, ...]:
-        """The data files in order."""
+        """Paths of the data files, in order."""
         return tuple(sorted(self.path.glob("data/chunk-*/file-*.parquet"), key=schema.file_order))
 
     @cached_property
     def starts(self) -> Ints:
-        """First row of each data file, and the number of rows at the end; (files + 1,)."""
+        """First row of each data file, then the total number of rows; (files + 1,)."""
         counts = [parquet.read_metadata(path).num_rows for path in self.data_files]
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
@@ -188,15 +188,15 @@ class Dataset:
         if not np.array_equal(columns["index"], np.arange(expected)):
             raise UserError(
                 f"{self.path}: the data files do not hold the {expected} frames of {schema.INFO} in order; "
-                "a file is missing or changed (ropes validate names it)"
+                "a file is missing or changed (run ropes validate to find it)"
             )
         return columns
 
     def frames(self, split: str) -> Frames:
-        """The frames of a split, in their order on disk.
+        """The frames of a split, in the order on disk.
 
         Raises:
-            UserError: no such split, or the data files do not hold what the metadata says.
+            UserError: no such split, or data files and metadata disagree.
         """
         if split not in self.splits:
             raise UserError(f"{self.path} has no split {split!r}; it has {', '.join(self.splits) or 'none'}")
@@ -206,81 +206,77 @@ class Dataset:
         return Frames(rows, anchors[rows], columns["task_index"][rows])
 
     def states(self, split: str) -> NDArray[np.float64]:
-        """Angles of the target joints for the frames of a split, (frames, joints), radians.
+        """Angles of `joints` for the frames of a split, (frames, joints), radians.
 
         Raises:
-            UserError: the data set has no angles, lacks a joint, or holds a value that is no number.
+            UserError: the data set has no angles, lacks a joint, or has a value that is not finite.
         """
         return self._values(split, self.joints)
 
     def factors(self, split: str) -> NDArray[np.float64]:
-        """All of `observation.state` for the frames of a split, (frames, values) in the order of `state_names`.
+        """`observation.state` for the frames of a split, (frames, values) in the order of `state_names`.
 
         Raises:
-            UserError: the data set has none, or holds a value that is no number.
+            UserError: the data set has no such feature, or a value that is not finite.
         """
         return self._values(split, self.state_names or ())
 
     def _values(self, split: str, names: Sequence[str]) -> NDArray[np.float64]:
         if self.state_names is None:
-            raise UserError(f"{self.path} has no joint angles ({schema.STATE}); evaluation needs a labelled one")
+            raise UserError(f"{self.path} has no joint angles ({schema.STATE}); give a labelled data set")
         if absent := [name for name in names if name not in self.state_names]:
             raise UserError(f"{self.path}: {schema.STATE} has no joint {absent[0]} (it has {self.state_names})")
         columns = [self.state_names.index(name) for name in names]
         rows, parts = self.frames(split).index, []
-        for path, start, chosen in self.by_file(rows):
+        for path, start, positions in self.by_file(rows):
             try:
                 angles = vectors(parquet.read_table(path, [schema.STATE])[schema.STATE].combine_chunks())
             except ValueError as error:
                 raise UserError(f"{path}: {schema.STATE} has {error}") from error
-            part = angles[rows[chosen] - start][:, columns].astype(np.float64)
+            part = angles[rows[positions] - start][:, columns].astype(np.float64)
             if not np.isfinite(part).all():
-                row = int(rows[chosen][~np.isfinite(part).all(axis=1)][0] - start)
+                row = int(rows[positions][~np.isfinite(part).all(axis=1)][0] - start)
                 raise UserError(f"{path}, row {row}: a joint angle is not a finite number")
             parts.append(part)
         return np.concatenate(parts) if parts else np.empty((0, len(columns)))
 
     def by_file(self, rows: Ints) -> Iterator[tuple[Path, int, Ints]]:
-        """Each file that holds some of `rows`, its first row, and the positions in `rows` that it holds."""
+        """For each data file with some of `rows`: path, first row, and positions of these rows in `rows`."""
         numbers = np.searchsorted(self.starts, rows, side="right") - 1
         for number in np.unique(numbers):
-            yield (
-                self.data_files[number],
-                int(self.starts[number]),
-                np.flatnonzero(numbers == number),
-            )
+            yield self.data_files[number], int(self.starts[number]), np.flatnonzero(numbers == number)
 
     def read_images(self, indices: ArrayLike) -> NDArray[np.uint8]:
-        """Decode the images of frames.
+        """Decode the images of some frames.
 
         Args:
             indices: rows in the whole data set, in any order (`Frames.index`).
 
         Returns:
-            Levels 0 to 255, uint8 (n, cameras, height, width), in colour (n, cameras, height, width, 3).
+            uint8 (n, cameras, height, width), or (n, cameras, height, width, 3) in colour.
 
         Raises:
-            UserError: a file is damaged, a camera is missing, or an image is of another size or type.
+            UserError: a file is damaged, a camera is missing, or an image has another size or type.
         """
         rows = np.asarray(indices, dtype=np.int64).reshape(-1)
         total = int(self.starts[-1])
         if rows.size and not 0 <= rows.min() <= rows.max() < total:
             raise UserError(f"{self.path} has frames 0 to {total - 1}, not {rows.min()} to {rows.max()}")
         pixels = np.empty((len(rows), len(self.cameras), *self.image_shape), np.uint8)
-        for path, start, chosen in self.by_file(rows):
-            local = rows[chosen] - start
-            table, local = parquet.read_rows(path, [schema.IMAGES + camera for camera in self.cameras], local)
-            pixels[chosen] = parquet.decode_rows(path, table, local, self.cameras, self.image_shape)
+        columns = [schema.IMAGES + camera for camera in self.cameras]
+        for path, start, positions in self.by_file(rows):
+            table, local = parquet.read_rows(path, columns, rows[positions] - start)
+            pixels[positions] = parquet.decode_rows(path, table, local, self.cameras, self.image_shape)
         return pixels
 
     @cached_property
     def checksum(self) -> str:
-        """SHA-256 of all that label-free training sees: images, cameras, regimes, splits; never the angles.
+        """SHA-256 of the input of label-free training: images, cameras, regimes and splits, without angles.
 
-        What a task stands for counts, not its text; the text where `meta/interventions.json` is absent.
+        Regimes enter by name.  Task names enter in their place where there are actions or no `meta/interventions.json`.
         """
-        spelt = (self.path / schema.INTERVENTIONS).exists() and not self.actions
-        regimes = [regime.name for regime in self.regimes] if spelt else list(self.tasks)
+        has_regimes = (self.path / schema.INTERVENTIONS).exists() and not self.actions
+        regimes = [regime.name for regime in self.regimes] if has_regimes else list(self.tasks)
         recorded = (self.provenance or {}).get("files", {})
         digests = [
             recorded.get(path.relative_to(self.path).as_posix(), {}).get("images_sha256")
@@ -288,5 +284,5 @@ class Dataset:
             for path in self.data_files
         ]
         spans = {name: [span.start, span.stop] for name, span in self.splits.items()}
-        seen = [digests, self.cameras, self.image_shape, regimes, spans]
-        return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()
+        content = [digests, self.cameras, self.image_shape, regimes, spans]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Exports images as plain files in the layout that `ropes predict` reads."""
+"""Exports images of a data set as PNG files, in the folder layout of `ropes predict`."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from ropes.common import files, png
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 
-#: Says what the folder holds, so that no two exports are mixed.
+#: Records data set, split and count, so that two exports do not mix.
 EXPORT_FILE = "export.json"
 
 
@@ -15,9 +15,9 @@ def export_images(data: Path | str, split: str, count: int, out: Path | str) -> 
 
     Args:
         data: folder of the data set.
-        split: to take them from.
-        count: poses, each with one image for every camera.
-        out: a new or empty folder, or one that the same export left.
+        split: name of the split.
+        count: number of poses, each with one image per camera.
+        out: a new or empty folder, or that of the same export, interrupted.
 
     Raises:
         UserError: no such data set or split, fewer poses than `count`, or `out` holds something else.
@@ -26,11 +26,11 @@ def export_images(data: Path | str, split: str, count: int, out: Path | str) -> 
     frames = dataset.frames(split)
     if len(frames) < count:
         raise UserError(f"{dataset.path}: split {split!r} has {len(frames)} poses, fewer than --count {count}")
-    if outside := [camera for camera in dataset.cameras if Path(camera).name != camera]:
-        raise UserError(f"{dataset.path}: camera {outside[0]!r} cannot name a folder; rename it in the data set")
-    about = {"data": dataset.checksum, "split": split, "count": count}
+    if invalid := [camera for camera in dataset.cameras if Path(camera).name != camera]:
+        raise UserError(f"{dataset.path}: camera {invalid[0]!r} cannot name a folder; rename it in the data set")
+    record = {"data": dataset.checksum, "split": split, "count": count}
     files.claim_folder(out, EXPORT_FILE)
-    files.claim_record(out / EXPORT_FILE, about, "holds another export; choose an empty or new folder")
+    files.claim_record(out / EXPORT_FILE, record, "holds another export; choose an empty or new folder")
     for row in frames.index[:count]:
         for camera, pixels in zip(dataset.cameras, dataset.read_images([row])[0], strict=True):
             with files.atomic_path(out / camera / f"{row:06d}.png") as temporary:

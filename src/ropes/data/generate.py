@@ -1,6 +1,5 @@
-"""Simulates an arm's data set: draws poses, renders them, writes them shard by shard."""
+"""Simulates an arm's data set: poses under interventions and their images."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -9,11 +8,10 @@ from numpy.typing import NDArray
 
 from ropes.common.seeds import generator
 from ropes.data import build as building
-from ropes.data import schema, writer
+from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
-from ropes.simulation import cameras
 from ropes.simulation.availability import locate
 from ropes.simulation.mesh import arm_digest
 from ropes.simulation.settings import Setting
@@ -32,28 +30,28 @@ def simulate(
     state: bool = True,
     progress: bool = True,
 ) -> Dataset:
-    """Simulate a data set, or go on with one that was interrupted or lost a file (ROPES Section 4).
+    """Simulate a data set of an arm (ROPES Section 4); the same call resumes or repairs the data set.
 
-    A training episode is an anchor: one frame under each regime, twin-sampled.  A test episode is one
-    observational pose, drawn independently of the anchors.
+    A training episode is an anchor: one frame under each regime, with shared exogenous noise.  A test episode is one
+    observational pose, independent of the anchors.
 
     Args:
         setting: robot, cameras, and the causal model of each split.
         out: folder of the data set.
         anchors: training episodes.
-        test_anchors: episodes of each test split; none of them with 0.
-        seed: the same seed gives the same bytes.
-        workers: processes that render; one for each core when None.
+        test_anchors: episodes of each test split; 0 leaves the test splits out.
+        seed: equal seeds give identical bytes.
+        workers: number of rendering processes; None for one per core.
         mesh: "simplified" or "full" visual meshes.
         state: store the joint angles too.
         progress: show progress.
 
     Raises:
-        UserError: an option out of range, or `out` holds something else.
+        UserError: an argument out of range, or `out` holds something else.
     """
     if anchors < 1 or test_anchors < 0:
-        raise UserError(f"{anchors} anchors and {test_anchors} test anchors: there must be at least 1 and 0")
-    root, model, urdf = Path(out), setting.splits["train"], locate(setting.robot.urdf)
+        raise UserError(f"{anchors} anchors and {test_anchors} test anchors: give at least 1 and 0")
+    model, urdf, size = setting.splits["train"], locate(setting.robot.urdf), setting.image_size
     request = {
         **building.versions(),
         "state": state,
@@ -63,22 +61,18 @@ def simulate(
         "mesh": mesh,
         "setting": building.described(setting),
         "arm_sha256": arm_digest(urdf),
-        "cameras": [{"name": camera.name, **cameras.record(camera, setting.image_size)} for camera in setting.cameras],
+        "cameras": building.camera_records(setting.cameras, size),
     }
     names = tuple(camera.name for camera in setting.cameras)
-
-    def render(poses: NDArray[np.float64]) -> Iterator[list[bytes]]:
-        return render_poses(
-            setting.robot, setting.cameras, setting.image_size, mesh, model.joints, poses, workers, setting.scene
-        )
-
     return building.build(
-        root,
+        out,
         request,
-        features=schema.features(names, (setting.image_size,) * 2, model.joints if state else None),
-        shards=writer.plan_shards(_splits(setting, anchors, test_anchors), len(names), writer.IMAGES_PER_SHARD),
+        features=schema.features(names, (size, size), model.joints if state else None),
+        plans=_plans(setting, anchors, test_anchors),
         states=lambda: _poses(setting, anchors, test_anchors, seed),
-        render=render,
+        render=lambda poses: render_poses(
+            setting.robot, setting.cameras, size, mesh, model.joints, poses, workers, setting.scene
+        ),
         regimes=model.regimes,
         robot_type=urdf.stem,
         progress=progress,
@@ -86,7 +80,7 @@ def simulate(
     )
 
 
-def _splits(setting: Setting, anchors: int, test_anchors: int) -> list[SplitPlan]:
+def _plans(setting: Setting, anchors: int, test_anchors: int) -> list[SplitPlan]:
     regimes = tuple(range(len(setting.splits["train"].regimes)))
     tests = [name for name in setting.splits if name != "train"]
     return [
@@ -96,7 +90,7 @@ def _splits(setting: Setting, anchors: int, test_anchors: int) -> list[SplitPlan
 
 
 def _poses(setting: Setting, anchors: int, test_anchors: int, seed: int) -> dict[str, NDArray[np.float64]]:
-    """Split → joint angles of its frames in order, (frames, joints) radians."""
+    """Split → joint angles of its frames, (frames, joints) radians."""
     poses = {}
     for name, model in setting.splits.items():
         rng = generator(seed, name)

@@ -1,6 +1,6 @@
 """Simulates image pairs before and after an action: objects in a scene, and joints of an arm."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from ropes.common.seeds import generator
 from ropes.data import build as building
-from ropes.data import schema, writer
+from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
-from ropes.simulation import cameras
 from ropes.simulation.action_scene import CAMERA, ActionScene
 from ropes.simulation.actions import (
     ACTIONS,
@@ -36,7 +35,7 @@ from ropes.simulation.settings import Setting
 from ropes.simulation.workers import render, render_poses, require_workers
 
 Floats = NDArray[np.float64]
-#: How far a joint goes up or down, and the deviation of all others between the two images, radians.
+#: Range of the step of the moved joint, and standard deviation of the other joints' displacements, radians.
 STEP, ARM_JITTER = (0.15, 0.6), 0.02
 
 
@@ -50,26 +49,28 @@ def simulate_pairs(
     workers: int | None = None,
     progress: bool = True,
 ) -> Dataset:
-    """Simulate things that are acted upon, or go on with a data set that was interrupted or lost a file.
+    """Simulate actions on objects; the same call resumes or repairs the data set.
 
-    An episode is a pair, its task the action.  The setting says which actions training, validation and the test in
-    distribution never see; the two other test splits have these alone.
+    An episode is a pair of images, its task an action.  The setting holds some actions out of training, validation and
+    the test in distribution; the two tests under shift have only these.
 
     Args:
-        setting: what is filmed.
+        setting: the scene, and the held-out actions.
         out: folder of the data set.
         samples: training images, an even number.
         test_samples: images of each other split, an even number.
-        seed: the same seed gives the same bytes.
-        workers: processes that render; one for each core when None.
+        seed: equal seeds give identical bytes.
+        workers: number of rendering processes; None for one per core.
         progress: show progress.
 
     Raises:
-        UserError: an option out of range, or `out` holds something else.
+        UserError: an argument out of range, or `out` holds something else.
     """
     _require_even(samples, test_samples)
     require_workers(workers)
-    chosen = {split: _actions_of(setting, split, samples if split == TRAIN else test_samples, seed) for split in SPLITS}
+    actions = {
+        split: _actions_of(setting, split, samples if split == TRAIN else test_samples, seed) for split in SPLITS
+    }
     request = {
         **building.versions(),
         "seed": seed,
@@ -79,27 +80,23 @@ def simulate_pairs(
         "actions": [action.name for action in ACTIONS],
         "antonyms": ANTONYMS,
         "things_sha256": things_digest(),
-        "cameras": [{"name": CAMERA.name, **cameras.record(CAMERA, setting.image_size)}],
+        "cameras": building.camera_records((CAMERA,), setting.image_size),
     }
 
     def states() -> Mapping[str, Floats]:
-        found, first = {}, 0
-        for split, actions in chosen.items():
-            pairs = first + np.arange(len(actions))
-            found[split] = _frames(pairs, np.array(actions, np.int64))
-            first += len(actions)
-        return found
-
-    def photographs(wanted: Floats) -> Iterator[list[bytes]]:
-        return render(partial(ActionScene, setting, seed), wanted, workers)
+        frames, first = {}, 0
+        for split, numbers in actions.items():
+            frames[split] = _frames(first + np.arange(len(numbers)), np.array(numbers, np.int64))
+            first += len(numbers)
+        return frames
 
     return building.build(
-        Path(out),
+        out,
         request,
         features=schema.features((CAMERA.name,), (setting.image_size, setting.image_size, 3), None),
-        shards=writer.plan_shards(_plans(chosen), 1, writer.IMAGES_PER_SHARD),
+        plans=_plans(actions),
         states=states,
-        render=photographs,
+        render=lambda frames: render(partial(ActionScene, setting, seed), frames, workers),
         regimes=ACTIONS,
         robot_type="things",
         progress=progress,
@@ -116,22 +113,22 @@ def simulate_arm_actions(
     workers: int | None = None,
     progress: bool = True,
 ) -> Dataset:
-    """Simulate an arm of which one joint goes up or down, or go on with such a data set.
+    """Simulate an arm that moves one joint up or down; the same call resumes or repairs the data set.
 
-    An episode is a pair: a pose drawn evenly over the joints' ranges, and the same one with one joint `STEP` radians
-    further up or down.  All other joints move a little, too.
+    An episode is a pair of poses.  The first is uniform over the joints' ranges.  In the second, one joint is moved by
+    a step of `STEP` radians, and all others by normal noise of standard deviation `ARM_JITTER`.
 
     Args:
-        setting: robot, cameras, and a causal model, of which the joints' ranges are taken.
+        setting: robot, cameras, and a causal model with the joints' ranges.
         out: folder of the data set.
         samples: training images, an even number.
         test_samples: images of each other split, an even number.
-        seed: the same seed gives the same bytes.
-        workers: processes that render; one for each core when None.
+        seed: equal seeds give identical bytes.
+        workers: number of rendering processes; None for one per core.
         progress: show progress.
 
     Raises:
-        UserError: an option out of range, a joint that has no range or a small one, or `out` holds something else.
+        UserError: an argument out of range, a joint without a range or with a small one, or `out` holds something else.
     """
     _require_even(samples, test_samples)
     require_workers(workers)
@@ -140,7 +137,7 @@ def simulate_arm_actions(
     actions = tuple(Action(f"{joint} {way}") for joint in model.joints for way in ("up", "down"))
     opposites = both_ways((f"{joint} up", f"{joint} down") for joint in model.joints)
     counts = {split: (samples if split == TRAIN else test_samples) // 2 for split in (TRAIN, VALIDATION, IID)}
-    chosen = {split: _shuffled(np.arange(n) % len(actions), seed, split) for split, n in counts.items()}
+    numbers = {split: _shuffled(np.arange(n) % len(actions), seed, split) for split, n in counts.items()}
     request = {
         **building.versions(),
         "seed": seed,
@@ -149,24 +146,20 @@ def simulate_arm_actions(
         "setting": {**building.described(setting), "name": f"{setting.name}-actions"},
         "antonyms": opposites,
         "arm_sha256": arm_digest(urdf),
-        "cameras": [{"name": camera.name, **cameras.record(camera, setting.image_size)} for camera in setting.cameras],
+        "cameras": building.camera_records(setting.cameras, setting.image_size),
     }
-    names = tuple(camera.name for camera in setting.cameras)
-
-    def states() -> Mapping[str, Floats]:
-        return {split: _moves(ranges, chosen[split], generator(seed, "moves", split)) for split in chosen}
-
-    def photographs(wanted: Floats) -> Iterator[list[bytes]]:
-        size, given = setting.image_size, (model.joints, wanted, workers, setting.scene)
-        return render_poses(setting.robot, setting.cameras, size, "simplified", *given)
-
+    names, size = tuple(camera.name for camera in setting.cameras), setting.image_size
     return building.build(
-        Path(out),
+        out,
         request,
-        features=schema.features(names, (setting.image_size,) * 2, model.joints),
-        shards=writer.plan_shards(_plans(chosen), len(names), writer.IMAGES_PER_SHARD),
-        states=states,
-        render=photographs,
+        features=schema.features(names, (size, size), model.joints),
+        plans=_plans(numbers),
+        states=lambda: {
+            split: _moves(ranges, chosen, generator(seed, "moves", split)) for split, chosen in numbers.items()
+        },
+        render=lambda poses: render_poses(
+            setting.robot, setting.cameras, size, "simplified", model.joints, poses, workers, setting.scene
+        ),
         regimes=actions,
         robot_type=urdf.stem,
         progress=progress,
@@ -176,15 +169,15 @@ def simulate_arm_actions(
 
 def _require_even(samples: int, test_samples: int) -> None:
     if samples < 2 or samples % 2 or test_samples < 0 or test_samples % 2:
-        raise UserError(f"{samples} samples and {test_samples} test samples: even numbers, from 2 on and from 0 on")
+        raise UserError(f"{samples} samples and {test_samples} test samples: give even numbers, at least 2 and 0")
 
 
 def _actions_of(setting: PairsSetting, split: str, images: int, seed: int) -> tuple[int, ...]:
-    """Numbers of the actions of a split's pairs: each noun by its weight, its actions evenly; shuffled."""
+    """Action of each pair of a split, shuffled; a noun's share is its weight, divided evenly among its actions."""
     shares = np.zeros(len(ACTIONS))
     for number, action in enumerate(ACTIONS):
-        belongs = setting.held_out.split_of(action)
-        if belongs == split or (belongs is None and split in (TRAIN, VALIDATION, IID)):
+        test_split = setting.held_out.split_of(action)
+        if test_split == split or (test_split is None and split in (TRAIN, VALIDATION, IID)):
             shares[number] = THINGS[action.noun].weight / len(actions_on(action.noun))
     bounds = np.round(np.cumsum(shares) / shares.sum() * (images // 2)).astype(np.int64)
     return _shuffled(np.repeat(np.arange(len(ACTIONS)), np.diff(bounds, prepend=0)), seed, split)
@@ -195,44 +188,44 @@ def _shuffled(actions: NDArray[np.int64], seed: int, split: str) -> tuple[int, .
 
 
 def _frames(pairs: NDArray[np.int64], actions: NDArray[np.int64]) -> Floats:
-    """What `ActionScene` draws: number of the pair, before or after, action; (2 pairs, 3)."""
+    """Input of `ActionScene`: pair number, 0 before or 1 after, action; (2 pairs, 3)."""
     return np.column_stack([np.repeat(pairs, 2), np.tile([0, 1], len(pairs)), np.repeat(actions, 2)]).astype(np.float64)
 
 
-def _plans(chosen: Mapping[str, Sequence[int]]) -> list[SplitPlan]:
+def _plans(actions: Mapping[str, Sequence[int]]) -> list[SplitPlan]:
     return [
-        SplitPlan(name=split, episodes=len(actions), tasks=(0, 0), actions=tuple(actions))
-        for split, actions in chosen.items()
-        if len(actions)
+        SplitPlan(name=split, episodes=len(numbers), tasks=(0, 0), actions=tuple(numbers))
+        for split, numbers in actions.items()
+        if len(numbers)
     ]
 
 
 def _ranges(setting: Setting) -> Floats:
-    """Least and greatest angle of each joint, (joints, 2) radians.
+    """Lowest and highest angle of each joint, (joints, 2) radians.
 
     Raises:
-        UserError: a joint has none, as it follows others, or has not enough room to move.
+        UserError: a joint depends on others, or its range is too small.
     """
     model: Any = setting.splits["train"]
-    found = []
+    ranges = []
     for joint in model.joints:
-        drawn = model.observational.get(joint)
-        if drawn is None:
+        distribution = model.observational.get(joint)
+        if distribution is None:
             raise UserError(f"joint {joint} follows others in setting {setting.name}; take one with independent joints")
-        if drawn.high - drawn.low <= STEP[1]:
-            raise UserError(f"joint {joint} has {drawn.high - drawn.low:.2g} rad to move in; give more than {STEP[1]}")
-        found.append((drawn.low, drawn.high))
-    return np.array(found)
+        if (width := distribution.high - distribution.low) <= STEP[1]:
+            raise UserError(f"joint {joint} has a range of {width:.2g} rad; give more than {STEP[1]}")
+        ranges.append((distribution.low, distribution.high))
+    return np.array(ranges)
 
 
 def _moves(ranges: Floats, actions: Sequence[int], rng: np.random.Generator) -> Floats:
-    """Poses before and after, one after the other, (2 pairs, joints) radians; within the ranges."""
+    """Poses before and after, alternating, (2 pairs, joints) radians; within the ranges."""
     count, low, high = len(actions), ranges[:, 0], ranges[:, 1]
-    joint, way = np.array(actions, np.int64) // 2, 1 - 2 * (np.array(actions, np.int64) % 2)
+    joint, sign = np.array(actions, np.int64) // 2, 1 - 2 * (np.array(actions, np.int64) % 2)
     before = rng.uniform(low, high, (count, len(ranges)))
     after = before + rng.normal(0, ARM_JITTER, before.shape)
     step, rows = rng.uniform(*STEP, count), np.arange(count)
     room = (high - low)[joint] - step
-    start = low[joint] + rng.random(count) * room + np.where(way < 0, step, 0.0)
-    before[rows, joint], after[rows, joint] = start, start + way * step
+    start = low[joint] + rng.random(count) * room + np.where(sign < 0, step, 0.0)
+    before[rows, joint], after[rows, joint] = start, start + sign * step
     return np.stack([before, np.clip(after, low, high)], axis=1).reshape(-1, len(ranges))

@@ -1,4 +1,4 @@
-"""Imports recorded image pairs as a data set with the layout of simulated ones."""
+"""Converts Causal Triplet's recorded image pairs into a data set with the layout of simulated ones."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ropes.common import png
 from ropes.common.files import sha256
 from ropes.data import build as building
-from ropes.data import schema, writer
+from ropes.data import schema
 from ropes.data.causal_triplet import RECORDED_ANTONYMS, RecordedPair, picture, read_pairs, split_pairs
 from ropes.data.dataset import Dataset
 from ropes.data.pair_checks import MANIFEST, read_manifest, require_sound, write_manifest
@@ -23,7 +23,7 @@ _CAMERA = "front"
 def read_and_split(
     folder: Path, manifest: Path | None = None, seed: int = 0
 ) -> tuple[tuple[RecordedPair, ...], dict[str, list[int]]]:
-    """Every pair of a folder, whose images are checked, and split → places of its pairs; as of `import_pairs`.
+    """All pairs of a folder, with checked images, and split → indices into them; see `import_pairs`.
 
     Raises:
         UserError: a table, an image or the manifest is wrong, or there are too few scenes or verbs.
@@ -45,16 +45,16 @@ def import_pairs(
     seed: int = 0,
     progress: bool = True,
 ) -> Dataset:
-    """Take over a folder in Causal Triplet's own layout, or go on with that.
+    """Convert a folder in Causal Triplet's layout into a data set, or resume an interrupted conversion.
 
     Args:
         folder: see `ropes.data.causal_triplet`.
         out: folder of the data set.
         image_size: side of the images, pixels.
-        manifest: which pair is in which split; None for the folder's own manifest.json, or, where it has none, for
-            splits drawn by the rules of Causal Triplet.  The data set keeps them as meta/manifest.json.
-        boxes: cut out the thing, where its box is known (single objects), or keep the whole scene.
-        seed: of the splits, where they are drawn.
+        manifest: JSON file with the pairs of each split.  Without it, the folder's manifest.json; without that, splits
+            drawn by the rules of Causal Triplet.  The data set stores the splits as meta/manifest.json.
+        boxes: crop images to the object's bounding box where there is one, or keep the whole scene.
+        seed: seed of drawn splits.
         progress: show progress.
 
     Raises:
@@ -62,49 +62,48 @@ def import_pairs(
     """
     pairs, splits = read_and_split(folder, manifest, seed)
     actions = tuple(sorted({pair.action for pair in pairs}))
-    kept = {split: places for split, places in splits.items() if places}
+    splits = {split: indices for split, indices in splits.items() if indices}
     request = {
         **building.versions(),
         "seed": seed,
         "setting": {"name": RECORDED_PAIRS if boxes else RECORDED_SCENES, "image_size": image_size, "boxes": boxes},
         "antonyms": RECORDED_ANTONYMS,
         "tables": {path.relative_to(folder).as_posix(): sha256(path) for path in sorted(folder.rglob("*.csv"))},
-        "manifest": {split: [pairs[place].name for place in places] for split, places in kept.items()},
+        "manifest": {split: [pairs[index].name for index in indices] for split, indices in splits.items()},
         "cameras": [{"name": _CAMERA}],
     }
 
     def states() -> Mapping[str, Floats]:
-        frames = {split: np.array(places, np.float64) for split, places in kept.items()}
         return {
-            split: np.column_stack([np.repeat(places, 2), np.tile([0, 1], len(places))])
-            for split, places in frames.items()
+            split: np.column_stack([np.repeat(indices, 2), np.tile([0, 1], len(indices))]).astype(np.float64)
+            for split, indices in splits.items()
         }
 
-    def pictures(wanted: Floats) -> Iterator[list[bytes]]:
-        for place, after in wanted.astype(np.int64):
-            pair = pairs[int(place)]
+    def images(frames: Floats) -> Iterator[list[bytes]]:
+        for index, after in frames.astype(np.int64):
+            pair = pairs[int(index)]
             image = picture(folder, pair.after if after else pair.before, pair.box if boxes else None, image_size)
             yield [png.encode(image)]
 
     plans = [
         SplitPlan(
             name=split,
-            episodes=len(places),
+            episodes=len(indices),
             tasks=(0, 0),
-            actions=tuple(actions.index(pairs[place].action) for place in places),
+            actions=tuple(actions.index(pairs[index].action) for index in indices),
         )
-        for split, places in kept.items()
+        for split, indices in splits.items()
     ]
     dataset = building.build(
         out,
         request,
         features=schema.features((_CAMERA,), (image_size, image_size, 3), None),
-        shards=writer.plan_shards(plans, 1, writer.IMAGES_PER_SHARD),
+        plans=plans,
         states=states,
-        render=pictures,
+        render=images,
         regimes=actions,
         robot_type="recorded",
         progress=progress,
     )
-    write_manifest(out / "meta" / MANIFEST, pairs, kept)
+    write_manifest(out / "meta" / MANIFEST, pairs, splits)
     return dataset

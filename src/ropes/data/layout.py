@@ -1,4 +1,4 @@
-"""Opens a LeRobot v3.0 folder, and copies one without its joint angles."""
+"""Opens a LeRobot v3.0 folder, and copies a data set without joint angles."""
 
 import json
 import shutil
@@ -20,16 +20,16 @@ def open_dataset(path: Path | str) -> Dataset:
     """Open the data set in the folder `path`.
 
     Raises:
-        UserError: it is no LeRobot v3.0 data set with images, or was never finished.
+        UserError: the folder is no LeRobot v3.0 data set with images, or is unfinished.
     """
     path, provenance = Path(path), None
     if (path / schema.PROVENANCE).exists():
-        provenance = _object(path, schema.PROVENANCE)
+        provenance = _read_object(path, schema.PROVENANCE)
         if not provenance.get("complete"):
-            raise UserError(f"{path} is unfinished; run the same ropes simulate command again to go on")
+            raise UserError(f"{path} is unfinished; run the same ropes simulate command again to resume")
         if (fault := _provenance_fault(provenance)) is not None:
             raise UserError(f"{path / schema.PROVENANCE}: {fault}; restore it or make the data set anew")
-    info = _object(path, schema.INFO)
+    info = _read_object(path, schema.INFO)
     version = info.get("codebase_version")
     if version != schema.CODEBASE_VERSION:
         raise UserError(
@@ -37,16 +37,16 @@ def open_dataset(path: Path | str) -> Dataset:
         )
     if absent := [key for key in ("features", "splits", "total_frames", "total_episodes") if key not in info]:
         raise UserError(f"{path / schema.INFO} lacks {absent[0]!r}; restore it or make the data set anew")
-    if (fault := _fault(info)) is not None:
+    if (fault := _info_fault(info)) is not None:
         raise UserError(f"{path / schema.INFO}: {fault}; restore it or make the data set anew")
     dataset = Dataset(path, info, provenance)
     if not dataset.cameras:
-        raise UserError(f"{path} has no feature {schema.IMAGES}CAMERA of dtype image; videos are not read")
+        raise UserError(f"{path} has no feature {schema.IMAGES}CAMERA of dtype image; videos are not supported")
     return dataset
 
 
 def _provenance_fault(content: Mapping[str, Any]) -> str | None:
-    """The first key of `meta/ropes.json` whose value cannot be worked with, and why."""
+    """The first invalid value of `meta/ropes.json`, in words; None where all are valid."""
     cameras, checksums = content.get("cameras"), content.get("files")
     if not isinstance(cameras, list) or not all(isinstance(_get(camera, "name"), str) for camera in cameras):
         return "'cameras' is no list of objects with a 'name'"
@@ -63,21 +63,21 @@ def _get(entry: object, key: str) -> object:
     return entry.get(key) if isinstance(entry, dict) else None
 
 
-def _object(root: Path, name: str) -> dict[str, Any]:
+def _read_object(root: Path, name: str) -> dict[str, Any]:
     content = files.read_json(root / name, folder=root)
     if not isinstance(content, dict):
         raise UserError(f"{root / name} is not a JSON object; restore it or make the data set anew")
     return content
 
 
-def _fault(info: Mapping[str, Any]) -> str | None:
-    """The first key of `meta/info.json` whose value cannot be worked with, and why."""
+def _info_fault(info: Mapping[str, Any]) -> str | None:
+    """The first invalid value of `meta/info.json`, in words; None where all are valid."""
     for key in ("features", "splits"):
         if not isinstance(info[key], dict):
             return f"{key!r} is not an object"
     for key in ("total_frames", "total_episodes", "total_tasks"):
         if key in info and not _is_count(info[key]):
-            return f"{key!r} is {info[key]!r}, not a number of them"
+            return f"{key!r} is {info[key]!r}, not a count"
     fps = info.get("fps", schema.FPS)
     if isinstance(fps, bool) or not isinstance(fps, int | float) or not fps > 0:
         return f"'fps' is {fps!r}, not a rate"
@@ -99,15 +99,14 @@ def _is_count(value: object) -> bool:
 
 
 def strip_states(source: Path | str, target: Path | str) -> Dataset:
-    """Copy a data set without its joint angles: the same training input, but no label in it.
+    """Copy a data set without joint angles; the training input stays the same.
 
-    Commanded positions (`action`, in recordings of others) are left out with them, and the seed, for it would draw
-    the angles again.  The distributions stay, since the Bayes floors are computed from them: what is drawn how often
-    can be read, and a small seed can be guessed by simulating.
+    Commanded positions (`action`) and the seed are removed as well: the seed reproduces the angles.  The policies'
+    distributions stay, because Bayes floors are computed from them.  With these, a small seed can be guessed.
 
     Args:
         source: folder of the data set.
-        target: a folder that does not exist yet, or is empty; it appears when the copy is whole.
+        target: a new or empty folder; it appears when the copy is complete.
 
     Raises:
         UserError: the source is no data set, or the target holds something.
@@ -133,15 +132,13 @@ def _copy_without_states(dataset: Dataset, target: Path) -> None:
             copy = target / path.relative_to(dataset.path)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
-    kept = {name: feature for name, feature in dataset.info["features"].items() if not schema.tells_angles(name)}
-    info = {**dataset.info, "features": kept}
-    files.write_json(target / schema.INFO, info)
+    features = {name: feature for name, feature in dataset.info["features"].items() if not schema.tells_angles(name)}
+    files.write_json(target / schema.INFO, {**dataset.info, "features": features})
     if (target / schema.STATS).exists():
         stats = files.read_json(target / schema.STATS)
         files.write_json(target / schema.STATS, {k: v for k, v in stats.items() if not schema.tells_angles(k)})
-    # Episode tables of other writers hold statistics of each feature.
-    tables = [*dataset.data_files, *sorted(dataset.path.glob("meta/episodes/**/*.parquet"))]
-    for path in tables:
+    # In data sets not written by ropes, episode tables hold statistics of each feature.
+    for path in [*dataset.data_files, *sorted(dataset.path.glob("meta/episodes/**/*.parquet"))]:
         table = _without_states(parquet.read_table(path))
         parquet.write_table(target / path.relative_to(dataset.path), table)
     if dataset.provenance is not None:
@@ -149,17 +146,17 @@ def _copy_without_states(dataset: Dataset, target: Path) -> None:
             name: {**recorded, "sha256": files.sha256(target / name)}
             for name, recorded in dataset.provenance["files"].items()
         }
-        # As simulate compares it: never taken for the data set that it was copied from.
-        unlabelled = {"state": False, "files": checksums} | ({"seed": None} if "seed" in dataset.provenance else {})
-        files.write_json(target / schema.PROVENANCE, dataset.provenance | unlabelled)
+        # `ropes simulate` compares these values, and does not take the copy for the original.
+        changes = {"state": False, "files": checksums} | ({"seed": None} if "seed" in dataset.provenance else {})
+        files.write_json(target / schema.PROVENANCE, dataset.provenance | changes)
 
 
 def _without_states(table: pa.Table) -> pa.Table:
     names = [n for n in table.column_names if schema.tells_angles(n.removeprefix("stats/").partition("/")[0])]
-    table, note = table.drop_columns(names), dict(table.schema.metadata or {})
-    if b"huggingface" in note:
-        content = json.loads(note[b"huggingface"])
+    table, metadata = table.drop_columns(names), dict(table.schema.metadata or {})
+    if b"huggingface" in metadata:
+        content = json.loads(metadata[b"huggingface"])
         for name in names:
             content.get("info", {}).get("features", {}).pop(name, None)
-        note[b"huggingface"] = json.dumps(content).encode()
-    return table.replace_schema_metadata(note or None)
+        metadata[b"huggingface"] = json.dumps(content).encode()
+    return table.replace_schema_metadata(metadata or None)

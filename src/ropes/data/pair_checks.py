@@ -1,4 +1,4 @@
-"""Checks recorded pairs, and reads and writes the manifests that fix their splits."""
+"""Checks recorded image pairs, and reads and writes the manifests of their splits."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,32 +16,32 @@ MANIFEST = "manifest.json"
 
 
 def validate_pairs(folder: Path) -> str:
-    """What a folder holds, in a line.
+    """One line that describes the pairs of a valid folder.
 
     Raises:
-        UserError: the first fault, and how many there are beside it.
+        UserError: names the first fault and counts the others.
     """
     pairs = read_pairs(folder)
     require_sound(folder, pairs)
     verbs, nouns = (Counter(getattr(pair.action, word) for pair in pairs) for word in ("verb", "noun"))
     scenes = len({pair.scene for pair in pairs})
-    told = ", ".join(f"{verb} {count:,}" for verb, count in verbs.most_common())
-    return f"{folder}: valid; {len(pairs):,} pairs of {len(nouns)} nouns in {scenes:,} scenes; verbs {told}"
+    counts = ", ".join(f"{verb} {count:,}" for verb, count in verbs.most_common())
+    return f"{folder}: valid; {len(pairs):,} pairs of {len(nouns)} nouns in {scenes:,} scenes; verbs {counts}"
 
 
 def require_sound(folder: Path, pairs: Sequence[RecordedPair]) -> None:
     """Check all images.
 
     Raises:
-        UserError: the first fault, and how many there are beside it.
+        UserError: names the first fault and counts the others.
     """
-    if found := list(faults(folder, pairs)):
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise UserError(f"{folder}: {found[0]}{more}; restore the file, or take the row out of the table")
+    if lines := list(faults(folder, pairs)):
+        more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+        raise UserError(f"{folder}: {lines[0]}{more}; restore the file, or remove the row from the table")
 
 
 def faults(folder: Path, pairs: Sequence[RecordedPair]) -> Iterator[str]:
-    """What is wrong with the pairs' images, and with the folder's manifest where there is one."""
+    """Faults of the images, and of the folder's manifest where there is one."""
     for pair in pairs:
         sizes = []
         for name in (pair.before, pair.after):
@@ -55,8 +55,10 @@ def faults(folder: Path, pairs: Sequence[RecordedPair]) -> Iterator[str]:
         if len(sizes) == 2 and sizes[0] != sizes[1]:
             (a, b), (c, d) = sizes
             yield f"{pair.row}: {pair.before} is {a}x{b} and {pair.after} {c}x{d}; a pair has one size"
-        if len(sizes) == 2 and pair.box is not None and not _inside(pair.box, sizes[0]):
-            yield f"{pair.row}: box {pair.box} is empty, or leaves the image of {sizes[0][0]}x{sizes[0][1]}"
+        if len(sizes) == 2 and pair.box is not None:
+            (width, height), (xmin, ymin, xmax, ymax) = sizes[0], pair.box
+            if not (0 <= xmin < xmax <= width and 0 <= ymin < ymax <= height):
+                yield f"{pair.row}: box {pair.box} is empty, or leaves the image of {width}x{height}"
     if (folder / MANIFEST).exists():
         try:
             read_manifest(folder / MANIFEST, pairs)
@@ -65,41 +67,37 @@ def faults(folder: Path, pairs: Sequence[RecordedPair]) -> Iterator[str]:
 
 
 def write_manifest(path: Path, pairs: Sequence[RecordedPair], splits: Mapping[str, Sequence[int]]) -> None:
-    """Freeze splits: split → names of its pairs."""
-    files.write_json(path, {split: [pairs[place].name for place in places] for split, places in splits.items()})
+    """Write a manifest: split → names of its pairs."""
+    files.write_json(path, {split: [pairs[index].name for index in indices] for split, indices in splits.items()})
 
 
 def read_manifest(path: Path, pairs: Sequence[RecordedPair]) -> dict[str, list[int]]:
-    """Split → places of its pairs, of a manifest.
+    """Split → indices into `pairs`, from a manifest.
 
     Raises:
-        UserError: it is no manifest, names a pair that there is not, names one twice, or tests under shift what it
-            trains.
+        UserError: the file is no manifest, a pair is unknown or repeated, or training has an action that is held out
+            for the tests under shift.
     """
     content: Any = files.read_json(path)
-    named = isinstance(content, dict) and all(
+    is_manifest = isinstance(content, dict) and all(
         split in SPLITS and isinstance(names, list) and all(isinstance(name, str) for name in names)
         for split, names in content.items()
     )
-    if not named:
+    if not is_manifest:
         raise UserError(f"{path} is no manifest: an object of lists of second images for {', '.join(SPLITS)}")
     if TRAIN not in content:
         raise UserError(f"{path} has no split {TRAIN}")
-    places = {pair.name: place for place, pair in enumerate(pairs)}
+    index_of = {pair.name: index for index, pair in enumerate(pairs)}
     split_of: dict[str, str] = {}
     for split, names in content.items():
         for name in names:
-            if name not in places:
+            if name not in index_of:
                 raise UserError(f"{path}: split {split} names {name}, which is missing")
             if name in split_of:
                 raise UserError(f"{path}: {name} is in split {split_of[name]} and in split {split}")
             split_of[name] = split
-    found = {split: [places[name] for name in content.get(split, [])] for split in SPLITS}
-    if (fault := shift_fault({split: [pairs[k].action for k in own] for split, own in found.items()})) is not None:
+    splits = {split: [index_of[name] for name in content.get(split, [])] for split in SPLITS}
+    actions = {split: [pairs[index].action for index in indices] for split, indices in splits.items()}
+    if (fault := shift_fault(actions)) is not None:
         raise UserError(f"{path}: {fault}")
-    return found
-
-
-def _inside(box: tuple[int, int, int, int], size: tuple[int, int]) -> bool:
-    xmin, ymin, xmax, ymax = box
-    return 0 <= xmin < xmax <= size[0] and 0 <= ymin < ymax <= size[1]
+    return splits

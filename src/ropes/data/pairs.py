@@ -1,4 +1,4 @@
-"""Image pairs before and after an action, as arrays for training and tests."""
+"""Image pairs before and after an action, as arrays."""
 
 from collections.abc import Sequence
 
@@ -14,20 +14,20 @@ Images = NDArray[np.uint8]
 
 
 class ActionPairs:
-    """The pairs of a split, in their order on disk.
+    """The pairs of a split, in the order on disk.
 
     Args:
-        dataset: of actions.
+        dataset: a data set of actions.
         split: name of the split.
         size: side of the images in pixels.
         progress: show progress while decoding.
 
     Attributes:
-        verbs, nouns: what was done, to what, (n,) of texts.
-        anchor: episode of each, (n,).
+        verbs, nouns: action of each pair, (n,) strings.
+        anchor: episode of each pair, (n,).
 
     Raises:
-        UserError: the data set has no actions or no such split, an episode is no pair, or images as `ImageCache`.
+        UserError: the data set has no actions or no such split, an episode is no pair, or see `ImageCache`.
     """
 
     def __init__(self, dataset: Dataset, split: str, size: int, *, progress: bool = True) -> None:
@@ -46,24 +46,29 @@ class ActionPairs:
         return len(self.anchor)
 
     def pixels(self, rows: ArrayLike) -> Images:
-        """Images of pairs, uint8 (n, 2, cameras, S, S), in colour with 3 more: before, and after."""
-        chosen = np.asarray(rows, dtype=np.int64)
-        images = self._cache.read(np.stack([2 * chosen, 2 * chosen + 1], axis=1).reshape(-1))
-        return images.reshape(len(chosen), 2, *images.shape[1:])
+        """Images before and after, uint8 (n, 2, cameras, S, S), or (n, 2, cameras, S, S, 3) in colour."""
+        pairs = np.asarray(rows, dtype=np.int64)
+        images = self._cache.read(np.stack([2 * pairs, 2 * pairs + 1], axis=1).reshape(-1))
+        return images.reshape(len(pairs), 2, *images.shape[1:])
 
 
 def pair_fault(anchor: Ints, task: Ints) -> str | None:
-    """Why frames of these episodes (n,) and tasks (n,) are not one pair after the other; None where they are."""
+    """The first episode that is not a pair of one action, in words; None where every episode is.
+
+    Args:
+        anchor: episode of each frame, (n,).
+        task: task index of each frame, (n,).
+    """
     episodes, first, counts = np.unique(anchor, return_index=True, return_counts=True)
-    if (odd := counts != 2).any():
-        place = int(odd.argmax())
-        return f"episode {episodes[place]} has {counts[place]} images instead of one before and one after"
+    if (wrong := counts != 2).any():
+        k = int(wrong.argmax())
+        return f"episode {episodes[k]} has {counts[k]} images instead of one before and one after"
     if (task[first] != task[first + 1]).any():
         return f"episode {episodes[(task[first] != task[first + 1]).argmax()]} has two actions"
     return None
 
 
 def numbers_of(texts: Sequence[str] | NDArray[np.str_], known: Sequence[str]) -> Ints:
-    """The place of each text among those that are known, -1 where it is none of them."""
-    places = {text: place for place, text in enumerate(known)}
-    return np.array([places.get(str(text), -1) for text in texts], dtype=np.int64)
+    """Class index of each label, (n,): its index in `known`, -1 for unknown labels."""
+    index = {text: k for k, text in enumerate(known)}
+    return np.array([index.get(str(text), -1) for text in texts], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Parquet files of images: atomic writes, and reads that name each fault by file, row and camera."""
+"""Reads and writes parquet files of images; errors name file, row and camera."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,18 +14,15 @@ from ropes.data import schema
 from ropes.errors import UserError
 
 Ints = NDArray[np.int64]
-#: Few enough that one frame is read without its whole file.
+#: Small row groups, so that a single frame can be read without the whole file.
 _ROWS_PER_GROUP = 100
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write a data table atomically; images are stored as they are, for they are compressed already."""
+    """Write a data table atomically; images are PNG and not compressed again."""
     plain = [name for name in table.column_names if not name.startswith(schema.IMAGES)]
-    compression = {
-        ".".join((name, *rest)): "NONE" if rest else "snappy"
-        for name in table.column_names
-        for rest in ([()] if name in plain else [("bytes",), ("path",)])
-    }
+    images = [f"{name}.{part}" for name in table.column_names if name not in plain for part in ("bytes", "path")]
+    compression = dict.fromkeys(plain, "snappy") | dict.fromkeys(images, "NONE")
     with files.atomic_path(path) as temporary:
         pq.write_table(
             table,
@@ -38,7 +35,7 @@ def write_table(path: Path, table: pa.Table) -> None:
 
 
 def images_digest(table: pa.Table) -> str:
-    """SHA-256 of what training sees of a shard: images, tasks and episodes, but not the angles."""
+    """SHA-256 of the training input in a shard: images, tasks and episodes, without angles."""
     digest = hashlib.sha256()
     for name in ("episode_index", "task_index"):
         digest.update(table[name].to_numpy().astype("<i8").tobytes())
@@ -52,29 +49,27 @@ def images_digest(table: pa.Table) -> str:
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Read a parquet file, or some columns of it, with its page checksums verified.
+    """Read a parquet file, or some of its columns, and verify the page checksums.
 
     Raises:
-        UserError: it is missing, damaged, or lacks a column.
+        UserError: the file is missing, damaged, or lacks a column.
     """
     return _read(path, columns, None)
 
 
 def is_whole(path: Path, rows: int) -> bool:
-    """Whether a data table is there, undamaged, and has so many rows."""
-    if not path.exists():
-        return False
+    """Whether a data table exists, is undamaged, and has `rows` rows."""
     try:
-        return len(read_table(path)) == rows
+        return path.exists() and len(read_table(path)) == rows
     except UserError:
         return False
 
 
 def read_metadata(path: Path) -> pq.FileMetaData:
-    """Read the footer of a parquet file.
+    """Read the metadata of a parquet file.
 
     Raises:
-        UserError: it is missing or damaged.
+        UserError: the file is missing or damaged.
     """
     try:
         return pq.read_metadata(path)
@@ -89,8 +84,8 @@ def _read(path: Path, columns: Sequence[str] | None, groups: Sequence[int] | Non
     try:
         with pq.ParquetFile(path, page_checksum_verification=True, memory_map=False) as file:
             if absent := [name for name in columns or () if name not in file.schema_arrow.names]:
-                what = "camera" if absent[0].startswith(schema.IMAGES) else "column"
-                raise UserError(f"{path} lacks the {what} {absent[0].removeprefix(schema.IMAGES)!r}")
+                kind = "camera" if absent[0].startswith(schema.IMAGES) else "column"
+                raise UserError(f"{path} lacks the {kind} {absent[0].removeprefix(schema.IMAGES)!r}")
             names = None if columns is None else list(columns)
             return file.read(names) if groups is None else file.read_row_groups(list(groups), names)
     except (OSError, pa.ArrowException) as error:
@@ -98,14 +93,14 @@ def _read(path: Path, columns: Sequence[str] | None, groups: Sequence[int] | Non
 
 
 def read_rows(path: Path, columns: Sequence[str], rows: Ints) -> tuple[pa.Table, Ints]:
-    """Read the row groups that hold `rows`; returns the table and the rows' places in it."""
+    """Read the row groups with `rows`; returns the table and the positions of the rows in it."""
     metadata = read_metadata(path)
-    counts = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
+    counts = np.array([metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)])
     ends = np.cumsum(counts)
-    wanted = np.searchsorted(ends, rows, side="right")
-    groups, place = np.unique(wanted, return_inverse=True)
-    before = np.concatenate([[0], np.cumsum(np.asarray(counts)[groups])])[place]
-    return _read(path, columns, groups.tolist()), rows - (ends - counts)[wanted] + before
+    group_of_row = np.searchsorted(ends, rows, side="right")
+    groups, position = np.unique(group_of_row, return_inverse=True)
+    before = np.concatenate([[0], np.cumsum(counts[groups])])[position]
+    return _read(path, columns, groups.tolist()), rows - (ends - counts)[group_of_row] + before
 
 
 def decode_rows(
@@ -116,13 +111,13 @@ def decode_rows(
     shape: tuple[int, ...],
     shrink_to: int | None = None,
 ) -> NDArray[np.uint8]:
-    """Decode the images in `rows` of `table`; `path` is named in errors.
+    """Decode the images in `rows` of `table`; errors name `path`.
 
     Returns:
         uint8 (rows, cameras, *shape), with sides of `shrink_to` where given.
 
     Raises:
-        UserError: file, row and camera of an image that is of another size or type, or damaged.
+        UserError: an image is damaged or has another size or type; names file, row and camera.
     """
     sides = (shrink_to, shrink_to) if shrink_to else shape[:2]
     pixels = np.empty((len(rows), len(cameras), *sides, *shape[2:]), np.uint8)

@@ -1,4 +1,4 @@
-"""Reads the real photographs of finger and cube with their factors: `finger_real.npz`."""
+"""Reads real photographs of finger and cube with their factors, `finger_real.npz`."""
 
 import zlib
 from pathlib import Path
@@ -12,27 +12,27 @@ from ropes.errors import UserError
 from ropes.simulation.finger_setting import FACTORS
 
 _IMAGES, _LABELS = "images", "labels"
-#: How far a measured factor may lie outside its range, in shares of it.
-_SLACK = 0.1
+#: Tolerance for measured factors outside their range, as a share of the range.
+_TOLERANCE = 0.1
 
 
 def read_photographs(path: Path, side: int) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
     """Read photographs and their factors.
 
-    Source: Dittadi et al. 2021, Section 3 (1,809 of them).  That the file has these names, orders and units is what we
-    take it to have; it is not ours to test on.
+    Source: Dittadi et al. 2021, Section 3 (1,809 photographs).  Array names, orders and units are assumed: the file was
+    not available for a test.
 
     Args:
         path: an npz file with `images`, uint8 (n, S, S, 3), and `labels`, (n, 7): the factors of
             `ropes.simulation.finger_setting.FACTORS` in their order, radians and metres.
-        side: of what is returned, pixels; images are averaged to it by area.
+        side: side of the returned images in pixels; images are averaged to it by area.
 
     Returns:
-        uint8 (n, 1, side, side, 3), and factors (n, 7), cut to their ranges.
+        uint8 (n, 1, side, side, 3), and factors (n, 7), clipped to their ranges.
 
     Raises:
-        UserError: the file is missing or damaged, an array is missing or of another shape, images are smaller, or a
-            factor lies outside its range or is no number.
+        UserError: the file is missing or damaged, an array is missing or has another shape, images are smaller than
+            `side`, or a factor is not finite or outside its range.
     """
     try:
         with np.load(path, allow_pickle=False) as stored:
@@ -46,28 +46,25 @@ def read_photographs(path: Path, side: int) -> tuple[NDArray[np.uint8], NDArray[
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3 or images.shape[1] != images.shape[2]:
         raise UserError(f"{path}: images must be uint8 (n, S, S, 3), got {images.dtype} {images.shape}")
     if images.shape[1] < side:
-        raise UserError(f"{path}: images of {images.shape[1]} pixels cannot be had at {side}")
+        raise UserError(f"{path}: images of {images.shape[1]} pixels cannot be resized to {side}")
     if labels.dtype.kind not in "iuf" or labels.shape != (len(images), len(FACTORS)) or not len(images):
-        wanted = f"numbers ({len(images)}, {len(FACTORS)})"
-        raise UserError(f"{path}: labels must be {wanted}, got {labels.dtype} {labels.shape}")
-    return _small(images, side)[:, None], _in_range(path, labels.astype(np.float64))
+        expected = f"numbers ({len(images)}, {len(FACTORS)})"
+        raise UserError(f"{path}: labels must be {expected}, got {labels.dtype} {labels.shape}")
+    resized = np.stack([area_average(images[..., channel], side) for channel in range(3)], axis=-1)
+    return resized[:, None], _clipped(path, labels.astype(np.float64))
 
 
-def _small(images: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
-    return np.stack([area_average(images[..., colour], side) for colour in range(3)], axis=-1)
-
-
-def _in_range(path: Path, labels: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The factors cut to their ranges.
+def _clipped(path: Path, labels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The factors, clipped to their ranges.
 
     Raises:
-        UserError: one lies far outside, or is no number.
+        UserError: a factor is not finite or far outside its range.
     """
     low, high = (np.array([getattr(factor, end) for factor in FACTORS]) for end in ("low", "high"))
-    slack = _SLACK * (high - low)
-    bad = np.argwhere(~((labels >= low - slack) & (labels <= high + slack)))
-    if bad.size:
-        row, column = bad[0]
+    tolerance = _TOLERANCE * (high - low)
+    outside = np.argwhere(~((labels >= low - tolerance) & (labels <= high + tolerance)))
+    if outside.size:
+        row, column = outside[0]
         raise UserError(
             f"{path}: labels[{row}, {column}] is {labels[row, column]:g}; {FACTORS[column].name} goes from "
             f"{low[column]:g} to {high[column]:g}"

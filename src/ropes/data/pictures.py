@@ -1,4 +1,4 @@
-"""Resizes images by area averaging, identically for training and prediction."""
+"""Resizes images."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,27 +8,26 @@ from ropes.common import png
 
 
 def area_average(images: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
-    """Average square images to `side` pixels, to the last bit as the training cache does.
+    """Average square images to `side` pixels, bit-identical to the training cache.
 
     Args:
         images: uint8 (..., S, S).
         side: at most S.
     """
-    whole = images.shape[-1]
-    if whole == side:
+    if images.shape[-1] == side:
         return images
-    small = np.empty((*images.shape[:-2], side, side), np.uint8)
-    for place in np.ndindex(images.shape[:-2]):
-        small[place] = png.shrink(Image.fromarray(images[place]), side)
-    return small
+    resized = np.empty((*images.shape[:-2], side, side), np.uint8)
+    for index in np.ndindex(images.shape[:-2]):
+        resized[index] = png.shrink(Image.fromarray(images[index]), side)
+    return resized
 
 
 def enlarge(images: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
-    """Enlarge square images to `side` pixels, each with the grey level of the one that its centre lies in.
+    """Enlarge square images to `side` pixels by nearest neighbour.
 
     Args:
         images: uint8 (..., S, S).
         side: at least S.
     """
-    below = (2 * np.arange(side) + 1) * images.shape[-1] // (2 * side)
-    return images[..., below[:, None], below]
+    source = (2 * np.arange(side) + 1) * images.shape[-1] // (2 * side)
+    return images[..., source[:, None], source]

@@ -1,9 +1,8 @@
-"""The layout of a LeRobot v3.0 folder: paths, columns and their types.
+"""The layout of a LeRobot v3.0 folder: paths, columns and types.
 
-The names are LeRobot's, so that its loader and viewers open the folder as it is; two files are ours:
-`meta/interventions.json` spells out which intervention each task stands for, `meta/ropes.json` where the data
-came from.  Images are PNG bytes inside the parquet files (features of dtype "image"), never video: the method
-differentiates between images, and codec noise would be part of the difference.
+LeRobot's loader and viewers open such a folder.  ropes adds two files: `meta/interventions.json` with the intervention
+of each task, and `meta/ropes.json` with the provenance.  Images are PNG bytes in the parquet files (dtype "image"), not
+video: methods compare images, and codec noise would enter the comparison.
 """
 
 import json
@@ -20,20 +19,20 @@ STATS = "meta/stats.json"
 TASKS = "meta/tasks.parquet"
 INTERVENTIONS = "meta/interventions.json"
 PROVENANCE = "meta/ropes.json"
-#: Links and joints of the arm that is filmed, without shapes; of simulated arms only.
+#: The simulated arm's URDF without shapes.
 ROBOT = "meta/robot.urdf"
 DATA_PATH = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 EPISODES_PATH = "meta/episodes/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
-#: All that is written under `meta/` but the provenance, which records their checksums.
+#: Files under `meta/` whose checksums the provenance records.
 METADATA = (EPISODES_PATH.format(chunk_index=0, file_index=0), TASKS, INTERVENTIONS, STATS, INFO)
-#: Files in a chunk folder; LeRobot's own number.
+#: Files per chunk folder, as in LeRobot.
 CHUNKS_SIZE = 1000
-#: Frames of an anchor have no order in time; LeRobot wants a rate, so they are called one second apart.
+#: LeRobot requires a frame rate.  Frames of an anchor have no order in time and are stored one second apart.
 FPS = 1
 IMAGES = "observation.images."
 STATE = "observation.state"
 ACTION = "action"
-#: The columns that LeRobot itself keeps, and their types.
+#: LeRobot's index columns and their types.
 INDEX_COLUMNS = {
     "timestamp": "float32",
     "frame_index": "int64",
@@ -45,7 +44,7 @@ _ARROW = {"float32": pa.float32(), "float64": pa.float64(), "int64": pa.int64()}
 
 
 def tells_angles(feature: str) -> bool:
-    """Whether a feature holds joint angles or commanded positions, which are nearly the same."""
+    """Whether a feature holds joint angles, or commanded positions, which nearly equal them."""
     return any(feature == name or feature.startswith(f"{name}.") for name in (STATE, ACTION))
 
 
@@ -55,17 +54,17 @@ def data_file(number: int) -> str:
 
 
 def file_order(path: Path) -> tuple[int, ...]:
-    """Sort key of data files: chunk and file as numbers."""
+    """Sort key of data files: numbers of chunk and file."""
     return tuple(int(digits) for digits in re.findall(r"\d+", f"{path.parent.name}/{path.name}"))
 
 
 def features(cameras: Sequence[str], shape: Sequence[int], joints: Sequence[str] | None) -> dict[str, Any]:
-    """The features of `meta/info.json`: an image a camera, joint angles (or factors) where known, indices.
+    """The features of `meta/info.json`: images of each camera, joint angles or factors where given, index columns.
 
     Args:
         cameras: names of the cameras.
-        shape: of the images: height and width in pixels, and 3 for colour.
-        joints: names of the columns of `observation.state` (radians), or None for a data set without angles.
+        shape: height and width of the images in pixels; with a third entry, 3, for colour.
+        joints: names of the columns of `observation.state` (radians); None for a data set without angles.
     """
     content: dict[str, Any] = {}
     for camera in cameras:
@@ -82,36 +81,35 @@ def features(cameras: Sequence[str], shape: Sequence[int], joints: Sequence[str]
 
 
 def arrow_schema(content: Mapping[str, Any]) -> pa.Schema:
-    """The parquet schema of `features`, with the note by which Hugging Face's loader knows image columns."""
+    """The parquet schema of `features`, with the metadata by which Hugging Face's loader recognises images."""
     fields: list[pa.Field] = []
-    noted: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     for name, feature in content.items():
         value = {"dtype": feature["dtype"], "_type": "Value"}
         if feature["dtype"] == "image":
             fields.append(pa.field(name, pa.struct([("bytes", pa.binary()), ("path", pa.string())])))
-            noted[name] = {"_type": "Image"}
+            metadata[name] = {"_type": "Image"}
             continue
         kind, length = _ARROW[feature["dtype"]], feature["shape"][0]
-        if length == 1:  # LeRobot keeps features of one number as plain columns.
+        if length == 1:  # LeRobot stores features with one value as scalar columns
             fields.append(pa.field(name, kind))
-            noted[name] = value
+            metadata[name] = value
         else:
             fields.append(pa.field(name, pa.list_(kind, length)))
-            noted[name] = {"feature": value, "length": length, "_type": "Sequence"}
-    note = json.dumps({"info": {"features": noted}})
-    return pa.schema(fields, metadata={"huggingface": note})
+            metadata[name] = {"feature": value, "length": length, "_type": "Sequence"}
+    return pa.schema(fields, metadata={"huggingface": json.dumps({"info": {"features": metadata}})})
 
 
 def tasks_table(tasks: Sequence[str]) -> pa.Table:
-    """The table of `meta/tasks.parquet`: LeRobot reads it through pandas with the task as the index."""
-    texts = {"metadata": None}
-    note = {
+    """The table of `meta/tasks.parquet`; LeRobot reads it by pandas, with the task as the index."""
+    types = (("task_index", "int64", "int64"), ("task", "unicode", "object"))
+    metadata = {
         "index_columns": ["task"],
         "column_indexes": [],
         "columns": [
-            {"name": "task_index", "field_name": "task_index", "pandas_type": "int64", "numpy_type": "int64"} | texts,
-            {"name": "task", "field_name": "task", "pandas_type": "unicode", "numpy_type": "object"} | texts,
+            {"name": name, "field_name": name, "pandas_type": pandas, "numpy_type": numpy, "metadata": None}
+            for name, pandas, numpy in types
         ],
     }
     table = pa.table({"task_index": pa.array(range(len(tasks)), pa.int64()), "task": pa.array(list(tasks))})
-    return table.replace_schema_metadata({"pandas": json.dumps(note)})
+    return table.replace_schema_metadata({"pandas": json.dumps(metadata)})

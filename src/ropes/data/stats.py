@@ -1,7 +1,7 @@
-"""Running minimum, maximum, mean and standard deviation of each feature, for `meta/stats.json`.
+"""Minimum, maximum, mean and standard deviation of each feature, for `meta/stats.json`.
 
-Sums are taken shard by shard in file order, so the figures do not depend on how the shards came to be.
-Images are sampled, as LeRobot does too: some evenly spaced frames of each shard, scaled to [0, 1].
+Shards are added in file order, so an interrupted and resumed simulation gives the same statistics.
+As in LeRobot, images are subsampled: evenly spaced frames of each shard, scaled to [0, 1].
 """
 
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ _IMAGES_PER_SHARD = 16
 
 
 class Moments:
-    """Collects the statistics of the features over the tables that it is given."""
+    """Accumulates the statistics of each feature over the shards."""
 
     def __init__(self, features: Mapping[str, Any]) -> None:
         self._features = features
         self._sums: dict[str, dict[str, NDArray[np.float64]]] = {}
 
     def add(self, table: pa.Table) -> None:
-        """Count the rows of a shard."""
+        """Add the rows of a shard."""
         for name, feature in self._features.items():
             column = table[name].combine_chunks()
             if feature["dtype"] == "image":
@@ -48,25 +48,25 @@ class Moments:
         }
         old = self._sums.get(name)
         if old is not None:
-            join = {"min": np.minimum, "max": np.maximum}
-            new = {key: join.get(key, np.add)(old[key], value) for key, value in new.items()}
+            combine = {"min": np.minimum, "max": np.maximum}
+            new = {key: combine.get(key, np.add)(old[key], value) for key, value in new.items()}
         self._sums[name] = new
 
     def to_dict(self) -> dict[str, Any]:
-        """Feature → min, max, mean, std (radians; images in [0, 1], a figure a channel) and count."""
+        """Feature → min, max, mean, std and count; angles in radians, images per channel in [0, 1]."""
         content = {}
         for name, sums in self._sums.items():
             mean = sums["sum"] / sums["values"]
-            spread = np.sqrt(np.maximum(sums["squares"] / sums["values"] - mean**2, 0))
+            std = np.sqrt(np.maximum(sums["squares"] / sums["values"] - mean**2, 0))
             shape = (-1, 1, 1) if self._features[name]["dtype"] == "image" else (-1,)
-            figures = {"min": sums["min"], "max": sums["max"], "mean": mean, "std": spread}
-            content[name] = {key: value.reshape(shape).tolist() for key, value in figures.items()}
+            moments = {"min": sums["min"], "max": sums["max"], "mean": mean, "std": std}
+            content[name] = {key: value.reshape(shape).tolist() for key, value in moments.items()}
             content[name]["count"] = [int(sums["count"])]
         return content
 
 
 def vectors(column: pa.Array) -> NDArray[Any]:
-    """A numeric column as (rows, values): plain columns have one value, list columns their length.
+    """A numeric column as an array (rows, values); scalar columns have one value.
 
     Raises:
         ValueError: lists of different lengths, or missing values.

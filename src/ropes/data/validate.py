@@ -1,6 +1,6 @@
-"""Validates a data set from its metadata to each image; names file, row and fault.
+"""Validates a data set, from metadata to each image; a fault names file and row.
 
-A data set that we wrote is held against its checksums; one that others wrote has every image decoded instead.
+Data sets written by ropes are compared with their checksums.  Of other data sets, every image is decoded.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ from ropes.simulation.finger_setting import NAMES, changed_factor
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a valid data set holds; `checksums` says whether it came with any to be held against."""
+    """Content of a valid data set; `checksums` says whether the data set records any."""
 
     path: Path
     episodes: int
@@ -57,7 +57,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something wrong: in which file (relative to the data set), in which row if in one, and what."""
+    """A fault: file, relative to the data set, row if the fault is in one, and description."""
 
     file: str
     row: int | None
@@ -71,15 +71,13 @@ def validate(path: Path | str, *, progress: bool = True) -> Report:
     """Check the data set in the folder `path`.
 
     Raises:
-        UserError: the first fault, and how many there are beside it.
+        UserError: names the first fault and counts the others.
     """
     dataset = open_dataset(path)
-    found = list(faults(dataset, progress=progress))
-    if found:
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise UserError(f"{dataset.path}: {found[0]}{more}; restore the file or make the data set anew")
+    if every := list(faults(dataset, progress=progress)):
+        more = f" (and {len(every) - 1} more)" if len(every) > 1 else ""
+        raise UserError(f"{dataset.path}: {every[0]}{more}; restore the file or make the data set anew")
     frames = int(dataset.starts[-1])
-    spelt = (dataset.path / schema.INTERVENTIONS).exists()
     return Report(
         path=dataset.path,
         episodes=dataset.info["total_episodes"],
@@ -87,7 +85,7 @@ def validate(path: Path | str, *, progress: bool = True) -> Report:
         images=frames * len(dataset.cameras),
         cameras=dataset.cameras,
         splits={name: len(span) for name, span in dataset.splits.items()},
-        joints=dataset.joints if spelt else (),
+        joints=dataset.joints if (dataset.path / schema.INTERVENTIONS).exists() else (),
         states=dataset.state_names is not None,
         checksums=dataset.provenance is not None,
         actions=tuple(action.name for action in dataset.actions),
@@ -95,11 +93,11 @@ def validate(path: Path | str, *, progress: bool = True) -> Report:
 
 
 def faults(dataset: Dataset, *, progress: bool = True) -> Iterator[Fault]:
-    """Every fault, file by file."""
+    """All faults, file by file."""
     recorded = (dataset.provenance or {}).get("files", {})
     if dataset.provenance is not None:
-        written = [path.relative_to(dataset.path).as_posix() for path in dataset.data_files]
-        for name in (*written, *schema.METADATA):
+        names = [path.relative_to(dataset.path).as_posix() for path in dataset.data_files]
+        for name in (*names, *schema.METADATA):
             if name not in recorded:
                 yield Fault(schema.PROVENANCE, None, f"no checksum of {name}")
     changed = set()
@@ -115,12 +113,12 @@ def faults(dataset: Dataset, *, progress: bool = True) -> Iterator[Fault]:
     except UserError as error:
         yield Fault("meta", None, str(error))
         return
-    found = list(_data_faults(dataset, recorded, changed, progress))
-    yield from found or (_action_faults(dataset) if dataset.actions else _pair_faults(dataset))
+    in_data = list(_data_faults(dataset, recorded, changed, progress))
+    yield from in_data or (_action_faults(dataset) if dataset.actions else _pair_faults(dataset))
 
 
 def _pair_faults(dataset: Dataset) -> Iterator[Fault]:
-    """Training episodes of two images of finger and cube are pairs: they differ in exactly one factor."""
+    """Checks that the images of a training pair of finger and cube differ in exactly one factor."""
     if dataset.state_names != NAMES or "train" not in dataset.splits:
         return
     _, first, counts = np.unique(dataset.frames("train").anchor, return_index=True, return_counts=True)
@@ -135,13 +133,14 @@ def _pair_faults(dataset: Dataset) -> Iterator[Fault]:
 
 
 def _action_faults(dataset: Dataset) -> Iterator[Fault]:
-    """Episodes of actions are pairs of one image before and one after."""
+    """Checks that episodes are pairs of one action, and that the splits hold out the right actions."""
+    actions = {}
     for split in dataset.splits:
         frames = dataset.frames(split)
         if (what := pair_fault(frames.anchor, frames.regime)) is not None:
             yield Fault("data", None, f"split {split!r}: {what}")
-    found = {split: [dataset.actions[task] for task in dataset.frames(split).regime] for split in dataset.splits}
-    if (what := shift_fault(found)) is not None:
+        actions[split] = [dataset.actions[task] for task in frames.regime]
+    if (what := shift_fault(actions)) is not None:
         yield Fault(schema.INFO, None, what)
 
 
@@ -150,7 +149,7 @@ def _data_faults(
 ) -> Iterator[Fault]:
     counts: Counter[tuple[str, int]] = Counter()
     names = {path.relative_to(dataset.path).as_posix() for path in dataset.data_files}
-    whole = all(name in names for name in recorded if name.startswith("data/"))
+    complete = all(name in names for name in recorded if name.startswith("data/"))
     first = 0
     with show_progress("validating, files", len(dataset.data_files), show=progress) as update:
         for done, path in enumerate(dataset.data_files, 1):
@@ -159,24 +158,27 @@ def _data_faults(
                 table = parquet.read_table(path)
             except UserError as error:
                 yield Fault(name, None, str(error).removeprefix(f"{path} is ").partition(";")[0])
-                whole = False
+                complete = False
                 continue
-            if not whole and "index" in table.column_names and len(table):
-                first = int(table["index"][0].as_py())  # after a gap, rows are held against their own file
-            trusted = name in recorded and name not in changed
-            found = list(_shard_faults(dataset, name, table, first, trusted, counts))
-            if name in changed and not found:
-                found = [Fault(name, None, "changed since it was written (checksum differs)")]
-            if trusted and not found and recorded[name].get("images_sha256") != parquet.images_digest(table):
-                found = [Fault(schema.PROVENANCE, None, f"the checksum of the images of {name} is another")]
-            yield from found
+            if not complete and "index" in table.column_names and len(table):
+                first = int(table["index"][0].as_py())  # after a missing file, count from the file's own first row
+            unchanged = name in recorded and name not in changed
+            in_shard = list(_shard_faults(dataset, name, table, first, unchanged, counts))
+            if name in changed and not in_shard:
+                in_shard = [Fault(name, None, "changed since it was written (checksum differs)")]
+            if unchanged and not in_shard and recorded[name].get("images_sha256") != parquet.images_digest(table):
+                in_shard = [Fault(schema.PROVENANCE, None, f"the checksum of the images of {name} differs")]
+            yield from in_shard
             first += len(table)
             update(done)
-    if not whole:
+    if not complete:
         return
     if first != (total := dataset.info["total_frames"]):
         yield Fault(schema.INFO, None, f"{total} frames, but the data files hold {first}")
-    yield from _regime_faults(dataset, counts)
+    if "train" in dataset.splits and not dataset.actions:  # training holds out actions, but no regime
+        for number, task in enumerate(dataset.tasks):
+            if not counts["train", number]:
+                yield Fault(schema.TASKS, number, f"regime {task!r} has no images in split 'train'")
 
 
 def _metadata_faults(dataset: Dataset) -> Iterator[Fault]:
@@ -214,10 +216,13 @@ def _shard_faults(
     name: str,
     table: pa.Table,
     first: int,
-    trusted: bool,
+    unchanged: bool,
     counts: "Counter[tuple[str, int]]",
 ) -> Iterator[Fault]:
-    """Faults of one data file whose first row should be row `first` of the data set."""
+    """Faults of one data file, whose first row should be row `first` of the data set; adds its frames to `counts`.
+
+    Of a file that is `unchanged` since it was written, only the headers of the images are checked.
+    """
     for column in dataset.info["features"]:
         if column not in table.column_names and dataset.info["features"][column]["dtype"] != "video":
             kind = "camera" if column.startswith(schema.IMAGES) else "column"
@@ -229,16 +234,12 @@ def _shard_faults(
         if schema.IMAGES + camera in table.column_names:
             images = table[schema.IMAGES + camera].combine_chunks().field("bytes")
             for row, data in enumerate(images):
-                if what := _image_fault(data.as_py(), dataset.image_shape, trusted):
+                if what := _image_fault(data.as_py(), dataset.image_shape, unchanged):
                     yield Fault(name, row, f"camera {camera}: {what}")
 
 
 def _index_faults(
-    dataset: Dataset,
-    name: str,
-    table: pa.Table,
-    first: int,
-    counts: "Counter[tuple[str, int]]",
+    dataset: Dataset, name: str, table: pa.Table, first: int, counts: "Counter[tuple[str, int]]"
 ) -> Iterator[Fault]:
     if not set(schema.INDEX_COLUMNS) <= set(table.column_names):
         return
@@ -246,18 +247,17 @@ def _index_faults(
     frame, episode, task = (columns[key] for key in ("frame_index", "episode_index", "task_index"))
     same = np.concatenate([[False], episode[1:] == episode[:-1]]) if len(table) else np.empty(0, bool)
     previous = np.concatenate([[-1], frame[:-1]])[: len(table)]
-    fps = dataset.info.get("fps", schema.FPS)
+    fps, episodes, tasks = dataset.info.get("fps", schema.FPS), dataset.info["total_episodes"], len(dataset.tasks)
     checks: dict[str, Any] = {
         f"index is not {first} plus the row": columns["index"] == first + np.arange(len(table)),
         "frame_index does not count up from 0 in its episode": frame == np.where(same, previous + 1, 0),
         "timestamp is not frame_index / fps": np.isclose(columns["timestamp"], frame / fps, atol=1e-3),
-        f"episode_index is not below {dataset.info['total_episodes']}": (episode >= 0)
-        & (episode < dataset.info["total_episodes"]),
-        f"task_index is not below {len(dataset.tasks)}": (task >= 0) & (task < len(dataset.tasks)),
+        f"episode_index is not below {episodes}": (episode >= 0) & (episode < episodes),
+        f"task_index is not below {tasks}": (task >= 0) & (task < tasks),
     }
-    for what, good in checks.items():
-        if not np.all(good):
-            yield Fault(name, int(np.flatnonzero(~good)[0]), what)
+    for what, valid in checks.items():
+        if not np.all(valid):
+            yield Fault(name, int(np.flatnonzero(~valid)[0]), what)
     for split, span in dataset.splits.items():
         inside = task[(episode >= span.start) & (episode < span.stop)]
         for number, count in zip(*np.unique(inside, return_counts=True), strict=True):
@@ -276,19 +276,11 @@ def _state_faults(name: str, table: pa.Table, width: int) -> Iterator[Fault]:
         yield Fault(name, int(row), f"{schema.STATE} holds an angle that is not a finite number")
 
 
-def _image_fault(data: bytes | None, shape: png.Shape, trusted: bool) -> str | None:
+def _image_fault(data: bytes | None, shape: png.Shape, unchanged: bool) -> str | None:
     try:
         png.check_header(data, shape)
-        if not trusted and data is not None:
+        if not unchanged and data is not None:
             png.decode(data, shape)
     except png.NotAnImage as error:
         return str(error)
     return None
-
-
-def _regime_faults(dataset: Dataset, counts: "Counter[tuple[str, int]]") -> Iterator[Fault]:
-    if "train" not in dataset.splits or dataset.actions:  # which are held out of it on purpose
-        return
-    for number, task in enumerate(dataset.tasks):
-        if not counts["train", number]:
-            yield Fault(schema.TASKS, number, f"regime {task!r} has no images in split 'train'")

@@ -1,8 +1,7 @@
-"""Writes a LeRobot v3.0 folder shard by shard. An interruption leaves only whole shards.
+"""Writes a LeRobot v3.0 folder shard by shard; an interruption leaves only complete shards.
 
-`plan_shards` fixes from the counts alone which frame goes into which file; `write_shard` writes one of those
-files; `finish` reads them all back and writes the metadata.  What is on disk thus depends on the plan and on
-the images, never on the order or the number of attempts in which the shards came to be.
+`plan_shards` assigns frames to files, `write_shard` writes one file, `finish` reads all files back and writes the
+metadata.  The result depends on plan and images only, not on the order in which shards are written.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,15 +23,15 @@ from ropes.errors import UserError
 from ropes.simulation.actions import Action
 
 Ints = NDArray[np.int64]
-#: Images in a data file, about.
+#: Approximate number of images in a data file.
 IMAGES_PER_SHARD = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitPlan:
-    """A split of `episodes` episodes, each with one frame for every task index of `tasks`, in that order.
+    """A split of `episodes` episodes, each with one frame for every task index in `tasks`, in that order.
 
-    Where `actions` are given, a task index for each episode, they are those of all its frames.
+    `actions`, one task index per episode, replace the task indices of its frames.
     """
 
     name: str
@@ -43,16 +42,16 @@ class SplitPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """One data file to be: whole episodes of one split.
+    """One data file: complete episodes of one split.
 
     Attributes:
-        number: of the file.
+        number: number of the file.
         split: name of the split.
-        first_episode, first_frame: counted over the whole data set.
-        first_row: first frame, counted within the split.
-        episodes: how many.
+        first_episode, first_frame: indices in the data set.
+        first_row: index of the first frame in the split.
+        episodes: number of episodes.
         tasks: task index of each frame of an episode.
-        actions: task index of each episode, where all its frames have the same one.
+        actions: task index of each episode, where its frames share one.
     """
 
     number: int
@@ -73,7 +72,7 @@ class Shard:
 
     @property
     def frames(self) -> int:
-        """Number of rows of the file."""
+        """Number of frames in the file."""
         return self.episodes * len(self.tasks)
 
     @property
@@ -85,7 +84,7 @@ class Shard:
 def plan_shards(
     splits: Sequence[SplitPlan], cameras: int, images_per_shard: int = IMAGES_PER_SHARD
 ) -> tuple[Shard, ...]:
-    """Cut the splits, in order, into shards of whole episodes and about `images_per_shard` images each."""
+    """Divide the splits, in order, into shards of complete episodes with about `images_per_shard` images each."""
     shards: list[Shard] = []
     episode = frame = 0
     for split in splits:
@@ -115,20 +114,19 @@ def write_shard(
     images: Sequence[Sequence[bytes]],
     states: ArrayLike | None,
 ) -> None:
-    """Write one shard, whole or not at all.
+    """Write one shard atomically.
 
     Args:
         root: folder of the data set.
-        shard: which frames these are.
-        features: as of `schema.features`.
-        images: for each frame the PNG bytes of each camera.
-        states: joint angles in radians, (frames, joints), if the features have them.
+        shard: the frames.
+        features: see `schema.features`.
+        images: PNG bytes of each camera, for each frame.
+        states: joint angles in radians, (frames, joints), where the features have them.
     """
     length, frames = len(shard.tasks), np.arange(shard.frames)
-    within = frames % length
     columns: dict[str, Any] = {
-        "timestamp": within / schema.FPS,
-        "frame_index": within,
+        "timestamp": frames % length / schema.FPS,
+        "frame_index": frames % length,
         "episode_index": shard.first_episode + frames // length,
         "index": shard.first_frame + frames,
         "task_index": shard.task_of_frame,
@@ -136,7 +134,7 @@ def write_shard(
     arrow = schema.arrow_schema(features)
     cameras = [name for name in features if name.startswith(schema.IMAGES)]
     for k, name in enumerate(cameras):
-        # Hugging Face's image type wants a path too; LeRobot writes such names.
+        # Hugging Face's image type requires a path; the names are LeRobot's.
         columns[name] = [
             {"bytes": views[k], "path": f"frame-{row:06d}.png"}
             for row, views in zip(shard.first_frame + frames, images, strict=True)
@@ -158,14 +156,14 @@ def finish(
     robot_type: str | None = None,
     progress: bool = False,
 ) -> None:
-    """Write everything under `meta/`, once all the shards are there; `meta/ropes.json` comes last.
+    """Write the files under `meta/` once all shards are complete; `meta/ropes.json` comes last.
 
     Args:
         root: folder of the data set.
-        shards: all of them.
-        features: as of `schema.features`.
-        regimes: the regime, or the action, that each task index stands for.
-        provenance: what goes into `meta/ropes.json` beside the checksums.
+        shards: all shards.
+        features: see `schema.features`.
+        regimes: regime or action of each task index.
+        provenance: content of `meta/ropes.json` without the checksums.
         robot_type: name of the robot, for LeRobot.
         progress: show progress.
     """
@@ -184,49 +182,46 @@ def finish(
     for path, content in ((episodes, _episodes(shards, names)), (schema.TASKS, schema.tasks_table(names))):
         with files.atomic_path(root / path) as temporary:
             pq.write_table(content, temporary)
-    spelt = {regime.name: asdict(regime) for regime in regimes}
-    files.write_json(root / schema.INTERVENTIONS, spelt)
+    files.write_json(root / schema.INTERVENTIONS, {regime.name: asdict(regime) for regime in regimes})
     files.write_json(root / schema.STATS, moments.to_dict())
     files.write_json(root / schema.INFO, _info(shards, features, len(names), robot_type))
-    for path in (*schema.METADATA, schema.ROBOT):
-        if path != schema.ROBOT or (root / path).exists():
-            checksums[path] = {"sha256": files.sha256(root / path)}
+    robot = [schema.ROBOT] if (root / schema.ROBOT).exists() else []
+    checksums |= {path: {"sha256": files.sha256(root / path)} for path in (*schema.METADATA, *robot)}
     files.write_json(root / schema.PROVENANCE, {**provenance, "complete": True, "files": checksums})
 
 
 def _episodes(shards: Iterable[Shard], tasks: Sequence[str]) -> pa.Table:
     rows = []
     for shard in shards:
-        length, of_frame = len(shard.tasks), shard.task_of_frame
-        for k in range(shard.episodes):
+        length = len(shard.tasks)
+        for k, numbers in enumerate(shard.task_of_frame.reshape(-1, length).tolist()):
             start = shard.first_frame + k * length
-            rows.append(
-                {
-                    "episode_index": shard.first_episode + k,
-                    "tasks": [tasks[task] for task in dict.fromkeys(of_frame[k * length : (k + 1) * length].tolist())],
-                    "length": length,
-                    "data/chunk_index": shard.number // schema.CHUNKS_SIZE,
-                    "data/file_index": shard.number % schema.CHUNKS_SIZE,
-                    "dataset_from_index": start,
-                    "dataset_to_index": start + length,
-                    "meta/episodes/chunk_index": 0,
-                    "meta/episodes/file_index": 0,
-                }
-            )
+            row = {
+                "episode_index": shard.first_episode + k,
+                "tasks": [tasks[number] for number in dict.fromkeys(numbers)],
+                "length": length,
+                "data/chunk_index": shard.number // schema.CHUNKS_SIZE,
+                "data/file_index": shard.number % schema.CHUNKS_SIZE,
+                "dataset_from_index": start,
+                "dataset_to_index": start + length,
+                "meta/episodes/chunk_index": 0,
+                "meta/episodes/file_index": 0,
+            }
+            rows.append(row)
     return pa.Table.from_pylist(rows)
 
 
 def _info(shards: Sequence[Shard], features: Mapping[str, Any], tasks: int, robot_type: str | None) -> dict[str, Any]:
-    splits: dict[str, list[int]] = {}
+    starts: dict[str, int] = {}
     for shard in shards:
-        span = splits.setdefault(shard.split, [shard.first_episode, 0])
-        span[1] = shard.first_episode + shard.episodes
+        starts.setdefault(shard.split, shard.first_episode)
+    stops = {shard.split: shard.first_episode + shard.episodes for shard in shards}
     return {
         "codebase_version": schema.CODEBASE_VERSION,
         "robot_type": robot_type,
         "fps": schema.FPS,
         "features": dict(features),
-        "splits": {name: f"{start}:{stop}" for name, (start, stop) in splits.items()},
+        "splits": {name: f"{start}:{stops[name]}" for name, start in starts.items()},
         "total_episodes": sum(shard.episodes for shard in shards),
         "total_frames": sum(shard.frames for shard in shards),
         "total_tasks": tasks,
@@ -248,26 +243,26 @@ def write_arrays(
     regimes: Sequence[Regime],
     images_per_shard: int = IMAGES_PER_SHARD,
 ) -> None:
-    """Write a whole data set from arrays in memory: other simulators, recordings, tests.
+    """Write a data set from arrays: other simulators, recordings, tests.
 
     Args:
-        root: a folder that does not exist yet, or is empty.
-        images: split → uint8 (episodes, frames, cameras, height, width), in colour with 3 more; a split has either
-            one frame an episode, of the first regime, or one for each regime in order.
-        states: split → radians (episodes, frames, joints), or None where nobody knows them.
-        cameras: their names.
+        root: a new or empty folder.
+        images: split → uint8 (episodes, frames, cameras, height, width), or (…, height, width, 3) in colour; an
+            episode has one frame, of the first regime, or one for each regime in order.
+        states: split → radians (episodes, frames, joints); None for a data set without angles.
+        cameras: names of the cameras.
         joints: names of the columns of `states`.
-        regimes: the tasks.
-        images_per_shard: about how many images go into a file.
+        regimes: regime of each task index.
+        images_per_shard: approximate number of images in a data file.
 
     Raises:
-        UserError: the folder holds something, an angle is not finite, or the shapes do not fit one another.
+        UserError: the folder holds something, an angle is not finite, or shapes do not match.
     """
     files.claim_folder(root, schema.PROVENANCE)
     if (root / schema.PROVENANCE).exists():
         raise UserError(f"{root} holds a data set already; choose an empty or new folder")
-    for name, given in (states or {}).items():
-        if not np.isfinite(given).all():
+    for name, angles in (states or {}).items():
+        if not np.isfinite(angles).all():
             raise UserError(f"states of split {name!r} hold an angle that is not a finite number; leave its frames out")
     plans = []
     for name, pixels in images.items():
@@ -281,18 +276,13 @@ def write_arrays(
         plans.append(SplitPlan(name=name, episodes=len(pixels), tasks=tuple(range(len(regimes)))[: pixels.shape[1]]))
     shape, *others = dict.fromkeys(pixels.shape[3:] for pixels in images.values())
     if others:
-        raise UserError(f"images of one split have shape {shape} and of another {others[0]}: give one for all")
+        raise UserError(f"images of one split have shape {shape} and of another {others[0]}: give one shape for all")
     features = schema.features(cameras, shape, None if states is None else joints)
     shards = plan_shards(plans, len(cameras), images_per_shard)
     for shard in shards:
         rows = slice(shard.first_row, shard.first_row + shard.frames)
         pixels = images[shard.split].reshape(-1, len(cameras), *shape)[rows]
-        angles = None if states is None else np.reshape(states[shard.split], (-1, len(joints)))[rows]
-        write_shard(root, shard, features, [[png.encode(view) for view in views] for views in pixels], angles)
-    finish(
-        root,
-        shards=shards,
-        features=features,
-        regimes=regimes,
-        provenance={"schema": 1, "cameras": [{"name": name} for name in cameras]},
-    )
+        values = None if states is None else np.reshape(states[shard.split], (-1, len(joints)))[rows]
+        write_shard(root, shard, features, [[png.encode(view) for view in views] for views in pixels], values)
+    provenance = {"schema": 1, "cameras": [{"name": name} for name in cameras]}
+    finish(root, shards=shards, features=features, regimes=regimes, provenance=provenance)

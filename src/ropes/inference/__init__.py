@@ -1,1 +1,1 @@
-"""Reading joint angles: the estimator, calibration with and without labels, link poses."""
+"""Inference: joint angles from images, calibration with and without labels, link poses."""

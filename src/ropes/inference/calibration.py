@@ -1,4 +1,4 @@
-"""The stored map from coordinates to radians, with its origin and its errors."""
+"""Calibration: the stored map from coordinates to radians, with origin and errors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,7 +17,7 @@ from ropes.metrics.bend import bend
 from ropes.metrics.calibration import linear_calibration
 from ropes.metrics.intervals import left_out_residuals
 
-#: Spread, relative to the values, that float32 networks give to equal inputs in batches of different size.
+#: Relative differences of float32 outputs for equal inputs in batches of different size.
 _ROUNDING = 1e-6
 _SOURCES = ("samples", "labels", "commanded")
 Array = NDArray[np.float64]
@@ -25,13 +25,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """What `ropes calibrate` was asked for.
+    """Arguments of the `ropes calibrate` command that made a calibration.
 
     Attributes:
         source: labelled "samples" drawn from a data set, "labels" of a CSV file, or "commanded" distributions.
-        seed: of the draw.
-        level: that the intervals are meant to hold.
-        file: name of the file of labels or of distributions; None where the data set told them.
+        seed: seed of the draw.
+        level: coverage of the intervals.
+        file: name of the file of labels or distributions; None where they come from the data set.
 
     Raises:
         ValueError: another source.
@@ -44,16 +44,16 @@ class Origin:
 
     def __post_init__(self) -> None:
         if self.source not in _SOURCES:
-            raise ValueError(f"a calibration of no known source, {self.source!r}")
+            raise ValueError(f"unknown source of a calibration, {self.source!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownErrors:
-    """What is known of a calibration's errors, on the poses that it was fitted on; joint → radians.
+    """Errors of a calibration, estimated on the poses that it is fitted on; joint → radians.
 
     Attributes:
-        left_out: root mean squared error of labelled poses, each from the line fitted without it; None without labels.
-        half_width: half an interval around the median coordinate at the median σ; None without intervals.
+        left_out: leave-one-out root mean squared error on labelled poses; None without labels.
+        half_width: half an interval at the median coordinate and median σ; None without intervals.
     """
 
     left_out: Mapping[str, float] | None
@@ -62,16 +62,16 @@ class KnownErrors:
 
 @dataclass(frozen=True)
 class Calibration:
-    """From each raw coordinate to radians: a line, and after it a monotone bend where one is known.
+    """The map from raw coordinates to radians: a line per joint, and optionally a monotone bend after it.
 
     Attributes:
         slope: radians per unit of the coordinate, (d,).
         intercept: radians, (d,).
-        samples: labelled samples behind it, 0 for commanded distributions.
-        intervals: how large the errors are, where that is known.
-        knots: (d, 2, k) of each joint's `ropes.metrics.bend`; None for lines alone.
-        origin: how it was made; None for one from before that was kept.
-        errors: what is known of its errors; None likewise.
+        samples: number of labelled samples; 0 for commanded distributions.
+        intervals: conformal intervals; None where unknown.
+        knots: (d, 2, k), knots of each joint's `ropes.metrics.bend`; None for lines alone.
+        origin: arguments of `ropes calibrate`; None for calibrations of older versions.
+        errors: estimated errors; None likewise.
     """
 
     slope: Array
@@ -91,10 +91,10 @@ class Calibration:
 
 
 def fit_calibration(coordinates: Array, angles: Array, joints: Sequence[str]) -> Calibration:
-    """The least-squares line of each of the joints from coordinates (n, d) to radians (n, d) (ROPES Section 4).
+    """Fit each joint's least-squares line from coordinates (n, d) to radians (n, d) (ROPES Section 4).
 
     Raises:
-        UserError: fewer than two distinct angles of a joint, or a coordinate that does not vary.
+        UserError: a joint has fewer than two distinct angles, or its coordinate does not vary.
     """
     for column, joint in enumerate(joints):
         if len(np.unique(angles[:, column])) < 2:
@@ -109,12 +109,12 @@ def fit_calibration(coordinates: Array, angles: Array, joints: Sequence[str]) ->
 
 
 def radians_already(joints: int) -> Calibration:
-    """The map of a method that has learnt from labels: its coordinates are angles in radians."""
+    """The identity, for methods with labels, whose coordinates are radians."""
     return Calibration(np.ones(joints), np.zeros(joints), 0)
 
 
 def left_out_errors(coordinates: Array, angles: Array, joints: Sequence[str]) -> dict[str, float] | None:
-    """Each joint's root mean squared `ropes.metrics.intervals.left_out_residuals`, radians; None with too few samples.
+    """Leave-one-out root mean squared error of each joint's line, radians; None with too few samples.
 
     Args:
         coordinates: (n, d).
@@ -131,25 +131,25 @@ def left_out_errors(coordinates: Array, angles: Array, joints: Sequence[str]) ->
 def half_widths(
     calibration: Calibration, coordinates: Array, deviation: Array | None, joints: Sequence[str]
 ) -> dict[str, float] | None:
-    """Each joint's half interval in radians around the median coordinate, at the median σ; None without intervals.
+    """Half an interval at the median coordinate and median σ of each joint, radians; None without intervals.
 
     Args:
-        calibration: with its intervals.
+        calibration: a calibration.
         coordinates: (n, d).
-        deviation: (n, d), σ of the coordinates, where the run knows it.
+        deviation: (n, d), σ of the coordinates; None where the run has none.
         joints: (d,) names.
     """
     intervals = calibration.intervals
     if intervals is None:
         return None
-    middle = np.median(coordinates, axis=0, keepdims=True)
-    usual = None if deviation is None else np.median(deviation, axis=0, keepdims=True)
-    low, high = intervals.around(middle, usual, calibration.angles)
+    coordinate = np.median(coordinates, axis=0, keepdims=True)
+    sigma = None if deviation is None else np.median(deviation, axis=0, keepdims=True)
+    low, high = intervals.around(coordinate, sigma, calibration.angles)
     return dict(zip(joints, ((high - low)[0] / 2).tolist(), strict=True))
 
 
 def write_calibration(folder: Path, run: Run, calibration: Calibration) -> None:
-    """Store a calibration with its run, bound to the weights, and to the standard deviations, that it is of."""
+    """Store a calibration with its run, with the digests of the weights and of the uncertainty model."""
     lines: dict[str, dict[str, Any]] = {
         joint: {"slope": float(calibration.slope[k]), "intercept": float(calibration.intercept[k])}
         for k, joint in enumerate(run.joints)
@@ -176,8 +176,7 @@ def read_calibration(folder: Path, run: Run) -> Calibration | None:
     """The calibration stored with a run; None before `ropes calibrate`.
 
     Raises:
-        UserError: the file is damaged, or the calibration is of other weights or standard deviations than the run has
-            now.
+        UserError: the file is damaged, or the run's weights or uncertainty model have changed since.
     """
     path = folder / CALIBRATION_FILE
     if not path.exists():
@@ -187,12 +186,12 @@ def read_calibration(folder: Path, run: Run) -> Calibration | None:
         weights = content.get("weights_sha256")
         lines = [content["joints"][joint] for joint in run.joints]
         slope, intercept = (np.array([float(line[key]) for line in lines]) for key in ("slope", "intercept"))
-        told, origin, errors = (content.get(key) for key in ("intervals", "origin", "errors"))
-        found = Calibration(
+        intervals, origin, errors = (content.get(key) for key in ("intervals", "origin", "errors"))
+        calibration = Calibration(
             slope,
             intercept,
             int(content["samples"]),
-            intervals=None if told is None else Intervals.from_dict(told, run.joints),
+            intervals=None if intervals is None else Intervals.from_dict(intervals, run.joints),
             knots=_read_knots(lines),
             origin=None if origin is None else Origin(**origin),
             errors=None if errors is None else _read_errors(errors, run.joints),
@@ -201,18 +200,19 @@ def read_calibration(folder: Path, run: Run) -> Calibration | None:
         raise UserError(f"{path} is damaged ({error}); run `ropes calibrate` again") from error
     if weights != weights_digest(folder):
         raise UserError(f"{path} is of other weights than {folder} has now; run `ropes calibrate` again")
-    by_image, known = found.intervals is not None and found.intervals.by_image, trust_digest(folder)
-    if by_image and known is not None and known != content.get("trust_sha256"):
+    by_image = calibration.intervals is not None and calibration.intervals.by_image
+    trust = trust_digest(folder)
+    if by_image and trust is not None and trust != content.get("trust_sha256"):
         raise UserError(f"{path} has intervals in other units than {folder} has now; run `ropes calibrate` again")
-    return found
+    return calibration
 
 
 def _read_errors(content: Mapping[str, Any], joints: Sequence[str]) -> KnownErrors:
-    told = {
+    errors = {
         key: None if content[key] is None else {joint: float(content[key][joint]) for joint in joints}
         for key in ("left_out", "half_width")
     }
-    return KnownErrors(**told)
+    return KnownErrors(**errors)
 
 
 def _read_knots(lines: Sequence[Mapping[str, Any]]) -> Array | None:

@@ -1,8 +1,8 @@
 """Checks that the commanded distributions are consistent with the coordinates. Uses no labels.
 
-A coordinate has no unit, no sign, and may be bent.  Whatever a joint's distributions are multiplied by, moved by or
-mirrored at, the images are the same.  What is left to see is where the observational mean lies between the two
-policies, how wide the policies are for their distance, and how much they overlap.
+A coordinate determines the angle up to a monotone map.  Scaling, shifting or mirroring a joint's distributions
+therefore leaves the images consistent.  Three properties can be checked: where the observational mean lies between the
+two policies, the width of the policies relative to their distance, and their overlap.
 """
 
 from collections.abc import Sequence
@@ -16,105 +16,106 @@ from ropes.errors import UserError
 from ropes.inference.policy_distributions import Commanded
 from ropes.metrics.intervals import auroc
 
-#: Farther off than this share of the distance between the two policies' means, an observational mean contradicts.
-_OFF_CENTRE = 0.25
-#: Standard errors that a mean may be off by chance.
-_CHANCE = 3.0
-#: Poses under both policies together below which a width is not judged, and a line is all that they tell.
+#: Tolerance of the observational mean, as a share of the distance between the two policies' means.
+_MEAN_TOLERANCE = 0.25
+#: Tolerance of the observational mean in standard errors, added to the above.
+_STANDARD_ERRORS = 3.0
+#: Fewest poses under both policies together for a check of widths, and for a bend.
 FEWEST_FOR_WIDTHS = 400
-#: Narrower than this share of what was commanded, angles contradict: noise makes them wider.
-_TOO_NARROW = 0.6
-#: Wider than this multiple of what was commanded, once known errors are taken into account, they contradict as well.
-_TOO_WIDE = 1.4
-#: Errors that leave no trace within anchors count too: known ones are doubled.
-_UNSEEN = 2.0
-#: The same where nothing is known of the errors: a weak joint's make angles twice as wide.
-_TOO_WIDE_UNKNOWN = 3.0
-#: Smallest share of pairs that counts: what is rarer may be a few misread poses.
-_RARE = 3e-4
+#: Smallest width of the angles, as a multiple of the commanded width; noise only widens them.
+_MIN_WIDTH = 0.6
+#: Largest width of the angles, as a multiple of the commanded width, before errors are added.
+_MAX_WIDTH = 1.4
+#: Factor on known errors, for errors that are common to an anchor and do not show within it.
+_ERROR_FACTOR = 2.0
+#: Largest width where errors are unknown; those of an inaccurate joint double the width.
+_MAX_WIDTH_UNKNOWN = 3.0
+#: Smallest share of pairs; fewer may be a few misread poses.
+_MIN_SHARE = 3e-4
 _QUANTILES = 1000
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Angles:
-    """Angles of one joint after the line that gives both policies their commanded means, radians.
+    """Angles of one joint, by the line that maps both policies to their commanded means, radians.
 
     Attributes:
         first, second: under policy 1 and policy 2, (n,).
-        usual: without intervention, (m,); None where its distribution is not told.
-        error: standard deviation of their errors as held-out anchors know it; None where they do not.
+        observational: without intervention, (m,); None where the observational distribution is unknown.
+        error: standard deviation of the errors, from held-out anchors; None where unknown.
     """
 
     first: Array
     second: Array
-    usual: Array | None
+    observational: Array | None
     error: float | None
 
 
-def require_agreement(where: str, joint: str, told: Commanded, angles: Angles) -> None:
-    """Check that the images do not contradict what is told of a joint.
+def require_agreement(source: str, joint: str, commanded: Commanded, angles: Angles) -> None:
+    """Check that a joint's commanded distributions are consistent with the angles read from images.
 
-    The observational mean must come out as told, up to a quarter of the distance between the policies and what chance
-    adds to it.  From 400 poses on the angles must be .6 times as wide as told at least, and the policies must overlap
-    no more than if they were
+    The mean of the observational angles may differ from the commanded one by a quarter of the distance between the
+    policies, plus 3 standard errors.  From 400 poses on, the angles must be at least 0.6 times as wide as commanded,
+    and the policies may overlap no more than distributions of
 
         √(1.4² + (2 e / w)²)
 
-    times as wide as told, w being the width that is told and e the known error; 3 times where no error is known.  How
-    far they overlap is judged by ranks, since a bend of the coordinate's ends makes angles wider without any error.
+    times the commanded width w, for a known error e; 3 times where e is unknown.  Overlap is measured by ranks, because
+    a bend of the coordinate near its ends widens the angles without an error.
 
     Args:
-        where: what tells it, for the message.
-        joint: its name.
-        told: of it.
-        angles: of it.
+        source: file or data set of the commanded distributions, for the message.
+        joint: name of the joint.
+        commanded: commanded distributions of the joint.
+        angles: angles of the joint.
 
     Raises:
         UserError: a contradiction.
     """
-    contradiction = f"{where}: the commanded distributions contradict the images: joint {joint} "
-    if angles.usual is not None and told.usual is not None:
-        apart = abs(told.means[0] - told.means[1])
-        seen = float(angles.usual.mean())
-        if abs(seen - told.usual) > _OFF_CENTRE * apart + _CHANCE * _standard_error(angles.usual, angles, told.means):
+    contradiction = f"{source}: the commanded distributions contradict the images: joint {joint} "
+    if angles.observational is not None and commanded.observational_mean is not None:
+        mean, distance = float(angles.observational.mean()), abs(commanded.means[0] - commanded.means[1])
+        standard_error = _standard_error(angles.observational, angles, commanded.means)
+        if abs(mean - commanded.observational_mean) > _MEAN_TOLERANCE * distance + _STANDARD_ERRORS * standard_error:
             raise UserError(
-                f"{contradiction}reads {seen:.2f} rad on average without intervention where {told.usual:.2f} was "
-                "commanded"
+                f"{contradiction}has mean {mean:.2f} rad without intervention where "
+                f"{commanded.observational_mean:.2f} was commanded"
             )
     if len(angles.first) + len(angles.second) < FEWEST_FOR_WIDTHS:
         return
-    width, commanded = float(np.sqrt((angles.first.var() + angles.second.var()) / 2)), told.width
-    if width < _TOO_NARROW * commanded:
+    width = float(np.sqrt((angles.first.var() + angles.second.var()) / 2))
+    if width < _MIN_WIDTH * commanded.width:
         raise UserError(
-            f"{contradiction}spreads by {width:.2f} rad under each of its policies where {commanded:.2f} was commanded "
-            "(or the coordinate has not learnt its ends: fit longer)"
+            f"{contradiction}has standard deviation {width:.2f} rad under each policy where {commanded.width:.2f} was "
+            "commanded (or the coordinate is wrong at the ends of the range: fit longer)"
         )
     shares = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
-    expected = _in_order(told.policies[0].quantile(shares), told.policies[1].quantile(shares))
-    found = _in_order(angles.first, angles.second)
-    most, because = _TOO_WIDE_UNKNOWN, "(or it is mostly noise: fit longer)"
+    expected = _ordered_share(*(policy.quantile(shares) for policy in commanded.policies))
+    share = _ordered_share(angles.first, angles.second)
+    factor, reason = _MAX_WIDTH_UNKNOWN, "(or the coordinate is mostly noise: fit longer)"
     if angles.error is not None:
-        most, because = float(np.hypot(_TOO_WIDE, _UNSEEN * angles.error / commanded)), "(or it is noisier than known)"
-    if ndtri(expected) > most * ndtri(found):
+        factor = float(np.hypot(_MAX_WIDTH, _ERROR_FACTOR * angles.error / commanded.width))
+        reason = "(or the coordinate is noisier than estimated)"
+    if ndtri(expected) > factor * ndtri(share):
         raise UserError(
-            f"{contradiction}reads {1 - found:.1%} of the pairs of its policies' poses in the wrong order where "
-            f"{1 - expected:.1%} was commanded {because}"
+            f"{contradiction}has {1 - share:.1%} of the pairs of its policies' poses in the wrong order where "
+            f"{1 - expected:.1%} was commanded {reason}"
         )
 
 
-def _in_order(first: Array, second: Array) -> float:
-    """Share of the pairs, one of each policy, that are in the order of the means; for two normals Φ(d' / √2)."""
+def _ordered_share(first: Array, second: Array) -> float:
+    """Share of the pairs, one of each policy, in the order of the means; Φ(d' / √2) for two normals."""
     share = auroc(second, first) if first.mean() > second.mean() else auroc(first, second)
-    return float(np.clip(share, 0.5 + _RARE, 1 - _RARE))
+    return float(np.clip(share, 0.5 + _MIN_SHARE, 1 - _MIN_SHARE))
 
 
-def _standard_error(usual: Array, angles: Angles, means: Sequence[float]) -> float:
-    """Of the observational mean, through its own poses and through those that the line was fitted on.
+def _standard_error(observational: Array, angles: Angles, means: Sequence[float]) -> float:
+    """Standard error of the observational mean: from its own poses, and from those that the line is fitted on.
 
-    At the share t of the way from the first policy's mean to the second's, an error of these two moves the line by
-    1 − t and t of it.
+    With the mean at t between the first policy's mean (0) and the second's (1), errors of these two enter by the
+    factors 1 − t and t.
     """
-    t = (usual.mean() - means[0]) / (means[1] - means[0])
-    parts = ((1.0, usual), (1 - t, angles.first), (t, angles.second))
+    t = (observational.mean() - means[0]) / (means[1] - means[0])
+    parts = ((1.0, observational), (1 - t, angles.first), (t, angles.second))
     return float(np.sqrt(sum(weight**2 * values.var() / len(values) for weight, values in parts)))

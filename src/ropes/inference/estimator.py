@@ -1,4 +1,4 @@
-"""`Estimator`: images in, joint angles out."""
+"""`Estimator`: joint angles from images."""
 
 from pathlib import Path
 
@@ -26,13 +26,13 @@ Array = NDArray[np.float64]
 
 
 class Estimator:
-    """Reads joint angles from images with the networks of a finished run.
+    """Predicts joint angles from images with the networks of a finished run.
 
     Attributes:
         run: identity of the run: joints, cameras, image size.
-        calibration: the map to radians, or None before `calibrate`.
-        trust: what the run knows of its own errors; None for one that was fitted before there was that stage.
-        labelled_images: whose angles training read; 0 for a method that reads none.
+        calibration: the map to radians; None before `calibrate`.
+        trust: uncertainty model; None for runs of versions without one.
+        labelled_images: number of training images with angles; 0 for methods without labels.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Estimator:
         self._reader = reader
 
     def __repr__(self) -> str:
-        """Method, cameras, image size, joints, and the unit of `coordinates` after calibration."""
+        """Method, cameras, image size, joints, and whether the run is calibrated."""
         run = self.run
         unit = "not calibrated" if self.calibration is None else "calibrated to radians"
         return (
@@ -58,7 +58,7 @@ class Estimator:
 
     @property
     def precision(self) -> Precision:
-        """That images are read in."""
+        """Precision of the networks."""
         return self._reader.precision
 
     @classmethod
@@ -66,31 +66,31 @@ class Estimator:
         """Load the run in `folder`.
 
         Args:
-            folder: of the run.
-            calibrated: load its calibration as well, where it has one; without it the run can be calibrated anew.
+            folder: folder of the run.
+            calibrated: load the calibration too, where there is one; False leaves it out, to calibrate the run again.
             precision: see `ropes.methods.readers.load_reader`.
 
         Raises:
-            UserError: no run there, one of another version, one without weights, an unfinished or a damaged one, or a
+            UserError: no run, an unfinished or damaged run, a run of another version or without weights, or a
                 calibration of other weights.
         """
         folder = Path(folder)
         run, reader = finished_reader(folder, torch.device(device_kind()), precision)
         if run.method in VAE_METHODS:
             raise UserError(f"{folder} is of method {run.method}, which reads no joints; use ropes evaluate")
-        calibration, labelled = read_calibration(folder, run) if calibrated else None, 0
+        calibration, labelled_images = read_calibration(folder, run) if calibrated else None, 0
         if run.method in LABELLED_METHODS:
             calibration = calibration or radians_already(len(run.joints))
-            labelled = _labelled_images(folder)
-        return cls(run, reader, calibration, read_trust(folder), labelled)
+            labelled_images = _labelled_images(folder)
+        return cls(run, reader, calibration, read_trust(folder), labelled_images)
 
     def images(self, dataset: Dataset, split: str, count: int | None = None) -> Images:
         """Images of a split, uint8 (n, cameras, side, side), cameras in the order of `run.cameras`.
 
         Args:
-            dataset: where they are; it may have further cameras.
-            split: its name.
-            count: how many of the first frames; all of them where left out.
+            dataset: a data set; it may have more cameras.
+            split: name of the split.
+            count: number of frames, the first ones; None for all.
 
         Raises:
             UserError: no such split, or a camera is missing.
@@ -101,38 +101,37 @@ class Estimator:
         return dataset.read_images(dataset.frames(split).index[:count])[:, views]
 
     def _pixels(self, images: Images) -> Tensor:
-        """(n, V, S, S) grey levels → what the networks read, uint8 (n, V, s, s)."""
+        """Images (n, V, S, S) → input of the networks, uint8 (n, V, s, s)."""
         views, side = len(self.run.cameras), self.run.image_size
         if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != (views, side, side):
             raise UserError(
                 f"images of shape {images.shape} and type {images.dtype}: "
                 f"this run reads uint8 (n, {views}, {side}, {side})"
             )
-        small = area_average(images, self._reader.size)
-        return torch.from_numpy(small).to(device_kind())
+        return torch.from_numpy(area_average(images, self._reader.size)).to(device_kind())
 
     @torch.no_grad()
     def coordinates(self, images: Images) -> Array:
-        """Raw coordinates, one a joint.
+        """Raw coordinates, one per joint.
 
         Args:
             images: grey levels, uint8 (n, cameras, side, side), cameras in the order of `run.cameras`.
 
         Returns:
-            (n, d), in the order of `run.joints`; monotone in the joint's angle, of unknown sign and scale, or radians
-            of a method that learnt from labels.
+            (n, d), in the order of `run.joints`.  A coordinate is monotone in the joint's angle, with unknown sign and
+            scale; methods with labels return radians.
 
         Raises:
             UserError: images of another shape or type.
         """
         out = np.empty((len(images), len(self.run.joints)))
         for start in range(0, len(images), _CHUNK):
-            found = self._reader.coordinates(self._pixels(images[start : start + _CHUNK]))
-            out[start : start + _CHUNK] = found.double().cpu().numpy()
+            coordinates = self._reader.coordinates(self._pixels(images[start : start + _CHUNK]))
+            out[start : start + _CHUNK] = coordinates.double().cpu().numpy()
         return out
 
     def read(self, images: Images) -> Reading:
-        """Raw coordinates with their standard deviations, and how unusual each image is.
+        """Raw coordinates with standard deviations and out-of-distribution scores.
 
         Args:
             images: as for `coordinates`.
@@ -143,28 +142,27 @@ class Estimator:
         if self.trust is None or not len(images):
             return Reading(self.coordinates(images), None, None)
         chunks = [images[start : start + _CHUNK] for start in range(0, len(images), _CHUNK)]
-        seen = Seen.join([see(self._reader, self._pixels(chunk)) for chunk in chunks])
-        trust = self.trust
-        return Reading(seen.coordinates, trust.deviation(seen), trust.distance(seen), trust.foreign(seen))
+        inputs, trust = Seen.join([see(self._reader, self._pixels(chunk)) for chunk in chunks]), self.trust
+        return Reading(inputs.coordinates, trust.deviation(inputs), trust.distance(inputs), trust.foreign(inputs))
 
     @property
     def intervals(self) -> Intervals | None:
-        """How large errors are, from the calibration's labels, or else from anchors; None where neither tells."""
-        told = None if self.calibration is None else self.calibration.intervals
-        if told is None:
-            told = self.own_intervals()
-        knows = self.trust is not None and self.trust.spread is not None
-        return told if told is not None and (knows or not told.by_image) else None
+        """Conformal intervals of the calibration, else of the fit; None where there are none, or σ is unknown."""
+        intervals = None if self.calibration is None else self.calibration.intervals
+        if intervals is None:
+            intervals = self.own_intervals()
+        has_deviations = self.trust is not None and self.trust.spread is not None
+        return intervals if intervals is not None and (has_deviations or not intervals.by_image) else None
 
     def own_intervals(self, level: float = LEVEL) -> Intervals | None:
-        """How large errors are, from what the fit held out: anchors, or labels where the method reads any."""
+        """Conformal intervals from the fit's held-out anchors, or held-out labels for methods with labels."""
         if self.trust is None:
             return None
         return intervals_from_held_out(self.trust, level, "labels" if self.learnt_from_labels else "anchors")
 
     @property
     def learnt_from_labels(self) -> bool:
-        """Whether the method reads angles: its coordinates are radians."""
+        """Whether the method learns from labels; its coordinates are then radians."""
         return self.run.method in LABELLED_METHODS
 
     def angles(self, images: Images) -> Array:
@@ -179,14 +177,14 @@ class Estimator:
 
     @torch.no_grad()
     def reconstructions(self, images: Images) -> tuple[Images, Images] | None:
-        """What AE1, and AE2 followed by AE1's decoder, make of images (Figs. 4, 8, 9), uint8 like `images`.
+        """Reconstructions by AE1, and by AE2 with AE1's decoder (Figs. 4, 8, 9), uint8 like `images`.
 
-        None for a method that reconstructs nothing.
+        None for methods without reconstructions.
         """
-        made = self._reader.reconstructions(self._pixels(images))
-        if made is None:
+        decoded = self._reader.reconstructions(self._pixels(images))
+        if decoded is None:
             return None
-        first, second = (part.clamp(0, 1).mul(255).round().byte().cpu().numpy() for part in made)
+        first, second = (part.clamp(0, 1).mul(255).round().byte().cpu().numpy() for part in decoded)
         return enlarge(first, self.run.image_size), enlarge(second, self.run.image_size)
 
 
@@ -194,17 +192,17 @@ def load(run: Path | str, *, precision: AskedPrecision = "auto") -> Estimator:
     """Load an estimator by the folder of its run, or by the name of a packaged one.
 
     Args:
-        run: a folder that `ropes fit` wrote, or a name as "panda-2c".
+        run: a folder written by `ropes fit`, or a name such as "panda-2c".
         precision: see `ropes.methods.readers.load_reader`.
 
     Raises:
-        UserError: neither a run's folder nor a packaged estimator, or see `Estimator.load`.
+        UserError: neither a run nor a packaged estimator, or see `Estimator.load`.
     """
     return Estimator.load(find_run(run), precision=precision)
 
 
 def _labelled_images(folder: Path) -> int:
-    """Images whose angles a fit with labels read."""
+    """Number of images with angles in the training of a method with labels."""
     count = read_training(folder).get("labelled_images")
     if not isinstance(count, int):
         raise UserError(f"{folder / TRAINING_FILE} is damaged; delete it and run the same ropes fit command again")

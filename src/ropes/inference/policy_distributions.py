@@ -1,4 +1,4 @@
-"""The commanded distributions of the policies, from a data set or from the user's file."""
+"""The commanded distributions of the policies, from a data set or a JSON file."""
 
 import json
 import math
@@ -15,16 +15,17 @@ from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.policies import described_model
 
-_DRAWN = 20_000
+#: Poses drawn to estimate the observational means.
+_SAMPLES = 20_000
 _TURN = 2 * math.pi
-#: Standard deviations from its interval beyond which a normal cannot be drawn from within it.
-_FAR = 5.0
+#: Largest distance of a normal's mean from its interval, in standard deviations.
+_MAX_DISTANCE = 5.0
 _NORMAL, _UNIFORM = ("mean", "std", "low", "high"), ("low", "high")
 Array = NDArray[np.float64]
 
 
 class Distribution(Protocol):
-    """What is asked of a policy's distribution, in radians."""
+    """A policy's distribution of the joint angle, radians."""
 
     def moments(self) -> tuple[float, float]:
         """Mean and variance."""
@@ -35,7 +36,7 @@ class Distribution(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Uniform:
-    """Every angle of an interval (radians) alike."""
+    """The uniform distribution on an interval, radians."""
 
     low: float
     high: float
@@ -51,15 +52,15 @@ class Uniform:
 
 @dataclass(frozen=True, kw_only=True)
 class Commanded:
-    """What is told of one joint.
+    """The commanded distributions of one joint.
 
     Attributes:
-        policies: what policy 1 and policy 2 draw.
-        usual: mean angle without intervention, radians; None where it is not told.
+        policies: distributions of policy 1 and policy 2.
+        observational_mean: mean angle without intervention, radians; None where unknown.
     """
 
     policies: tuple[Distribution, Distribution]
-    usual: float | None
+    observational_mean: float | None
 
     @property
     def means(self) -> tuple[float, float]:
@@ -68,54 +69,53 @@ class Commanded:
 
     @property
     def width(self) -> float:
-        """Standard deviation under a policy, root mean square over both, radians."""
+        """Standard deviation under the policies, root mean square of both, radians."""
         return float(np.sqrt(np.mean([policy.moments()[1] for policy in self.policies])))
 
 
 def described_by(dataset: Dataset, joints: Sequence[str]) -> tuple[Commanded, ...]:
-    """What the description of a data set's training split tells of these joints.
+    """The commanded distributions of these joints, from the description of a data set's training split.
 
     Raises:
-        UserError: it tells nothing, or nothing of a joint; or what no images can confirm, see `_checked`.
+        UserError: there is no description, or a joint is missing or invalid, see `_checked`.
     """
     model = described_model(dataset)
     if model is None:
         raise UserError(
-            f"{dataset.path} does not tell its policies' distributions; tell them in a file, --commanded FILE.json, or "
-            "calibrate on labelled samples"
+            f"{dataset.path} does not describe its policies' distributions; give them in a file, --commanded FILE.json,"
+            " or calibrate on labelled samples"
         )
     if missing := [joint for joint in joints if joint not in model.interventions]:
-        raise UserError(f"{dataset.path} tells no commanded distribution for {missing[0]}")
-    usual = model.sample_observational(np.random.default_rng(0), _DRAWN).mean(axis=0)
+        raise UserError(f"{dataset.path} describes no distributions of joint {missing[0]}")
+    sample = model.sample_observational(np.random.default_rng(0), _SAMPLES)
+    means = dict(zip(model.joints, sample.mean(axis=0).tolist(), strict=True))
     return tuple(
         _checked(
             f"{dataset.path}: joint {joint}",
-            Commanded(policies=model.interventions[joint], usual=float(usual[model.joints.index(joint)])),
+            Commanded(policies=model.interventions[joint], observational_mean=means[joint]),
         )
         for joint in joints
     )
 
 
 def read_commanded(path: Path, joints: Sequence[str]) -> tuple[Commanded, ...]:
-    """What an operator's JSON file tells of these joints.
+    """The commanded distributions of these joints, from a JSON file.
 
-    It has an entry for each joint: under "policies" the distributions of policy 1 and policy 2 and, where known, under
-    "observational" that without intervention.  A distribution is a normal restricted to an interval, with mean and
-    standard deviation before the restriction, {"mean", "std", "low", "high"}, or uniform, {"low", "high"}; in radians.
+    The file has an entry for each joint: "policies", the distributions of policy 1 and policy 2, and optionally
+    "observational", that without intervention.  A distribution is a normal truncated to an interval, {"mean", "std",
+    "low", "high"}, with mean and standard deviation before the truncation, or uniform, {"low", "high"}; in radians.
 
     Args:
-        path: of the file.
-        joints: of the run.
+        path: path of the file.
+        joints: joints of the run.
 
     Raises:
-        UserError: no such file, no JSON, a joint missing or unknown, a key missing or unknown, a value that is no
-            number or makes no distribution; or what no images can confirm, see `_checked`.
+        UserError: no such file, no JSON, a missing or unknown joint or key, a value that is no number or gives no
+            distribution, or see `_checked`.
     """
     content = _object(_parsed(path), str(path))
     if missing := [joint for joint in joints if joint not in content]:
-        raise UserError(
-            f"{path} tells nothing of joint {missing[0]}; it needs an entry for each of {', '.join(joints)}"
-        )
+        raise UserError(f"{path} has no entry for joint {missing[0]}; it needs one for each of {', '.join(joints)}")
     if unknown := [name for name in content if name not in joints]:
         raise UserError(f"{path}: the run has no joint {unknown[0]}; it has {', '.join(joints)}")
     return tuple(_joint(content[joint], f"{path}: joint {joint}") for joint in joints)
@@ -123,19 +123,18 @@ def read_commanded(path: Path, joints: Sequence[str]) -> tuple[Commanded, ...]:
 
 def _parsed(path: Path) -> object:
     try:
-        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once)
+        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:  # text that is no UTF-8, no JSON, or `_once`
-        raise UserError(f"{path} is not valid JSON ({error}); mend it") from error
+    except ValueError as error:  # no UTF-8, no JSON, or a repeated name
+        raise UserError(f"{path} is not valid JSON ({error}); correct it") from error
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
-    return found
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"{repeated[0]!r} is there twice")
+    return dict(pairs)
 
 
 def _object(content: object, where: str) -> Mapping[str, Any]:
@@ -150,16 +149,16 @@ def _joint(content: object, where: str) -> Commanded:
     if not isinstance(policies, list) or len(policies) != 2:
         raise UserError(f"{where}: 'policies' is no list of two distributions, of policy 1 and policy 2")
     first, second = (_distribution(policy, f"{where}, policy {k}") for k, policy in enumerate(policies, start=1))
-    usual = None
+    mean = None
     if "observational" in entry:
-        usual = _distribution(entry["observational"], f"{where}, observational").moments()[0]
-    return _checked(where, Commanded(policies=(first, second), usual=usual))
+        mean = _distribution(entry["observational"], f"{where}, observational").moments()[0]
+    return _checked(where, Commanded(policies=(first, second), observational_mean=mean))
 
 
 def _distribution(content: object, where: str) -> Distribution:
-    told = _object(content, where)
-    kind = _NORMAL if {"mean", "std"} & told.keys() else _UNIFORM
-    entry = _with_keys(told, where, needed=kind, allowed=_NORMAL)
+    entry = _object(content, where)
+    kind = _NORMAL if {"mean", "std"} & entry.keys() else _UNIFORM
+    entry = _with_keys(entry, where, needed=kind, allowed=_NORMAL)
     numbers = {name: _number(entry[name], f"{where}: {name}") for name in kind}
     if not numbers["low"] < numbers["high"]:
         raise UserError(f"{where}: low {numbers['low']:g} is not below high {numbers['high']:g}")
@@ -168,10 +167,10 @@ def _distribution(content: object, where: str) -> Distribution:
     std = numbers.pop("std")
     if not std > 0:
         raise UserError(f"{where}: std is {std:g}; it must be above 0")
-    drawn = TruncatedNormal(variance=std**2, **numbers)
-    if not max(numbers["low"] - drawn.mean, drawn.mean - numbers["high"]) < _FAR * std:
-        raise UserError(f"{where}: mean {drawn.mean:g} is more than {_FAR:g} std outside of low and high")
-    return drawn
+    normal = TruncatedNormal(variance=std**2, **numbers)
+    if not max(numbers["low"] - normal.mean, normal.mean - numbers["high"]) < _MAX_DISTANCE * std:
+        raise UserError(f"{where}: mean {normal.mean:g} is more than {_MAX_DISTANCE:g} std outside of low and high")
+    return normal
 
 
 def _with_keys(
@@ -190,19 +189,19 @@ def _number(value: object, where: str) -> float:
     return float(value)
 
 
-def _checked(where: str, told: Commanded) -> Commanded:
-    """Refuse what no images can confirm.
+def _checked(where: str, commanded: Commanded) -> Commanded:
+    """The distributions, where they allow a calibration.
 
     Raises:
-        UserError: both policies have one mean, or together they span more than a turn.
+        UserError: both policies have the same mean, or together they span more than a turn.
     """
-    first, second = told.means
+    first, second = commanded.means
     if math.isclose(first, second, abs_tol=1e-6):
         raise UserError(f"{where}: both policies have mean {first:.2f} rad; a line to radians needs two different ones")
-    ends = np.stack([policy.quantile([0.001, 0.999]) for policy in told.policies])
+    ends = np.stack([policy.quantile([0.001, 0.999]) for policy in commanded.policies])
     if (span := float(ends.max() - ends.min())) > _TURN:
         raise UserError(
-            f"{where}: the policies span {span:.1f} rad; images tell angles within one turn, {_TURN:.2f} rad, apart "
+            f"{where}: the policies span {span:.1f} rad; images show angles within one turn, {_TURN:.2f} rad, only "
             "(angles are in radians, not degrees)"
         )
-    return told
+    return commanded

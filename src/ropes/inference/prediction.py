@@ -1,9 +1,9 @@
-"""Calibrates an estimator on a few labelled samples, and predicts from image files."""
+"""Calibrates an estimator on labelled samples, and predicts joint angles from images."""
 
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from ropes.methods.run import Run, warn_of_scene
 from ropes.methods.uncertainty.annotations import foreign_boxes, missing_columns, trust_columns
 from ropes.methods.uncertainty.conformal import LEVEL, intervals_from_labels
 from ropes.methods.validation_split import rows_to_label
+from ropes.models.registry import find_run
 
 _CHUNK = 256
 _OTHER_IMAGES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".tif", ".tiff", ".webp"}
@@ -47,21 +48,22 @@ def calibrate(
     seed: int = 0,
     level: float = LEVEL,
 ) -> Calibration:
-    """Fit the line from coordinates to radians, and intervals around it, and store both with the run.
+    """Fit the line from coordinates to radians and its intervals, and store both with the run.
 
     Args:
         run: folder of the run.
-        data: a labelled data set: `samples` of its training poses are drawn, of those that no weight was fitted on.
-        labels: or a CSV file with a column of image paths for each camera and one of radians for each joint.
-        samples: how many to draw from `data`.
-        seed: of the draw.
-        level: share of the truths that the intervals are meant to hold; too few samples for it leave the
-            intervals to the held-out anchors, and one line on standard error says so.
+        data: a labelled data set; `samples` of its training poses are drawn, none of them used to fit the run.
+        labels: alternatively, a CSV file with a column of image paths for each camera, and of radians for each joint.
+        samples: number of poses drawn from `data`.
+        seed: seed of the draw.
+        level: coverage of the intervals.  With too few samples for it, intervals come from the held-out anchors, and
+            one line on standard error says so.
 
     Raises:
-        UserError: no labels, too few, or images that do not fit the run.
+        UserError: no labels, too few labels, or images that do not match the run.
     """
     estimator = Estimator.load(run, calibrated=False)
+    joints = estimator.run.joints
     if labels is not None:
         images, angles = _read_labels(estimator.run, labels)
     elif data is not None:
@@ -73,7 +75,7 @@ def calibrate(
     else:
         raise UserError("give labelled samples: a data set or a CSV file")
     reading = estimator.read(images)
-    line = fit_calibration(reading.coordinates, angles, estimator.run.joints)
+    line = fit_calibration(reading.coordinates, angles, joints)
     intervals = intervals_from_labels(reading.coordinates, reading.deviation, angles, line.slope, level)
     if intervals is None:
         print(f"ropes: {len(angles)} samples are too few for {level:.0%} intervals of their own", file=sys.stderr)
@@ -85,7 +87,6 @@ def calibrate(
         file=None if labels is None else labels.name,
     )
     calibration = replace(line, intervals=intervals, origin=origin)
-    joints = estimator.run.joints
     errors = KnownErrors(
         left_out=left_out_errors(reading.coordinates, angles, joints),
         half_width=half_widths(calibration, reading.coordinates, reading.deviation, joints),
@@ -96,10 +97,10 @@ def calibrate(
 
 
 def views_of(run: Run, dataset: Dataset) -> list[int]:
-    """Where the run's cameras are among the data set's.
+    """Indices of the run's cameras among those of the data set.
 
     Raises:
-        UserError: a camera is missing, or images are of another size.
+        UserError: a camera is missing, or images have another size.
     """
     if missing := [camera for camera in run.cameras if camera not in dataset.cameras]:
         raise UserError(f"{dataset.path} has no camera {missing[0]} (it has {', '.join(dataset.cameras)})")
@@ -119,12 +120,34 @@ def states_of(run: Run, dataset: Dataset, split: str) -> NDArray[np.float64]:
     """Angles of a split, joints in the order of the run: (n, d), radians.
 
     Raises:
-        UserError: the data set has no angles, or not of all the run's joints.
+        UserError: the data set has no angles, or lacks a joint of the run.
     """
     states = dataset.states(split)
     if missing := [joint for joint in run.joints if joint not in dataset.joints]:
         raise UserError(f"{dataset.path} has no joint {missing[0]} (it has {', '.join(dataset.joints)})")
     return states[:, [dataset.joints.index(joint) for joint in run.joints]]
+
+
+def predict(
+    run: Path | str,
+    images: Mapping[str, Path | str] | Path | str,
+    *,
+    poses: Sequence[str] | None = None,
+    urdf: str | Path | None = None,
+    precision: AskedPrecision = "auto",
+) -> Iterator[dict[str, Any]]:
+    """Predict joint angles, one dictionary per pose, with keys and errors of `predict_lines`.
+
+    Args:
+        run: folder of the run, or name of a packaged estimator.
+        images: an image file for each camera by name; a folder of images; one image, for a run with one camera; or a
+            data set.
+        poses: links whose poses to add; empty for the end effector, "all" for all links.
+        urdf: URDF file of the arm, where the run's setting does not name it.
+        precision: see `ropes.methods.readers.load_reader`.
+    """
+    source = {name: Path(file) for name, file in images.items()} if isinstance(images, Mapping) else Path(images)
+    return map(json.loads, predict_lines(find_run(run), source, poses=poses, urdf=urdf, precision=precision))
 
 
 def predict_lines(
@@ -135,64 +158,53 @@ def predict_lines(
     urdf: str | Path | None = None,
     precision: AskedPrecision = "auto",
 ) -> Iterator[str]:
-    """One JSON line a pose: its images, the unit ("rad", or "raw" before calibration), a value a joint, what to trust.
+    """Predict joint angles, one JSON object per pose.
 
-    See `ropes.methods.uncertainty.annotations.trust_columns`; a run that does not know gets one line on standard error
-    instead.
-
-    With `poses`, the poses of links of the arm as well, and the frame that they are in; see
-    `ropes.inference.poses.Arm.describe`.
+    Keys: "images", "unit" ("rad", or "raw" before calibration), "joints", the uncertainty columns of
+    `ropes.methods.uncertainty.annotations.trust_columns` (one line on standard error names missing ones), and, with
+    `poses`, the link poses of `ropes.inference.poses.Arm.describe`.
 
     Args:
         run: folder of the run.
-        source: an image for each camera by name; or a data set; or a folder with a folder of images for each
-            camera, equal names belonging together (with one camera the images may lie in it directly, or be one file).
-        poses: links whose poses to add; none named for the end effector's, "all" for all.
-        urdf: the arm's URDF file, where the run's setting does not name it.
+        source: an image for each camera by name; a data set; or a folder with a folder of images for each camera,
+            where equal names are one pose (with one camera, also a folder of images, or one image).
+        poses: links whose poses to add; empty for the end effector, "all" for all links.
+        urdf: URDF file of the arm, where the run's setting does not name it.
         precision: see `ropes.methods.readers.load_reader`.
 
     Raises:
-        UserError: a camera is missing or unknown, or an image is of another size or type; with `poses`, no such link,
+        UserError: a camera is missing or unknown, or an image has another size or type; with `poses`, an unknown link,
             no URDF, or a run that is not calibrated.
     """
     estimator = Estimator.load(run, precision=precision)
-    calibration, intervals = estimator.calibration, estimator.intervals
+    joints, calibration, intervals = estimator.run.joints, estimator.calibration, estimator.intervals
     unit, to_shown = ("raw", np.asarray) if calibration is None else ("rad", calibration.angles)
-    describe = None if poses is None else _describer(estimator, poses, urdf)
+    if poses is not None:
+        if calibration is None:
+            raise UserError("poses need angles in radians: run `ropes calibrate` first")
+        arm = chosen_arm(estimator.run, urdf)
+        links = arm.links(poses)
     known, labelled = estimator.trust is not None, estimator.learnt_from_labels
-    lacking = missing_columns(run, known=known, intervals=intervals, labelled=labelled)
+    warning = missing_columns(run, known=known, intervals=intervals, labelled=labelled)
     for names, images in _batches(estimator.run, source):
-        if lacking:  # said once, and only where there is something to predict from
-            print(f"ropes: {lacking}", file=sys.stderr)
-            lacking = None
+        if warning:  # once, after the source has been checked
+            print(f"ropes: {warning}", file=sys.stderr)
+            warning = None
         reading = estimator.read(images)
         values = to_shown(reading.coordinates)
-        doubts = trust_columns(estimator.run.joints, reading, intervals, to_shown)
+        columns = trust_columns(joints, reading, intervals, to_shown)
         if reading.foreign is not None:
-            cameras, side = estimator.run.cameras, estimator.run.image_size
-            for doubt, parts in zip(doubts, reading.foreign, strict=True):
-                doubt["foreign"] = foreign_boxes(cameras, parts, side)
-        more = describe(values) if describe else [{}] * len(values)
-        for name, row, doubt, described in zip(names, values, doubts, more, strict=True):
-            joints = {joint: round(float(value), 6) for joint, value in zip(estimator.run.joints, row, strict=True)}
-            yield json.dumps({"images": name, "unit": unit, "joints": joints, **doubt, **described})
-
-
-def _describer(
-    estimator: Estimator, asked: Sequence[str], urdf: str | Path | None
-) -> Callable[[NDArray[np.float64]], list[dict[str, Any]]]:
-    if estimator.calibration is None:
-        raise UserError("poses need angles in radians: run `ropes calibrate` first")
-    arm = chosen_arm(estimator.run, urdf)
-    links = arm.links(asked)
-    return lambda angles: arm.describe(angles, links)
+            for column, foreign in zip(columns, reading.foreign, strict=True):
+                column["foreign"] = foreign_boxes(estimator.run.cameras, foreign, estimator.run.image_size)
+        link_poses = [{}] * len(values) if poses is None else arm.describe(values, links)
+        for name, row, column, described in zip(names, values, columns, link_poses, strict=True):
+            angles = {joint: round(float(value), 6) for joint, value in zip(joints, row, strict=True)}
+            yield json.dumps({"images": name, "unit": unit, "joints": angles, **column, **described})
 
 
 def _batches(run: Run, source: Source) -> Iterator[tuple[list[object], Images]]:
-    if isinstance(source, Mapping):
-        _check_cameras(run, source)
-        files = [{camera: source[camera] for camera in run.cameras}]
-    elif (source / "meta" / "info.json").exists():
+    """Batches of poses: the names of their images, and uint8 (n, V, S, S)."""
+    if not isinstance(source, Mapping) and (source / "meta" / "info.json").exists():
         dataset = open_dataset(source)
         warn_of_scene(run, dataset)
         for split in dataset.splits:
@@ -201,51 +213,52 @@ def _batches(run: Run, source: Source) -> Iterator[tuple[list[object], Images]]:
                 part = rows[start : start + _CHUNK]
                 yield [{"split": split, "index": int(k)} for k in part], images_of(run, dataset, part)
         return
-    else:
-        files = _files_in(run, source)
-    for start in range(0, len(files), _CHUNK):
-        chunk = files[start : start + _CHUNK]
+    poses = [_named_files(run, source)] if isinstance(source, Mapping) else _files_in(run, source)
+    for start in range(0, len(poses), _CHUNK):
+        chunk = poses[start : start + _CHUNK]
         images = np.stack([np.stack([_read(run, pose[camera]) for camera in run.cameras]) for pose in chunk])
         yield [{camera: str(path) for camera, path in pose.items()} for pose in chunk], images
 
 
-def _check_cameras(run: Run, given: Mapping[str, Path]) -> None:
-    if missing := [camera for camera in run.cameras if camera not in given]:
+def _named_files(run: Run, files: Mapping[str, Path]) -> dict[str, Path]:
+    if missing := [camera for camera in run.cameras if camera not in files]:
         raise UserError(f"no image for camera {missing[0]}; this run needs {', '.join(run.cameras)}")
-    if unknown := [camera for camera in given if camera not in run.cameras]:
+    if unknown := [camera for camera in files if camera not in run.cameras]:
         raise UserError(f"unknown camera {unknown[0]}; this run knows {', '.join(run.cameras)}")
+    return {camera: files[camera] for camera in run.cameras}
 
 
 def _files_in(run: Run, folder: Path) -> list[dict[str, Path]]:
+    """The image files of each pose, by camera."""
     if folder.is_file():
         if len(run.cameras) > 1:
-            pairs = " ".join(f"{camera}=FILE" for camera in run.cameras)
-            raise UserError(f"{folder} is one image, and the run reads {len(run.cameras)} cameras: give {pairs}")
+            form = " ".join(f"{camera}=FILE" for camera in run.cameras)
+            raise UserError(f"{folder} is one image, and the run reads {len(run.cameras)} cameras: give {form}")
         return [{run.cameras[0]: folder}]
     if not folder.is_dir():
         raise UserError(f"{folder} is neither a folder nor a data set")
     if len(run.cameras) == 1 and not (folder / run.cameras[0]).is_dir():
-        images = [{run.cameras[0]: path} for path in _images_in(folder)]
+        poses = [{run.cameras[0]: path} for path in _images_in(folder)]
     else:
         if missing := [camera for camera in run.cameras if not (folder / camera).is_dir()]:
             raise UserError(f"{folder} has no folder {missing[0]}; it needs one of PNG images for each camera")
         names = {camera: {path.name for path in _images_in(folder / camera)} for camera in run.cameras}
         every = sorted(set().union(*names.values()))
-        for camera, found in names.items():
-            if lacking := [name for name in every if name not in found]:
-                raise UserError(f"{folder / camera / lacking[0]} is missing; another camera has an image of that name")
-        images = [{camera: folder / camera / name for camera in run.cameras} for name in every]
-    if not images:
+        for camera, present in names.items():
+            if absent := [name for name in every if name not in present]:
+                raise UserError(f"{folder / camera / absent[0]} is missing; another camera has an image of that name")
+        poses = [{camera: folder / camera / name for camera in run.cameras} for name in every]
+    if not poses:
         raise UserError(f"{folder} holds no PNG images")
-    return images
+    return poses
 
 
 def _images_in(folder: Path) -> list[Path]:
-    """The PNG files of a folder, by name; images of other kinds are not passed over in silence."""
-    found = sorted(folder.iterdir())
-    if others := [path for path in found if path.suffix.lower() in _OTHER_IMAGES]:
-        raise UserError(f"{others[0]} is no PNG; convert it to 8-bit grey PNG (BT.601), or take it out of the folder")
-    return [path for path in found if path.suffix.lower() == ".png"]
+    """The PNG files of a folder, by name; other image files are an error."""
+    paths = sorted(folder.iterdir())
+    if others := [path for path in paths if path.suffix.lower() in _OTHER_IMAGES]:
+        raise UserError(f"{others[0]} is no PNG; convert it to 8-bit grey PNG (BT.601), or remove it from the folder")
+    return [path for path in paths if path.suffix.lower() == ".png"]
 
 
 def _read(run: Run, path: Path) -> Images:
@@ -258,6 +271,7 @@ def _read(run: Run, path: Path) -> Images:
 
 
 def _read_labels(run: Run, path: Path) -> tuple[Images, NDArray[np.float64]]:
+    """Images (n, V, S, S) and angles (n, d) of a CSV file."""
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             rows = list(csv.DictReader(stream))
