@@ -1,4 +1,4 @@
-"""Plans of the experiments on actions."""
+"""Configurations of the experiments on actions."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,43 +27,43 @@ from ropes.simulation.settings import (
 
 
 def other_deltas(name: str, recipes: Mapping[str, Recipe], paper: bool) -> Experiment:
-    """Other readings of the paper's losses, on single things and in scenes; or other things held out, drawn by seed."""
-    images, drawn = 200_000 if paper else 16_000, name == "hold-outs"
+    """Other readings of the paper's losses, on single objects and in scenes; or other held-out objects, by seed."""
+    images, hold_outs = 200_000 if paper else 16_000, name == "hold-outs"
     return Experiment(
         name=name,
-        recipes=dict(recipes) if drawn else {**recipes, **options(recipes)},
-        anchors=dict.fromkeys(DRAWN_HOLD_OUTS if drawn else (ACTION_PAIRS, MANY_THINGS), images),
+        recipes=dict(recipes) if hold_outs else {**recipes, **options(recipes)},
+        anchors=dict.fromkeys(DRAWN_HOLD_OUTS if hold_outs else (ACTION_PAIRS, MANY_THINGS), images),
         test_anchors=10_000 if paper else 2_000,
-        seeds=(0,) if drawn else tuple(range(5 if paper else 3)),
-        occlusions=(),
+        seeds=(0,) if hold_outs else tuple(range(5 if paper else 3)),
         at_once=True,
         measures="actions",
     )
 
 
 def actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) -> Experiment:
-    """Every method on single things, with variants; deltas of wholes and of patches in scenes; deltas of an arm."""
-    ours = recipes.get("cde-global")
-    variants = {**delta_variants(ours), **cropped(recipes)} if isinstance(ours, DeltaRecipe) else {}
-    of_things, scenes = (*DELTA_METHODS, *ABLATED, *CROPPED.values(), OF_A_RESNET), DELTA_METHODS
+    """All methods and variants on single objects; global and patch deltas in scenes; deltas of an arm."""
+    base = recipes.get("cde-global")
+    variants = {**delta_variants(base), **cropped(recipes)} if isinstance(base, DeltaRecipe) else {}
     anchors = {ACTION_PAIRS: 200_000, MANY_THINGS: 200_000, ARM_ACTIONS: 100_000}
     if not paper:
         anchors = {ACTION_PAIRS: 16_000, MANY_THINGS: 16_000, ARM_ACTIONS: 48_000}
     if recorded is not None:
         anchors = {RECORDED_PAIRS: 0, RECORDED_SCENES: 0}
-    only: dict[str, tuple[str, ...]] = dict.fromkeys((ACTION_PAIRS, RECORDED_PAIRS), of_things)
-    only |= dict.fromkeys((MANY_THINGS, RECORDED_SCENES), scenes)
+    of_objects = (*DELTA_METHODS, *ABLATED, *CROPPED.values(), OF_A_RESNET)
     return Experiment(
         name="causal-triplet",
         recipes={**recipes, **variants},
         anchors=anchors,
         test_anchors=10_000 if paper else 2_000,
         seeds=tuple(range(5 if paper else 3)),
-        occlusions=(),
         at_once=True,
         measures="actions",
-        only={**only, ARM_ACTIONS: (OF_A_RESNET, FROM_POSES)},
-        # An arm is filmed with 128 pixels, as the packaged estimator reads it; the paper's ResNet would ask for more.
+        only={
+            **dict.fromkeys((ACTION_PAIRS, RECORDED_PAIRS), of_objects),
+            **dict.fromkeys((MANY_THINGS, RECORDED_SCENES), DELTA_METHODS),
+            ARM_ACTIONS: (OF_A_RESNET, FROM_POSES),
+        },
+        # Arms are rendered at the packaged estimator's 128 pixels; the paper's ResNet takes larger images.
         own={ARM_ACTIONS: {OF_A_RESNET: of_a_resnet(delta_recipe("cde-global", "compact"))}},
         recorded=None if recorded is None else str(recorded.resolve()),
     )
