@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from ropes.common.files import write_arrays
 from ropes.common.hardware import AskedPrecision, Precision, device_kind, precision_of, warn_if_emulated
 from ropes.common.seeds import generator
-from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
 from ropes.evaluation.arm_moves import DELTAS_FILE, delta_figures, delta_norms, displacements_of, recall_of
-from ropes.evaluation.record import claim_evaluation
+from ropes.evaluation.record import claim_evaluation, require_views
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.action import ActionRow
 from ropes.methods.delta import network_of
@@ -124,7 +123,7 @@ def evaluate_actions(
     """
     began = time.monotonic()
     reader, dataset = DeltaReader(run, precision), open_dataset(data)
-    _require_images(reader, dataset)
+    require_views(reader.run, dataset, reader.channels)
     splits = [split for split in TESTS if split in dataset.splits]
     if not splits:
         raise UserError(f"{data} has no test split of actions ({', '.join(TESTS)})")
@@ -189,17 +188,3 @@ def _neighbours(queries: ActionPairs, pairs: ActionPairs, deltas: Floats, pair_d
         "near_verbs": np.column_stack([queries.verbs[rows], pairs.verbs[near]]),
         "near_nouns": np.column_stack([queries.nouns[rows], pairs.nouns[near]]),
     }
-
-
-def _require_images(reader: DeltaReader, dataset: Dataset) -> None:
-    """Check that a data set has the run's cameras and channels.
-
-    Raises:
-        UserError: it has others.
-    """
-    colour = len(dataset.image_shape) > 2
-    channels = 3 if colour else len(dataset.cameras)
-    if channels != reader.channels or dataset.cameras != reader.run.cameras:
-        kind = "colour" if reader.channels == 3 else "grey"
-        cameras = ", ".join(reader.run.cameras)
-        raise UserError(f"{dataset.path} has other images; the run reads {kind} ones of {cameras}")

@@ -29,7 +29,7 @@ from ropes.evaluation.factor_tasks import (
     factor_task,
     with_photographs,
 )
-from ropes.evaluation.record import claim_evaluation
+from ropes.evaluation.record import claim_evaluation, require_views
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.model import ModelRow
 from ropes.methods.reader import Reader
@@ -94,7 +94,9 @@ def evaluate_factors(
     began = time.monotonic()
     fitted, reader = finished_reader(run, torch.device(device_kind()), precision)
     dataset = open_dataset(data)
-    _require_views(fitted, dataset)
+    recipe = fitted.recipe
+    channels = recipe.vae.channels if isinstance(recipe, VAERecipe) else len(fitted.cameras)
+    require_views(fitted, dataset, channels)
     task, images, checksum = factor_task(dataset), None, None
     if photographs is not None:
         images, factors = read_photographs(photographs, reader.size)
@@ -190,18 +192,6 @@ def disentanglement(
         "reasons": reasons,
         "informativeness": dict(zip(names, full.informativeness_of.tolist(), strict=True)),
     }
-
-
-def _require_views(run: Run, dataset: Dataset) -> None:
-    """Check that a data set has the run's cameras and colours.
-
-    Raises:
-        UserError: it has others.
-    """
-    colour = isinstance(run.recipe, VAERecipe) and run.recipe.vae.channels != len(run.cameras)
-    if dataset.cameras != run.cameras or colour != (len(dataset.image_shape) > 2):
-        kind = "colour" if colour else "grey"
-        raise UserError(f"{dataset.path} has other images; the run reads {kind} ones of {', '.join(run.cameras)}")
 
 
 def _latents(

@@ -104,14 +104,14 @@ def evaluate(
     precisions = precision, estimator.precision
     folder = claim_evaluation(out, run, estimator.run, dataset, label, precisions, began=began, setting=setting)
     method = folder.fit_row.method
-    supervised = estimator.learnt_from_labels
+    label_free = None if estimator.learnt_from_labels else label_free_calibration(estimator, dataset, seed)
     tested = TestedPoses(
         estimator=estimator,
         method=method,
         seed=seed,
         sizes=sizes,
         hide=hide,
-        label_free=None if supervised else label_free_calibration(estimator, dataset, seed),
+        label_free=label_free,
         arm=arm_or_none(estimator.run, dataset),
         angles=angles,
     )
@@ -184,14 +184,13 @@ def _trust_rows(tested: TestedPoses, dataset: Dataset, occlusions: Sequence[int]
     estimator = tested.estimator
     if estimator.trust is None:
         return ()
-    supervised, label_free = estimator.learnt_from_labels, tested.label_free
-    repeats = tested.sizes.repeats
+    labelled = {} if tested.to_radians else labelled_poses(estimator, dataset, COVERAGE_LABELS, tested.sizes.repeats)
     measured = measure_trust(
         estimator.trust,
         tested.readings,
         tested.angles,
-        labelled={} if supervised else labelled_poses(estimator, dataset, COVERAGE_LABELS, repeats),
-        commanded=label_free.angles if label_free else None,
+        labelled=labelled,
+        commanded=tested.label_free.angles if tested.label_free else None,
         own=tested.to_radians,
     )
     run = estimator.run

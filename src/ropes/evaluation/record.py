@@ -9,6 +9,7 @@ from ropes import __version__
 from ropes.common.files import claim_folder, claim_record, read_json, write_json
 from ropes.common.hardware import AskedPrecision, Precision, device_name
 from ropes.data.dataset import Dataset
+from ropes.errors import UserError
 from ropes.evaluation.results import Results, write
 from ropes.evaluation.rows.fit import FitRow
 from ropes.evaluation.rows.schema import MeasuredRow
@@ -106,6 +107,18 @@ def claim_evaluation(
         version=run.version,
     )
     return EvaluationFolder(out=out, run=run, fit_row=fit_row, began=began)
+
+
+def require_views(run: Run, dataset: Dataset, channels: int) -> None:
+    """Check that a data set has the run's cameras, and colour images if the run's network has colour channels.
+
+    Raises:
+        UserError: it has others.
+    """
+    colour = channels != len(run.cameras)
+    if dataset.cameras != run.cameras or colour != (len(dataset.image_shape) > 2):
+        kind = "colour" if colour else "grey"
+        raise UserError(f"{dataset.path} has other images; the run reads {kind} ones of {', '.join(run.cameras)}")
 
 
 def is_current(evaluation: Path, folder: Path, precision: AskedPrecision = "auto") -> bool:

@@ -19,7 +19,7 @@ class Contrast:
     """Cross-validated figures of a classifier of two regimes, with equal weight of both.
 
     Attributes:
-        nats: cross-entropy, from the Bayes floor to ln 2 = 0.693 (chance).
+        nats: cross-entropy; chance is ln 2 = 0.693, and the Bayes floor the minimum.
         error: share of the images that are misclassified.
         uncertainty: standard error of `nats`.
     """

@@ -72,39 +72,21 @@ class Row(JointConditions, MeasuredRow):
     mcc_matched: Share | None = None
 
     @classmethod
-    def measured(
-        cls,
-        *,
-        method: str = "ropes",
-        labels: int = 0,
-        calibration_labels: int = 1000,
-        label_share: float | None = None,
-        published_too: bool = True,
-        **given: Any,
-    ) -> Self:
+    def measured(cls, *, published_too: bool = True, **given: Any) -> Self:
         """A row beside the paper's numbers for the same conditions: of ROPES, or with labels of RoboPEPP.
 
         Args:
-            method: as in `Row`.
-            labels: as in `Row`.
-            calibration_labels: as in `Row`.
-            label_share: as in `Row`.
             published_too: whether the paper's measurement is comparable; if not, its numbers are left out.
-            given: other fields of `Row`; `mcc=(mean, std)` stands for `mcc_mean` and `mcc_std`, as do other pairs.
+            given: fields of `Row`, by default of method ropes without labels, calibrated on 1,000; a pair `mcc=(mean,
+                std)` stands for `mcc_mean` and `mcc_std`, as do other pairs.
         """
-        pairs = {name: value for name, value in given.items() if isinstance(value, tuple)}
-        given = {name: value for name, value in given.items() if name not in pairs}
-        for name, (mean, std) in pairs.items():
-            given |= {f"{name}_mean": float(mean), f"{name}_std": float(std)}
-        place = {name: given[name] for name in ("setup", "joint", "split", "occlusion")}
-        theirs = published(**place) if label_share is None else supervised_with(label_share, **place)
-        comparable = theirs if published_too else None
-        return cls(
-            method=method,
-            labels=labels,
-            calibration_labels=calibration_labels,
-            label_share=label_share,
-            paper_mcc=comparable.mcc if comparable else None,
-            paper_mse=comparable.mse if comparable else None,
-            **given,
-        )
+        values: dict[str, Any] = {"method": "ropes", "labels": 0, "calibration_labels": 1000}
+        for name, value in given.items():
+            pair = isinstance(value, tuple)
+            values |= {f"{name}_mean": float(value[0]), f"{name}_std": float(value[1])} if pair else {name: value}
+        place = {name: values[name] for name in ("setup", "joint", "split", "occlusion")}
+        share = values.get("label_share")
+        theirs = published(**place) if share is None else supervised_with(share, **place)
+        if theirs is None or not published_too:
+            return cls(paper_mcc=None, paper_mse=None, **values)
+        return cls(paper_mcc=theirs.mcc, paper_mse=theirs.mse, **values)
