@@ -120,46 +120,22 @@ def evaluate_estimator(
     displacements = displacements_of(dataset, IID, pairs[IID].verbs)
     if displacements is None:
         raise UserError(f"{data} has no actions of joints; see ropes simulate --setting arm-actions")
-    row = moves_row(
-        deltas,
-        {split: each.verbs for split, each in pairs.items()},
-        displacements,
-        dataset.antonyms,
+    verbs = {split: each.verbs for split, each in pairs.items()}
+    names = tuple(sorted(set(verbs[TRAIN].tolist())))
+    predicted = nearest_direction(deltas[TRAIN], numbers_of(verbs[TRAIN], names), deltas[IID])
+    correct = predicted == numbers_of(verbs[IID], names)
+    row = ActionRow(
         setup=str((dataset.provenance or {}).get("setting", {}).get("name", data.resolve().name)),
         method=folder.fit_row.method,
         seed=estimator.run.seed,
         seconds=training_seconds(read_training(run)),
-    )
-    write_arrays(folder.artefacts(row) / DELTAS_FILE, delta_norms(deltas[IID], *displacements))
-    return folder.write(name, action_rows=(row,))
-
-
-def moves_row(
-    deltas: Mapping[str, Floats],
-    verbs: Mapping[str, NDArray[np.str_]],
-    displacements: Displacements,
-    antonyms: Mapping[str, str],
-    **conditions: Any,
-) -> ActionRow:
-    """The row of deltas without a trained classifier.
-
-    Args:
-        deltas: split → deltas (n, l).
-        verbs: split → verbs (n,).
-        displacements: see `displacements_of`.
-        antonyms: verb → verb.
-        conditions: setup, method, seed and seconds of the row.
-    """
-    names = tuple(sorted(set(verbs[TRAIN].tolist())))
-    predicted = nearest_direction(deltas[TRAIN], numbers_of(verbs[TRAIN], names), deltas[IID])
-    correct = predicted == numbers_of(verbs[IID], names)
-    return ActionRow(
         accuracy={IID: float(correct.mean())},
         pairs={IID: len(correct)},
         recall={IID: recall_of(correct, verbs[IID])},
-        **delta_figures(deltas[IID], verbs[IID], antonyms, displacements),
-        **conditions,
+        **delta_figures(deltas[IID], verbs[IID], dataset.antonyms, displacements),
     )
+    write_arrays(folder.artefacts(row) / DELTAS_FILE, delta_norms(deltas[IID], *displacements))
+    return folder.write(name, action_rows=(row,))
 
 
 def recall_of(correct: NDArray[np.bool_], verbs: NDArray[np.str_]) -> dict[str, float]:

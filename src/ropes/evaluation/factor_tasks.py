@@ -144,11 +144,7 @@ def _finger_task(dataset: Dataset) -> FactorTask:
 
 
 def _of_hues(hues: Ints, allowed: tuple[int, ...]) -> Ints:
-    """The rows with one of these hues.
-
-    Raises:
-        UserError: there are none.
-    """
+    """The rows with one of these hues; there must be some."""
     rows = np.flatnonzero(np.isin(hues, allowed))
     if not len(rows):
         raise UserError(f"no sample has one of the hues {', '.join(map(str, allowed))}; simulate more")

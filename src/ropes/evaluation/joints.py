@@ -161,11 +161,7 @@ def evaluate(
 
 
 def _test_splits(dataset: Dataset, sizes: ProtocolSizes) -> list[str]:
-    """The test splits of a data set, "id" before "ood".
-
-    Raises:
-        UserError: there are none, or one has too few poses.
-    """
+    """The test splits of a data set, "id" before "ood"; each must have enough poses."""
     splits = [split for split, name in SPLITS.items() if name in dataset.splits]
     if not splits:
         raise UserError(f"{dataset.path} has no split test-id or test-ood; simulate it with --test-anchors 2000")

@@ -86,11 +86,7 @@ def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most:
 
 
 def _read_results(path: Path, folder: Path, run: Run) -> Results:
-    """The results in a file, which must be of the present weights of the run in `folder`.
-
-    Raises:
-        UserError: they are of another fit.
-    """
+    """The results in a file, which must be of the present weights of the run in `folder`."""
     evaluation = results_file.read(path)
     fits = [
         row for row in evaluation.fit_rows if (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)
@@ -161,11 +157,7 @@ def _halve(paths: Sequence[Path], excess: int) -> None:
 
 
 def _require_agreement(first: Estimator, second: Estimator, images: NDArray[np.uint8]) -> None:
-    """Check that two estimators give the same coordinates.
-
-    Raises:
-        UserError: they differ.
-    """
+    """Check that two estimators give the same coordinates."""
     before, after = first.coordinates(images), second.coordinates(images)
     difference = float((np.sqrt(((after - before) ** 2).mean(axis=0)) / before.std(axis=0)).max())
     if not difference <= _TOLERANCE:  # also where NaN, from an overflow of float16
