@@ -18,7 +18,7 @@ _UNSEEN, _SMALL = 1e-4, 0.02
 _ALIKE, _CLOSE = 0.68, 0.52
 #: Overlaps: of disjoint policies, and of observational poses outside of both policies.
 _APART, _UNCOVERED = 0.02, 0.3
-#: Share of the contrast's information that a linear classifier extracts from images of a joint that is hard to see.
+#: Share of the contrast's information below which a joint is hard to see for a linear classifier.
 _HARD = 1 / 3
 #: The same as a share of ln 2, if the floor is unknown (the paper's floors are about half of ln 2).
 _HARD_UNKNOWN = 1 / 6
