@@ -122,14 +122,14 @@ def test_only_anchors_that_were_not_learnt_from_are_read(
     monkeypatch.setattr(causal_graph, "_POSES", at_most)
     dataset = open_dataset(causal)
     frames = dataset.frames("train")
-    chosen = causal_graph._chosen(Reader(dataset), dataset, frames, np.arange(5) > 0, 0)  # type: ignore[arg-type]
+    chosen = causal_graph._rows(Reader(dataset), dataset, frames, np.arange(5) > 0, 0)  # type: ignore[arg-type]
     held = held_out_anchors(frames.anchor, 0.25, 3)
     assert set(frames.anchor[chosen]) <= set(held)
     assert len(np.unique(frames.anchor[chosen])) == anchors
     assert len(chosen) == anchors * 4
     other = Reader(dataset)
     other.run.data_checksum = "another data set's"
-    chosen = causal_graph._chosen(other, dataset, frames, np.arange(5) > 0, 0)  # type: ignore[arg-type]
+    chosen = causal_graph._rows(other, dataset, frames, np.arange(5) > 0, 0)  # type: ignore[arg-type]
     assert not set(frames.anchor[chosen]) <= set(held)
 
 

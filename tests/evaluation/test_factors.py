@@ -17,9 +17,8 @@ from ropes.errors import UserError
 from ropes.evaluation import factors as factor_evaluation
 from ropes.evaluation import results
 from ropes.evaluation.factor_latents import LATENTS_FILE
-from ropes.evaluation.factor_scores import disentanglement
-from ropes.evaluation.factor_tasks import Samples, Trial, factor_task
-from ropes.evaluation.factors import _mean_error, evaluate_factors
+from ropes.evaluation.factor_tasks import Samples, TransferScenario, factor_task
+from ropes.evaluation.factors import _mean_error, disentanglement, evaluate_factors
 from ropes.evaluation.record import is_current
 from ropes.evaluation.rows.model import ModelRow
 from ropes.methods.fit import fit
@@ -129,17 +128,19 @@ def test_scenarios_split_by_hue(measured_finger: Path) -> None:
     task = factor_task(open_dataset(measured_finger))
     assert set(hues_of(task.factors["test-id"])) == {0, 2, 4, 7, 8, 9, 10, 11}
     assert set(hues_of(task.factors["test-hues"])) == {1, 3, 5, 6}
-    red = task.trials["ood1_a"]
-    assert set(hues_of(task.factors["labelled-a"][red.learnt.rows])) == {0}
-    assert set(hues_of(task.factors["test-id"][red.tested.rows])) == {2, 4, 7, 8, 9, 10, 11}
-    assert {len(trial.learnt.rows) for trial in task.trials.values()} == {200}  # none has fewer images than another
-    assert {name for name, test in task.trials.items() if test.left_out == NAMES[HUE]} == {
+    red = task.scenarios["ood1_a"]
+    assert set(hues_of(task.factors["labelled-a"][red.train.rows])) == {0}
+    assert set(hues_of(task.factors["test-id"][red.test.rows])) == {2, 4, 7, 8, 9, 10, 11}
+    assert {len(scenario.train.rows) for scenario in task.scenarios.values()} == {
+        200
+    }  # none has fewer images than another
+    assert {name for name, scenario in task.scenarios.items() if scenario.shifted == NAMES[HUE]} == {
         "ood1_a",
         "ood1_b",
         "ood1_c",
         "ood2_a",
     }
-    for values in task.shares.values():
+    for values in task.scaled.values():
         assert 0 <= values.min() <= values.max() <= 1
     for scenario in SCENARIOS.values():
         assert scenario.learnt == scenario.tested or not set(scenario.learnt) & set(scenario.tested)
@@ -149,7 +150,7 @@ def test_an_arm_s_joints_are_told_from_poses_without_intervention(tiny_data: Pat
     dataset = open_dataset(tiny_data)
     task = factor_task(dataset)
     assert task.names == tiny.JOINTS
-    assert set(task.trials) == {"id"}
+    assert set(task.scenarios) == {"id"}
     assert set(dataset.frames("train").regime[task.frames["train"]]) == {0}
     assert len(task.frames["train"]) == 16
 
@@ -163,7 +164,7 @@ def test_an_arm_without_free_poses_is_refused(tiny_data: Path, monkeypatch: pyte
 
 def test_the_transfer_score_leaves_out_the_factor_that_shifts() -> None:
     errors, some = dict.fromkeys(NAMES[:HUE], 0.1) | {NAMES[HUE]: 0.8}, Samples("test-id", np.arange(2))
-    every, but_hue = (Trial(learnt=some, tested=some, left_out=name) for name in (None, NAMES[HUE]))
+    every, but_hue = (TransferScenario(train=some, test=some, shifted=name) for name in (None, NAMES[HUE]))
     assert _mean_error(every, errors) == pytest.approx(0.2)
     assert _mean_error(but_hue, errors) == pytest.approx(0.1)
 

@@ -10,8 +10,7 @@ from ropes.common.files import read_json
 from ropes.common.seeds import generator
 from ropes.data.layout import open_dataset, strip_states
 from ropes.errors import UserError
-from ropes.evaluation import joints as evaluation
-from ropes.evaluation import results
+from ropes.evaluation import record, results
 from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator
 from ropes.metrics import protocol
@@ -162,7 +161,7 @@ def test_an_evaluation_killed_half_way_is_done_again(
     tiny_run: Path, tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(evaluation, "write", _interrupt)
+        patch.setattr(record, "write", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             evaluate(tiny_run, tiny_data, tmp_path / "e", occlusions=(0,), show=False)
     assert not (tmp_path / "e" / "results.json").exists()

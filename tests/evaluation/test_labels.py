@@ -11,7 +11,7 @@ from ropes.common.seeds import generator
 from ropes.data import schema
 from ropes.data.layout import open_dataset, strip_states
 from ropes.evaluation.joints import evaluate
-from ropes.evaluation.labels import FEWER, few_label_rows, map_without_labels
+from ropes.evaluation.labels import FEWER, few_label_rows, label_free_calibration
 from ropes.evaluation.rows.joint import Row
 from ropes.inference import policy_calibration as commanded
 from ropes.inference.calibration import Calibration
@@ -80,7 +80,7 @@ def test_the_rows_are_of_the_protocol_s_draws(read: None, data: Path, tiny_run: 
 
 
 @pytest.mark.slow
-def test_the_map_without_labels_reads_no_angle_and_few_poses(
+def test_the_label_free_calibration_reads_no_angle_and_few_poses(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commanded, "_POSES", 300)
@@ -88,9 +88,9 @@ def test_the_map_without_labels_reads_no_angle_and_few_poses(
     estimator, looked = blobs(), []
     original = estimator.coordinates
     estimator.coordinates = lambda images: looked.append(len(images)) or original(images)  # type: ignore[func-returns-value, method-assign]
-    line = map_without_labels(estimator, open_dataset(tmp_path / "stripped"), seed=0)
+    line = label_free_calibration(estimator, open_dataset(tmp_path / "stripped"), seed=0)
     assert line is not None
-    same = map_without_labels(blobs(), open_dataset(data), seed=0)
+    same = label_free_calibration(blobs(), open_dataset(data), seed=0)
     assert same is not None
     np.testing.assert_array_equal(line.slope, same.slope)
     np.testing.assert_array_equal(np.asarray(line.knots), np.asarray(same.knots))
@@ -100,18 +100,18 @@ def test_the_map_without_labels_reads_no_angle_and_few_poses(
 
 def test_where_nothing_was_told_or_trained_on_there_is_no_line(tmp_path: Path) -> None:
     untold = tiny.write_data(tmp_path / "untold", anchors=4, tests=0, described=False)
-    assert map_without_labels(blobs(), open_dataset(untold), seed=0) is None
+    assert label_free_calibration(blobs(), open_dataset(untold), seed=0) is None
     angles = tiny.model().sample_observational(np.random.default_rng(0), 8)[:, None]
     tests = tiny.write_data(tmp_path / "t", images={"test-id": tiny.draw(angles)}, states={"test-id": angles})
-    assert map_without_labels(blobs(), open_dataset(tests), seed=0) is None
+    assert label_free_calibration(blobs(), open_dataset(tests), seed=0) is None
 
 
 def test_a_map_that_the_run_keeps_is_the_one_that_is_tested(data: Path) -> None:
     estimator, kept = blobs(), Calibration(np.ones(2), np.zeros(2), samples=0)
     estimator.calibration = kept
-    assert map_without_labels(estimator, open_dataset(data), seed=0) is kept
+    assert label_free_calibration(estimator, open_dataset(data), seed=0) is kept
     estimator.calibration = Calibration(np.ones(2), np.zeros(2), samples=50)  # that one took labels
-    found = map_without_labels(estimator, open_dataset(data), seed=0)
+    found = label_free_calibration(estimator, open_dataset(data), seed=0)
     assert found is not None
     assert found.samples == 0
     assert found.knots is not None
@@ -119,7 +119,7 @@ def test_a_map_that_the_run_keeps_is_the_one_that_is_tested(data: Path) -> None:
 
 def test_too_few_poses_give_no_line_and_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     few = tiny.write_data(tmp_path / "few", anchors=5, tests=0)
-    assert map_without_labels(blobs(), open_dataset(few), seed=0) is None
+    assert label_free_calibration(blobs(), open_dataset(few), seed=0) is None
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("ropes: warning: no figures for calibration without labels: ")
     assert "has 5 training images under elbow/1; commanded distributions need 30 or more" in line

@@ -12,7 +12,6 @@ from ropes.data.layout import open_dataset
 from ropes.evaluation import results
 from ropes.evaluation.joints import evaluate
 from ropes.evaluation.record import claim_evaluation, is_current
-from ropes.evaluation.results import write_measured
 from ropes.evaluation.rows.fit import FitRow
 from ropes.experiments import run as experiments
 from ropes.experiments.plans import experiment
@@ -114,7 +113,7 @@ def test_an_evaluation_of_other_weights_is_repeated(
     before = results.read(measured / "results.json")
     change_weights(own_run)
     with monkeypatch.context() as patch:
-        patch.setattr("ropes.evaluation.joints.write", _interrupt)
+        patch.setattr("ropes.evaluation.record.write", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             evaluate(own_run, tiny_data, measured, occlusions=(0,), show=False)
     assert not (measured / "results.json").exists()  # what was killed does not vouch for the old figures
@@ -136,9 +135,10 @@ def test_the_packaged_estimator_is_measured_again_when_another_is_installed(
     def measure(run: Path, data: Path, out: Path, *, name: str, label: str, precision: AskedPrecision = "auto") -> None:
         asked.append(label)
         precisions: tuple[AskedPrecision, Precision] = precision, "32-true"
-        fitted = claim_evaluation(out, run, Run.read(run), open_dataset(tiny_data), label, precisions, measures="moves")
+        about = Run.read(run), open_dataset(tiny_data), label, precisions
+        folder = claim_evaluation(out, run, *about, began=0.0, measures="moves")
         (out / "artefacts").mkdir()
-        write_measured(out / "results.json", name, "tiny", 0.0, fit_rows=(fitted,))
+        folder.write(name)
 
     def found(name: str) -> Path:
         assert name == "packaged:panda-2c"
@@ -149,10 +149,10 @@ def test_the_packaged_estimator_is_measured_again_when_another_is_installed(
     write_json(tmp_path / "out" / "experiment.json", {})
     plan = experiment("causal-triplet", "compact")
     for _ in range(2):
-        experiments._measure_packaged(plan, tmp_path / "out")
+        experiments._evaluate_packaged(plan, tmp_path / "out")
     assert asked == ["anchored (panda-2c)"]
     change_weights(own_run)
     write_json(own_run / "run.json", {**read_json(own_run / "run.json"), "data_checksum": "other"})
     for _ in range(2):
-        experiments._measure_packaged(plan, tmp_path / "out")
+        experiments._evaluate_packaged(plan, tmp_path / "out")
     assert len(asked) == 2

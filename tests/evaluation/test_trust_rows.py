@@ -35,7 +35,7 @@ def wrapped(*rows: TrustRow) -> Results:
     ("changes", "message"),
     [
         ({"setup": ""}, "setup must be a name"),
-        ({"split": "test"}, "split must be id or ood"),
+        ({"split": "test"}, "split must be one of id, ood"),
         ({"intervals": "guesses"}, "intervals must be one of commanded, anchors, labels"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"coverage": 1.01}, "coverage must lie in 0 to 1"),
@@ -60,7 +60,7 @@ def test_they_come_back_from_the_file(tmp_path) -> None:
 
 
 def test_the_same_conditions_twice_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"two rows of the same conditions: .*intervals from anchors"):
+    with pytest.raises(ValueError, match=r"two rows of the same conditions: .*elbow, anchors"):
         wrapped(ROW, ROW)
 
 

@@ -78,7 +78,7 @@ def test_a_refusal_comes_before_anything_is_filmed(
     begun(tmp_path / "out", "ropes", "bf16-mixed")
     write_json(tmp_path / "out" / EXPERIMENT_FILE, {})
     monkeypatch.setattr(experiments, "claim", lambda *_: None)
-    monkeypatch.setattr(experiments, "film", lambda *_, **__: pytest.fail("filmed"))
+    monkeypatch.setattr(experiments, "generate_dataset", lambda *_, **__: pytest.fail("filmed"))
     with pytest.raises(UserError, match="was begun in bf16-mixed"):
         experiments.run_experiment(plan, preset="compact", out=tmp_path / "out", show=False)
 
@@ -99,9 +99,9 @@ def test_fits_and_evaluations_are_told(
             measures=measures,
             **given,  # type: ignore[arg-type]
         )
-        fits.one_run(plan, tmp_path, ONE, "ropes", 0, precision, show=False)
+        fits.fit_and_evaluate(plan, tmp_path, ONE, "ropes", 0, precision, show=False)
     begun(tmp_path, "ropes", "bf16-mixed")  # keeps its own
-    fits.one_run(plan, tmp_path, ONE, "ropes", 0, precision, show=False)
+    fits.fit_and_evaluate(plan, tmp_path, ONE, "ropes", 0, precision, show=False)
     assert told["fit"] == [precision] * 3 + ["auto" if precision == "32-true" else precision]
     assert [told["evaluate"], told["evaluate_actions"], told["evaluate_factors"]] == [[asked], [asked], [asked] * 2]
 

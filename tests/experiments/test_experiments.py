@@ -131,7 +131,7 @@ def test_a_method_that_was_not_finished_everywhere_stays_out(
 ) -> None:
     out = tmp_path / "demo"
     with monkeypatch.context() as patch:
-        patch.setattr("ropes.evaluation.joints.write", _interrupt)
+        patch.setattr("ropes.evaluation.record.write", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             reproduce("demo", preset="compact", out=out, methods=("anchored",), seeds=(0,), show=False)
     found = reproduce("demo", preset="compact", out=out, methods=("ropes",), seeds=(0,), show=False)
@@ -142,7 +142,7 @@ def test_a_method_that_was_not_finished_everywhere_stays_out(
 def test_an_interrupted_experiment_goes_on(calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "demo"
     with monkeypatch.context() as patch:
-        patch.setattr("ropes.evaluation.joints.write", _interrupt)
+        patch.setattr("ropes.evaluation.record.write", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             reproduce("demo", preset="compact", out=out, seeds=(1,), show=False)
     assert not (out / "results.json").exists()
@@ -168,7 +168,7 @@ def test_a_fit_that_goes_on_has_the_threads_that_it_began_with(
     monkeypatch.setattr(fits, "fit", counted)
     again = partial(reproduce, "demo", preset="compact", out=tmp_path / "demo", show=False)
     with torch_threads(1), monkeypatch.context() as patch:
-        patch.setattr("ropes.evaluation.joints.write", _interrupt)
+        patch.setattr("ropes.evaluation.record.write", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             again(seeds=(0,))
     with torch_threads(2):  # another machine

@@ -49,7 +49,7 @@ def test_the_paper_s_preset_films_full_meshes(
 ) -> None:
     asked: list[object] = []
     monkeypatch.setattr(filming, "simulate", lambda *_, **options: asked.append(options["mesh"]))
-    filming.film(experiment("six-joints", preset), "panda-1c-six", tmp_path, None, show=False)
+    filming.generate_dataset(experiment("six-joints", preset), "panda-1c-six", tmp_path, None, show=False)
     assert asked == [mesh]
 
 

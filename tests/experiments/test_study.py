@@ -54,21 +54,21 @@ def out(tmp_path: Path, measured_finger: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(experiments, "experiment", planned)
     monkeypatch.setattr(feasibility, "_DRAWN", 500)
     monkeypatch.setattr(feasibility, "_EACH", 1)
-    original = experiments.film
+    original = experiments.generate_dataset
 
     def simulate(plan: Experiment, setting: str, out: Path, workers: int | None, *, show: bool) -> None:
         if not (out / setting).exists():  # as it would come out
             shutil.copytree(measured_finger, out / setting / "data")
         original(plan, setting, out, workers, show=show)
 
-    monkeypatch.setattr(experiments, "film", simulate)
+    monkeypatch.setattr(experiments, "generate_dataset", simulate)
     return tmp_path / "study"
 
 
 @pytest.mark.slow
 def test_every_model_is_fitted_in_a_process_of_its_own_and_nothing_twice(out: Path) -> None:
     seen: list[int] = []
-    gather = experiments._gather
+    gather = experiments._collect_results
 
     def counted(*given: object) -> results.Results:
         found = gather(*given)
@@ -76,7 +76,7 @@ def test_every_model_is_fitted_in_a_process_of_its_own_and_nothing_twice(out: Pa
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiments, "_gather", counted)
+        patch.setattr(experiments, "_collect_results", counted)
         found = reproduce("disentanglement", preset="compact", out=out, processes=2, show=False)
     assert len(seen) == 5
     assert seen == sorted(seen)
@@ -187,7 +187,7 @@ def test_pictures_are_of_the_first_seed_that_is_done(tmp_path: Path, tiny_run: P
         read_with = {"weights": weights_digest(run), "trust": trust_digest(run), "revision": REVISION}
         about = {"fitted_on": Run.read(run).data_checksum, **read_with}
         write_json(run / "evaluation" / "evaluation.json", about)
-    shown = experiments._shown(plan, tmp_path, [(label, seed) for seed in (0, 1, 2)], ())
+    shown = experiments._featured(plan, tmp_path, [(label, seed) for seed in (0, 1, 2)], ())
     assert list(shown) == [(setting, label, 1)]
 
 

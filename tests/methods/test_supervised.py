@@ -231,7 +231,7 @@ def test_a_calibration_takes_fresh_poses_and_leaves_the_evaluation_alone(
 
 
 def test_a_baseline_is_not_packaged(run: Path, data: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="learnt from labels, as a baseline; estimators that read none are packaged"):
+    with pytest.raises(UserError, match="is a supervised baseline; only label-free estimators can be packaged"):
         package(run, name="tiny", data=data, results=tmp_path / "results.json", out=tmp_path / "out")
 
 

@@ -1,4 +1,4 @@
-"""Evaluates methods that tell actions: accuracy under each shift, and the geometry of their deltas.
+"""Evaluates action recognition: accuracy under each shift, and the geometry of the deltas.
 
 Source: causal delta embeddings (arXiv 2508.04492); Causal Triplet (Liu et al. 2023).
 """
@@ -16,19 +16,18 @@ from numpy.typing import NDArray
 from ropes.common.files import write_arrays
 from ropes.common.hardware import AskedPrecision, Precision, device_kind, precision_of, warn_if_emulated
 from ropes.common.seeds import generator
-from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
-from ropes.evaluation.arm_moves import DELTAS_FILE, lengths_of, moves_of, steps_of
-from ropes.evaluation.record import ARTEFACTS, RESULTS_FILE, claim_evaluation
-from ropes.evaluation.results import Results, write_measured
+from ropes.evaluation.arm_moves import DELTAS_FILE, delta_figures, delta_norms, displacements_of, recall_of
+from ropes.evaluation.record import claim_evaluation, require_views
+from ropes.evaluation.results import Results
 from ropes.evaluation.rows.action import ActionRow
 from ropes.methods.delta import network_of
 from ropes.methods.reader import autocast
 from ropes.methods.recipes import DeltaRecipe
 from ropes.methods.run import Run, read_training, training_seconds
-from ropes.metrics.deltas import action_variance, active_share, mean_cosines, nearest, principal_axes
+from ropes.metrics.deltas import mean_cosines, nearest, principal_axes
 from ropes.models.checkpoints import WEIGHTS, load_weights
 from ropes.models.delta import as_levels
 from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
@@ -36,20 +35,20 @@ from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
 TESTS = (IID, COMPOSITIONAL, SYSTEMATIC)
 Floats = NDArray[np.float64]
 _CHUNK = 128
-#: Pairs of each test split that are shown, and deltas of each that are drawn.
-_SHOWN, _DRAWN = 6, 600
-#: Pairs whose nearest neighbours are shown, and how many of these.
-_ASKED, _NEAREST = 6, 4
+#: Example pairs of each test split, and deltas in the figure.
+_EXAMPLES, _PLOTTED = 6, 600
+#: Example pairs with their nearest neighbours, and neighbours of each.
+_QUERIES, _NEIGHBOURS = 6, 4
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a run makes of the pairs of a split.
+class ActionPredictions:
+    """Predictions for the pairs of a split.
 
     Attributes:
-        told: number of the verb that it says, (n,).
-        deltas: φ(x̃) − φ(x), mean over the patches asked, (n, l).
-        patches: numbers of those, (n, K).
+        told: number of the predicted verb, (n,).
+        deltas: φ(x̃) − φ(x), mean over the selected patches, (n, l).
+        patches: numbers of the selected patches, (n, K).
     """
 
     told: NDArray[np.int64]
@@ -61,11 +60,11 @@ class DeltaReader:
     """The network of a finished run.
 
     Args:
-        folder: of the run.
-        precision: that pairs are read in, see `ropes.common.hardware.precision_of`.
+        folder: folder of the run.
+        precision: precision of inference, see `ropes.common.hardware.precision_of`.
 
     Raises:
-        UserError: the run is of another method, or unfinished.
+        UserError: the run is of another kind of method, or unfinished.
     """
 
     def __init__(self, folder: Path, precision: AskedPrecision = "auto") -> None:
@@ -73,12 +72,11 @@ class DeltaReader:
         recipe = self.run.recipe
         if not isinstance(recipe, DeltaRecipe):
             raise UserError(f"{folder} is a run of {self.run.method}, which reads no pairs")
-        self.story: Mapping[str, Any] = read_training(folder)
-        self.size, self.verbs = recipe.delta.image_size, tuple(self.story["verbs"])
-        channels, nouns = int(self.story["channels"]), len(self.story["nouns"])
-        self.channels = channels
-        shape = recipe.delta, channels, len(self.verbs), nouns
-        self._network = network_of(self.run.method, *shape, stored=self.story.get("backbone"))
+        self.training: Mapping[str, Any] = read_training(folder)
+        self.size, self.verbs = recipe.delta.image_size, tuple(self.training["verbs"])
+        self.channels = int(self.training["channels"])
+        shape = recipe.delta, self.channels, len(self.verbs), len(self.training["nouns"])
+        self._network = network_of(self.run.method, *shape, stored=self.training.get("backbone"))
         load_weights(self._network, folder / "delta" / WEIGHTS)
         self._network.to(device_kind()).eval()
         torch.nn.utils.convert_conv2d_weight_memory_format(self._network, torch.channels_last)
@@ -87,17 +85,16 @@ class DeltaReader:
         warn_if_emulated(self.precision)
 
     @torch.no_grad()
-    def read(self, pairs: ActionPairs) -> Told:
-        """All pairs of a split."""
+    def read(self, pairs: ActionPairs) -> ActionPredictions:
+        """Predictions for all pairs of a split."""
         parts = []
-        for first in range(0, len(pairs), _CHUNK):
-            images = torch.from_numpy(pairs.pixels(np.arange(first, min(first + _CHUNK, len(pairs))))).to(device_kind())
+        for rows in torch.arange(len(pairs)).split(_CHUNK):
+            images = torch.from_numpy(pairs.pixels(rows.numpy())).to(device_kind())
             with autocast(images, self.precision):
-                found = self._network(as_levels(images[:, 0]), as_levels(images[:, 1]))
-            deltas = found.after - found.before if found.before.shape[1] else found.deltas.mean(1)
-            parts.append((found.shares.argmax(1), deltas.double(), found.patches))
-        told, deltas, patches = (torch.cat(column).cpu().numpy() for column in zip(*parts, strict=True))
-        return Told(told, deltas, patches)
+                output = self._network(as_levels(images[:, 0]), as_levels(images[:, 1]))
+            deltas = output.after - output.before if output.before.shape[1] else output.deltas.mean(1)
+            parts.append((output.shares.argmax(1), deltas.double(), output.patches))
+        return ActionPredictions(*(torch.cat(column).cpu().numpy() for column in zip(*parts, strict=True)))
 
 
 def evaluate_actions(
@@ -110,15 +107,15 @@ def evaluate_actions(
     precision: AskedPrecision = "auto",
     show: bool = True,
 ) -> Results:
-    """Measure how often a run tells what was done, on every test split of a data set of actions.
+    """Measure the accuracy of action recognition on every test split of a data set of actions.
 
     Args:
         run: folder of the run.
         data: data set of actions.
-        out: folder for `results.json` and `artefacts/` (what the report shows).
-        name: of the results.
-        label: what the row calls the method; its own name where None.
-        precision: that pairs are read in, see `ropes.common.hardware.precision_of`.
+        out: folder for `results.json` and `artefacts/` (input of the report).
+        name: name of the results.
+        label: name of the method in the row; the run's method if None.
+        precision: precision of inference, see `ropes.common.hardware.precision_of`.
         show: show progress.
 
     Raises:
@@ -126,83 +123,68 @@ def evaluate_actions(
     """
     began = time.monotonic()
     reader, dataset = DeltaReader(run, precision), open_dataset(data)
-    found = reader.run
-    _require_images(reader, dataset)
+    require_views(reader.run, dataset, reader.channels)
     splits = [split for split in TESTS if split in dataset.splits]
     if not splits:
         raise UserError(f"{data} has no test split of actions ({', '.join(TESTS)})")
     precisions = precision, reader.precision
-    fitted = claim_evaluation(out, run, found, dataset, label or found.method, precisions, measures="actions")
-    accuracy, counts, recall = {}, {}, {}
-    shown: dict[str, Any] = {}
-    deltas, verbs, every = [], [], {}
+    folder = claim_evaluation(out, run, reader.run, dataset, label, precisions, began=began, measures="actions")
+    pairs: dict[str, ActionPairs] = {}
+    predictions: dict[str, ActionPredictions] = {}
+    accuracy, recall, arrays = {}, {}, dict[str, Any]()
     for split in splits:
-        pairs = every[split] = ActionPairs(dataset, split, reader.size, progress=show)
-        read, wanted = reader.read(pairs), numbers_of(pairs.verbs, reader.verbs)
-        right = read.told == wanted
-        accuracy[split], counts[split] = float(right.mean()), len(pairs)
-        recall[split] = {verb: float(right[pairs.verbs == verb].mean()) for verb in sorted(set(pairs.verbs.tolist()))}
-        deltas.append(read.deltas)
-        verbs.append(pairs.verbs)
-        few = generator(0, "shown", split).permutation(len(pairs))[:_SHOWN]
-        shown |= {
-            f"{split}_images": pairs.pixels(few)[:, :, 0],
-            f"{split}_patches": read.patches[few],
-            f"{split}_verbs": pairs.verbs[few],
-            f"{split}_nouns": pairs.nouns[few],
-            f"{split}_told": np.array([reader.verbs[k] for k in read.told[few]]),
-        }
-    # How deltas lie is asked where nothing has shifted, if there is such a split.
-    own, of = deltas[0], verbs[0]
-    cosines, between = mean_cosines(own, of, dataset.antonyms)
-    asked = steps_of(dataset, splits[0], of)
+        pairs[split] = ActionPairs(dataset, split, reader.size, progress=show)
+        predictions[split] = reader.read(pairs[split])
+        verbs = pairs[split].verbs
+        correct = predictions[split].told == numbers_of(verbs, reader.verbs)
+        accuracy[split], recall[split] = float(correct.mean()), recall_of(correct, verbs)
+        arrays |= _examples(split, pairs[split], predictions[split], reader.verbs)
+    # The geometry of deltas is measured in distribution, if there is such a split.
+    deltas, verbs = predictions[splits[0]].deltas, pairs[splits[0]].verbs
+    displacements = displacements_of(dataset, splits[0], verbs)
     row = ActionRow(
-        setup=found.setting,
-        method=label or found.method,
-        seed=found.seed,
-        seconds=training_seconds(reader.story),
+        setup=reader.run.setting,
+        method=folder.fit_row.method,
+        seed=reader.run.seed,
+        seconds=training_seconds(reader.training),
         accuracy=accuracy,
-        pairs=counts,
+        pairs={split: len(each) for split, each in pairs.items()},
         recall=recall,
-        cosines=between,
-        moves={} if asked is None else moves_of(own, *asked),
-        active=active_share(own),
-        variance=action_variance(own, of),
+        **delta_figures(deltas, verbs, dataset.antonyms, displacements),
     )
-    drawn = generator(0, "drawn").permutation(len(own))[:_DRAWN]
-    shown |= {"grid": np.array(reader.grid), "plane": principal_axes(own)[drawn], "plane_verbs": of[drawn], **cosines}
-    if asked is not None:
-        shown |= lengths_of(own, *asked)
-    if {IID, SYSTEMATIC} <= every.keys():
-        shown |= _neighbours(every[SYSTEMATIC], every[IID], deltas[splits.index(SYSTEMATIC)], own)
-    path = out / ARTEFACTS / found.setting / row.method / f"seed-{row.seed}" / DELTAS_FILE
-    write_arrays(path, shown)
-    return write_measured(out / RESULTS_FILE, name, found.recipe.preset, began, action_rows=(row,), fit_rows=(fitted,))
+    plotted = generator(0, "drawn").permutation(len(deltas))[:_PLOTTED]
+    arrays |= {"grid": np.array(reader.grid), "plane": principal_axes(deltas)[plotted], "plane_verbs": verbs[plotted]}
+    arrays |= mean_cosines(deltas, verbs, dataset.antonyms)[0]
+    if displacements is not None:
+        arrays |= delta_norms(deltas, *displacements)
+    if {IID, SYSTEMATIC} <= pairs.keys():
+        arrays |= _neighbours(pairs[SYSTEMATIC], pairs[IID], predictions[SYSTEMATIC].deltas, deltas)
+    write_arrays(folder.artefacts() / DELTAS_FILE, arrays)
+    return folder.write(name, action_rows=(row,))
 
 
-def _neighbours(asked: ActionPairs, known: ActionPairs, deltas: Floats, of_known: Floats) -> dict[str, Any]:
-    """Pairs of things never trained on, and the pairs in distribution whose deltas are nearest, (n, 1 + k, 2, …)."""
-    rows = np.sort(generator(0, "neighbours").permutation(len(asked))[:_ASKED])
-    near = nearest(deltas[rows], of_known, _NEAREST)
-    images = [
-        np.concatenate([asked.pixels(rows[[place]]), known.pixels(found)])[:, :, 0] for place, found in enumerate(near)
-    ]
+def _examples(split: str, pairs: ActionPairs, predictions: ActionPredictions, verbs: tuple[str, ...]) -> dict[str, Any]:
+    """Example pairs of a split with their predictions."""
+    rows = generator(0, "shown", split).permutation(len(pairs))[:_EXAMPLES]
     return {
-        "near_images": np.stack(images),
-        "near_verbs": np.column_stack([asked.verbs[rows], known.verbs[near]]),
-        "near_nouns": np.column_stack([asked.nouns[rows], known.nouns[near]]),
+        f"{split}_images": pairs.pixels(rows)[:, :, 0],
+        f"{split}_patches": predictions.patches[rows],
+        f"{split}_verbs": pairs.verbs[rows],
+        f"{split}_nouns": pairs.nouns[rows],
+        f"{split}_told": np.array([verbs[k] for k in predictions.told[rows]]),
     }
 
 
-def _require_images(reader: DeltaReader, dataset: Dataset) -> None:
-    """Check that a data set has images as the run reads them.
-
-    Raises:
-        UserError: it has others.
-    """
-    colour = len(dataset.image_shape) > 2
-    channels = 3 if colour else len(dataset.cameras)
-    if channels != reader.channels or dataset.cameras != reader.run.cameras:
-        kind = "colour" if reader.channels == 3 else "grey"
-        cameras = ", ".join(reader.run.cameras)
-        raise UserError(f"{dataset.path} has other images; the run reads {kind} ones of {cameras}")
+def _neighbours(queries: ActionPairs, pairs: ActionPairs, deltas: Floats, pair_deltas: Floats) -> dict[str, Any]:
+    """Example queries and the `pairs` whose deltas are nearest to theirs; images (n, 1 + k, 2, …)."""
+    rows = np.sort(generator(0, "neighbours").permutation(len(queries))[:_QUERIES])
+    near = nearest(deltas[rows], pair_deltas, _NEIGHBOURS)
+    images = [
+        np.concatenate([queries.pixels(rows[[place]]), pairs.pixels(neighbours)])[:, :, 0]
+        for place, neighbours in enumerate(near)
+    ]
+    return {
+        "near_images": np.stack(images),
+        "near_verbs": np.column_stack([queries.verbs[rows], pairs.verbs[near]]),
+        "near_nouns": np.column_stack([queries.nouns[rows], pairs.nouns[near]]),
+    }

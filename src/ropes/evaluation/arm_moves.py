@@ -1,6 +1,7 @@
 """Compares deltas with joint displacements on an arm, for action embeddings and for estimator coordinates.
 
-Is the delta of a joint one direction, is its length how far it went, do up and down point opposite ways?
+The deltas of a joint should have one direction, a length proportional to the displacement, and opposite signs for
+opposite motions.
 """
 
 import time
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from ropes.common.files import write_arrays
@@ -17,8 +19,8 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.pairs import ActionPairs, numbers_of
 from ropes.errors import UserError
-from ropes.evaluation.record import ARTEFACTS, RESULTS_FILE, claim_evaluation
-from ropes.evaluation.results import Results, write_measured
+from ropes.evaluation.record import claim_evaluation
+from ropes.evaluation.results import Results
 from ropes.evaluation.rows.action import ActionRow
 from ropes.inference.estimator import Estimator
 from ropes.methods.run import read_training, training_seconds, warn_of_scene
@@ -26,17 +28,18 @@ from ropes.metrics.deltas import action_variance, active_share, mean_cosines, mo
 from ropes.simulation.actions import IID, TRAIN
 
 Floats = NDArray[np.float64]
+Displacements = tuple[NDArray[np.str_], Floats]
 DELTAS_FILE = "deltas.npz"
 _CHUNK = 256
 
 
-def steps_of(dataset: Dataset, split: str, verbs: NDArray[np.str_]) -> tuple[NDArray[np.str_], Floats] | None:
-    """The joint that moved in each pair, and how far, signed radians, (n,) each; None where verbs are none of joints.
+def displacements_of(dataset: Dataset, split: str, verbs: NDArray[np.str_]) -> Displacements | None:
+    """The moved joint of each pair and its displacement, signed radians, (n,) each; None if verbs name no joints.
 
     Args:
-        dataset: of actions.
+        dataset: data set of actions.
         split: name of the split.
-        verbs: of its pairs, (n,), as "panda_joint1 up".
+        verbs: verbs of its pairs, (n,), as "panda_joint1 up".
     """
     names = dataset.state_names
     if names is None or not all(str(verb).rpartition(" ")[0] in names for verb in verbs):
@@ -47,16 +50,35 @@ def steps_of(dataset: Dataset, split: str, verbs: NDArray[np.str_]) -> tuple[NDA
     return joints, (angles[1::2] - angles[::2])[np.arange(len(places)), places]
 
 
-def moves_of(deltas: Floats, joints: NDArray[np.str_], steps: Floats) -> dict[str, dict[str, float | None]]:
-    """Joint → what its deltas say, None where it is not defined; joints that went one way alone are left out."""
-    found = {}
+def delta_figures(
+    deltas: Floats, verbs: NDArray[np.str_], antonyms: Mapping[str, str], displacements: Displacements | None
+) -> dict[str, Any]:
+    """The fields of an `ActionRow` that describe the geometry of deltas."""
+    return {
+        "cosines": mean_cosines(deltas, verbs, antonyms)[1],
+        "moves": {} if displacements is None else _moves_by_joint(deltas, *displacements),
+        "active": active_share(deltas),
+        "variance": action_variance(deltas, verbs),
+    }
+
+
+def _moves_by_joint(
+    deltas: Floats, joints: NDArray[np.str_], displacements: Floats
+) -> dict[str, dict[str, float | None]]:
+    """Joint → figures of `moves`, None where undefined; joints that move in one direction only are left out."""
+    by_joint = {}
     for joint in sorted(set(joints.tolist())):
-        chosen = joints == joint
-        if len(np.unique(np.sign(steps[chosen]))) < 2:
+        rows = joints == joint
+        if len(np.unique(np.sign(displacements[rows]))) < 2:
             continue
-        told = moves(deltas[chosen], steps[chosen])
-        found[joint] = {name: None if np.isnan(value) else value for name, value in told.items()}
-    return found
+        figures = moves(deltas[rows], displacements[rows])
+        by_joint[joint] = {name: None if np.isnan(value) else value for name, value in figures.items()}
+    return by_joint
+
+
+def delta_norms(deltas: Floats, joints: NDArray[np.str_], displacements: Floats) -> dict[str, NDArray[Any]]:
+    """Arrays of the figure of delta norms against displacements (radians)."""
+    return {"moved_joints": joints, "moved_by": displacements, "lengths": np.linalg.norm(deltas, axis=1)}
 
 
 def evaluate_estimator(
@@ -68,91 +90,60 @@ def evaluate_estimator(
     label: str | None = None,
     precision: AskedPrecision = "auto",
 ) -> Results:
-    """The same questions to an estimator of joint angles: its delta is the difference of its coordinates.
+    """Evaluate the deltas of a joint-angle estimator: differences of its coordinates.
 
-    What was done is told by the nearest mean direction of training pairs.
+    The predicted verb is that of the nearest mean direction of the training pairs.
 
     Args:
         run: folder of a run of joint angles.
-        data: data set of an arm's actions, filmed by the run's cameras.
+        data: data set of an arm's actions, rendered from the run's cameras.
         out: folder for `results.json`.
-        name: of the results.
-        label: what the row calls the method; its own name where None.
-        precision: that pairs are read in, see `ropes.methods.readers.load_reader`.
+        name: name of the results.
+        label: name of the method in the row; the run's method if None.
+        precision: precision of inference, see `ropes.methods.readers.load_reader`.
 
     Raises:
         UserError: other cameras, no actions of joints, or a folder with something else.
     """
     began = time.monotonic()
     estimator, dataset = Estimator.load(run, precision=precision), open_dataset(data)
-    found = estimator.run
-    if dataset.cameras != found.cameras or dataset.image_size[0] != found.image_size:
-        raise UserError(f"{data} has other images; the run reads {found.image_size} px of {', '.join(found.cameras)}")
-    warn_of_scene(found, dataset)
+    cameras, size = estimator.run.cameras, estimator.run.image_size
+    if dataset.cameras != cameras or dataset.image_size[0] != size:
+        raise UserError(f"{data} has other images; the run reads {size} px of {', '.join(cameras)}")
+    warn_of_scene(estimator.run, dataset)
     precisions = precision, estimator.precision
-    fitted = claim_evaluation(out, run, found, dataset, label or found.method, precisions, measures="moves")
-    pairs = {split: ActionPairs(dataset, split, found.image_size, progress=False) for split in (TRAIN, IID)}
-    deltas = {split: _differences(own, estimator.coordinates) for split, own in pairs.items()}
+    folder = claim_evaluation(out, run, estimator.run, dataset, label, precisions, began=began, measures="moves")
+    pairs = {split: ActionPairs(dataset, split, size, progress=False) for split in (TRAIN, IID)}
+    deltas = {split: _differences(each, estimator.coordinates) for split, each in pairs.items()}
     scale = deltas[TRAIN].std(axis=0)
-    deltas = {split: own / np.where(scale > 0, scale, 1.0) for split, own in deltas.items()}
-    asked = steps_of(dataset, IID, pairs[IID].verbs)
-    if asked is None:
+    deltas = {split: each / np.where(scale > 0, scale, 1.0) for split, each in deltas.items()}
+    displacements = displacements_of(dataset, IID, pairs[IID].verbs)
+    if displacements is None:
         raise UserError(f"{data} has no actions of joints; see ropes simulate --setting arm-actions")
-    row = moves_row(
-        deltas,
-        {split: own.verbs for split, own in pairs.items()},
-        asked,
-        dataset.antonyms,
+    verbs = {split: each.verbs for split, each in pairs.items()}
+    names = tuple(sorted(set(verbs[TRAIN].tolist())))
+    predicted = nearest_direction(deltas[TRAIN], numbers_of(verbs[TRAIN], names), deltas[IID])
+    correct = predicted == numbers_of(verbs[IID], names)
+    row = ActionRow(
         setup=str((dataset.provenance or {}).get("setting", {}).get("name", data.resolve().name)),
-        method=label or found.method,
-        seed=found.seed,
+        method=folder.fit_row.method,
+        seed=estimator.run.seed,
         seconds=training_seconds(read_training(run)),
+        accuracy={IID: float(correct.mean())},
+        pairs={IID: len(correct)},
+        recall={IID: recall_of(correct, verbs[IID])},
+        **delta_figures(deltas[IID], verbs[IID], dataset.antonyms, displacements),
     )
-    path = out / ARTEFACTS / row.setup / row.method / f"seed-{row.seed}" / DELTAS_FILE
-    write_arrays(path, lengths_of(deltas[IID], *asked))
-    return write_measured(out / RESULTS_FILE, name, found.recipe.preset, began, action_rows=(row,), fit_rows=(fitted,))
+    write_arrays(folder.artefacts(row) / DELTAS_FILE, delta_norms(deltas[IID], *displacements))
+    return folder.write(name, action_rows=(row,))
 
 
-def lengths_of(deltas: Floats, joints: NDArray[np.str_], steps: Floats) -> dict[str, NDArray[Any]]:
-    """What the figure of lengths against distances needs: the joint, its step (radians), and the delta's length."""
-    return {"moved_joints": joints, "moved_by": steps, "lengths": np.linalg.norm(deltas, axis=1)}
-
-
-def moves_row(
-    deltas: Mapping[str, Floats],
-    verbs: Mapping[str, NDArray[np.str_]],
-    asked: tuple[NDArray[np.str_], Floats],
-    antonyms: Mapping[str, str],
-    *,
-    setup: str,
-    method: str,
-    seed: int,
-    seconds: float,
-) -> ActionRow:
-    """The row of deltas that no classifier was trained on: split → deltas (n, l), and verbs (n,)."""
-    known = tuple(sorted(set(verbs[TRAIN].tolist())))
-    told = nearest_direction(deltas[TRAIN], numbers_of(verbs[TRAIN], known), deltas[IID])
-    right = told == numbers_of(verbs[IID], known)
-    recall = {verb: float(right[verbs[IID] == verb].mean()) for verb in sorted(set(verbs[IID].tolist()))}
-    return ActionRow(
-        setup=setup,
-        method=method,
-        seed=seed,
-        seconds=seconds,
-        accuracy={IID: float(right.mean())},
-        pairs={IID: len(right)},
-        recall={IID: recall},
-        cosines=mean_cosines(deltas[IID], verbs[IID], antonyms)[1],
-        moves=moves_of(deltas[IID], *asked),
-        active=active_share(deltas[IID]),
-        variance=action_variance(deltas[IID], verbs[IID]),
-    )
+def recall_of(correct: NDArray[np.bool_], verbs: NDArray[np.str_]) -> dict[str, float]:
+    """Verb → share of its pairs whose prediction is correct."""
+    return {verb: float(correct[verbs == verb].mean()) for verb in sorted(set(verbs.tolist()))}
 
 
 def _differences(pairs: ActionPairs, coordinates: Callable[[NDArray[np.uint8]], Floats]) -> Floats:
     """Coordinates after minus before, (n, d)."""
-    parts = []
-    for first in range(0, len(pairs), _CHUNK):
-        images = pairs.pixels(np.arange(first, min(first + _CHUNK, len(pairs))))
-        parts.append(coordinates(images[:, 1]) - coordinates(images[:, 0]))
-    return np.concatenate(parts)
+    images = (pairs.pixels(rows.numpy()) for rows in torch.arange(len(pairs)).split(_CHUNK))
+    return np.concatenate([coordinates(chunk[:, 1]) - coordinates(chunk[:, 0]) for chunk in images])

@@ -1,4 +1,4 @@
-"""Infers the causal graph from a run's coordinates and compares it with the data set's own."""
+"""Estimates the causal graph from a run's coordinates and compares it with the data set's true graph."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,19 +21,19 @@ from ropes.methods.validation_split import not_learnt_from
 from ropes.metrics import structural_hamming_distance
 
 GRAPH_FILE = "graph.json"
-#: Poses read of each regime, at most: cleared effects then have standard errors of about a fortieth (roots) to a tenth.
+#: Largest number of poses per regime. Standard errors of cleared effects are then about 1/40 (roots) to 1/10.
 _POSES = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoundGraph:
-    """A graph between named joints.
+    """A causal graph between named joints.
 
     Attributes:
         joints: names, in the order of the graph's rows and columns.
-        graph: what was found.
-        true: (d, d), row parent, column child; None where the data set does not tell.
-        poses: that it was read from.
+        graph: the estimate.
+        true: (d, d), row parent, column child; None if the data set does not describe it.
+        poses: number of poses that the estimate uses.
     """
 
     joints: tuple[str, ...]
@@ -43,11 +43,11 @@ class FoundGraph:
 
     @property
     def distance(self) -> int | None:
-        """Structural Hamming distance to the true graph; None where the data set does not tell it."""
+        """Structural Hamming distance to the true graph; None if that is unknown."""
         return None if self.true is None else structural_hamming_distance(self.graph.matrix, self.true)
 
     def to_dict(self) -> dict[str, Any]:
-        """What graph.json holds: edges as [parent, child], effects with a row a parent and a column a child."""
+        """The content of graph.json: edges as [parent, child]; effects with a row per parent and a column per child."""
 
         def named(edges: Any) -> list[list[str]]:
             return [[self.joints[parent], self.joints[child]] for parent, child in edges]
@@ -72,7 +72,7 @@ class FoundGraph:
         }
 
     def _why(self, parent: int, child: int) -> str:
-        """Why an ordered pair has no answer."""
+        """Why the edge between an ordered pair is undetermined."""
         for joint in (parent, child):
             if joint in self.graph.unread:
                 return self.graph.unread[joint]
@@ -82,63 +82,64 @@ class FoundGraph:
 
 
 def _listed(matrix: NDArray[np.float64]) -> list[list[float | None]]:
-    """The rows of a matrix for JSON, None for what is not finite."""
+    """The rows of a matrix for JSON; None for values that are not finite."""
     return [[float(value) if np.isfinite(value) else None for value in row] for row in matrix]
 
 
 def causal_graph(run: Path, data: Path, *, bound: float = BOUND, seed: int = 0) -> FoundGraph:
-    """Infer which joint causes which, from the run's coordinates under the interventions of a data set.
+    """Estimate the causal graph of the joints from a run's coordinates under the interventions of a data set.
 
     Args:
         run: folder of the run.
-        data: data set with both policies on every joint; its angles are never read.
+        data: data set with both policies on every joint; its angles are not read.
         bound: see `ropes.causal.graph.estimate_graph`.
-        seed: of the choice of anchors and the bootstrap.
+        seed: seed of the choice of anchors and the bootstrap.
 
     Raises:
-        UserError: an unfinished run, cameras, joints or policies that are missing, or coordinates that tell nothing.
+        UserError: an unfinished run, missing cameras, joints or policies, or uninformative coordinates.
     """
     return graph_of(Estimator.load(run), open_dataset(data), bound=bound, seed=seed)
 
 
 def graph_of(estimator: Estimator, dataset: Dataset, *, bound: float = BOUND, seed: int = 0) -> FoundGraph:
-    """As `causal_graph`, of what is open already."""
+    """As `causal_graph`, of an open run and data set."""
     require_both_policies(dataset)
     joints, frames = estimator.run.joints, dataset.frames("train")
     if missing := [joint for joint in joints if joint not in dataset.joints]:
         raise UserError(f"{dataset.path} has no interventions on {missing[0]} (it has {', '.join(dataset.joints)})")
     column = np.array([-1 if r.joint not in joints else joints.index(r.joint) for r in dataset.regimes])
-    kind = np.array([regime.policy for regime in dataset.regimes])
-    chosen = _chosen(estimator, dataset, frames, (column >= 0) | (kind == 0), seed)
-    regime = frames.regime[chosen]
-    coordinates = estimator.coordinates(images_of(estimator.run, dataset, frames.index[chosen]))
+    policy = np.array([regime.policy for regime in dataset.regimes])
+    rows = _rows(estimator, dataset, frames, (column >= 0) | (policy == 0), seed)
+    regime = frames.regime[rows]
+    coordinates = estimator.coordinates(images_of(estimator.run, dataset, frames.index[rows]))
     try:
-        graph = estimate_graph(coordinates, column[regime], kind[regime], frames.anchor[chosen], bound=bound, seed=seed)
+        graph = estimate_graph(coordinates, column[regime], policy[regime], frames.anchor[rows], bound=bound, seed=seed)
     except ValueError as error:
         raise UserError(
             f"{dataset.path} and this run show no graph: {error} (joints are counted in the order "
             f"{', '.join(joints)}); fit longer, or on more anchors"
         ) from error
-    return FoundGraph(joints=joints, graph=graph, true=_true_graph(dataset, joints), poses=len(chosen))
+    return FoundGraph(joints=joints, graph=graph, true=_true_graph(dataset, joints), poses=len(rows))
 
 
-def _chosen(
-    estimator: Estimator, dataset: Dataset, frames: Frames, wanted: NDArray[np.bool_], seed: int
+def _rows(
+    estimator: Estimator, dataset: Dataset, frames: Frames, regimes: NDArray[np.bool_], seed: int
 ) -> NDArray[np.int64]:
-    """Positions among `frames` of some poses under each wanted regime, of the same anchors as far as there are any.
+    """Positions among `frames` of some poses under each of these regimes, preferably of the same anchors.
 
-    None that the fit learnt from: a network may know by heart which policy such an image was under, and reads a
-    joint's own policies then without the mixture that it reads everywhere else, as if the joint had causes.
+    Images of the training set are left out: a network may have memorised their policies. The joint's own policies then
+    lack the mixture of joints that other images have, which looks like a cause of the joint.
     """
     anchors, number = np.unique(frames.anchor, return_inverse=True)
     order = generator(seed, "causal graph").permutation(len(anchors))[number]
     ranked = np.argsort(order, kind="stable")
     ranked = ranked[not_learnt_from(estimator.run, dataset)[ranked]]
-    parts = [ranked[frames.regime[ranked] == regime][:_POSES] for regime in np.flatnonzero(wanted)]
+    parts = [ranked[frames.regime[ranked] == regime][:_POSES] for regime in np.flatnonzero(regimes)]
     return np.sort(np.concatenate(parts))
 
 
 def _true_graph(dataset: Dataset, joints: tuple[str, ...]) -> NDArray[np.bool_] | None:
+    """The adjacency matrix that a data set describes, or None."""
     model = described_model(dataset)
     if model is None or any(joint not in model.joints for joint in joints):
         return None
@@ -150,7 +151,7 @@ def _true_graph(dataset: Dataset, joints: tuple[str, ...]) -> NDArray[np.bool_] 
 
 
 def write_graph(path: Path, estimator: Estimator, dataset: Dataset, *, seed: int = 0) -> None:
-    """Write what `graph_of` finds for the report, or why there is nothing to find."""
+    """Write the estimate of `graph_of`, or the reason why there is none, for the report."""
     try:
         content = graph_of(estimator, dataset, seed=seed).to_dict()
     except UserError as error:

@@ -1,6 +1,6 @@
 """Latents of a task's images, stored beside the evaluation so that they are computed once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,11 +26,11 @@ _CHUNK = 256
 
 
 class Latents(NamedTuple):
-    """What a run makes of a task's images.
+    """A run's outputs for a task's images.
 
     Attributes:
-        of: split → latents (n, k), of the rows that the task names.
-        label_free: "elbo" and "reconstruction", nats an image; nothing of what is no VAE.
+        of: split → latents (n, k) of the task's rows.
+        label_free: "elbo" and "reconstruction", nats an image; empty unless the run is a VAE.
     """
 
     of: Mapping[str, Floats]
@@ -40,31 +40,31 @@ class Latents(NamedTuple):
 def make_latents(
     reader: Reader, task: FactorTask, caches: Mapping[str, ImageCache], photographs: Images | None
 ) -> Latents:
-    """Read every image of a task; and of a VAE measure the ELBO of those that no training saw.
+    """Encode every image of a task; of a VAE also measure the ELBO on held-out images.
 
     Args:
-        reader: of the run.
-        task: which images.
-        caches: of the splits.
-        photographs: of the split `PHOTOGRAPHS`, where the task has it.
+        reader: inference wrapper of the run.
+        task: names the images.
+        caches: split → images.
+        photographs: images of the split `PHOTOGRAPHS`, or None.
     """
-    found = {split: _read(reader, caches[split], rows) for split, rows in task.frames.items()}
+    latents = {split: _encode(reader, caches[split], rows) for split, rows in task.frames.items()}
     if photographs is not None:
-        found[PHOTOGRAPHS] = _read(reader, photographs, np.arange(len(photographs)))
-    return Latents(found, _elbo(reader, caches[task.judged.split], task.judged.rows))
+        latents[PHOTOGRAPHS] = _encode(reader, photographs, np.arange(len(photographs)))
+    return Latents(latents, _elbo(reader, caches[task.held_out.split], task.held_out.rows))
 
 
-def write_latents(path: Path, latents: Latents, factors: Mapping[str, Floats], about: Mapping[str, str]) -> None:
-    """Keep latents with their factors, as arrays latents/SPLIT and factors/SPLIT, and what they are of."""
+def write_latents(path: Path, latents: Latents, factors: Mapping[str, Floats], origin: Mapping[str, str]) -> None:
+    """Store latents and their factors, as arrays latents/SPLIT and factors/SPLIT, with their origin as metadata."""
     arrays = {f"latents/{split}": np.ascontiguousarray(values) for split, values in latents.of.items()}
     arrays |= {f"factors/{split}": np.ascontiguousarray(values) for split, values in factors.items()}
     arrays |= {f"label_free/{name}": np.array([value]) for name, value in latents.label_free.items()}
     with atomic_path(path) as temporary:
-        save_file(arrays, temporary, metadata=dict(about))
+        save_file(arrays, temporary, metadata=dict(origin))
 
 
-def kept_latents(path: Path, factors: Mapping[str, Floats], about: Mapping[str, str]) -> Latents | None:
-    """The latents that are kept there; None where there are none, or only those of something else or other factors.
+def stored_latents(path: Path, factors: Mapping[str, Floats], origin: Mapping[str, str]) -> Latents | None:
+    """The latents in a file; None if it is missing, or of another origin or other factors.
 
     Raises:
         UserError: the file is damaged.
@@ -73,7 +73,7 @@ def kept_latents(path: Path, factors: Mapping[str, Floats], about: Mapping[str, 
         return None
     try:
         with safe_open(path, framework="numpy") as stream:
-            if stream.metadata() != dict(about):
+            if stream.metadata() != dict(origin):
                 return None
             arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118 (not a dict)
     except SafetensorError as error:
@@ -91,15 +91,15 @@ def kept_latents(path: Path, factors: Mapping[str, Floats], about: Mapping[str, 
 
 
 @torch.no_grad()
-def _read(reader: Reader, images: Images | ImageCache, rows: NDArray[np.int64]) -> Floats:
-    """What a reader makes of some images, (n, k)."""
+def _encode(reader: Reader, images: Images | ImageCache, rows: NDArray[np.int64]) -> Floats:
+    """The latents of some images, (n, k)."""
     read = images.read if isinstance(images, ImageCache) else images.__getitem__
-    found = [reader.coordinates(on_device(read(chunk))) for chunk in _chunks(rows)]
-    return torch.cat(found).double().cpu().numpy()
+    parts = [reader.coordinates(on_device(read(chunk))) for chunk in _chunks(rows)]
+    return torch.cat(parts).double().cpu().numpy()
 
 
 def _elbo(reader: Reader, images: ImageCache, rows: NDArray[np.int64]) -> dict[str, float]:
-    """ELBO and reconstruction loss, nats an image, by one draw of each posterior; nothing of what is no VAE."""
+    """ELBO and reconstruction loss, nats an image, by one draw from each posterior; empty unless the run is a VAE."""
     if not isinstance(reader, VAEReader):
         return {}
     sums = np.zeros(2)
@@ -112,9 +112,9 @@ def _elbo(reader: Reader, images: ImageCache, rows: NDArray[np.int64]) -> dict[s
 
 
 def on_device(images: Images) -> torch.Tensor:
-    """Images where networks are computed."""
+    """Images as a tensor on the networks' device."""
     return torch.from_numpy(images).to(device_kind())
 
 
-def _chunks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    return (rows[first : first + _CHUNK] for first in range(0, len(rows), _CHUNK))
+def _chunks(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    return np.split(rows, range(_CHUNK, len(rows), _CHUNK))

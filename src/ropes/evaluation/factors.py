@@ -4,7 +4,7 @@ Source: Dittadi et al. 2021, Sections 3 to 5.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +19,36 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.photographs import read_photographs
 from ropes.errors import UserError
-from ropes.evaluation.factor_latents import LATENTS_FILE, Latents, kept_latents, make_latents, write_latents
+from ropes.evaluation.factor_latents import LATENTS_FILE, Latents, make_latents, stored_latents, write_latents
 from ropes.evaluation.factor_pictures import PICTURES_FILE, SHOWN, write_pictures
-from ropes.evaluation.factor_scores import disentanglement
-from ropes.evaluation.factor_tasks import PHOTOGRAPHS, FactorTask, Samples, Trial, factor_task, with_photographs
-from ropes.evaluation.record import ARTEFACTS, RESULTS_FILE, claim_evaluation
-from ropes.evaluation.results import Results, write_measured
+from ropes.evaluation.factor_tasks import (
+    PHOTOGRAPHS,
+    FactorTask,
+    Samples,
+    TransferScenario,
+    factor_task,
+    with_photographs,
+)
+from ropes.evaluation.record import claim_evaluation, require_views
+from ropes.evaluation.results import Results
 from ropes.evaluation.rows.model import ModelRow
 from ropes.methods.reader import Reader
 from ropes.methods.readers import finished_reader
 from ropes.methods.recipes import VAERecipe
 from ropes.methods.run import Run, read_training, training_seconds
 from ropes.methods.vae_reader import VAEReader
-from ropes.metrics import assignment, correlation_matrix
+from ropes.metrics import (
+    assignment,
+    beta_vae_score,
+    correlation_matrix,
+    dci,
+    explicitness,
+    factor_vae_score,
+    mig,
+    modularity,
+    sap,
+)
+from ropes.metrics.disentanglement import Undefined
 from ropes.metrics.transfer import classifier_errors, transfer_errors
 
 Floats = NDArray[np.float64]
@@ -50,92 +67,131 @@ def evaluate_factors(
     workers: int | None = None,
     precision: AskedPrecision = "auto",
 ) -> Results:
-    """Measure a run's latents, or coordinates, against the factors of a data set: finger and cube's, or joint angles.
+    """Evaluate a run's latents against the factors of a data set: those of finger-cube, or joint angles.
 
-    Disentanglement is of the split test-id; hue is a class there.  Regressors from latents to factors learn and are
-    tested as `factor_task` says; a transfer score is the mean of their errors over the factors but the one that shifts.
-    Latents and factors are left in `out`/latents.safetensors, and read from there by the next call.
+    Disentanglement is measured on the split test-id, with hue as a categorical factor.  `factor_task` defines the
+    samples on which regressors from latents to factors are fitted and tested; a transfer score is their mean error over
+    all factors except the shifted one.  Latents and factors are stored in `out`/latents.safetensors for the next call.
 
-    Deviation: regressors learn from images that the encoder never saw, and are tested on others, in OOD1 too.  Why: the
-    compact training has fewer images of a hue than the regressors learn from, and a test on training images would not
-    tell whether the encoder generalises.  Effect: OOD1 is harder than in the paper, whose D1 and D2 lie within D.
+    Deviation: regressors are fitted and tested on images outside of the encoder's training set, in OOD1 too.  Why: the
+    compact training set has fewer images of a hue than the regressors need, and a test on training images would not
+    measure how the encoder generalises.  Effect: OOD1 is harder than in the paper, whose D1 and D2 lie within D.
 
     Args:
-        run: folder of the run, of any method.
+        run: folder of a run of any method.
         data: data set with its factors.
-        out: folder for `results.json` and `artefacts/` (what the report shows).
-        seed: of regressors and splits of samples.
-        name: of the results.
-        label: what the row calls the method; its own name where None.
-        photographs: of finger and cube, see `ropes.data.photographs`, to test regressors on as well.
-        workers: threads of the trees; None for as many as torch has.
-        precision: that images are read in, see `ropes.methods.readers.load_reader`.
+        out: folder for `results.json` and `artefacts/` (input of the report).
+        seed: seed of the regressors and of the splits of samples.
+        name: name of the results.
+        label: name of the method in the row; the run's method if None.
+        photographs: photographs of finger-cube to test regressors on as well, see `ropes.data.photographs`.
+        workers: threads of the trees; None for torch's number of threads.
+        precision: precision of inference, see `ropes.methods.readers.load_reader`.
 
     Raises:
         UserError: an unfinished run, other data, too few images, or a folder with something else.
     """
     began = time.monotonic()
-    found, reader = finished_reader(run, torch.device(device_kind()), precision)
+    fitted, reader = finished_reader(run, torch.device(device_kind()), precision)
     dataset = open_dataset(data)
-    _require_views(found, dataset)
-    task, images = factor_task(dataset), None
+    recipe = fitted.recipe
+    channels = recipe.vae.channels if isinstance(recipe, VAERecipe) else len(fitted.cameras)
+    require_views(fitted, dataset, channels)
+    task, images, checksum = factor_task(dataset), None, None
     if photographs is not None:
         images, factors = read_photographs(photographs, reader.size)
-        task = with_photographs(task, factors)
-    shown = None if photographs is None else sha256(photographs)
-    about = {"measures": "factors", "photographs": shown}
-    called, precisions = label or found.method, (precision, reader.precision)
-    fitted = claim_evaluation(out, run, found, dataset, called, precisions, **about)
+        task, checksum = with_photographs(task, factors), sha256(photographs)
+    about = {"measures": "factors", "photographs": checksum}
+    precisions = precision, reader.precision
+    folder = claim_evaluation(out, run, fitted, dataset, label, precisions, began=began, **about)
     workers = workers or torch.get_num_threads()
-    of = {
-        "weights": fitted.weights,
+    origin = {
+        "weights": folder.fit_row.weights,
         "data": dataset.checksum,
         "precision": reader.precision,
-        "photographs": shown or "",
+        "photographs": checksum or "",
     }
-    pictures = out / ARTEFACTS / found.setting / called / f"seed-{found.seed}" / PICTURES_FILE
-    latents = _latents(reader, dataset, task, images, out / LATENTS_FILE, of, pictures)
-    told = latents.of["test-id"], task.factors["test-id"]
+    pictures = folder.artefacts() / PICTURES_FILE
+    latents = _latents(reader, dataset, task, images, out / LATENTS_FILE, origin, pictures)
+    tested = latents.of["test-id"], task.factors["test-id"]
     measured = disentanglement(
-        *told, task.names, categorical=task.categorical, complete=task.complete, seed=seed, workers=workers
+        *tested, task.names, categorical=task.categorical, complete=task.complete, seed=seed, workers=workers
     )
     try:
         errors = _transfer(task, latents.of, seed, workers)
-        graded = _graded(task, latents.of, workers) if task.graded else {}
+        classifier = _classifier_errors(task, latents.of, workers) if task.discrete else {}
     except ValueError as error:
         raise UserError(f"{run}: regressors cannot be fitted: {error}") from error
-    story = read_training(run)
     scores = {
         **measured.pop("scores"),
-        "mcc": _matched_correlation(*told),
+        "mcc": _matched_correlation(*tested),
         **latents.label_free,
-        **({"classifier": float(np.mean(list(graded.values())))} if graded else {}),
-        **{score: _mean_error(task.trials[score.partition("_")[2]], own) for score, own in errors.items()},
+        **({"classifier": float(np.mean(list(classifier.values())))} if classifier else {}),
+        **{score: _mean_error(task.scenarios[score.partition("_")[2]], own) for score, own in errors.items()},
     }
+    training = read_training(run)
     row = ModelRow(
-        setup=found.setting,
-        method=called,
-        seed=found.seed,
-        seconds=training_seconds(story),
-        settings=_settings(found, story),
+        setup=fitted.setting,
+        method=folder.fit_row.method,
+        seed=fitted.seed,
+        seconds=training_seconds(training),
+        settings=_settings(fitted, training),
         scores=scores,
-        errors={**errors, **({"classifier": graded} if graded else {})},
-        sizes={"tested": len(told[1]), **{name: len(trial.learnt.rows) for name, trial in task.trials.items()}},
+        errors={**errors, **({"classifier": classifier} if classifier else {})},
+        sizes={
+            "tested": len(tested[1]),
+            **{name: len(scenario.train.rows) for name, scenario in task.scenarios.items()},
+        },
         **measured,
     )
-    return write_measured(out / RESULTS_FILE, name, found.recipe.preset, began, model_rows=(row,), fit_rows=(fitted,))
+    return folder.write(name, model_rows=(row,))
 
 
-def _require_views(run: Run, dataset: Dataset) -> None:
-    """Check that a data set has the run's cameras, in colour where the run reads colour.
+def disentanglement(
+    latents: Floats,
+    factors: Floats,
+    names: Sequence[str],
+    *,
+    categorical: Iterable[int] = (),
+    complete: bool = True,
+    seed: int = 0,
+    workers: int | None = None,
+) -> dict[str, Any]:
+    """All disentanglement metrics: the fields `scores`, `reasons` and `informativeness` of a `ModelRow`.
+
+    Args:
+        latents: (n, k).
+        factors: (n, f).
+        names: names of the factors.
+        categorical: columns of the categorical factors.
+        complete: whether every combination of the factors' values exists.
+        seed: seed of all draws.
+        workers: threads; None for all cores.
 
     Raises:
-        UserError: it has others.
+        UserError: too few samples, or a factor that never changes.
     """
-    colour = isinstance(run.recipe, VAERecipe) and run.recipe.vae.channels != len(run.cameras)
-    if dataset.cameras != run.cameras or colour != (len(dataset.image_shape) > 2):
-        kind = "colour" if colour else "grey"
-        raise UserError(f"{dataset.path} has other images; the run reads {kind} ones of {', '.join(run.cameras)}")
+    try:
+        full = dci(latents, factors, categorical=categorical, seed=seed, workers=workers)
+        scores: dict[str, float] = {
+            "dci": full.disentanglement,
+            "completeness": full.completeness,
+            "informativeness": full.informativeness,
+            "mig": mig(latents, factors),
+            "sap": sap(latents, factors, categorical=categorical, seed=seed),
+            "modularity": modularity(latents, factors),
+            "explicitness": explicitness(latents, factors, seed=seed),
+            "beta_vae": beta_vae_score(latents, factors, complete=complete, seed=seed),
+            "factor_vae": factor_vae_score(latents, factors, complete=complete, seed=seed),
+        }
+    except ValueError as error:
+        raise UserError(f"disentanglement cannot be measured: {error}") from error
+    reasons = {name: score.reason for name, score in scores.items() if isinstance(score, Undefined)}
+    return {
+        "scores": {name: None if name in reasons else float(score) for name, score in scores.items()},
+        "reasons": reasons,
+        "informativeness": dict(zip(names, full.informativeness_of.tolist(), strict=True)),
+    }
 
 
 def _latents(
@@ -143,32 +199,32 @@ def _latents(
     dataset: Dataset,
     task: FactorTask,
     photographs: Images | None,
-    kept: Path,
-    of: dict[str, str],
+    path: Path,
+    origin: dict[str, str],
     pictures: Path,
 ) -> Latents:
-    """The latents of a task's images, of a file where they are kept; otherwise also its pictures are made, of a VAE."""
-    of |= {"images": ", ".join(f"{split} {len(rows)}" for split, rows in task.frames.items())}
-    drawn = pictures.exists() or not isinstance(reader, VAEReader)
-    of |= {"label_free": f"{len(task.judged.rows)} of {task.judged.split}"}
-    if drawn and (known := kept_latents(kept, task.factors, of)) is not None:
-        return known
+    """The latents of a task's images, from the file `path` if it holds them; a VAE's pictures are written as well."""
+    origin |= {"images": ", ".join(f"{split} {len(rows)}" for split, rows in task.frames.items())}
+    origin |= {"label_free": f"{len(task.held_out.rows)} of {task.held_out.split}"}
+    complete = pictures.exists() or not isinstance(reader, VAEReader)
+    if complete and (stored := stored_latents(path, task.factors, origin)) is not None:
+        return stored
     caches = {split: ImageCache(dataset, split, reader.size, progress=False) for split in task.frames}
     latents = make_latents(reader, task, caches, photographs)
     if isinstance(reader, VAEReader):
-        tested = dict.fromkeys(trial.tested.split for trial in task.trials.values())
+        tested = dict.fromkeys(scenario.test.split for scenario in task.scenarios.values())
         examples = {
             split: caches[split].read(np.arange(min(SHOWN, len(caches[split])))) for split in tested if split in caches
         }
         if photographs is not None:
             examples[PHOTOGRAPHS] = photographs[:SHOWN]
         write_pictures(pictures, reader, examples, latents.of["test-id"])
-    write_latents(kept, latents, task.factors, of)
+    write_latents(path, latents, task.factors, origin)
     return latents
 
 
 def _matched_correlation(latents: Floats, factors: Floats) -> float:
-    """Mean absolute correlation of each factor with a latent of its own, of as many as there are."""
+    """Mean absolute correlation of factors and latents after one-to-one assignment; 0 for factors without a latent."""
     matrix = correlation_matrix(latents, factors)
     if len(matrix) < matrix.shape[1]:
         matrix = np.pad(matrix, ((0, matrix.shape[1] - len(matrix)), (0, 0)))
@@ -177,45 +233,44 @@ def _matched_correlation(latents: Floats, factors: Floats) -> float:
 
 
 def _transfer(task: FactorTask, latents: Mapping[str, Floats], seed: int, workers: int) -> dict[str, dict[str, float]]:
-    """REGRESSOR_TEST → factor → error; regressors of the same samples are learnt once."""
+    """REGRESSOR_TEST → factor → error. Regressors with the same training samples are fitted once."""
     groups: dict[tuple[str, bytes], list[str]] = {}
-    for name, trial in task.trials.items():
-        groups.setdefault((trial.learnt.split, trial.learnt.rows.tobytes()), []).append(name)
-    found = {}
+    for name, scenario in task.scenarios.items():
+        groups.setdefault((scenario.train.split, scenario.train.rows.tobytes()), []).append(name)
+    by_score = {}
     for regressor in task.regressors:
         for names in groups.values():
-            trials = [task.trials[name] for name in names]
-            learnt, *others = (
-                _samples(task, latents, each) for each in (trials[0].learnt, *(t.tested for t in trials))
-            )
-            asked: dict[str, Any] = {"regressor": regressor, "trained": latents["train"], "workers": workers}
-            errors = transfer_errors(learnt, *others, seed=seed, **asked)
+            scenarios = [task.scenarios[name] for name in names]
+            samples = scenarios[0].train, *(scenario.test for scenario in scenarios)
+            train, *tests = (_samples(task, latents, each) for each in samples)
+            options: dict[str, Any] = {"regressor": regressor, "trained": latents["train"], "workers": workers}
+            errors = transfer_errors(train, *tests, seed=seed, **options)
             for name, own in zip(names, errors, strict=True):
-                found[f"{regressor}_{name}"] = dict(zip(task.names, own.tolist(), strict=True))
-    return found
+                by_score[f"{regressor}_{name}"] = dict(zip(task.names, own.tolist(), strict=True))
+    return by_score
 
 
-def _graded(task: FactorTask, latents: Mapping[str, Floats], workers: int) -> dict[str, float]:
-    """Factor → share of test images in which a classifier gets its value wrong, in distribution."""
-    trial = task.trials["id"]
-    learnt, tested = (_samples(task, latents, each) for each in (trial.learnt, trial.tested))
-    return dict(zip(task.names, classifier_errors(learnt, tested, workers=workers).tolist(), strict=True))
+def _classifier_errors(task: FactorTask, latents: Mapping[str, Floats], workers: int) -> dict[str, float]:
+    """Factor → share of wrong predictions of a classifier of its values, on test images in distribution."""
+    scenario = task.scenarios["id"]
+    train, test = (_samples(task, latents, each) for each in (scenario.train, scenario.test))
+    return dict(zip(task.names, classifier_errors(train, test, workers=workers).tolist(), strict=True))
 
 
 def _samples(task: FactorTask, latents: Mapping[str, Floats], samples: Samples) -> tuple[Floats, Floats]:
-    """Latents and shares of factors of some samples."""
+    """Latents and scaled factors of some samples."""
     split, rows = samples
-    return latents[split][rows], task.shares[split][rows]
+    return latents[split][rows], task.scaled[split][rows]
 
 
-def _mean_error(test: Trial, of_factor: Mapping[str, float]) -> float:
-    """The transfer score: over the factors but the one that shifts."""
-    return float(np.mean([error for name, error in of_factor.items() if name != test.left_out]))
+def _mean_error(scenario: TransferScenario, by_factor: Mapping[str, float]) -> float:
+    """The transfer score: mean error over all factors except the shifted one."""
+    return float(np.mean([error for name, error in by_factor.items() if name != scenario.shifted]))
 
 
-def _settings(run: Run, story: Mapping[str, Any]) -> dict[str, float]:
-    """What may differ between the models of a study."""
-    settings: dict[str, float] = {"images": story["provenance"]["poses"] * len(run.cameras)}
+def _settings(run: Run, training: Mapping[str, Any]) -> dict[str, float]:
+    """Hyperparameters that differ between the models of a study."""
+    settings: dict[str, float] = {"images": training["provenance"]["poses"] * len(run.cameras)}
     if isinstance(recipe := run.recipe, VAERecipe):
         settings |= {"beta": recipe.beta, "latents": recipe.vae.latents, "warm_up": recipe.warm_up}
         settings["noise"] = recipe.noise

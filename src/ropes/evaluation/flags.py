@@ -15,22 +15,22 @@ from ropes.methods.uncertainty.model import Reading
 from ropes.metrics.intervals import auroc
 from ropes.simulation.corruption import occlude
 
-#: Pixels of the stored image that a camera seems to have been moved by.
+#: Shifts that simulate a moved camera, in pixels of the stored image.
 MOVED = (1, 3)
-#: Sides of the specks that every view is given, in pixels.
+#: Sides of the specks in every view, pixels.
 SPECKS = (4, 8)
-_MOST = 500
+_MAX_IMAGES = 500
 Images = NDArray[np.uint8]
 
 
 def disturbed(images: Images) -> Iterator[tuple[str, Images]]:
-    """What usual images would be from cameras that are no longer where they were, or have a speck on the lens.
+    """Out-of-distribution versions of images: cameras that have moved, were exchanged, or have a speck on the lens.
 
     Args:
-        images: (n, V, H, W).
+        images: in distribution, (n, V, H, W).
 
     Yields:
-        In words what happened, and images of the same shape.  What a moved camera newly sees repeats the edge.
+        A description, and images of the same shape. A shifted image repeats its edge.
     """
     for pixels in MOVED:
         width = images.shape[-1]
@@ -43,62 +43,64 @@ def disturbed(images: Images) -> Iterator[tuple[str, Images]]:
 
 
 def unlike_images(estimator: Estimator, unlike: Sequence[Path]) -> dict[str, Images]:
-    """Some images of other data sets by their folders' names, whatever their cameras and joints are called.
+    """Some images of out-of-distribution data sets, by the names of their folders.
 
     Args:
-        estimator: of the run.
-        unlike: data sets of another robot or of other cameras, as many of them.
+        estimator: the estimator.
+        unlike: data sets of another robot or other cameras. The number of cameras and the image size must be the run's;
+            names of cameras and joints need not.
 
     Raises:
-        UserError: one has other numbers of cameras or sizes of images than the run, two have one name, or the run
-            knows no distances.
+        UserError: a data set has another number of cameras or image size, two have one name, or the run has no
+            uncertainty model.
     """
-    run, found = estimator.run, dict[str, Images]()
+    run, images = estimator.run, dict[str, Images]()
     if unlike and estimator.trust is None:
-        raise UserError("this run was fitted without the stage that tells unusual images; fit it again")
+        raise UserError("this run has no out-of-distribution detection; fit it again")
     for path in unlike:
         dataset, name = open_dataset(path), path.resolve().name
         if len(dataset.cameras) != len(run.cameras) or dataset.image_size != (run.image_size,) * 2:
             height, width = dataset.image_size
-            wanted = f"{len(run.cameras)} of {run.image_size}x{run.image_size}"
+            required = f"{len(run.cameras)} of {run.image_size}x{run.image_size}"
             raise UserError(
-                f"{path} has {len(dataset.cameras)} cameras of {height}x{width} pixels and this run reads {wanted}; "
+                f"{path} has {len(dataset.cameras)} cameras of {height}x{width} pixels and this run reads {required}; "
                 "give --unlike a data set with as many of that size"
             )
-        if name in found:
+        if name in images:
             raise UserError(f"--unlike has two data sets called {name}; rename one")
         frames = dataset.frames("test-id" if "test-id" in dataset.splits else "train")
-        found[name] = dataset.read_images(frames.index[:_MOST])
-    return found
+        images[name] = dataset.read_images(frames.index[:_MAX_IMAGES])
+    return images
 
 
 def flag_rows(
-    estimator: Estimator, called: str, usual: Reading, images: Images, others: Mapping[str, Images]
+    estimator: Estimator, method: str, reading: Reading, images: Images, others: Mapping[str, Images]
 ) -> tuple[FlagRow, ...]:
-    """How well the distance tells images of `disturbed`, and others, from usual ones.
+    """How well the distance discriminates `disturbed` images, and other data sets, from in-distribution images.
 
     Args:
-        estimator: of the run; without knowledge of distances there are no rows.
-        called: name of the method in the rows.
-        usual: what was read off `images`.
+        estimator: the estimator; without an uncertainty model there are no rows.
+        method: name of the method in the rows.
+        reading: what the estimator reads from `images`.
         images: in distribution, (n, V, S, S).
-        others: by what they are called in the rows.
+        others: name → out-of-distribution images.
     """
-    run, found = estimator.run, []
-    if usual.distance is None:
+    run, rows = estimator.run, []
+    if reading.distance is None:
         return ()
-    for name, shown in (*disturbed(images[:_MOST]), *((f"data set {name}", shown) for name, shown in others.items())):
-        distance = estimator.read(np.ascontiguousarray(shown)).distance
-        assert distance is not None  # it knew that of the usual ones
-        found.append(
+    datasets = ((f"data set {name}", foreign) for name, foreign in others.items())
+    for name, foreign in (*disturbed(images[:_MAX_IMAGES]), *datasets):
+        distance = estimator.read(np.ascontiguousarray(foreign)).distance
+        assert distance is not None  # as for the images in distribution
+        rows.append(
             FlagRow(
                 setup=run.setting,
-                method=called,
+                method=method,
                 seed=run.seed,
                 images=name,
-                count=len(shown),
-                auroc=auroc(usual.distance, distance),
+                count=len(foreign),
+                auroc=auroc(reading.distance, distance),
                 flagged=float((distance > 1).mean()),
             )
         )
-    return tuple(found)
+    return tuple(rows)

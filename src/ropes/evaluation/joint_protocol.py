@@ -1,7 +1,7 @@
 """Applies Table 1's protocol to the coordinates of test poses: rows of joint angles and of link poses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -21,95 +21,110 @@ from ropes.methods.uncertainty.model import Reading
 from ropes.metrics import Evaluation, ProtocolSizes, protocol
 from ropes.simulation.corruption import Hiding
 
+#: Fields that a row takes from the protocol's measurement.
+_FIGURES = {field.name for field in fields(Row)} & {field.name for field in fields(Evaluation)}
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class TestedPoses:
-    """What was read off the test images so far, and how the protocol measures it.
+    """The coordinates of all test images, and the protocol's measurements of them.
 
     Attributes:
-        estimator: that read them.
-        called: what rows call the method.
-        seed: of the draws.
-        sizes: of the draws.
-        hide: what hides a part of the images where a condition has an occlusion.
-        own: the map to radians of a method that has learnt from labels; None for others.
-        known: the map that takes no label; None where there is none.
-        arm: whose links' poses are measured; None where it is not known.
+        estimator: the evaluated estimator.
+        method: name of the method in the rows.
+        seed: seed of the draws.
+        sizes: sizes of the draws.
+        hide: kind of occlusion.
+        label_free: label-free calibration; None if there is none.
+        arm: arm whose link poses are measured; None if unknown.
         angles: split → (n, d) true angles, radians.
-        readings: of the conditions that were read.
+        readings: condition → what the estimator reads from its images; filled one condition at a time.
     """
 
     estimator: Estimator
-    called: str
+    method: str
     seed: int
     sizes: ProtocolSizes
     hide: Hiding
-    own: ToAngles | None
-    known: Calibration | None
+    label_free: Calibration | None
     arm: Arm | None
     angles: Mapping[str, NDArray[np.float64]]
-    readings: Mapping[Condition, Reading]
+    readings: dict[Condition, Reading] = field(default_factory=dict)
+
+    @property
+    def to_radians(self) -> ToAngles | None:
+        """The identity for a supervised method, whose coordinates are radians; None for others."""
+        return np.asarray if self.estimator.learnt_from_labels else None
 
     def measured(self, condition: Condition) -> Evaluation:
         """The protocol's correlations and errors under a condition."""
-        return self._protocol(condition, known=self.own)
+        return self._protocol(condition, known=self.to_radians)
 
     def rows(self, condition: Condition, measured: Evaluation) -> list[Row]:
-        """The rows of a condition; without occlusion also of lines on fewer labels, and of the map that takes none."""
-        found = self._rows(condition, measured)
-        if self.own is not None:
-            return found
-        fewer = FEWER if condition[1] == 0 else ()  # lines are fitted without squares in practice
-        read = self._read(condition)
-        return found + few_label_rows(found, *read, self._draws(condition), self.known, fewer, self.sizes)
+        """The rows of a condition; also of label-free calibration, and without occlusion of fewer labels."""
+        rows = self._rows(condition, measured)
+        if self.to_radians is not None:
+            return rows
+        fewer = FEWER if condition[1] == 0 else ()  # in practice, calibration images have no occlusion
+        poses = self._poses(condition)
+        return rows + few_label_rows(rows, *poses, self._draws(condition), self.label_free, fewer, self.sizes)
 
     def shift_rows(self, condition: Condition) -> list[Row]:
-        """Of shifted poses the rows of lines that were fitted on poses that are not shifted, with the same draws."""
+        """The rows of shifted poses after calibration on poses in distribution, with the same draws."""
         split, occlusion = condition
-        usual = "id", occlusion
-        if self.own is not None or split != "ood" or usual not in self.readings:
+        in_distribution = "id", occlusion
+        if self.to_radians is not None or split != "ood" or in_distribution not in self.readings:
             return []
-        elsewhere = (*self._read(usual), self._draws(usual))
+        elsewhere = (*self._poses(in_distribution), self._draws(in_distribution))
         return self._rows(condition, self._protocol(condition, elsewhere=elsewhere))
 
     def pose_rows(self, condition: Condition) -> list[PoseRow]:
-        """The row of the end effector's pose; none of an arm that is not known."""
+        """The row of the end effector's pose; none for an unknown arm."""
         if self.arm is None:
             return []
-        about = _conditions(self.estimator, self.called, *condition)
-        draws = self._draws(condition)
-        return [pose_row(self.arm, *self._read(condition), draws, self.sizes, self.own, **about)]
+        draws, conditions = self._draws(condition), self._conditions(condition)
+        return [pose_row(self.arm, *self._poses(condition), draws, self.sizes, self.to_radians, **conditions)]
 
-    def _read(self, condition: Condition) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _poses(self, condition: Condition) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Coordinates and true angles under a condition."""
         return self.readings[condition].coordinates, self.angles[condition[0]]
 
     def _draws(self, condition: Condition) -> np.random.Generator:
-        """The draws of a condition, anew: every measure has the same ones."""
+        """A new generator for a condition, so that every measurement draws the same poses."""
         return generator(self.seed, "evaluation", *condition)
 
-    def _protocol(self, condition: Condition, **how: Any) -> Evaluation:
+    def _protocol(self, condition: Condition, **options: Any) -> Evaluation:
         sizes = self.sizes.repeats, self.sizes.fit, self.sizes.test
-        return protocol(*self._read(condition), self._draws(condition), *sizes, **how)
+        return protocol(*self._poses(condition), self._draws(condition), *sizes, **options)
 
     def _rows(self, condition: Condition, measured: Evaluation) -> list[Row]:
+        shared: dict[str, Any] = {
+            **self._conditions(condition),
+            **_conditions_of_training(self.estimator),
+            "calibration_labels": 0 if self.estimator.learnt_from_labels else self.sizes.fit,
+            "published_too": self.hide == "square" or not condition[1],
+        }
+        rows = []
+        for k, joint in enumerate(self.estimator.run.joints):
+            figures: dict[str, Any] = {name: float(getattr(measured, name)[k]) for name in _FIGURES}
+            rows.append(Row.measured(joint=joint, **figures, **shared))
+        return rows
+
+    def _conditions(self, condition: Condition) -> dict[str, Any]:
+        """Fields that a `Row` and a `PoseRow` share."""
         split, occlusion = condition
-        return [
-            Row.measured(
-                joint=joint,
-                mcc=(float(measured.mcc_mean[k]), float(measured.mcc_std[k])),
-                mse=(float(measured.mse_mean[k]), float(measured.mse_std[k])),
-                mcc_matched=float(measured.mcc_matched[k]),
-                calibration_labels=0 if self.estimator.learnt_from_labels else self.sizes.fit,
-                published_too=self.hide == "square" or not occlusion,
-                **_trained_on(self.estimator),
-                **_conditions(self.estimator, self.called, split, occlusion),
-            )
-            for k, joint in enumerate(self.estimator.run.joints)
-        ]
+        return {
+            "setup": self.estimator.run.setting,
+            "method": self.method,
+            "split": split,
+            "occlusion": int(occlusion),
+            "seed": self.estimator.run.seed,
+            "labels": self.estimator.labelled_images,
+        }
 
 
-def _trained_on(estimator: Estimator) -> dict[str, Any]:
-    """Anchors, side of the images, and shares of erased images and of labels of the training, for a `Row`."""
+def _conditions_of_training(estimator: Estimator) -> dict[str, Any]:
+    """Training anchors, image size, and shares of erased and of labelled images, for a `Row`."""
     run, recipe = estimator.run, estimator.run.recipe
     anchors, erased, share = run.anchors, 0.0, None
     if isinstance(recipe, EncoderRecipe):
@@ -117,15 +132,3 @@ def _trained_on(estimator: Estimator) -> dict[str, Any]:
     if isinstance(recipe, LabelledRecipe):
         erased, share = recipe.erased, recipe.labels
     return {"anchors": anchors, "image_size": recipe.shape.image_size, "erased": erased, "label_share": share}
-
-
-def _conditions(estimator: Estimator, called: str, split: str, occlusion: int) -> dict[str, Any]:
-    run = estimator.run
-    return {
-        "setup": run.setting,
-        "method": called,
-        "split": split,
-        "occlusion": int(occlusion),
-        "seed": run.seed,
-        "labels": estimator.labelled_images,
-    }

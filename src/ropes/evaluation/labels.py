@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,27 +20,28 @@ from ropes.methods.uncertainty.coverage import LabelledPoses
 from ropes.methods.validation_split import not_learnt_from, rows_to_label
 from ropes.metrics import ProtocolSizes, few_labels
 
-#: Labelled poses of the lines beside the protocol's own number; 0 comes from commanded distributions.
+#: Numbers of calibration labels that are tested besides the protocol's own.
 FEWER = (10, 100)
 Array = NDArray[np.float64]
 
 
-def map_without_labels(estimator: Estimator, dataset: Dataset, seed: int) -> Calibration | None:
-    """The map to radians that takes no label: the run's own, or what the data set's commanded distributions imply.
+def label_free_calibration(estimator: Estimator, dataset: Dataset, seed: int) -> Calibration | None:
+    """Calibration to radians without labels: the run's own, or one fitted on the data set's known policy distributions.
 
-    A run that was calibrated on commanded distributions keeps its map, whatever data it is tested on; see
-    `ropes.inference.policy_calibration`.  None where there is none and nothing is told.
-
-    Where what is told contradicts the images there is none either, and standard error says why.
+    A run that was calibrated without labels keeps its calibration, on any test data; see
+    `ropes.inference.policy_calibration`.
 
     Args:
-        estimator: of the run.
-        dataset: with the training split that is read; of it only images, regimes and commanded distributions.
-        seed: of the choice of poses.
+        estimator: the estimator.
+        dataset: its training split is read, without angles.
+        seed: seed of the choice of poses.
+
+    Returns:
+        None if the policy distributions are unknown, or inconsistent with the images; the latter prints a warning.
     """
-    kept = estimator.calibration
-    if kept is not None and kept.samples == 0:
-        return kept
+    stored = estimator.calibration
+    if stored is not None and stored.samples == 0:
+        return stored
     if "train" not in dataset.splits or described_model(dataset) is None:
         return None
     try:
@@ -52,42 +54,43 @@ def map_without_labels(estimator: Estimator, dataset: Dataset, seed: int) -> Cal
 def labelled_poses(
     estimator: Estimator, dataset: Dataset, counts: Sequence[int], repeats: int
 ) -> dict[int, list[LabelledPoses]]:
-    """What `ropes calibrate --samples COUNT --seed REPEAT` would draw from the data set, read and labelled.
+    """The poses that `ropes calibrate --samples COUNT --seed REPEAT` draws from a data set, read and labelled.
 
-    Numbers of labels for which the training split is too small or not labelled are left out, and standard error says
-    so.
+    A count that exceeds the labelled training poses is left out, with a message on standard error.
 
     Args:
-        estimator: of the run.
-        dataset: with labels.
+        estimator: the estimator.
+        dataset: data set with labels.
         counts: numbers of labels.
-        repeats: seeds of the draw, from 0 on.
+        repeats: number of draws, with seeds from 0 on.
 
     Returns:
-        Number of labels → the poses of each draw.
+        Number of labels → poses of each draw.
     """
     if "train" not in dataset.splits:
-        print(
-            f"ropes: no coverage with labels: {dataset.path} has no training split to label poses of", file=sys.stderr
-        )
+        _say_no_coverage("labels", f"{dataset.path} has no training split to label poses of")
         return {}
     try:
         index, angles = dataset.frames("train").index, states_of(estimator.run, dataset, "train")
     except UserError as error:
-        print(f"ropes: no coverage with labels: {error}", file=sys.stderr)
+        _say_no_coverage("labels", error)
         return {}
-    fresh = int(not_learnt_from(estimator.run, dataset).sum())
-    if beyond := [f"{count:,}" for count in counts if count > fresh]:
-        few = f"{dataset.path} has {fresh:,} training poses that the run has not learnt from"
-        print(f"ropes: no coverage with {' or '.join(beyond)} labels: {few}", file=sys.stderr)
-    found = {}
-    for count in (count for count in counts if count <= fresh):
-        drawn = [rows_to_label(estimator.run, dataset, count, seed) for seed in range(repeats)]
-        rows, place = np.unique(np.concatenate(drawn), return_inverse=True)  # of each image one look is enough
+    available = int(not_learnt_from(estimator.run, dataset).sum())
+    if beyond := [f"{count:,}" for count in counts if count > available]:
+        reason = f"{dataset.path} has {available:,} training poses outside of the run's training set"
+        _say_no_coverage(f"{' or '.join(beyond)} labels", reason)
+    poses = {}
+    for count in (count for count in counts if count <= available):
+        draws = [rows_to_label(estimator.run, dataset, count, seed) for seed in range(repeats)]
+        rows, place = np.unique(np.concatenate(draws), return_inverse=True)  # draws overlap; read each image once
         reading = estimator.read(images_of(estimator.run, dataset, index[rows]))
         parts = place.reshape(repeats, count)
-        found[count] = [LabelledPoses(reading.take(part), angles[rows[part]]) for part in parts]
-    return found
+        poses[count] = [LabelledPoses(reading.take(part), angles[rows[part]]) for part in parts]
+    return poses
+
+
+def _say_no_coverage(labels: str, reason: object) -> None:
+    print(f"ropes: no coverage with {labels}: {reason}", file=sys.stderr)
 
 
 def few_label_rows(
@@ -95,43 +98,36 @@ def few_label_rows(
     estimates: Array,
     angles: Array,
     rng: np.random.Generator,
-    known: Calibration | None,
+    label_free: Calibration | None,
     fewer: Sequence[int],
     sizes: ProtocolSizes,
 ) -> list[Row]:
-    """The protocol's rows once more for every smaller number of calibration labels, joint by joint.
+    """Copies of the protocol's rows for fewer calibration labels and for label-free calibration.
 
-    The correlation stays: no line changes it.
+    The correlation stays the same: linear calibration does not change it. The paper has no figures for these rows.
 
     Args:
-        rows: of the protocol, a joint each, in the order of the columns.
+        rows: rows of the protocol, one per joint, in the order of the columns.
         estimates: (n, d) coordinates.
         angles: (n, d), radians.
-        rng: in the state that the protocol was given it in.
-        known: from `map_without_labels`.
+        rng: generator in the state in which the protocol received it.
+        label_free: label-free calibration, or None.
         fewer: numbers of labels.
-        sizes: as of the protocol.
+        sizes: sizes of the protocol.
     """
-    measured = few_labels(
+    errors = few_labels(
         estimates,
         angles,
         rng,
         [count for count in fewer if count < sizes.fit],
-        known=known.angles if known else None,
+        known=label_free.angles if label_free else None,
         repeats=sizes.repeats,
         fit=sizes.fit,
         test=sizes.test,
     )
+    unpublished: dict[str, Any] = {"paper_mcc": None, "paper_mse": None}
     return [
-        # The paper has no figures for fewer labels.
-        replace(
-            row,
-            mse_mean=float(mean[k]),
-            mse_std=float(std[k]),
-            calibration_labels=count,
-            paper_mcc=None,
-            paper_mse=None,
-        )
-        for count, (mean, std) in measured.items()
+        replace(row, mse_mean=float(mean[k]), mse_std=float(std[k]), calibration_labels=count, **unpublished)
+        for count, (mean, std) in errors.items()
         for k, row in enumerate(rows)
     ]

@@ -11,26 +11,26 @@ TWO_CAMERAS = "panda-2c-independent"
 CAUSAL = "panda-2c-causal"
 JOINTS = tuple(f"panda_joint{number}" for number in range(1, 7))
 OCCLUSIONS = (0, 16, 32, 64)
-#: Labelled poses that the paper fits its lines to radians on (Section 4).
+#: Labelled poses of the paper's linear calibration (Section 4).
 CALIBRATION_LABELS = 1000
-#: Shares of all labels that RoboPEPP is trained on → labelled images, as the paper counts them (Table 2 and App. J).
+#: Share of all labels → number of labelled images that RoboPEPP is trained on (Table 2 and App. J).
 LABELLED_IMAGES = {0.01: 2_600, 0.05: 13_000, 0.1: 26_000, 1.0: 260_000}
-#: Labelled images that its baseline RoboPEPP has for training at most: all of the two-camera data.
+#: Number of labelled images in all of the two-camera data.
 ALL_LABELS = LABELLED_IMAGES[1.0]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """One cell of the paper: a method on one joint under one condition.
+    """One published cell: a method on one joint under one condition.
 
     Attributes:
-        setup: as `ropes.simulation.settings` names it.
+        setup: name of the setting in `ropes.simulation.settings`.
         method: "ropes" or "robopepp".
         split: "id" or "ood".
-        occlusion: side of the white squares in pixels of a 128 by 128 image, 0 for none.
-        joint: the URDF's name.
-        labels: labelled training images, as the paper counts them (two a pose); 0 when label-free.
-        mcc: in [0, 1], or None where the paper gives none.
+        occlusion: side of the white squares in pixels of a 128×128 image, 0 for none.
+        joint: name in the URDF.
+        labels: labelled training images, two a pose; 0 when label-free.
+        mcc: in [0, 1], or None if not published.
         mcc_std: over the paper's 15 draws of test poses.
         mse: rad².
         mse_std: over the same draws.
@@ -129,7 +129,7 @@ _ROBOPEPP: dict[tuple[int, str], tuple[tuple[float, ...], ...]] = {
 
 
 def _ropes(setup: str, split: str, occlusion: int, number: int, mse: float) -> Published:
-    """A cell of ROPES, with its MCC (Table 1) and deviations (Table 12) where the paper has them."""
+    """A cell of ROPES, with its MCC (Table 1) and standard deviations (Table 12) if published."""
     in_distribution = split == "id"
     deviations = _STD.get(setup) if in_distribution and occlusion == 0 else None
     return Published(
@@ -170,7 +170,7 @@ PUBLISHED: tuple[Published, ...] = (
 )
 _INDEX = {(p.setup, p.method, p.split, p.occlusion, p.joint, p.labels): p for p in PUBLISHED}
 
-# The four lines of Table 1 in its order: (setup, occlusion, the line's name in words). All in distribution.
+#: Rows of Table 1: (setup, occlusion, name of the row). All in distribution.
 TABLE1 = (
     (ONE_CAMERA, 0, "one camera, independent joints"),
     (TWO_CAMERAS, 0, "two cameras, independent joints"),
@@ -182,34 +182,34 @@ TABLE1 = (
 def published(
     *, setup: str, joint: str, method: str = "ropes", split: str = "id", occlusion: int = 0, labels: int = 0
 ) -> Published | None:
-    """The paper's cell for these conditions, or None where it has none.
+    """The published cell for these conditions, or None.
 
     Args:
-        setup: as `ropes.simulation.settings` names it.
-        joint: the URDF's name.
+        setup: name of the setting in `ropes.simulation.settings`.
+        joint: name in the URDF.
         method: "ropes" or "robopepp".
         split: "id" or "ood".
         occlusion: pixels, 0 for none.
-        labels: labelled training images; 0 for ROPES, which uses none.
+        labels: labelled training images; 0 for ROPES.
     """
     return _INDEX.get((setup, method, split, occlusion, joint, labels))
 
 
 def mse_comparable(setup: str, split: str) -> bool:
-    """Whether the angles of our test poses vary as the paper's do, so that squared errors can be compared.
+    """Whether the angles of our test poses have the paper's variance, so that squared errors are comparable.
 
-    A line leaves MSE = (1 − MCC²) · variance, which tells the variances of the paper's test angles (Tables 1 and 12).
-    Of shifted poses the paper gives no MCC; Table 8 says what both settings draw them from.
+    After linear calibration MSE = (1 − MCC²) · variance, which gives the variances of the paper's test angles (Tables 1
+    and 12).  For shifted poses the paper gives no MCC, but Table 8 gives the distributions of both settings.
 
-    Deviation: the causal setting's test poses in distribution vary otherwise than the paper's: .374 .389 .337 .389 .058
-    .238 rad² by joint, against .382 .299 .280 .401 .113 .163.  Why: Appendix F as it is printed gives ours.  Effect:
-    its squared errors are not compared with the paper's, only its correlations.
+    Deviation: the causal setting's test poses in distribution have other variances than the paper's: .374 .389 .337
+    .389 .058 .238 rad² by joint, against .382 .299 .280 .401 .113 .163.  Why: Appendix F as it is printed gives ours.
+    Effect: only its correlations are compared with the paper's, not its squared errors.
     """
     return (setup, split) != (CAUSAL, "id")
 
 
 def supervised_with(share: float, *, setup: str, joint: str, split: str, occlusion: int) -> Published | None:
-    """RoboPEPP's cell with a share of all labels (Table 10), or None where the paper has none."""
+    """RoboPEPP's cell with a share of all labels (Table 10), or None."""
     if share not in LABELLED_IMAGES:
         return None
     labels = LABELLED_IMAGES[share]
@@ -217,6 +217,6 @@ def supervised_with(share: float, *, setup: str, joint: str, split: str, occlusi
 
 
 def all_labels_mse(*, setup: str, joint: str, split: str, occlusion: int) -> float | None:
-    """MSE in rad² of RoboPEPP trained on every label (Table 10), or None where the paper has none: the reference."""
-    found = supervised_with(1.0, setup=setup, joint=joint, split=split, occlusion=occlusion)
-    return found.mse if found else None
+    """MSE of RoboPEPP with all labels (Table 10), rad², or None."""
+    cell = supervised_with(1.0, setup=setup, joint=joint, split=split, occlusion=occlusion)
+    return cell.mse if cell else None

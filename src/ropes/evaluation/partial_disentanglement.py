@@ -13,42 +13,37 @@ from ropes.evaluation.rows.partial import FreedRow
 from ropes.methods.run import Run
 from ropes.metrics import correlation_matrix, explained
 
-Floats = NDArray[np.float64]
-#: Radians that an encoder's noise or a joint that holds still may cover.
-_STILL = 0.05
+#: Range of a joint at rest, radians: encoder noise.
+_AT_REST = 0.05
 
 
-def freed_rows(run: Run, dataset: Dataset, called: str, coordinates: Floats) -> tuple[FreedRow, ...]:
-    """The rows of a run's coordinates of the poses in distribution; none where no other joint varies by .05 rad.
+def freed_rows(run: Run, dataset: Dataset, method: str, coordinates: NDArray[np.float64]) -> tuple[FreedRow, ...]:
+    """The rows of a run's coordinates on test poses in distribution; none unless another joint varies by 0.05 rad.
 
     Args:
-        run: whose coordinates.
-        dataset: with the angles of every joint that varies.
-        called: what the other rows call the method.
-        coordinates: of the split test-id, (n, d).
+        run: the run.
+        dataset: data set with the angles of every joint that varies.
+        method: name of the method in the rows.
+        coordinates: coordinates of the split test-id, (n, d).
     """
-    names = dataset.state_names or ()
     angles = dataset.factors(SPLITS["id"])
-    vary = np.ptp(angles, axis=0) > _STILL
-    varying = [name for name, varies in zip(names, vary, strict=True) if varies]
+    vary = np.ptp(angles, axis=0) > _AT_REST
+    varying = [name for name, varies in zip(dataset.state_names or (), vary, strict=True) if varies]
     if set(varying) <= set(run.joints):
         return ()
     angles = angles[:, vary]
     correlations = np.abs(correlation_matrix(coordinates, angles))
-    workers, rows = torch.get_num_threads(), []
-    for k, joint in enumerate(run.joints):
-        if joint not in varying:
-            continue
-        own = angles[:, [varying.index(joint)]]
-        rows.append(
-            FreedRow(
-                setup=run.setting,
-                method=called,
-                joint=joint,
-                seed=run.seed,
-                correlations=dict(zip(varying, np.clip(correlations[k], 0, 1).tolist(), strict=True)),
-                own=explained(coordinates[:, k], own, workers=workers),
-                every=explained(coordinates[:, k], angles, workers=workers),
-            )
+    workers = torch.get_num_threads()
+    return tuple(
+        FreedRow(
+            setup=run.setting,
+            method=method,
+            joint=joint,
+            seed=run.seed,
+            correlations=dict(zip(varying, np.clip(correlations[k], 0, 1).tolist(), strict=True)),
+            own=explained(coordinates[:, k], angles[:, [varying.index(joint)]], workers=workers),
+            every=explained(coordinates[:, k], angles, workers=workers),
         )
-    return tuple(rows)
+        for k, joint in enumerate(run.joints)
+        if joint in varying
+    )

@@ -1,4 +1,4 @@
-"""Pictures of an evaluation: hidden test images, reconstructions, interventions."""
+"""Pictures of an evaluation: occluded test images, reconstructions, interventions."""
 
 from pathlib import Path
 from typing import Any
@@ -16,16 +16,16 @@ from ropes.methods.uncertainty.coverage import Condition
 from ropes.metrics import Evaluation
 from ropes.simulation.corruption import Hiding, occlude
 
-#: Splits that are tested, and what data sets call them.
+#: Test splits in rows → their names in data sets.
 SPLITS = {"id": "test-id", "ood": "test-ood"}
 _SHOWN_OCCLUSION, _SHOWN = 32, 4
-#: Sides of what hides a part of the images that show where something foreign was found, in pixels.
+#: Sides of the occlusions in the images of foreign-object detection, pixels.
 _FOREIGN_SIZES = (0, 4, 16, 32)
 Images = NDArray[np.uint8]
 
 
 def occluded(images: Images, occlusion: int, seed: int, split: str, hide: Hiding) -> Images:
-    """Images (n, cameras, S, S) with a part of each hidden, by the evaluation's seed; as they are for 0 pixels."""
+    """Images (n, cameras, S, S) with an occlusion of this side in each, by the evaluation's seed; unchanged for 0."""
     if not occlusion:
         return images
     return occlude(images, occlusion, generator(seed, "occlusion", split, occlusion), hide)
@@ -34,16 +34,16 @@ def occluded(images: Images, occlusion: int, seed: int, split: str, hide: Hiding
 def write_pictures(
     path: Path, estimator: Estimator, dataset: Dataset, condition: Condition, best: Evaluation, seed: int, hide: Hiding
 ) -> None:
-    """Write what the report shows besides figures: the best repeat's angles, reconstructions, interventions.
+    """Write the report's pictures: angles of the best repeat, reconstructions, interventions.
 
     Args:
-        path: of the file, .npz.
-        estimator: that was measured.
-        dataset: that it was measured on.
-        condition: that `best` was measured under.
-        best: draws of the protocol.
-        seed: of the evaluation.
-        hide: what hides parts of the pictures that are reconstructed.
+        path: the .npz file.
+        estimator: the evaluated estimator.
+        dataset: the data set that it is evaluated on.
+        condition: condition of `best`.
+        best: the protocol's measurement.
+        seed: seed of the evaluation.
+        hide: kind of occlusion.
     """
     run = estimator.run
     test = dataset.frames(next(name for name in SPLITS.values() if name in dataset.splits)).index[:_SHOWN]
@@ -67,38 +67,35 @@ def write_pictures(
 
 
 def _reconstructions(estimator: Estimator, prefix: str, images: Images) -> dict[str, Any]:
-    """Images and what the two autoencoders make of them, by name; nothing for a method that has none."""
-    made = estimator.reconstructions(images)
-    if made is None:
-        return {}
-    return {f"{prefix}original": images, f"{prefix}ae1": made[0], f"{prefix}ae2": made[1]}
+    """Images and their reconstructions by the two autoencoders; empty for a method without them."""
+    pair = estimator.reconstructions(images)
+    return {} if pair is None else {f"{prefix}original": images, f"{prefix}ae1": pair[0], f"{prefix}ae2": pair[1]}
 
 
 def _foreign(estimator: Estimator, images: Images, seed: int, hide: Hiding) -> dict[str, Any]:
-    """Images with hidden parts of growing size, and where a run that tells says so; nothing for one that does not.
+    """Images with growing occlusions, and where the run detects a foreign object; empty if it detects none.
 
-    "foreign_images" and "foreign_there" (255 where), uint8 (k, cameras, S, S) both.
+    "foreign_images" and "foreign_there" (255 at a foreign object), uint8 (k, cameras, S, S) both.
     """
     side = estimator.run.image_size
     sizes = [size for size in _FOREIGN_SIZES if size <= side][: len(images)]
-    shown = [occluded(images[k : k + 1], size, seed, "foreign", hide) for k, size in enumerate(sizes)]
-    covered = np.concatenate(shown)
-    there = estimator.read(covered).foreign
-    if there is None:
+    covered = np.concatenate([occluded(images[k : k + 1], size, seed, "foreign", hide) for k, size in enumerate(sizes)])
+    mask = estimator.read(covered).foreign
+    if mask is None:
         return {}
-    cells = np.arange(side) * there.shape[-1] // side
-    return {"foreign_images": covered, "foreign_there": there[..., cells[:, None], cells].astype(np.uint8) * 255}
+    cells = np.arange(side) * mask.shape[-1] // side
+    return {"foreign_images": covered, "foreign_there": mask[..., cells[:, None], cells].astype(np.uint8) * 255}
 
 
 def _interventions(estimator: Estimator, dataset: Dataset) -> dict[str, Any]:
-    """Samples of every regime (Figs. 6 and 7); nothing where the data set has only test poses."""
+    """Sample images of every regime (Figs. 6 and 7); empty for a data set with test poses only."""
     if "train" not in dataset.splits:
         return {}
     run, frames = estimator.run, dataset.frames("train")
-    shown = [regime for regime in dataset.regimes if regime == Regime() or regime.joint in run.joints]
-    numbers = [frames.index[frames.regime == dataset.regimes.index(regime)][:_SHOWN] for regime in shown]
-    few = min(len(rows) for rows in numbers)
+    regimes = [regime for regime in dataset.regimes if regime == Regime() or regime.joint in run.joints]
+    samples = [frames.index[frames.regime == dataset.regimes.index(regime)][:_SHOWN] for regime in regimes]
+    count = min(len(rows) for rows in samples)
     return {
-        "intervention_images": np.stack([images_of(run, dataset, rows[:few]) for rows in numbers]),
-        "intervention_names": np.array([regime.name for regime in shown]),
+        "intervention_images": np.stack([images_of(run, dataset, rows[:count]) for rows in samples]),
+        "intervention_names": np.array([regime.name for regime in regimes]),
     }

@@ -19,9 +19,9 @@ Array = NDArray[np.float64]
 
 
 def arm_or_none(run: Run, dataset: Dataset) -> Arm | None:
-    """The arm that a data set shows, or None where nothing names it: only angles can be evaluated then.
+    """The arm in a data set's images; None if neither run nor data set names it, or its URDF cannot be read.
 
-    Where it is named but cannot be had, standard error says why.
+    An unreadable URDF prints a warning.
     """
     robot = robot_of(run, dataset.provenance)
     if robot is None:
@@ -39,32 +39,32 @@ def pose_row(
     angles: Array,
     rng: np.random.Generator,
     sizes: ProtocolSizes,
-    known: Callable[[Array], Array] | None = None,
+    to_radians: Callable[[Array], Array] | None = None,
     **conditions: Any,
 ) -> PoseRow:
     """Errors of the end effector's pose and of the arm's keypoints, over the draws of `ropes.metrics.protocol`.
 
     Args:
-        arm: whose joints the columns are.
+        arm: the arm; its joints are the columns.
         coordinates: (n, d).
         angles: (n, d) true angles, radians.
-        rng: seeded as for `protocol`, which then draws the same poses.
-        sizes: as of `protocol`.
-        known: from coordinates to radians, where no line is needed.
-        conditions: the fields of `PoseRow` that say what the errors are of.
+        rng: generator in the state in which `protocol` receives it, for the same draws.
+        sizes: sizes of `protocol`.
+        to_radians: map from coordinates to radians; None for linear calibration.
+        conditions: further fields of `PoseRow`.
     """
     true, true_points = _frames(arm, angles)
-    found = []
-    for read, rows in calibrated_draws(coordinates, angles, rng, sizes.repeats, sizes.fit, sizes.test, known):
-        estimated, points = _frames(arm, read)
-        found.append(pose_errors(estimated, true[rows], points, true_points[rows]).summary())
-    figures = np.stack(found)
+    errors = []
+    for estimate, rows in calibrated_draws(coordinates, angles, rng, sizes.repeats, sizes.fit, sizes.test, to_radians):
+        estimated, points = _frames(arm, estimate)
+        errors.append(pose_errors(estimated, true[rows], points, true_points[rows]).summary())
+    figures = np.stack(errors)
     return PoseRow.measured(
         means=figures.mean(axis=0),
         deviations=figures.std(axis=0),
         link=arm.end_effector,
         frame=arm.frame,
-        calibration_labels=sizes.fit if known is None else 0,
+        calibration_labels=sizes.fit if to_radians is None else 0,
         **conditions,
     )
 

@@ -1,20 +1,66 @@
-"""Records which run and data an evaluation belongs to, and whether it is of the run's present weights."""
+"""The folder of an evaluation: which run, weights and data its results are of, and whether they are current."""
 
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ropes import __version__
 from ropes.common.files import claim_folder, claim_record, read_json, write_json
-from ropes.common.hardware import AskedPrecision, Precision
+from ropes.common.hardware import AskedPrecision, Precision, device_name
 from ropes.data.dataset import Dataset
+from ropes.errors import UserError
+from ropes.evaluation.results import Results, write
 from ropes.evaluation.rows.fit import FitRow
+from ropes.evaluation.rows.schema import MeasuredRow
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.weights import trust_digest, weights_digest
 
-#: Counts the changes of what is measured, of joints' and of the others: an evaluation of an earlier revision is made
-#: again.
+#: Revision of the measurements, of joints and of the other kinds. An evaluation of an earlier revision is out of date.
 REVISION, _REVISIONS = 2, {"actions": 3, "factors": 3, "moves": 3}
 
 RESULTS_FILE, ABOUT_FILE, ARTEFACTS = "results.json", "evaluation.json", "artefacts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationFolder:
+    """A folder that one evaluation of a run writes to.
+
+    Attributes:
+        out: the folder.
+        run: the evaluated run.
+        fit_row: identifies the fit; its `method` is the name of the method in all rows.
+        began: start of the evaluation, by `time.monotonic`.
+    """
+
+    out: Path
+    run: Run
+    fit_row: FitRow
+    began: float
+
+    def artefacts(self, row: MeasuredRow | None = None) -> Path:
+        """The folder of a fit's pictures, named after a row; after `fit_row` if None."""
+        row = row or self.fit_row
+        return self.out / ARTEFACTS / row.setup / row.method / f"seed-{row.seed}"
+
+    def write(self, name: str, **fields: Any) -> Results:
+        """Write results.json.
+
+        Args:
+            name: name of the results.
+            fields: other fields of `Results`.
+        """
+        results = Results(
+            name=name,
+            preset=self.run.recipe.preset,
+            device=device_name(),
+            version=__version__,
+            seconds=round(time.monotonic() - self.began, 1),
+            fit_rows=(self.fit_row,),
+            **{"rows": (), **fields},
+        )
+        write(self.out / RESULTS_FILE, results)
+        return results
 
 
 def claim_evaluation(
@@ -22,23 +68,23 @@ def claim_evaluation(
     folder: Path,
     run: Run,
     dataset: Dataset,
-    called: str,
+    label: str | None,
     precisions: tuple[AskedPrecision, Precision],
+    *,
+    began: float,
     **about: Any,
-) -> FitRow:
-    """Take a folder for an evaluation of a run; results there of other weights or precisions of that run are dropped.
+) -> EvaluationFolder:
+    """Claim a folder for an evaluation of a run; delete results there of the run's other weights or precisions.
 
     Args:
         out: folder of the evaluation.
-        folder: of the run.
-        run: its identity.
-        dataset: that it is measured on.
-        called: what the rows call the method.
-        precisions: the one that was asked for, and the one that is read in.
-        about: what else has to agree, JSON-able.
-
-    Returns:
-        The row that says which fit the results are of.
+        folder: folder of the run.
+        run: the run.
+        dataset: data set that the run is evaluated on.
+        label: name of the method in the rows; the run's method if None.
+        precisions: requested precision, and precision of inference.
+        began: start of the evaluation, by `time.monotonic`.
+        about: other entries that the folder must agree with, JSON-able.
 
     Raises:
         UserError: the folder holds something else, or the evaluation of another run or data set.
@@ -50,34 +96,47 @@ def claim_evaluation(
     revision = _REVISIONS.get(about.get("measures", ""), REVISION)
     now = {"weights": weights, "trust": trust_digest(folder), "precisions": list(precisions), "revision": revision}
     if content != content | now:
-        (out / RESULTS_FILE).unlink(missing_ok=True)  # first: what is left half-done must not vouch for old figures
+        (out / RESULTS_FILE).unlink(missing_ok=True)  # first, so that an interruption leaves no outdated results
         write_json(out / ABOUT_FILE, content | now)
-    return FitRow(
+    fit_row = FitRow(
         setup=run.setting,
-        method=called,
+        method=label or run.method,
         seed=run.seed,
         weights=weights,
         data_checksum=run.data_checksum,
         version=run.version,
     )
+    return EvaluationFolder(out=out, run=run, fit_row=fit_row, began=began)
 
 
-def is_current(measured: Path, folder: Path, precision: AskedPrecision = "auto") -> bool:
-    """Whether a finished evaluation measured what is measured now, of a finished run's present weights and data.
+def require_views(run: Run, dataset: Dataset, channels: int) -> None:
+    """Check that a data set has the run's cameras, and colour images if the run's network has colour channels.
+
+    Raises:
+        UserError: it has others.
+    """
+    colour = channels != len(run.cameras)
+    if dataset.cameras != run.cameras or colour != (len(dataset.image_shape) > 2):
+        kind = "colour" if colour else "grey"
+        raise UserError(f"{dataset.path} has other images; the run reads {kind} ones of {', '.join(run.cameras)}")
+
+
+def is_current(evaluation: Path, folder: Path, precision: AskedPrecision = "auto") -> bool:
+    """Whether a finished evaluation is of the present revision, and of a run's present weights and data.
 
     Args:
-        measured: folder of the evaluation.
-        folder: of the run.
-        precision: that it has to be in; "auto" for any.
+        evaluation: folder of the evaluation.
+        folder: folder of the run.
+        precision: required precision of the evaluation; "auto" for any.
     """
-    needed = measured / RESULTS_FILE, measured / ABOUT_FILE, folder / TRAINING_FILE, folder / RUN_FILE
-    if not all(path.exists() for path in needed):
+    required = evaluation / RESULTS_FILE, evaluation / ABOUT_FILE, folder / TRAINING_FILE, folder / RUN_FILE
+    if not all(path.exists() for path in required):
         return False
-    about = read_json(measured / ABOUT_FILE)
+    about = read_json(evaluation / ABOUT_FILE)
     if about.get("fitted_on") != Run.read(folder).data_checksum:
         return False
     if precision not in ("auto", *about.get("precisions", ())):
         return False
-    known = about.get("weights"), about.get("trust"), about.get("revision")
     revision = _REVISIONS.get(about.get("measures", ""), REVISION)
-    return known == (weights_digest(folder), trust_digest(folder), revision)
+    now = weights_digest(folder), trust_digest(folder), revision
+    return (about.get("weights"), about.get("trust"), about.get("revision")) == now

@@ -1,13 +1,11 @@
 """Simulates the data sets of an experiment, or imports its recordings."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from ropes.data.cache import ImageCache
-from ropes.data.dataset import Dataset
 from ropes.data.generate import simulate
 from ropes.data.generate_actions import simulate_arm_actions, simulate_pairs
 from ropes.data.generate_finger import simulate_finger
@@ -30,58 +28,43 @@ from ropes.simulation.settings import (
 )
 
 
-def film(plan: Experiment, setting: str, out: Path, workers: int | None, *, show: bool) -> None:
-    """Make the data of a setting in `out`/SETTING/data, or go on with them.
+def generate_dataset(plan: Experiment, setting: str, out: Path, workers: int | None, *, show: bool) -> None:
+    """Simulate or import the data of a setting in `out`/SETTING/data; resume if interrupted.
 
-    Deviation: but for the paper's preset arms are filmed with simplified meshes, a twentieth of the triangles.  Why:
-    drawing them takes far less time.  Effect: silhouettes overlap those of the full meshes with a mean IoU of .984;
-    `ropes simulate --mesh full` films the full ones.
+    Deviation: except in the paper's preset, arms are rendered with simplified meshes of a twentieth of the triangles.
+    Why: rendering them takes far less time.  Effect: silhouettes overlap those of the full meshes with a mean IoU of
+    .984; `ropes simulate --mesh full` renders the full ones.
 
     Raises:
         UserError: the folder holds something else, or recordings are wrong.
     """
     data, count = out / setting / "data", plan.anchors[setting]
-    sides = sorted(
-        {plan.recipe(setting, label).shape.image_size for label in plan.recipes if plan.fits(setting, label)}
-    )
-    side = sides[-1]
-    given: dict[str, Any] = {"seed": plan.data_seed, "workers": workers, "progress": show}
-    sizes: dict[str, Any] = {"samples": count, "test_samples": plan.test_anchors}
-    match setting:
-        case name if name == FINGER_CUBE:
-            finger = FingerSetting(image_size=side)
-            _decode(simulate_finger(finger, out=data, labelled=plan.labelled, **sizes, **given), sides, show)
-            write_feasibility(out / ARTEFACTS / setting / FEASIBILITY_FILE, finger)
-        case name if name in (ACTION_PAIRS, MANY_THINGS):
-            scene = PairsSetting(name=setting, image_size=side, things=4 if name == MANY_THINGS else 1)
-            _decode(simulate_pairs(scene, out=data, **sizes, **given), sides, show)
-        case name if name in DRAWN_HOLD_OUTS:
-            held_out = drawn_held_out(seed=DRAWN_HOLD_OUTS[name])
-            scene = PairsSetting(name=setting, image_size=side, held_out=held_out)
-            _decode(simulate_pairs(scene, out=data, **sizes, **given), sides, show)
-        case name if name == ARM_ACTIONS:
-            arm = replace(panda_setting(ARM_SETTING), scene=plan.scene)
-            _decode(simulate_arm_actions(arm, out=data, **sizes, **given), sides, show)
-        case name if name in (RECORDED_PAIRS, RECORDED_SCENES):
-            assert plan.recorded is not None
-            taken = import_pairs(
-                Path(plan.recorded),
-                out=data,
-                image_size=side,
-                boxes=name == RECORDED_PAIRS,
-                seed=plan.data_seed,
-                progress=show,
-            )
-            _decode(taken, sides, show)
-        case _:
-            arm = replace(panda_setting(setting), scene=plan.scene)
-            given |= {"mesh": "full" if plan.full_meshes else "simplified"}
-            made = simulate(arm, out=data, anchors=count, test_anchors=plan.test_anchors, **given)
-            if plan.at_once:
-                _decode(made, sides, show)
-
-
-def _decode(dataset: Dataset, sides: Sequence[int], show: bool) -> None:
-    """At every size that is fitted; once, and not by every fit for itself."""
-    for side, split in product(sides, dataset.splits):
+    recipes = [plan.recipe(setting, label) for label in plan.recipes if plan.fits(setting, label)]
+    sizes = sorted({recipe.shape.image_size for recipe in recipes})
+    size = sizes[-1]
+    options: dict[str, Any] = {"out": data, "seed": plan.data_seed, "workers": workers, "progress": show}
+    counts: dict[str, Any] = {"samples": count, "test_samples": plan.test_anchors}
+    if setting == FINGER_CUBE:
+        finger = FingerSetting(image_size=size)
+        dataset = simulate_finger(finger, labelled=plan.labelled, **counts, **options)
+        write_feasibility(out / ARTEFACTS / setting / FEASIBILITY_FILE, finger)
+    elif setting in (ACTION_PAIRS, MANY_THINGS, *DRAWN_HOLD_OUTS):
+        pairs = PairsSetting(name=setting, image_size=size, things=4 if setting == MANY_THINGS else 1)
+        if setting in DRAWN_HOLD_OUTS:
+            pairs = replace(pairs, held_out=drawn_held_out(seed=DRAWN_HOLD_OUTS[setting]))
+        dataset = simulate_pairs(pairs, **counts, **options)
+    elif setting == ARM_ACTIONS:
+        arm = replace(panda_setting(ARM_SETTING), scene=plan.scene)
+        dataset = simulate_arm_actions(arm, **counts, **options)
+    elif setting in (RECORDED_PAIRS, RECORDED_SCENES):
+        assert plan.recorded is not None
+        del options["workers"]
+        dataset = import_pairs(Path(plan.recorded), image_size=size, boxes=setting == RECORDED_PAIRS, **options)
+    else:
+        arm = replace(panda_setting(setting), scene=plan.scene)
+        options["mesh"] = "full" if plan.full_meshes else "simplified"
+        dataset = simulate(arm, anchors=count, test_anchors=plan.test_anchors, **options)
+        if not plan.at_once:
+            return
+    for side, split in product(sizes, dataset.splits):  # once, so that parallel fits need not
         ImageCache(dataset, split, side, progress=show)

@@ -1,7 +1,7 @@
-"""Fits and evaluates one run of an experiment; skips what is finished and current."""
+"""Fits and evaluates one run of an experiment; skips finished, current ones."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,15 @@ from ropes.methods.recipes import JointNetRecipe, RopesRecipe
 from ropes.methods.registry import method_of
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 
-Clock = Callable[[Path, str], AbstractContextManager[None]]
+Timer = Callable[[Path, str], AbstractContextManager[None]]
 
 
-@contextmanager
-def unclocked(out: Path, stage: str) -> Iterator[None]:
-    """Count no seconds, of fits that run at once."""
-    yield
+def untimed(out: Path, stage: str) -> AbstractContextManager[None]:
+    """Record no seconds, of fits that run at once."""
+    return nullcontext()
 
 
-def one_run(
+def fit_and_evaluate(
     plan: Experiment,
     out: Path,
     setting: str,
@@ -36,49 +35,54 @@ def one_run(
     seed: int,
     precision: Precision,
     *,
-    clock: Clock = unclocked,
+    timer: Timer = untimed,
     show: bool,
 ) -> None:
-    """Fit in a precision, or in the one that the fit was begun in, and evaluate; going on where a call stopped."""
+    """Fit in this precision, or in the precision of an interrupted fit, and evaluate; resume if interrupted."""
     data, run, method = out / setting / "data", run_folder(out, setting, label, seed), method_of(label)
-    with clock(out, f"{setting} {label} fit {seed}"):
-        pretrained = pretrained_run(plan, out, setting, label, seed)
-        begun = Run.read(run).precision if (run / RUN_FILE).exists() else precision
-        train_in = precision if begun == precision else "auto"
-        asked: dict[str, Any] = {"method": method, "precision": train_in, "pretrained": pretrained, "show": show}
-        fit(data, run, plan.recipe(setting, label), seed, **asked)
-    measured = run / EVALUATION
-    if not is_current(measured, run, plan.precision):
-        rows: dict[str, Any] = {"name": plan.name, "label": label, "precision": plan.precision}
-        with clock(out, f"{setting} {label} evaluate {seed}"):
-            match plan.measures:
-                case "factors":
-                    shown = None if plan.recorded is None else Path(plan.recorded)
-                    evaluate_factors(run, data, measured, photographs=shown, **rows)
-                case "actions":
-                    evaluate_actions(run, data, measured, show=show, **rows)
-                case _:
-                    evaluate(run, data, measured, occlusions=plan.occlusions, sizes=plan.sizes, show=show, **rows)
+    with timer(out, f"{setting} {label} fit {seed}"):
+        begun_in = Run.read(run).precision if (run / RUN_FILE).exists() else precision
+        options: dict[str, Any] = {
+            "method": method,
+            "precision": precision if begun_in == precision else "auto",
+            "pretrained": pretrained_run(plan, out, setting, label, seed),
+            "show": show,
+        }
+        fit(data, run, plan.recipe(setting, label), seed, **options)
+    evaluation = run / EVALUATION
+    if is_current(evaluation, run, plan.precision):
+        return
+    rows: dict[str, Any] = {"name": plan.name, "label": label, "precision": plan.precision}
+    with timer(out, f"{setting} {label} evaluate {seed}"):
+        if plan.measures == "factors":
+            photographs = None if plan.recorded is None else Path(plan.recorded)
+            evaluate_factors(run, data, evaluation, photographs=photographs, **rows)
+        elif plan.measures == "actions":
+            evaluate_actions(run, data, evaluation, show=show, **rows)
+        else:
+            evaluate(run, data, evaluation, occlusions=plan.occlusions, sizes=plan.sizes, show=show, **rows)
 
 
 def pretrained_run(plan: Experiment, out: Path, setting: str, label: str, seed: int) -> Path | None:
-    """A finished run with this seed whose first stages are the same: of jointnet on another share of the labels, or of
-    ropes by another objective, best by one with the same density ratios.
+    """A finished run with this seed and the same first stages, or None.
+
+    For jointnet, a run on another share of the labels; for ropes, one of another objective, preferably with the same
+    density ratios.
     """
-    wanted = plan.recipe(setting, label)
-    if not isinstance(wanted, JointNetRecipe | RopesRecipe):
+    recipe = plan.recipe(setting, label)
+    if not isinstance(recipe, JointNetRecipe | RopesRecipe):
         return None
-    alike = [each for each in plan.recipes if each != label and method_of(each) == method_of(label)]
-    if isinstance(wanted, RopesRecipe):
-        noise = {each: getattr(plan.recipe(setting, each), "code_noise", None) for each in alike}
-        alike.sort(key=lambda each: noise[each] != wanted.code_noise)
-    runs = (run_folder(out, setting, each, seed) for each in alike)
+    others = [each for each in plan.recipes if each != label and method_of(each) == method_of(label)]
+    if isinstance(recipe, RopesRecipe):
+        noise = {each: getattr(plan.recipe(setting, each), "code_noise", None) for each in others}
+        others.sort(key=lambda each: noise[each] != recipe.code_noise)
+    runs = (run_folder(out, setting, each, seed) for each in others)
     return next((run for run in runs if (run / TRAINING_FILE).exists()), None)
 
 
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
-    """Have torch take so many threads in this process meanwhile."""
+    """Set torch's number of threads in this process within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

@@ -1,4 +1,4 @@
-"""The folder of an experiment: its record, its finished fits, their threads and seconds."""
+"""The folder of an experiment: its record, its finished fits, their threads and times."""
 
 import re
 import time
@@ -22,117 +22,125 @@ EXPERIMENT_FILE, EVALUATION = "experiment.json", "evaluation"
 
 
 def run_folder(out: Path, setting: str, label: str, seed: int) -> Path:
-    """Where the fit of a method or variant lies."""
+    """The folder of a fit of a method or variant."""
     return out / setting / label / f"seed-{seed}"
 
 
 def claim(out: Path, plan: Experiment, preset: str) -> None:
-    """Make sure that `out` is this experiment's; methods and seeds may be added to it, each method by one recipe."""
+    """Claim `out` for an experiment; methods and seeds may be added later, with one recipe per method.
+
+    Raises:
+        UserError: the folder holds something else, another experiment, or a method with another recipe.
+    """
     claim_folder(out, EXPERIMENT_FILE)
-    described = {"experiment": _described(plan), "preset": preset}
-    claim_record(out / EXPERIMENT_FILE, described, "holds another experiment, preset or scene; choose a new --out")
+    description = {"experiment": _description(plan), "preset": preset}
+    claim_record(out / EXPERIMENT_FILE, description, "holds another experiment, preset or scene; choose a new --out")
     content = read_json(out / EXPERIMENT_FILE)
-    begun, asked = content.get("recipes", {}), as_json({name: asdict(recipe) for name, recipe in plan.recipes.items()})
+    stored, recipes = content.get("recipes", {}), as_json({name: asdict(each) for name, each in plan.recipes.items()})
     for method, recipe in plan.recipes.items():
-        if method in begun and not _is_recipe(begun[method], recipe):
+        if method in stored and not _is_recipe(stored[method], recipe):
             raise UserError(f"{out} holds method {method} by another recipe; choose a new --out")
-    if not asked.keys() <= begun.keys():
-        write_json(out / EXPERIMENT_FILE, {**content, "recipes": begun | asked})
+    if not recipes.keys() <= stored.keys():
+        write_json(out / EXPERIMENT_FILE, {**content, "recipes": stored | recipes})
 
 
 def _is_recipe(stored: dict[str, Any], recipe: Recipe) -> bool:
-    """Whether a recipe was stored, maybe by an earlier version that had fewer fields."""
+    """Whether stored JSON is of this recipe; earlier versions stored fewer fields."""
     try:
         return bool(recipe_from_dict(stored, type(recipe)) == recipe)
     except (TypeError, ValueError, UserError):
         return False
 
 
-def _described(plan: Experiment) -> dict[str, Any]:
-    """What a folder has to agree with; methods and seeds may be added, and the rest follows from the name."""
+def _description(plan: Experiment) -> dict[str, Any]:
+    """The entries that identify the experiment of a folder, without methods and seeds."""
     content = asdict(replace(plan, recipes={}, seeds=()))
-    follows = ("at_once", "full_meshes", "measures", "only", "own", "precision", "recorded", "scene", "sizes")
-    described = {name: value for name, value in content.items() if name not in follows}
+    derived = ("at_once", "full_meshes", "measures", "only", "own", "precision", "recorded", "scene", "sizes")
+    description = {name: value for name, value in content.items() if name not in derived}
     if plan.sizes != PAPER_SIZES:
-        described["sizes"] = asdict(plan.sizes)
+        description["sizes"] = asdict(plan.sizes)
     if plan.scene != "white":
-        described["scene"] = plan.scene
+        description["scene"] = plan.scene
     if plan.labelled is None:
-        del described["labelled"]
-    return described if plan.recorded is None else {**described, "recorded": _checksums(Path(plan.recorded))}
+        del description["labelled"]
+    return description if plan.recorded is None else {**description, "recorded": _checksums(Path(plan.recorded))}
 
 
 def _checksums(recorded: Path) -> dict[str, str]:
-    """SHA-256 of a file, or of each table of a folder: recordings are known by their content, wherever they lie."""
+    """SHA-256 of a file, or of each table in a folder, so that recordings may move."""
     if recorded.is_file():
         return {recorded.name: sha256(recorded)}
     return {path.relative_to(recorded).as_posix(): sha256(path) for path in sorted(recorded.rglob("*.csv"))}
 
 
 def finished(out: Path, plan: Experiment) -> set[tuple[str, int]]:
-    """Methods (and variants) with the seeds that an earlier call brought to an end in every setting of theirs."""
-    found: list[set[tuple[str, int]]] = []
+    """Methods (and variants) with the seeds that earlier calls have finished in all of their settings."""
+    by_setting: dict[str, set[tuple[str, int]]] = {}
     for setting in plan.anchors:
         runs = [path.parent.parent for path in (out / setting).glob(f"*/seed-*/{EVALUATION}/{RESULTS_FILE}")]
-        numbered = [(run.parent.name, _seed_of(run)) for run in runs]
-        found.append({(label, seed) for label, seed in numbered if seed is not None and method_of(label) in METHODS})
-    ended = set().union(*found)
-    asked = list(zip(plan.anchors, found, strict=True))
-    return {fit for fit in ended if all(fit in own for setting, own in asked if plan.fits(setting, fit[0]))}
+        fits = [(run.parent.name, _seed_of(run)) for run in runs]
+        by_setting[setting] = {
+            (label, seed) for label, seed in fits if seed is not None and method_of(label) in METHODS
+        }
+    return {
+        fit
+        for fit in set().union(*by_setting.values())
+        if all(fit in fits for setting, fits in by_setting.items() if plan.fits(setting, fit[0]))
+    }
 
 
 def _seed_of(run: Path) -> int | None:
-    """The seed that a folder of a fit is of; None of other folders, as somebody's copies, which are none of ours."""
-    named = re.fullmatch(r"seed-(0|[1-9][0-9]*)", run.name)
-    return int(named[1]) if named else None
+    """The seed in the name of a fit's folder; None for other folders, such as copies."""
+    match = re.fullmatch(r"seed-(0|[1-9][0-9]*)", run.name)
+    return int(match[1]) if match else None
 
 
-def by_number(labelled: tuple[str, int]) -> tuple[list[str], int]:
-    """Order of variants: by the numbers in their names, cnn@5-percent before cnn@10-percent."""
-    label, seed = labelled
+def by_number(fit: tuple[str, int]) -> tuple[list[str], int]:
+    """Sort key of (variant, seed) by the numbers in the variant's name: cnn@5-percent before cnn@10-percent."""
+    label, seed = fit
     return [part.zfill(9) if part.isdigit() else part for part in re.split(r"(\d+)", label)], seed
 
 
-def threads_of(out: Path, runs: Sequence[Path], usual: int) -> list[int]:
-    """Threads of each fit, as decided when it was begun: other threads sum in another order, to other weights.
+def threads_of(out: Path, runs: Sequence[Path], default: int) -> list[int]:
+    """Number of threads of each fit, fixed when the fit begins: the order of a sum depends on it, and so do weights.
 
     Args:
-        out: folder of the experiment, which keeps what is decided.
+        out: folder of the experiment, which stores the numbers.
         runs: folders of the fits.
-        usual: what is decided for those that are not begun.
+        default: number for fits that begin now.
     """
     content = read_json(out / EXPERIMENT_FILE)
-    decided = content.setdefault("threads", {})
-    found = [int(decided.setdefault(run.relative_to(out).as_posix(), usual)) for run in runs]
+    stored = content.setdefault("threads", {})
+    threads = [int(stored.setdefault(run.relative_to(out).as_posix(), default)) for run in runs]
     write_json(out / EXPERIMENT_FILE, content)
-    return found
+    return threads
 
 
-def precision_of_fits(out: Path, asked: AskedPrecision) -> Precision:
-    """What the fits of a folder train in, as decided when it was begun, so that one table is of one precision.
+def precision_of_fits(out: Path, requested: AskedPrecision) -> Precision:
+    """The precision of all fits in a folder, fixed when the folder is created, so that a table has one precision.
 
-    Of a folder that an earlier version began it is that of the fits in it.
+    In folders of earlier versions it is the precision of their fits.
 
     Raises:
-        UserError: no such precision, or another one than the folder, or a fit in it, was begun in.
+        UserError: no such precision, or the folder, or a fit in it, was begun in another.
     """
-    precision = precision_of(asked)
+    precision = precision_of(requested)
     folders = [path.parent for path in sorted(out.glob(f"*/*/seed-*/{RUN_FILE}")) if _seed_of(path.parent) is not None]
     begun = {folder: Run.read(folder) for folder in folders}
     for folder, run in begun.items():
-        run.require_precision(folder, asked)
+        run.require_precision(folder, requested)
     content = read_json(out / EXPERIMENT_FILE)
-    found = {run.precision for run in begun.values() if run.precision is not None}
-    decided: Precision = content.setdefault("precision", found.pop() if len(found) == 1 else precision)
-    if asked not in ("auto", decided):
-        raise UserError(f"{out} was begun in {decided}; leave --precision out, or choose another --out")
+    of_fits = {run.precision for run in begun.values() if run.precision is not None}
+    stored: Precision = content.setdefault("precision", of_fits.pop() if len(of_fits) == 1 else precision)
+    if requested not in ("auto", stored):
+        raise UserError(f"{out} was begun in {stored}; leave --precision out, or choose another --out")
     write_json(out / EXPERIMENT_FILE, content)
-    return decided
+    return stored
 
 
 @contextmanager
-def clocked(out: Path, stage: str) -> Iterator[None]:
-    """Add the seconds spent in the block to the stage's, also when it is interrupted."""
+def timed(out: Path, stage: str) -> Iterator[None]:
+    """Add the block's wall time to the stage's, also if the block is interrupted."""
     began = time.monotonic()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Packages a finished run: only what prediction needs, verified, with a model card."""
+"""Packages a finished run for prediction: verified weights, calibration, and a model card."""
 
 import re
 import shutil
@@ -26,57 +26,59 @@ from ropes.methods.weights import weights_digest
 from ropes.models.registry import CARD_FILE
 from ropes.report.model_card import model_card
 
-#: What a packaged estimator may take, bytes.
+#: Largest size of a packaged estimator, bytes.
 MOST_BYTES = 14_500_000
-#: Bytes left for the card and the calibration, which are written last.
-_WORDS = 16_000
-#: Coordinates may differ from the run's by this share of their spread, root mean square over so many poses.  Not the
-#: most of one pose: where a window's centre lies between two pixels, the last bit decides which.
+#: Bytes reserved for the card and the calibration, which are written last.
+_RESERVED = 16_000
+#: Largest root mean square difference of coordinates from the run's, as a share of their standard deviation, and number
+#: of poses. Not the largest difference: where a glimpse's centre lies between two pixels, the last bit decides.
 _TOLERANCE = 0.01
 _COMPARED = 256
 
 
 def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most: int = MOST_BYTES) -> Path:
-    """Write the packaged estimator `out`/`name`, whole or not at all; one of that name that is there is replaced.
+    """Write the packaged estimator `out`/`name` atomically; an existing one of that name is replaced.
 
-    Weights stay as they are; the largest as float16 where the folder would be too large otherwise.  In either case the
-    packaged estimator must read the same coordinates off images of the data set.
+    Weights are copied; if the folder would be too large, the largest become float16.  The packaged estimator must give
+    the run's coordinates on images of the data set.
 
     Args:
         run: folder of a calibrated run.
-        name: what it will be called.
-        data: the data set that the run was fitted on.
-        results: results.json of `ropes evaluate` or `ropes reproduce`, with the run as it is now among its fits, for
+        name: name of the packaged estimator.
+        data: training data set of the run.
+        results: results.json of `ropes evaluate` or `ropes reproduce` with figures of the run's present weights, for
             the card.
         out: folder of packaged estimators.
-        most: bytes that it may take.
+        most: largest size, bytes.
 
     Returns:
-        Its folder.
+        The folder of the packaged estimator.
 
     Raises:
-        UserError: the run is unfinished, not calibrated or of a baseline that reads labels, data or results are another
-            run's, the name is no name, the folder holds something else, or the estimator is too large or reads
-            otherwise.
+        UserError: the run is unfinished, not calibrated or of a supervised baseline, data or results are of another
+            run, the name is invalid, the folder holds something else, or the estimator is too large or gives other
+            coordinates.
     """
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise UserError(f"--name {name!r}: use small letters, digits and single hyphens, as panda-2c")
     estimator, dataset = Estimator.load(run), open_dataset(data)
     if estimator.learnt_from_labels:
-        raise UserError(f"{run} learnt from labels, as a baseline; estimators that read none are packaged")
+        raise UserError(f"{run} is a supervised baseline; only label-free estimators can be packaged")
     calibration = estimator.calibration
     if calibration is None:
-        raise UserError(f"{run} is not calibrated: run `ropes calibrate` first, a packaged estimator gives radians")
+        raise UserError(
+            f"{run} is not calibrated: run `ropes calibrate` first, since a packaged estimator predicts radians"
+        )
     if dataset.checksum != estimator.run.data_checksum:
         raise UserError(f"{data} is not the data set that {run} was fitted on; its images or regimes differ")
-    evaluated = _read_results(results, run, estimator.run)
+    evaluation = _read_results(results, run, estimator.run)
     target = out / name
     if target.exists() and not (target / CARD_FILE).exists():
         raise UserError(f"{target} holds something else (no {CARD_FILE} in it); choose another --name or --out")
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=out) as folder:
         new = Path(folder) / name
-        _fill(run, new, name, estimator, dataset, calibration, evaluated, most)
+        _fill(run, new, name, estimator, dataset, calibration, evaluation, most)
         if target.exists():
             shutil.rmtree(target)
         new.rename(target)
@@ -84,10 +86,12 @@ def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most:
 
 
 def _read_results(path: Path, folder: Path, run: Run) -> Results:
-    """The results at `path`, which must say that they are of the very weights of the run in `folder`."""
-    found = results_file.read(path)
-    fits = [row for row in found.fit_rows if (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)]
-    if not found.fit_rows:
+    """The results in a file, which must be of the present weights of the run in `folder`."""
+    evaluation = results_file.read(path)
+    fits = [
+        row for row in evaluation.fit_rows if (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)
+    ]
+    if not evaluation.fit_rows:
         raise UserError(f"{path} does not say which fit it is of; evaluate {folder} again with `ropes evaluate`")
     if not fits:
         raise UserError(f"{path} has no figures of the fit in {folder}; evaluate it with `ropes evaluate`")
@@ -95,7 +99,7 @@ def _read_results(path: Path, folder: Path, run: Run) -> Results:
         raise UserError(f"{path} is of a run that was fitted on other data; evaluate {folder}")
     if any(row.weights != weights_digest(folder) for row in fits):
         raise UserError(f"{path} is of another fit: its weights are not those of {folder}; evaluate {folder} again")
-    return found
+    return evaluation
 
 
 def _fill(
@@ -105,23 +109,24 @@ def _fill(
     estimator: Estimator,
     dataset: Dataset,
     calibration: Calibration,
-    evaluated: Results,
+    evaluation: Results,
     most: int,
 ) -> None:
+    """Write all files of a packaged estimator to the folder `new`, and check its size and coordinates."""
     weights = weight_files(estimator.run)
-    trust = [TRUST_FILE] if (run / TRUST_FILE).exists() else []  # runs of older versions have none
+    trust = [TRUST_FILE] if (run / TRUST_FILE).exists() else []  # missing in runs of older versions
     for file in (RUN_FILE, TRAINING_FILE, *trust, *weights):
         (new / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(run / file, new / file)
-    _halve([new / file for file in weights], _size(new) + _WORDS - most)
-    write_calibration(new, estimator.run, calibration)  # bound to the weights as they are now
+    _halve([new / file for file in weights], _size(new) + _RESERVED - most)
+    write_calibration(new, estimator.run, calibration)
     tensors = [tensor for file in weights for tensor in load_file(new / file).values()]
     card = model_card(
         name,
         estimator.run,
         dataset,
         calibration,
-        evaluated,
+        evaluation,
         read_training(run),
         weights=sum(tensor.numel() for tensor in tensors),
         precision=" and ".join(sorted({str(tensor.dtype).removeprefix("torch.") for tensor in tensors})),
@@ -135,31 +140,33 @@ def _fill(
 
 
 def _halve(paths: Sequence[Path], excess: int) -> None:
-    """Store tensors as float16, the largest first, until `excess` bytes are saved or nothing is left to halve.
+    """Store tensors as float16, the largest first, until `excess` bytes are saved or all tensors are float16.
 
-    Of the two short formats it is the one with the longer mantissa.  Small tensors, as of the layers that tell where to
-    look, stay as they are where that is enough.
+    float16 has a longer mantissa than bfloat16.  Small tensors, such as those of the attention layers, keep their
+    precision if the large ones suffice.
     """
-    held = {path: load_file(path) for path in paths}
-    every = [(path, name, tensor) for path, tensors in held.items() for name, tensor in tensors.items()]
-    for path, name, tensor in sorted(every, key=lambda one: -one[2].nbytes):
+    weights = {path: load_file(path) for path in paths}
+    entries = [(path, name, tensor) for path, tensors in weights.items() for name, tensor in tensors.items()]
+    for path, name, tensor in sorted(entries, key=lambda entry: -entry[2].nbytes):
         if excess > 0 and tensor.is_floating_point():
-            held[path][name] = tensor.to(torch.float16)
+            weights[path][name] = tensor.to(torch.float16)
             excess -= tensor.nbytes // 2
-    for path, tensors in held.items():
+    for path, tensors in weights.items():
         with atomic_path(path) as temporary:
             save_file(tensors, temporary)
 
 
 def _require_agreement(first: Estimator, second: Estimator, images: NDArray[np.uint8]) -> None:
+    """Check that two estimators give the same coordinates."""
     before, after = first.coordinates(images), second.coordinates(images)
-    apart = float((np.sqrt(((after - before) ** 2).mean(axis=0)) / before.std(axis=0)).max())
-    if not apart <= _TOLERANCE:  # not a number, where float16 overflowed
+    difference = float((np.sqrt(((after - before) ** 2).mean(axis=0)) / before.std(axis=0)).max())
+    if not difference <= _TOLERANCE:  # also where NaN, from an overflow of float16
         raise UserError(
-            f"as float16 the weights read coordinates that differ by {apart:.3f} of their spread, more than "
-            f"{_TOLERANCE}; fit a smaller network"
+            f"as float16 the weights read coordinates that differ by {difference:.3f} of their "
+            f"standard deviation, more than {_TOLERANCE}; fit a smaller network"
         )
 
 
 def _size(folder: Path) -> int:
+    """The size of all files in a folder, bytes."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -12,35 +12,35 @@ from ropes.simulation.settings import INDEPENDENT, SceneName
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """A table of the paper as something to run: settings × methods × training seeds.
+    """An experiment of settings × methods × training seeds.
 
     Attributes:
-        name: as results files carry it.
+        name: name in results files.
         recipes: method, or METHOD@VARIANT (see `ropes.methods.registry.method_of`) → recipe of its fits.
-        anchors: setting → training anchors, or training images of finger-cube.
+        anchors: setting → number of training anchors; of training images in settings without an arm.
         test_anchors: poses in each test split.
-        full_meshes: whether arms are drawn with all their triangles.
-        labelled: of finger-cube: images of each split that regressors learn from; None for as many as of a test split.
         seeds: training seeds.
-        occlusions: sides of the white squares in pixels.
+        occlusions: sides of the occluding squares, pixels.
         data_seed: seed of the simulation.
-        at_once: whether several fits at once, a process each, end sooner than one after the other.
+        at_once: whether several fits run at once, one process each.
         measures: "joints" (`ropes.evaluation.joints`), "factors" (`ropes.evaluation.factors`) or "actions"
             (`ropes.evaluation.actions`).
-        only: setting → the only methods and variants that are fitted there; all where it is not named.
-        own: setting → method or variant → recipe that is its own there.
-        recorded: what is not simulated: recordings to learn from, or photographs to test on.
-        sizes: of the protocol's draws, where joint angles are measured.
-        scene: behind arms, see `ropes.simulation.settings.SceneName`.
-        precision: that networks are trained and measured in, see `ropes.common.hardware.precision_of`.
+        only: setting → the methods and variants that are fitted there; all if the setting is missing.
+        own: setting → method or variant → recipe that replaces `recipes` there.
+        recorded: recordings to train on instead of simulated data, or photographs to test on.
+        sizes: sizes of the protocol's draws, for joint angles.
+        precision: precision of training and evaluation, see `ropes.common.hardware.precision_of`.
+        scene: background of arms, see `ropes.simulation.settings.SceneName`.
+        full_meshes: whether arms are rendered with all their triangles.
+        labelled: of finger-cube, images in each split that regressors are fitted on; None for `test_anchors`.
     """
 
     name: str
     recipes: dict[str, Recipe]
     anchors: dict[str, int]
-    test_anchors: int
-    seeds: tuple[int, ...]
-    occlusions: tuple[int, ...]
+    test_anchors: int = 2_000
+    seeds: tuple[int, ...] = (0,)
+    occlusions: tuple[int, ...] = ()
     data_seed: int = 0
     at_once: bool = False
     measures: Literal["joints", "factors", "actions"] = "joints"
@@ -58,10 +58,7 @@ class Experiment:
         return setting not in self.only or label in self.only[setting]
 
     def recipe(self, setting: str, label: str) -> Recipe:
-        """The recipe of a method or variant in a setting.
-
-        Where a setting commands each joint by itself, method `anchored` is told so.
-        """
+        """The recipe of a method or variant in a setting; method `anchored` knows whether joints are independent."""
         recipe = self.own.get(setting, {}).get(label, self.recipes[label])
         if setting in INDEPENDENT and isinstance(recipe, EncoderRecipe) and recipe.anchor_weight:
             return replace(recipe, independent=True)

@@ -5,9 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from ropes.errors import UserError
-from ropes.experiments.action_plans import actions, other_deltas
 from ropes.experiments.plan import Experiment
-from ropes.methods.recipes import Recipe
+from ropes.methods.recipes import DeltaRecipe, Recipe, delta_recipe
+from ropes.methods.recipes.delta_variants import (
+    ABLATED,
+    CROPPED,
+    FROM_POSES,
+    OF_A_RESNET,
+    cropped,
+    delta_variants,
+    of_a_resnet,
+    options,
+)
 from ropes.methods.recipes.variants import (
     COMPARED,
     EACH_JOINT,
@@ -20,9 +29,17 @@ from ropes.methods.recipes.variants import (
     vaes,
 )
 from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS, recipe_of
-from ropes.simulation.settings import FINGER_CUBE
+from ropes.simulation.settings import (
+    ACTION_PAIRS,
+    ARM_ACTIONS,
+    DRAWN_HOLD_OUTS,
+    FINGER_CUBE,
+    MANY_THINGS,
+    RECORDED_PAIRS,
+    RECORDED_SCENES,
+)
 
-#: What each experiment fits unless told otherwise.
+#: Experiment → the methods that it fits by default.
 DEFAULT_METHODS = {
     "causal-triplet": DELTA_METHODS,
     "coverage": ("anchored",),
@@ -38,10 +55,12 @@ DEFAULT_METHODS = {
     "table1": ("ropes",),
     "table2": ("anchored", "cnn", "jointnet", "ldr", "ropes"),
 }
+_ONE_CAMERA, _TWO_CAMERAS, _CAUSAL = "panda-1c-independent", "panda-2c-independent", "panda-2c-causal"
+_OCCLUSIONS = (0, 16, 32, 64)
 
 
 def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded: Path | None = None) -> Experiment:
-    """The experiment of that name under a preset.
+    """The configuration of an experiment.
 
     Deviation: the compact preset takes fewer anchors than the paper's 10,000, except in "panda-2c" and "curves".  Why:
     it is made for two CPU cores.  Effect: larger errors; docs/curves.md shows how they fall with the number of anchors.
@@ -49,10 +68,10 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
     Args:
         name: "causal-triplet" (actions), "coverage" (of intervals), "curves" (error against anchors), "delta-options"
             (readings of causal delta embeddings), "demo", "disentanglement" (of finger-cube), "eq3" (objectives of
-            method ropes), "hold-outs" (actions on other things never seen), "panda-2c" (the packaged estimator),
-            "six-joints" (one camera, of which three are intervened on), "supervision", "table1", "table2".
+            method ropes), "hold-outs" (actions on other held-out objects), "panda-2c" (the packaged estimator),
+            "six-joints" (one camera, interventions on three of six joints), "supervision", "table1", "table2".
         preset: "compact" or "paper".
-        methods: what to fit instead of `DEFAULT_METHODS`.
+        methods: methods to fit instead of `DEFAULT_METHODS`.
         recorded: see `Experiment`.
 
     Raises:
@@ -62,39 +81,36 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
         raise UserError(f"unknown experiment {name!r}: choose one of {', '.join(DEFAULT_METHODS)}")
     if recorded is not None and name not in ("causal-triplet", "disentanglement"):
         raise UserError(f"{name} is simulated; recordings go with causal-triplet and disentanglement")
-    of_states = [method for method in METHODS if method not in DELTA_METHODS]
-    of_joints = [method for method in of_states if method not in VAE_METHODS]
-    known = {"causal-triplet": DELTA_METHODS, "disentanglement": VAE_METHODS, "supervision": of_states}
-    known |= {"delta-options": DEFAULT_METHODS["delta-options"], "hold-outs": DELTA_METHODS}
-    fitting = known.get(name, of_joints)
+    state_methods = [method for method in METHODS if method not in DELTA_METHODS]
+    joint_methods = [method for method in state_methods if method not in VAE_METHODS]
+    allowed = {"causal-triplet": DELTA_METHODS, "disentanglement": VAE_METHODS, "supervision": state_methods}
+    allowed |= {"delta-options": DEFAULT_METHODS["delta-options"], "hold-outs": DELTA_METHODS}
+    fitting = allowed.get(name, joint_methods)
     if odd := [method for method in methods if method in METHODS and method not in fitting]:
         raise UserError(f"{name} is not for method {odd[0]}; choose among {', '.join(fitting)}")
-    plan = _planned(name, preset, methods or DEFAULT_METHODS[name], recorded)
-    return replace(plan, full_meshes=preset == "paper")
+    recipes = {method: recipe_of(method, preset) for method in methods or DEFAULT_METHODS[name]}
+    return replace(_planned(name, preset, recipes, recorded), full_meshes=preset == "paper")
 
 
-def _planned(name: str, preset: str, methods: Sequence[str], recorded: Path | None) -> Experiment:
-    recipes = {method: recipe_of(method, preset) for method in methods}
+def _planned(name: str, preset: str, recipes: dict[str, Recipe], recorded: Path | None) -> Experiment:
+    """The configuration of an experiment with these recipes, one for each method."""
     paper = preset == "paper"
+    test_anchors = 10_000 if paper else 2_000
     match name:
         case "causal-triplet":
-            return actions(recipes, paper, recorded)
+            return _actions(recipes, paper, recorded)
         case "delta-options" | "hold-outs":
-            return other_deltas(name, recipes, paper)
+            return _other_deltas(name, recipes, paper)
         case "coverage" | "demo":
             compact, seeds = (2_000, (0, 1, 2)) if name == "coverage" else (1_250, (0,))
-            anchors = {"panda-2c-independent": 10_000 if paper else compact}
-            return Experiment(
-                name=name, recipes=recipes, anchors=anchors, test_anchors=2_000, seeds=seeds, occlusions=(0, 32)
-            )
+            anchors = {_TWO_CAMERAS: 10_000 if paper else compact}
+            return Experiment(name=name, recipes=recipes, anchors=anchors, seeds=seeds, occlusions=(0, 32))
         case "curves":
             return Experiment(
                 name=name,
                 recipes={f"{method}@{label}": each for method in recipes for label, each in curves(recipes[method])},
-                anchors={"panda-2c-independent": max(NUMBERS)},
-                test_anchors=2_000,
-                seeds=(0,),
-                occlusions=(0, 16, 32, 64),
+                anchors={_TWO_CAMERAS: max(NUMBERS)},
+                occlusions=_OCCLUSIONS,
                 data_seed=1,
             )
         case "disentanglement":
@@ -105,7 +121,6 @@ def _planned(name: str, preset: str, methods: Sequence[str], recorded: Path | No
                 test_anchors=10_000 if paper else 4_000,
                 labelled=10_000,
                 seeds=tuple(range(10 if paper else 3)),
-                occlusions=(),
                 at_once=True,
                 measures="factors",
                 recorded=None if recorded is None else str(recorded.resolve()),
@@ -113,70 +128,96 @@ def _planned(name: str, preset: str, methods: Sequence[str], recorded: Path | No
         case "eq3":
             return _objectives(recipes, paper)
         case "panda-2c":
-            return Experiment(
-                name=name,
-                recipes=recipes,
-                anchors={"panda-2c-independent": 10_000},
-                test_anchors=2_000,
-                seeds=(0,),
-                occlusions=(0, 16, 32, 64),
-                data_seed=1,
-            )
+            anchors = {_TWO_CAMERAS: 10_000}
+            return Experiment(name=name, recipes=recipes, anchors=anchors, occlusions=_OCCLUSIONS, data_seed=1)
         case "six-joints":
             return Experiment(
                 name=name,
                 recipes=recipes,
                 anchors={"panda-1c-six": 10_000 if paper else 4_000},
-                test_anchors=10_000 if paper else 2_000,
-                seeds=(0,),
+                test_anchors=test_anchors,
                 occlusions=(0,),
             )
         case "supervision":
             return Experiment(
                 name=name,
                 recipes={label: each for method in recipes for label, each in fewer_anchors(method, recipes[method])},
-                anchors={"panda-1c-independent": max(COMPARED)},
-                test_anchors=2_000,
-                seeds=(0,),
-                occlusions=(),
+                anchors={_ONE_CAMERA: max(COMPARED)},
                 at_once=True,
                 measures="factors",
             )
         case "table2":
-            return Experiment(
-                name=name,
-                recipes={label: each for method in recipes for label, each in by_labels(method, preset)},
-                anchors={"panda-2c-independent": 10_000 if paper else 3_000},
-                test_anchors=10_000 if paper else 2_000,
-                seeds=(0, 1),
-                occlusions=(0, 16, 32, 64),
-            )
+            variants = {label: each for method in recipes for label, each in by_labels(method, preset)}
+            anchors = {_TWO_CAMERAS: 10_000 if paper else 3_000}
         case _:
-            anchors = dict.fromkeys(("panda-1c-independent", "panda-2c-independent", "panda-2c-causal"), 10_000)
+            variants = {label: each for method in recipes for label, each in by_objective(method, recipes[method])}
+            anchors = dict.fromkeys((_ONE_CAMERA, _TWO_CAMERAS, _CAUSAL), 10_000)
             if not paper:
-                anchors = {"panda-1c-independent": 6_000, "panda-2c-independent": 5_000, "panda-2c-causal": 5_000}
-            return Experiment(
-                name=name,
-                recipes={label: each for method in recipes for label, each in by_objective(method, recipes[method])},
-                anchors=anchors,
-                test_anchors=10_000 if paper else 2_000,
-                seeds=(0, 1),
-                occlusions=(0, 16, 32, 64),
-            )
+                anchors = {_ONE_CAMERA: 6_000, _TWO_CAMERAS: 5_000, _CAUSAL: 5_000}
+    return Experiment(
+        name=name,
+        recipes=variants,
+        anchors=anchors,
+        test_anchors=test_anchors,
+        seeds=(0, 1),
+        occlusions=_OCCLUSIONS,
+    )
 
 
 def _objectives(recipes: Mapping[str, Recipe], paper: bool) -> Experiment:
-    """Objectives of method ropes; the one that trains an AE2 for each joint with one camera alone."""
+    """Objectives of method ropes; an AE2 for each joint only with one camera."""
     variants = {f"{method}@{label}": each for method in recipes for label, each in objectives(recipes[method])}
-    anchors = {"panda-1c-independent": 4_000, "panda-2c-independent": 3_000, "panda-2c-causal": 3_000}
-    quick = tuple(label for label in variants if not label.endswith(EACH_JOINT))
+    shared = tuple(label for label in variants if not label.endswith(EACH_JOINT))
+    anchors = {_ONE_CAMERA: 4_000, _TWO_CAMERAS: 3_000, _CAUSAL: 3_000}
     return Experiment(
         name="eq3",
         recipes=variants,
         anchors=dict.fromkeys(anchors, 10_000) if paper else anchors,
-        test_anchors=2_000,
         seeds=(0, 1, 2),
         occlusions=(0,),
         at_once=True,
-        only={setting: quick for setting in anchors if setting != "panda-1c-independent"},
+        only={_TWO_CAMERAS: shared, _CAUSAL: shared},
+    )
+
+
+def _other_deltas(name: str, recipes: Mapping[str, Recipe], paper: bool) -> Experiment:
+    """Other readings of the paper's losses, on single objects and in scenes; or other held-out objects, by seed."""
+    images, hold_outs = 200_000 if paper else 16_000, name == "hold-outs"
+    return Experiment(
+        name=name,
+        recipes=dict(recipes) if hold_outs else {**recipes, **options(recipes)},
+        anchors=dict.fromkeys(DRAWN_HOLD_OUTS if hold_outs else (ACTION_PAIRS, MANY_THINGS), images),
+        test_anchors=10_000 if paper else 2_000,
+        seeds=(0,) if hold_outs else tuple(range(5 if paper else 3)),
+        at_once=True,
+        measures="actions",
+    )
+
+
+def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) -> Experiment:
+    """All methods and variants on single objects; global and patch deltas in scenes; deltas of an arm."""
+    base = recipes.get("cde-global")
+    variants = {**delta_variants(base), **cropped(recipes)} if isinstance(base, DeltaRecipe) else {}
+    anchors = {ACTION_PAIRS: 200_000, MANY_THINGS: 200_000, ARM_ACTIONS: 100_000}
+    if not paper:
+        anchors = {ACTION_PAIRS: 16_000, MANY_THINGS: 16_000, ARM_ACTIONS: 48_000}
+    if recorded is not None:
+        anchors = {RECORDED_PAIRS: 0, RECORDED_SCENES: 0}
+    of_objects = (*DELTA_METHODS, *ABLATED, *CROPPED.values(), OF_A_RESNET)
+    return Experiment(
+        name="causal-triplet",
+        recipes={**recipes, **variants},
+        anchors=anchors,
+        test_anchors=10_000 if paper else 2_000,
+        seeds=tuple(range(5 if paper else 3)),
+        at_once=True,
+        measures="actions",
+        only={
+            **dict.fromkeys((ACTION_PAIRS, RECORDED_PAIRS), of_objects),
+            **dict.fromkeys((MANY_THINGS, RECORDED_SCENES), DELTA_METHODS),
+            ARM_ACTIONS: (OF_A_RESNET, FROM_POSES),
+        },
+        # Arms are rendered at the packaged estimator's 128 pixels; the paper's ResNet takes larger images.
+        own={ARM_ACTIONS: {OF_A_RESNET: of_a_resnet(delta_recipe("cde-global", "compact"))}},
+        recorded=None if recorded is None else str(recorded.resolve()),
     )

@@ -16,11 +16,11 @@ _NEWTON_STEPS = 20
 
 @dataclass(frozen=True)
 class Contrast:
-    """Cross-validated, with equal weight of both regimes.
+    """Cross-validated figures of a classifier of two regimes, with equal weight of both.
 
     Attributes:
-        nats: cross-entropy; ln 2 = .693 is guessing, less is better, and the Bayes floor is the least.
-        error: share of the images taken for the other regime.
+        nats: cross-entropy; chance is ln 2 = 0.693, and the Bayes floor the minimum.
+        error: share of the images that are misclassified.
         uncertainty: standard error of `nats`.
     """
 
@@ -30,9 +30,9 @@ class Contrast:
 
 
 def features(images: NDArray[np.uint8]) -> Array:
-    """Principal components of images averaged to 16×16, all cameras together: (n, V, H, W) → (n, at most 150).
+    """Principal components of images averaged to 16×16, over all cameras: (n, V, H, W) → (n, at most 150).
 
-    In units of the first one's standard deviation, so that a penalty holds back the small ones.
+    Their unit is the standard deviation of the first, so that a ridge penalty shrinks the small ones most.
     """
     small = np.array(
         [[Image.fromarray(view).resize((_SIDE, _SIDE), Image.Resampling.BOX) for view in pose] for pose in images],
@@ -44,27 +44,27 @@ def features(images: NDArray[np.uint8]) -> Array:
 
 
 def contrast(values: Array, first: Ints, second: Ints, anchor: Ints) -> Contrast | None:
-    """Tell two regimes apart by ridge-penalised logistic regression, cross-validated by anchor in four folds.
+    """Discriminate two regimes by ridge-penalised logistic regression, cross-validated by anchor in four folds.
 
     Args:
         values: features of all images, (n, k).
-        first: rows under one regime.
-        second: rows under the other.
-        anchor: of every row, (n,).
+        first: rows of one regime.
+        second: rows of the other.
+        anchor: anchor of every row, (n,).
 
     Returns:
-        None where a regime has too few anchors to hold a fold of them out.
+        None if a regime has too few anchors for four folds.
     """
     rows = np.concatenate([first, second])
     label = np.concatenate([np.ones(len(first)), np.zeros(len(second))])
     weight = np.concatenate([np.full(len(part), 0.5 / max(1, len(part))) for part in (first, second)])
     if min(len(np.unique(anchor[part])) for part in (first, second)) < 2 * _FOLDS:
         return None
-    # Each regime's own anchors are dealt out in turn; an anchor of both goes to one fold alone.
+    # An anchor of both regimes goes to one fold only.
     fold = np.unique(anchor[rows], return_inverse=True)[1] % _FOLDS
     logits = np.empty(len(rows))
-    for held in range(_FOLDS):
-        out = fold == held
+    for number in range(_FOLDS):
+        out = fold == number
         if len(np.unique(label[~out])) < 2:
             return None
         coefficients = _fit(values[rows[~out]], label[~out], weight[~out] / weight[~out].sum())
@@ -76,7 +76,7 @@ def contrast(values: Array, first: Ints, second: Ints, anchor: Ints) -> Contrast
 
 
 def _fit(values: Array, label: Array, weight: Array) -> Array:
-    """Newton's method on the penalised likelihood; the intercept, the last coefficient, goes unpenalised."""
+    """Coefficients by Newton's method on the penalised likelihood; the last is the intercept, without penalty."""
     design = np.column_stack([values, np.ones(len(values))])
     penalty = np.append(np.full(values.shape[1], _PENALTY), 1e-9)
     coefficients = np.zeros(design.shape[1])

@@ -1,4 +1,4 @@
-"""`ropes inspect`: samples images, measures each joint, gives a verdict."""
+"""Inspects a data set: samples images, measures each joint, gives a verdict."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,20 +27,20 @@ _DRAWN = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
-    """What `inspect_data` found.
+    """The result of `inspect_data`.
 
     Attributes:
-        path: the data set's folder.
-        cameras: names.
+        path: folder of the data set.
+        cameras: names of the cameras.
         size: height and width of the images.
         counts: training images (poses) of each regime.
-        anchors: how many there are in the training split.
-        complete: share of them with exactly one pose under every regime.
-        joints: a report each, in the order of the data set.
-        fit_options: what `ropes fit` needs to take images of this size; "" for nothing.
-        verdict: whether it can work, in one line.
-        advice: what would help, a line each.
-        examples: one pose of each regime that has any, uint8 (V, H, W).
+        anchors: number of training anchors.
+        complete: share of the anchors with exactly one pose per regime.
+        joints: reports of the joints, in the order of the data set.
+        fit_options: options of `ropes fit` for images of this size; "" for none.
+        verdict: whether training can work, in one line.
+        advice: how to record better data, a line each.
+        examples: one pose of each regime with images, uint8 (V, H, W).
     """
 
     path: Path
@@ -56,7 +56,7 @@ class Inspection:
     examples: dict[Regime, NDArray[np.uint8]]
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-able description; what could not be measured is null."""
+        """A JSON-able description; null for missing measurements."""
         return {
             "data": self.path.resolve().name,
             "verdict": self.verdict,
@@ -73,14 +73,15 @@ class Inspection:
 
 
 def _joint(report: JointReport, cameras: tuple[str, ...]) -> dict[str, Any]:
-    moved, told, shared = report.motion, report.contrast, report.overlap
+    """The JSON-able description of one joint."""
+    moved, estimate, shared = report.motion, report.contrast, report.overlap
     return {
         "images": list(report.images),
         "anchors": list(report.anchors),
         "moved_pixels": moved and {name: float(part) for name, part in zip(cameras, moved.share, strict=True)},
         "compared_with_anchor": moved and moved.paired,
-        "contrast_nats": told and told.nats,
-        "contrast_uncertainty": told and told.uncertainty,
+        "contrast_nats": estimate and estimate.nats,
+        "contrast_uncertainty": estimate and estimate.uncertainty,
         "bayes_floor_nats": shared and shared.floor,
         "share_found": report.found,
         "policies_overlap": shared and shared.policies,
@@ -92,19 +93,19 @@ def _joint(report: JointReport, cameras: tuple[str, ...]) -> dict[str, Any]:
 
 
 def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
-    """Look at a data set before training on it: some seconds, whatever its size; 400 poses a regime are read.
+    """Inspect a data set before training on it, within seconds: at most 400 poses per regime are read.
 
     Args:
-        data: folder of the data set; needs neither angles nor described distributions, and uses both where they are.
-        seed: of the sample.
+        data: folder of the data set; angles and described distributions are used, but not required.
+        seed: seed of the sample.
         show: show progress.
 
     Raises:
-        UserError: no data set, no training split, no interventions, or a file that is damaged.
+        UserError: no data set, no training split, no interventions, or a damaged file.
     """
     dataset = open_dataset(data)
     if not dataset.joints:
-        raise UserError(f"{dataset.path} has no interventions; without them no joint can be learnt")
+        raise UserError(f"{dataset.path} has no interventions; no joint can be learnt without them")
     frames = dataset.frames("train")
     sample = draw_sample(dataset, seed=seed, show=show)
     values, model, states = features(sample.images), described_model(dataset), _states(dataset)
@@ -113,10 +114,10 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         for joint in dataset.joints
     )
     complete = _complete(frames, len(dataset.regimes))
-    shape = recipe_of("anchored" if complete == 1 else "ldr", "compact").shape  # what these data can be fitted with
+    shape = recipe_of("anchored" if complete == 1 else "ldr", "compact").shape
     assert isinstance(shape, EncoderConfig)
     fault, options = size_fault(dataset.image_size, shape), size_options(dataset.image_size, shape)
-    numbers = {regime: sample.rows(k) for k, regime in enumerate(dataset.regimes)}
+    rows = {regime: sample.rows(k) for k, regime in enumerate(dataset.regimes)}
     return Inspection(
         path=dataset.path,
         cameras=dataset.cameras,
@@ -128,11 +129,12 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         fit_options=options,
         verdict=verdict(joints, fault=fault, options=options),
         advice=advice(joints, cameras=len(dataset.cameras), size=dataset.image_size, complete=complete),
-        examples={regime: sample.images[rows[0]] for regime, rows in numbers.items() if len(rows)},
+        examples={regime: sample.images[places[0]] for regime, places in rows.items() if len(places)},
     )
 
 
 def _complete(frames: Frames, regimes: int) -> float:
+    """The share of the anchors with exactly one pose per regime."""
     anchors, number = np.unique(frames.anchor, return_inverse=True)
     counts = np.zeros((len(anchors), regimes), dtype=np.int64)
     np.add.at(counts, (number, frames.regime), 1)
@@ -140,6 +142,7 @@ def _complete(frames: Frames, regimes: int) -> float:
 
 
 def _states(dataset: Dataset) -> NDArray[np.float64] | None:
+    """The angles of the training poses, or None."""
     names = dataset.state_names
     return dataset.states("train") if names is not None and set(dataset.joints) <= set(names) else None
 
@@ -147,23 +150,23 @@ def _states(dataset: Dataset) -> NDArray[np.float64] | None:
 def _angle_overlap(
     dataset: Dataset, frames: Frames, joint: str, model: CausalModel | None, states: NDArray[np.float64] | None
 ) -> Overlap | None:
-    """From recorded angles, or else from described distributions; None where there is neither."""
+    """The overlap of recorded angles, or else of described distributions; None without either."""
     regimes = Regime(), Regime(joint, 1), Regime(joint, 2)
     described = model is not None and joint in model.interventions
     floor = model.bayes_floor(joint) if model is not None and described else None
     if states is not None:
         column = states[:, dataset.joints.index(joint)]
-        usual, first, second = (
+        observational, first, second = (
             column[frames.regime == dataset.regimes.index(regime)] if regime in dataset.regimes else column[:0]
             for regime in regimes
         )
         if len(first) and len(second):
-            return overlap.of_angles(usual, first, second, "angles", floor)
+            return overlap.of_angles(observational, first, second, "angles", floor)
     if model is not None and described:
         rng = np.random.default_rng(0)
-        usual = model.sample_observational(rng, _DRAWN)[:, model.joints.index(joint)]
+        observational = model.sample_observational(rng, _DRAWN)[:, model.joints.index(joint)]
         first, second = (tn.sample(rng, _DRAWN) for tn in model.interventions[joint])
-        return overlap.of_angles(usual, first, second, "distributions", floor)
+        return overlap.of_angles(observational, first, second, "distributions", floor)
     return None
 
 
@@ -173,33 +176,34 @@ def _report(
     sample: Sample,
     values: NDArray[np.float64],
     joint: str,
-    known: Overlap | None,
+    angle_overlap: Overlap | None,
 ) -> JointReport:
-    at = [dataset.regimes.index(r) if r in dataset.regimes else None for r in (Regime(joint, 1), Regime(joint, 2))]
-    images, anchors = ((count(frames, at[0]), count(frames, at[1])) for count in (_poses, _anchors))
-    bare = JointReport(joint=joint, images=images, anchors=anchors, motion=None, contrast=None, overlap=known)
-    first, second = at
-    if first is not None and second is not None and min(images):
+    """The measurements of one joint."""
+    regimes = [Regime(joint, policy) for policy in (1, 2)]
+    first, second = (dataset.regimes.index(regime) if regime in dataset.regimes else None for regime in regimes)
+    anchors = [frames.anchor[frames.regime == (-1 if number is None else number)] for number in (first, second)]
+    report = JointReport(
+        joint=joint,
+        images=(len(anchors[0]), len(anchors[1])),
+        anchors=(len(np.unique(anchors[0])), len(np.unique(anchors[1]))),
+        motion=None,
+        contrast=None,
+        overlap=angle_overlap,
+    )
+    if first is not None and second is not None and min(report.images):
         rest = dataset.regimes.index(Regime()) if Regime() in dataset.regimes else None
-        told = contrast(values, sample.rows(first), sample.rows(second), sample.anchor)
-        bare = replace(bare, motion=motion(sample, rest, first, second), contrast=told)
-        if known is None and told is not None:
-            bare = replace(bare, overlap=overlap.of_images(told, _against_rest(sample, values, rest, first, second)))
-    return replace(bare, faults=faults(bare), weaknesses=weaknesses(bare))
+        policies = contrast(values, sample.rows(first), sample.rows(second), sample.anchor)
+        report = replace(report, motion=motion(sample, rest, first, second), contrast=policies)
+        if angle_overlap is None and policies is not None:
+            observational = _observational_contrast(sample, values, rest, first, second)
+            report = replace(report, overlap=overlap.of_images(policies, observational))
+    return replace(report, faults=faults(report), weaknesses=weaknesses(report))
 
 
-def _poses(frames: Frames, regime: int | None) -> int:
-    return 0 if regime is None else int((frames.regime == regime).sum())
-
-
-def _anchors(frames: Frames, regime: int | None) -> int:
-    return 0 if regime is None else len(np.unique(frames.anchor[frames.regime == regime]))
-
-
-def _against_rest(
+def _observational_contrast(
     sample: Sample, values: NDArray[np.float64], rest: int | None, first: int, second: int
 ) -> Contrast | None:
-    """Observational images against as many of both policies."""
+    """The contrast of observational images and as many of both policies; None without observational images."""
     if rest is None:
         return None
     halves = [sample.rows(first)[::2], sample.rows(second)[1::2]]

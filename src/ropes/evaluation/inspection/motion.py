@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from ropes.evaluation.inspection.sample import Ints, Sample
 
-#: Grey levels of 255 by which a pixel must change to count as moved.
+#: Smallest change of a moved pixel, in grey levels of 255.
 _LEVELS = 8
-#: Standard errors by which two mean images must differ there, where no two poses can be compared.
+#: Smallest difference of two mean images at a moved pixel, in standard errors, if poses cannot be compared in pairs.
 _ERRORS = 5.0
 
 
@@ -18,10 +18,10 @@ class Motion:
     """Where a joint's interventions change the images.
 
     Attributes:
-        share: (V,), share of each camera's pixels that move, on average over poses.
-        heat: (V, H, W), how often each pixel moves (where `paired`), or by how many grey levels the mean images of
-            the two policies differ.
-        paired: each pose was compared with its anchor's observational one; otherwise only means could be.
+        share: (V,), share of each camera's pixels that move, mean over poses.
+        heat: (V, H, W), share of the poses in which each pixel moves (if `paired`), or difference of the two
+            policies' mean images in grey levels.
+        paired: whether each pose is compared with its anchor's observational one, rather than mean with mean.
     """
 
     share: NDArray[np.float64]
@@ -32,13 +32,13 @@ class Motion:
 def motion(sample: Sample, observational: int | None, first: int, second: int) -> Motion:
     """Measure the motion of the joint whose two policies are the regimes `first` and `second`.
 
-    What follows the joint, in a causal setting, moves with it and counts too.
+    In a causal setting, the joint's descendants move with it and count too.
 
     Args:
         sample: images of all regimes.
-        observational: its number among the regimes, or None.
-        first: policy 1's.
-        second: policy 2's.
+        observational: number of the observational regime, or None.
+        first: number of policy 1's regime.
+        second: number of policy 2's regime.
     """
     pose, anchor = _pairs(sample, observational, first, second)
     if not len(pose):
@@ -51,7 +51,7 @@ def motion(sample: Sample, observational: int | None, first: int, second: int) -
 
 
 def _pairs(sample: Sample, observational: int | None, first: int, second: int) -> tuple[Ints, Ints]:
-    """Rows under the two policies, and the observational row of the same anchor, where there is one and only one."""
+    """Rows under the two policies, and the observational row of the same anchor if there is exactly one."""
     empty = np.empty(0, np.int64)
     if observational is None:
         return empty, empty
@@ -64,6 +64,8 @@ def _pairs(sample: Sample, observational: int | None, first: int, second: int) -
 
 
 def _means(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> Motion:
+    """The motion from the mean images of two policies."""
+
     def moments(images: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         mean = images.mean(axis=0)
         squares = np.mean([np.square(image, dtype=np.float64) for image in images], axis=0)

@@ -15,13 +15,13 @@ _BINS = 24
 
 @dataclass(frozen=True)
 class Overlap:
-    """Overlap coefficients, ∫ min(p, q): 0 for distributions with nothing in common, 1 for equal ones.
+    """Overlap coefficients ∫ min(p, q): 0 for disjoint distributions, 1 for equal ones.
 
     Attributes:
-        policies: of the two policies.
-        observational: of the observational distribution with the mean of the two policies; None where unknown.
-        floor: Bayes floor of the contrast of the two policies, nats; None where unknown.
-        source: read off recorded angles, off described distributions, or bounded from above by a classifier of images.
+        policies: overlap of the two policies.
+        observational: overlap of the observational distribution and the mean of the two policies; None if unknown.
+        floor: Bayes floor of the contrast of the two policies, nats; None if unknown.
+        source: recorded angles, described distributions, or an upper bound from a classifier of images.
     """
 
     policies: float
@@ -31,36 +31,37 @@ class Overlap:
 
 
 def of_angles(observational: Array, first: Array, second: Array, source: Source, floor: float | None = None) -> Overlap:
-    """From samples of one joint's angle, radians, by histograms of 24 bins.
+    """The overlap of samples of one joint's angle, radians, by histograms of 24 bins.
 
     Args:
         observational: (n,), may be empty.
         first: (m,), under policy 1.
         second: (k,), under policy 2.
-        source: what the samples are.
-        floor: the exact one where known; otherwise ln 2 less the histograms' Jensen-Shannon divergence.
+        source: origin of the samples.
+        floor: the exact Bayes floor; None to estimate it as ln 2 minus the histograms' Jensen-Shannon divergence.
     """
-    every = np.concatenate([observational, first, second])
-    edges = np.linspace(every.min(), every.max() + 1e-9, _BINS + 1)
+    angles = np.concatenate([observational, first, second])
+    edges = np.linspace(angles.min(), angles.max() + 1e-9, _BINS + 1)
     p, q = (_shares(part, edges) for part in (first, second))
     mean = (p + q) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         divergence = sum(0.5 * np.nansum(np.where(part > 0, part * np.log(part / mean), 0)) for part in (p, q))
     covered = float(np.minimum(_shares(observational, edges), mean).sum()) if len(observational) else None
-    about = max(0.0, float(np.log(2) - divergence))
-    return Overlap(float(np.minimum(p, q).sum()), covered, about if floor is None else floor, source)
+    estimate = max(0.0, float(np.log(2) - divergence))
+    return Overlap(float(np.minimum(p, q).sum()), covered, estimate if floor is None else floor, source)
 
 
 def _shares(values: Array, edges: Array) -> Array:
+    """The share of the values in each bin."""
     return np.asarray(np.histogram(values, edges)[0] / max(1, len(values)))
 
 
 def of_images(policies: Contrast, observational: Contrast | None) -> Overlap:
-    """Bounds from above: no classifier errs less often than half the overlap, so twice its error is at least that.
+    """An upper bound of the overlap: twice the error of a classifier, since no error is below half the overlap.
 
     Args:
-        policies: policy 1 against policy 2.
-        observational: the observational images against those of both policies; None where there are none.
+        policies: contrast of policy 1 and policy 2.
+        observational: contrast of the observational images and those of both policies; None if there are none.
     """
     covered = None if observational is None else min(1.0, 2 * observational.error)
     return Overlap(min(1.0, 2 * policies.error), covered, None, "images")

@@ -1,4 +1,4 @@
-"""Turns measurements into plain words: can it work, which joint will be weak and why, what would help."""
+"""The verdict on a data set: whether training can work, which joints will be weak and why, and advice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,36 +10,36 @@ from ropes.evaluation.inspection.motion import Motion
 from ropes.evaluation.inspection.overlap import Overlap
 
 LN2 = float(np.log(2))
-#: Below this number of images under a policy nothing can be learnt; below the second one accuracy suffers.
+#: Numbers of images per policy below which training fails, and below which accuracy suffers.
 _TOO_FEW, _FEW = 50, 1000
-#: Moved share of the best camera's pixels: none at all; and about that of the Panda's wrist joints at 128×128 pixels.
+#: Shares of the best camera's pixels that move: none, and about that of the Panda's wrist joints at 128×128 pixels.
 _UNSEEN, _SMALL = 1e-4, 0.02
-#: Bayes floors, nats: policies that hardly differ, and the usual .23 to .38 of the paper's well exceeded.
+#: Bayes floors, nats: policies that hardly differ, and a value well above the paper's 0.23 to 0.38.
 _ALIKE, _CLOSE = 0.68, 0.52
-#: Overlaps: policies without common ground; observational poses where neither policy has been.
+#: Overlaps: of disjoint policies, and of observational poses outside of both policies.
 _APART, _UNCOVERED = 0.02, 0.3
-#: Share of the contrast's information that a linear classifier finds, below which a joint is hard to see.
+#: Share of the contrast's information below which a joint is hard to see for a linear classifier.
 _HARD = 1 / 3
-#: The same of ln 2, where the floor is unknown (the paper's floors leave about half of ln 2 to be found).
+#: The same as a share of ln 2, if the floor is unknown (the paper's floors are about half of ln 2).
 _HARD_UNKNOWN = 1 / 6
 
-#: A fault's words: some anchors must be learnt from, others held out.
+#: End of a fault's message: training and validation need different anchors.
 _ONE_ANCHOR = "are of one anchor (episode)"
 
 
 @dataclass(frozen=True, kw_only=True)
 class JointReport:
-    """What was measured of one joint; None for what could not be.
+    """The measurements of one joint; None if a measurement is impossible.
 
     Attributes:
-        joint: its name.
-        images: poses under policy 1 and under policy 2.
-        anchors: how many anchors those are of.
-        motion: which pixels its interventions move.
-        contrast: of its policies, by a linear classifier of small images.
-        overlap: of its distributions.
-        faults: why it cannot be learnt at all.
-        weaknesses: why it will be weak.
+        joint: name of the joint.
+        images: numbers of poses under policy 1 and under policy 2.
+        anchors: numbers of their anchors.
+        motion: pixels that its interventions move.
+        contrast: figures of a linear classifier of its policies, on small images.
+        overlap: overlap of its distributions.
+        faults: reasons why its angle cannot be learnt.
+        weaknesses: reasons why it will be weak.
     """
 
     joint: str
@@ -53,7 +53,7 @@ class JointReport:
 
     @property
     def found(self) -> float | None:
-        """Share of the contrast's information that the classifier found: of ln 2 less the floor where that is known."""
+        """Share of the contrast's information that the classifier extracts: of ln 2 minus the floor, 0 if unknown."""
         if self.contrast is None:
             return None
         floor = self.overlap.floor if self.overlap and self.overlap.floor is not None else 0.0
@@ -61,44 +61,44 @@ class JointReport:
 
 
 def faults(report: JointReport) -> tuple[str, ...]:
-    """Why a joint cannot be learnt from these images at all."""
-    said = []
+    """Reasons why a joint's angle cannot be learnt from these images."""
+    reasons = []
     for policy, (count, anchors) in enumerate(zip(report.images, report.anchors, strict=True), start=1):
         if count < _TOO_FEW:
-            said.append(f"{count or 'no'} image{'s' * (count != 1)} under policy {policy}")
+            reasons.append(f"{count or 'no'} image{'s' * (count != 1)} under policy {policy}")
         elif anchors < 2:
-            said.append(f"all images under policy {policy} {_ONE_ANCHOR}")
+            reasons.append(f"all images under policy {policy} {_ONE_ANCHOR}")
     if report.motion is not None and report.motion.share.max() < _UNSEEN:
-        said.append("its interventions move no pixel")
+        reasons.append("its interventions move no pixel")
     floor = report.overlap.floor if report.overlap else None
     if floor is not None and floor > _ALIKE:
-        said.append("its two policies draw the same angles")
-    return tuple(said)
+        reasons.append("its two policies draw the same angles")
+    return tuple(reasons)
 
 
 def weaknesses(report: JointReport) -> tuple[str, ...]:
-    """Why a joint will be less accurate than it could be, the plainest reason first."""
-    said = []
+    """Reasons why a joint will be less accurate than possible, the simplest first."""
+    reasons = []
     if report.motion is not None and report.motion.share.max() < _SMALL:
-        said.append("few pixels moved")
+        reasons.append("few pixels moved")
     overlap = report.overlap
     if overlap is not None:
         if overlap.floor is not None and overlap.floor > _CLOSE:
-            said.append("policies overlap too much")
+            reasons.append("policies overlap too much")
         if overlap.policies < _APART:
-            said.append("policies have nothing in common")
+            reasons.append("policies have nothing in common")
         if overlap.observational is not None and overlap.observational < _UNCOVERED:
-            said.append("observational poses lie outside both policies")
+            reasons.append("observational poses lie outside both policies")
     if min(report.images) < _FEW:
-        said.append("too few images")
-    known = overlap is not None and overlap.floor is not None
-    if report.found is not None and report.found < (_HARD if known else _HARD_UNKNOWN):
-        said.append("policies hard to tell apart in small images")
-    return tuple(said)
+        reasons.append("too few images")
+    threshold = _HARD if overlap is not None and overlap.floor is not None else _HARD_UNKNOWN
+    if report.found is not None and report.found < threshold:
+        reasons.append("policies hard to tell apart in small images")
+    return tuple(reasons)
 
 
 def ranked(reports: Sequence[JointReport]) -> list[JointReport]:
-    """The joints, the weakest first: by what the classifier found, or by the moved pixels where it could not say."""
+    """The joints, the weakest first: by the classifier's share of information, or else by moved pixels."""
 
     def strength(report: JointReport) -> tuple[bool, float]:
         moved = float(report.motion.share.max()) if report.motion else 0.0
@@ -108,46 +108,46 @@ def ranked(reports: Sequence[JointReport]) -> list[JointReport]:
 
 
 def verdict(reports: Sequence[JointReport], *, fault: str | None = None, options: str = "") -> str:
-    """Can it work, in one line without the data set's name.
+    """Whether training can work, in one line without the data set's name.
 
     Args:
-        reports: of all joints.
-        fault: why the images cannot be fitted on, whatever they show.
-        options: what `ropes fit` needs to take them.
+        reports: reports of all joints.
+        fault: reason why no network takes the images.
+        options: options of `ropes fit` for images of this size.
     """
-    lost = [f"{report.joint}: {', '.join(report.faults)}" for report in reports if report.faults]
-    if lost or fault:
-        return "cannot work: " + "; ".join([fault, *lost] if fault else lost)
-    needed = f"; fit with {options}" if options else ""
+    failing = [f"{report.joint}: {', '.join(report.faults)}" for report in reports if report.faults]
+    if failing or fault:
+        return "cannot work: " + "; ".join([fault, *failing] if fault else failing)
+    note = f"; fit with {options}" if options else ""
     weak = [report.joint for report in ranked(reports) if report.weaknesses]
     if not weak:
-        return f"can work, for every joint{needed}"
+        return f"can work, for every joint{note}"
     which = "every joint" if len(weak) == len(reports) else ", ".join(weak)
-    return f"can work, but {which} will be weak{needed}"
+    return f"can work, but {which} will be weak{note}"
 
 
-#: What would help against each weakness.
+#: Weakness → advice.
 _REMEDIES = {
     "few pixels moved": "bring a camera closer or aim one at that part of the arm, record at a higher resolution than "
     "{size}, and fit at the full one",
     "policies overlap too much": "set the means of the two policies farther apart",
-    "policies have nothing in common": "bring the two policies closer, for where only one of them goes their ratio "
-    "says nothing more",
+    "policies have nothing in common": "bring the two policies closer: their density ratio says nothing where only one "
+    "of them goes",
     "observational poses lie outside both policies": "let the policies cover what the arm does without intervention",
-    "too few images": "record more anchors; some thousand images under each policy are usual",
-    "policies hard to tell apart in small images": "record more anchors and at a higher resolution than {size}; what "
-    "other joints do hides this one",
+    "too few images": "record more anchors, up to some thousand images under each policy",
+    "policies hard to tell apart in small images": "record more anchors and at a higher resolution than {size}; the "
+    "motion of other joints hides this one",
 }
 
 
 def advice(reports: Sequence[JointReport], *, cameras: int, size: tuple[int, int], complete: float) -> tuple[str, ...]:
-    """What recording more, or otherwise, would help; one line each, most joints concerned first.
+    """How to record better data, one line per weakness, the most frequent first.
 
     Args:
-        reports: of all joints.
-        cameras: how many there are.
+        reports: reports of all joints.
+        cameras: number of cameras.
         size: height and width of the images.
-        complete: share of the anchors with exactly one pose under every regime.
+        complete: share of the anchors with exactly one pose per regime.
     """
     concerned = {
         reason: [report.joint for report in ranked(reports) if reason in report.weaknesses] for reason in _REMEDIES
@@ -159,14 +159,14 @@ def advice(reports: Sequence[JointReport], *, cameras: int, size: tuple[int, int
             lines.append(f"{which} ({reason}): {_REMEDIES[reason].format(size=f'{size[0]}x{size[1]}')}")
     if cameras == 1 and any(report.weaknesses for report in reports):
         lines.append("one camera sees each turn from one side only: add a second one, a quarter turn away")
-    found = [fault for report in reports for fault in report.faults]
-    if any(fault.endswith(_ONE_ANCHOR) for fault in found):
+    every = [fault for report in reports for fault in report.faults]
+    if any(fault.endswith(_ONE_ANCHOR) for fault in every):
         lines.append(
-            "split each policy's recording into several episodes: some are learnt from, others held out, and poses of "
-            "one episode are too alike for both"
+            "split each policy's recording into several episodes: training and validation need different ones, since "
+            "poses of one episode are too alike"
         )
-    if not all(fault.endswith(_ONE_ANCHOR) for fault in found):
-        lines.append("record what the first line misses; nothing can be learnt of a joint that no image shows moved")
+    if not all(fault.endswith(_ONE_ANCHOR) for fault in every):
+        lines.append("record what the first line misses; a joint that moves in no image cannot be learnt")
     if complete < 1:
         lines.append(
             f"{1 - complete:.0%} of the anchors lack a regime, or have one twice: method anchored needs all of them "

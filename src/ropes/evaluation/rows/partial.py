@@ -1,52 +1,38 @@
 """Rows of partial disentanglement: dependence of coordinates on joints without an intervention."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
-from ropes.evaluation.rows.checks import require_counts, require_figures, require_names, require_tables
+from ropes.evaluation.rows.schema import MeasuredRow, Share
+
+#: Coefficient of determination, negative where a constant would explain more.
+Explained = Annotated[float, (-math.inf, 1.0)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FreedRow:
+class FreedRow(MeasuredRow):
     """One setup × method × coordinate × training seed, on test poses in distribution.
 
     Attributes:
-        setup: name of the setting.
-        method: as the other rows call it.
-        joint: the URDF's name of the coordinate's own joint.
-        seed: of training.
-        correlations: joint → absolute correlation of its angle with the coordinate, in [0, 1]; every joint that varies.
-        own: share of the coordinate's variance that its own joint's angle explains, at most 1; below 0 where a constant
-            would explain more.
-        every: share that the angles of all joints explain, likewise.
+        joint: the coordinate's own joint, by its name in the URDF.
+        correlations: each joint that varies → absolute correlation of its angle with the coordinate.
+        own: share of the coordinate's variance that its own joint's angle explains.
+        every: share that the angles of all joints explain.
 
     Raises:
-        ValueError: a name is empty, or a figure is not finite or out of its range.
+        ValueError: as `MeasuredRow`, or the own joint has no correlation.
     """
 
-    setup: str
-    method: str
+    keys = ("joint",)
+
     joint: str
-    seed: int
-    correlations: Mapping[str, float]
-    own: float
-    every: float
+    correlations: Mapping[str, Share]
+    own: Explained
+    every: Explained
 
     def __post_init__(self) -> None:
-        require_names(self, ("setup", "method", "joint"))
-        require_counts(self, ("seed",))
-        require_tables(self, ("correlations",))
-        require_figures({"own": self.own, "every": self.every, **self.correlations})
-        for name, value in self.correlations.items():
-            if not 0 <= value <= 1:
-                raise ValueError(f"the correlation with {name} must lie in 0 to 1, got {value!r}")
-        for name in ("own", "every"):
-            if getattr(self, name) > 1:
-                raise ValueError(f"{name} must be at most 1, got {getattr(self, name)!r}")
+        super().__post_init__()
         if self.joint not in self.correlations:
             raise ValueError(f"correlations are of {', '.join(self.correlations)}, and the joint is {self.joint}")
-
-    @property
-    def conditions(self) -> tuple[str, str, str]:
-        """Everything but the training seed that the figures depend on."""
-        return self.setup, self.method, self.joint

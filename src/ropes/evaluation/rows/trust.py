@@ -1,62 +1,41 @@
-"""Rows of interval coverage and of the flag's rates."""
+"""Rows of interval coverage and out-of-distribution rates."""
 
-import math
 from dataclasses import dataclass
+from typing import Annotated
 
-from ropes.evaluation.rows.checks import require_counts, require_names, require_number
+from ropes.evaluation.rows.schema import Amount, MeasuredRow, Share, Split
 
 INTERVALS = ("commanded", "anchors", "labels", "own")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrustRow:
+class TrustRow(MeasuredRow):
     """One setup × method × split × occlusion × joint × kind of interval × training seed.
 
     Attributes:
-        setup, method, split, occlusion, joint, seed: as in `ropes.evaluation.rows.joint.Row`.
-        intervals: "commanded" (no label at all: their width rests on held-out anchors, the map to radians on commanded
-            distributions), "anchors" (only the map's line took labels), "labels" (the width took them as well) or
-            "own" (of a method that learnt from labels: from those that it held out).
-        level: share of the truths that they are meant to hold.
-        calibration_labels: labelled poses that the line to radians, and with "labels" the width, was fitted on, as
-            `ropes calibrate` draws them: of anchors that no weight was fitted on, without squares; 0 for "commanded"
-            and "own".
-        coverage: share of the truths that they held, in [0, 1].
-        width: their mean width, radians.
-        auroc: of the distance between these images and in-distribution ones without squares, in [0, 1]; None for
-            the latter themselves.
-        flagged: share of the images called unusual, in [0, 1].
-
-    Raises:
-        ValueError: a figure is not finite or out of its range, or a name is empty or unknown.
+        split, occlusion, joint: as in `ropes.evaluation.rows.joint.Row`.
+        intervals: what the intervals are computed from. "commanded": width from held-out anchors, map to radians from
+            known policy distributions, no labels. "anchors": labels for the map only. "labels": labels for map and
+            width. "own": held-out labels of a supervised method.
+        level: nominal coverage.
+        calibration_labels: labelled poses for the map, and with "labels" for the width, drawn as by `ropes calibrate`
+            from anchors outside of training, without occlusion; 0 for "commanded" and "own".
+        coverage: share of the true angles inside their intervals.
+        width: mean width of the intervals, radians.
+        auroc: of the distance, between these images and in-distribution ones without occlusion; None for the latter
+            themselves.
+        flagged: share of the images that are flagged as out of distribution.
     """
 
-    setup: str
-    method: str
-    split: str
+    keys = ("split", "occlusion", "joint", "intervals", "calibration_labels")
+
+    split: Split
     occlusion: int
     joint: str
-    seed: int
-    intervals: str
-    level: float
+    intervals: Annotated[str, INTERVALS]
+    level: Share
     calibration_labels: int
-    coverage: float
-    width: float
-    auroc: float | None
-    flagged: float
-
-    def __post_init__(self) -> None:
-        require_names(self, ("setup", "method", "joint"))
-        if self.split not in ("id", "ood"):
-            raise ValueError(f"split must be id or ood, got {self.split!r}")
-        if self.intervals not in INTERVALS:
-            raise ValueError(f"intervals must be one of {', '.join(INTERVALS)}, got {self.intervals!r}")
-        require_counts(self, ("occlusion", "seed", "calibration_labels"))
-        for name, top in (("level", 1.0), ("coverage", 1.0), ("width", math.inf), ("auroc", 1.0), ("flagged", 1.0)):
-            require_number(self, name, top, or_null=name == "auroc")
-
-    @property
-    def conditions(self) -> tuple[str, str, str, int, str, str]:
-        """Everything but the training seed that the figures depend on."""
-        kind = f"intervals from {self.intervals}, {self.calibration_labels} labels"
-        return (self.setup, self.method, self.split, self.occlusion, self.joint, kind)
+    coverage: Share
+    width: Amount
+    auroc: Share | None
+    flagged: Share
