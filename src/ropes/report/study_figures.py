@@ -10,8 +10,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from numpy.typing import NDArray
 
 from ropes.evaluation.rows.model import ModelRow
-from ropes.report.figures import FLOOR, OURS, PAPER, make_panels, shared_legend, styled
-from ropes.report.heat import heat
+from ropes.report.figures import FLOOR, OURS, PAPER, heat, make_panels, shared_legend, styled
+from ropes.report.numbers import Floats
 from ropes.report.study_numbers import (
     FACTORS,
     LABEL_FREE,
@@ -25,8 +25,7 @@ from ropes.report.study_numbers import (
 )
 from ropes.simulation.finger_setting import FACTORS as GRID
 
-Floats = NDArray[np.float64]
-#: Fewer figures than this are shown as they are, without the outline of a violin.
+#: Fewer values are drawn as dots only, without the outline of a violin.
 _OUTLINED = 8
 _COLOURS = dict(zip(SUPERVISION.values(), (PAPER, OURS, FLOOR, "#cc79a7", "#e69f00"), strict=True))
 _NOISE = {"without noise": "#8c8c8c", "with noise": OURS}
