@@ -19,8 +19,8 @@ from ropes.experiments.run import reproduce
 from ropes.methods.recipes import DeltaRecipe, Optimisation
 from ropes.methods.recipes.delta_variants import ABLATED, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
 from ropes.methods.registry import DELTA_METHODS, method_of
-from ropes.report.action_markdown import action_markdown
 from ropes.report.action_plots import framed
+from ropes.report.actions import action_markdown
 from ropes.report.html import write_report
 from ropes.simulation.actions import IID
 from ropes.simulation.settings import ACTION_PAIRS, ARM_ACTIONS, DRAWN_HOLD_OUTS, MANY_THINGS

@@ -10,12 +10,12 @@ from ropes.evaluation import results
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.action import ActionRow
 from ropes.report.action_figures import recall_map
-from ropes.report.action_markdown import action_markdown
 from ropes.report.action_numbers import DRAWN, advantage, in_order
 from ropes.report.action_plots import plots, recorded
-from ropes.report.markdown_tables import wrapped
+from ropes.report.actions import action_markdown
 from ropes.report.readme_tables import update
 from ropes.report.stills import publish
+from ropes.report.table import wrapped
 from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
 from ropes.simulation.settings import ACTION_PAIRS, ARM_ACTIONS, DRAWN_HOLD_OUTS, MANY_THINGS
 

@@ -4,7 +4,7 @@ from itertools import product
 
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.trust import TrustRow
-from ropes.report.coverage_markdown import coverage_markdown
+from ropes.report.trust import coverage_markdown
 
 KINDS = (("labels", 1000), ("labels", 100), ("commanded", 0))
 

@@ -68,7 +68,7 @@ def test_supervision_overtakes_where_it_stays_ahead() -> None:
 
 def test_the_table_and_the_figure_say_so() -> None:
     curves = label_curves(over_seeds(a_table().rows))[0]
-    assert overtaken_table(curves) == [{"method": "anchored", "labels": 0, "against": "cnn", "words": ["10,000"] * 6}]
+    assert overtaken_table(curves).lines == [["anchored", "cnn", *["10,000"] * 6]]
     panel = efficiency_figure(curves).axes[0]
     labels = panel.get_legend_handles_labels()[1]
     assert {"cnn", "anchored, no label", "paper's RoboPEPP", "paper's ROPES"} == set(labels)

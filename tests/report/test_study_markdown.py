@@ -9,11 +9,11 @@ import pytest
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.model import ModelRow
-from ropes.report.markdown_tables import wrapped
 from ropes.report.readme_tables import update
 from ropes.report.stills import publish
-from ropes.report.study_markdown import study_markdown
+from ropes.report.study import study_markdown
 from ropes.report.study_numbers import ALL_REGRESSORS, OOD1, ood1_correlations, sizes_text
+from ropes.report.table import wrapped
 
 _FACTORS = ("upper_joint", "cube_hue")
 

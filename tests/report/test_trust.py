@@ -11,7 +11,7 @@ from ropes.evaluation.rows.flag import FlagRow
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.trust import TrustRow
 from ropes.report.html import write_report
-from ropes.report.trust import trust_sections
+from ropes.report.trust import coverage_table, coverages
 
 
 def rows(method: str = "anchored", seed: int = 0, shift: float = 0.0) -> list[TrustRow]:
@@ -78,29 +78,29 @@ def test_without_rows_there_is_no_section(tmp_path) -> None:
 
 @pytest.mark.slow
 def test_seeds_are_averaged_and_methods_kept_apart() -> None:
-    one, other = trust_sections([*rows(), *rows(seed=1, shift=0.02), *rows(method="ldr")])
-    assert one["heading"].endswith("anchored")
-    assert other["heading"].endswith("ldr")
-    first = one["lines"][0]
-    assert (first["split"], first["occlusion"], first["joint"]) == ("id", 0, JOINTS[0])
-    assert first["pairs"][0] == (0.91, 0.2)
-    assert first["auroc"] is None
+    one, other = coverages([*rows(), *rows(seed=1, shift=0.02), *rows(method="ldr")])
+    assert (one.method, other.method) == ("anchored", "ldr")
+    first = one.lines[0]
+    assert (first.split, first.occlusion, first.joint) == ("id", 0, JOINTS[0])
+    assert first.pairs[0] == (0.91, 0.2)
+    assert first.auroc is None
 
 
 def test_only_labels_give_one_kind() -> None:
-    (section,) = trust_sections([row for row in rows() if row.intervals == "labels"])
-    assert section["kinds"] == ["with labels, 1,000 labels"]
-    assert {len(line["pairs"]) for line in section["lines"]} == {1}
-    assert trust_sections([dataclasses.replace(rows()[0])])[0]["kinds"] == ["width without labels, 1,000 labels"]
+    (found,) = coverages([row for row in rows() if row.intervals == "labels"])
+    assert coverage_table(found).columns[3].heading == "coverage, with labels, 1,000 labels"
+    assert {len(line.pairs) for line in found.lines} == {1}
+    (one,) = coverages([dataclasses.replace(rows()[0])])
+    assert coverage_table(one).columns[3].heading == "coverage, width without labels, 1,000 labels"
 
 
 @pytest.mark.slow
 def test_intervals_without_any_label_are_shown_too() -> None:
     bare = [dataclasses.replace(row, intervals="commanded", calibration_labels=0, coverage=0.5) for row in rows()[::2]]
-    (section,) = trust_sections([*rows(), *bare])
-    assert section["kinds"][0] == "no label at all"
-    assert {line["pairs"][0][0] for line in section["lines"]} == {0.5}
-    assert {len(line["pairs"]) for line in section["lines"]} == {3}
+    (found,) = coverages([*rows(), *bare])
+    assert coverage_table(found).columns[3].heading == "coverage, no label at all"
+    assert {line.pairs[0][0] for line in found.lines} == {0.5}
+    assert {len(line.pairs) for line in found.lines} == {3}
 
 
 @pytest.mark.slow

@@ -5,8 +5,8 @@ from dataclasses import replace
 from ropes.evaluation.paper import CAUSAL, ONE_CAMERA, TWO_CAMERAS
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.summary import over_seeds
-from ropes.report.naming import joint_label
-from ropes.report.verdict import in_words, sentence
+from ropes.report.verdict import sentence
+from ropes.report.words import in_words, joint_label
 
 
 def cells(*figures: tuple[float, float], setup: str = ONE_CAMERA, joints=(2, 4, 6), **changes):
