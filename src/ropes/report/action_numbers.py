@@ -53,10 +53,7 @@ EMBEDDINGS = ("cde-global", "cde-patch", OF_A_RESNET)
 ABLATIONS = ("cde-global", *ABLATED)
 WITH_CROPS = CROPPED["cde-global"]
 #: Embedding of actions → baselines trained on the same images.
-HELD_AGAINST = {
-    **dict.fromkeys(EMBEDDINGS, BASELINES),
-    WITH_CROPS: tuple(CROPPED[name] for name in BASELINES),
-}
+HELD_AGAINST = {**dict.fromkeys(EMBEDDINGS, BASELINES), WITH_CROPS: tuple(CROPPED[name] for name in BASELINES)}
 #: Method → methods that it is compared with, seed by seed.
 BESIDE = {
     "cde-global": (*ABLATED, WITH_CROPS, OF_A_RESNET, *BASELINES),

@@ -13,26 +13,8 @@ from ropes.report.elements import absent, details, plot, tag
 from ropes.report.joint_figures import occlusions
 from ropes.report.numbers import fixed
 from ropes.report.page import Section, Source
-from ropes.report.table import (
-    Column,
-    Entry,
-    Table,
-    grouped,
-    mcc_entry,
-    mse_entry,
-    number_columns,
-    text_columns,
-)
-from ropes.report.words import (
-    AS_READ,
-    FITTED,
-    TABLE1_ORDER,
-    UNLABELLED,
-    heading_of,
-    in_words,
-    joint_label,
-    map_of,
-)
+from ropes.report.table import Column, Entry, Table, grouped, mcc_entry, mse_entry, number_columns, text_columns
+from ropes.report.words import AS_READ, FITTED, TABLE1_ORDER, UNLABELLED, heading_of, in_words, joint_label, map_of
 
 
 def title(source: Source) -> str:
