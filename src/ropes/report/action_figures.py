@@ -102,8 +102,7 @@ def lengths_against_steps(systems: Mapping[str, Mapping[str, NDArray[Any]]]) -> 
             )
         panel.set(title=METHODS.get(name, name), xlabel="joint's step, rad", ylabel="length of the delta / median")
         panel.set_ylim(bottom=0)
-    shared_legend(figure, panels)
-    return figure
+    return shared_legend(figure, panels)
 
 
 @styled
@@ -127,8 +126,7 @@ def joint_moves(systems: Methods) -> Figure:
         panel.set_title(title, fontsize=8.5)
         panel.set_xticks(range(len(joints)), [joint_label(joint) for joint in joints], rotation=30, ha="right")
         panel.set_ylim(-1.05, 1.05)
-    shared_legend(figure, panels)
-    return figure
+    return shared_legend(figure, panels)
 
 
 @styled

@@ -29,22 +29,11 @@ from ropes.report.action_numbers import (
 from ropes.report.action_plots import Arrays, plots, recorded, told
 from ropes.report.elements import image, plot, tag
 from ropes.report.numbers import fixed, median_and_range
-from ropes.report.page import Section, Source
+from ropes.report.page import Section, Source, explained
 from ropes.report.table import Table, named_once, number_columns, paragraphs, text_columns
 from ropes.report.words import capitalised, origin
 from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
 
-_OF_THE_ARM = (
-    "One joint goes up or down. Is its delta one direction, do up and down point opposite ways, is the delta's length "
-    "how far the joint went? Asked of embeddings of actions, and of the coordinates of ROPES (the packaged estimator, "
-    "which no action was shown to), whose delta is their difference; what was done it tells by the nearest mean "
-    "direction of training pairs."
-)
-_OF_THINGS = (
-    "Accuracy of each method, a dot for each training seed, and which verbs are told on things never seen; then "
-    "cosines between the mean deltas of verbs, and deltas along their two directions of greatest length, where a cross "
-    "is no change."
-)
 _MOVES = {
     "direction": "deltas of one way: cosine with their mean",
     "opposite": "mean deltas up and down: cosine",
@@ -57,7 +46,7 @@ def settings(source: Source) -> Iterator[Section]:
     for number, (setup, methods) in enumerate(in_order(source.results.action_rows).items(), 1):
         arm = of_an_arm(methods)
         arrays_of = recorded(setup, methods, source.folder)
-        content = [tag("p", _OF_THE_ARM if arm else _OF_THINGS)]
+        content = [explained("arm" if arm else "things")]
         content += [plot(drawn.figure, drawn.label) for drawn in plots(setup, methods, arrays_of)]
         for name, arrays in arrays_of.items():
             if not arm and name in EMBEDDINGS:
@@ -82,14 +71,8 @@ def _pairs(label: str, arrays: Arrays, *, patchwise: bool) -> Iterator[Markup]:
 def all_numbers(source: Source) -> Iterator[Section]:
     """Every method under every setting."""
     gaps = ", ".join(f"{METHODS[name]} {fixed(gap, 2)}" for name, gap in PAPER_GAPS.items())
-    text = (
-        "Share of the pairs whose verb was told, mean ± deviation over training seeds, or over choices of what is held "
-        f"out. Gap: in distribution less systematic shift (the paper, on ProcTHOR: {gaps}). Active: share of a delta's "
-        "dimensions that reach a tenth of its largest. Variance: of deltas of one verb over pairs, in shares of their "
-        "mean squared length."
-    )
     table = _accuracies(in_order(source.results.action_rows), timed=True)
-    yield Section("all-actions", "All numbers", [tag("p", text), table.html()])
+    yield Section("all-actions", "All numbers", [explained("all_actions", gaps=gaps), table.html()])
 
 
 def _accuracies(every: dict[str, Methods], *, timed: bool) -> Table:

@@ -10,10 +10,10 @@ from ropes.evaluation.paper import CALIBRATION_LABELS
 from ropes.evaluation.summary import Cell
 from ropes.methods.registry import method_of
 from ropes.report.elements import plot, tag
-from ropes.report.figures import DASHED, FLOOR, INK, OURS, PAPER, as_number, joint_panels, shared_legend, styled
-from ropes.report.page import Section, Source
+from ropes.report.figures import DASHED, FLOOR, INK, OURS, PAPER, as_number, shared_legend, styled, titled_panels
+from ropes.report.page import Section, Source, explained
 from ropes.report.table import grouped
-from ropes.report.words import heading_of
+from ropes.report.words import heading_of, joint_label
 
 Axis = Literal["anchors", "image_size"]
 AXES: dict[Axis, str] = {"anchors": "anchors", "image_size": "side of the images, px"}
@@ -28,11 +28,7 @@ def learning_curves(source: Source) -> Iterator[Section]:
             figure = error_curves(cells, axis)
             content += [tag("h3", f"{heading}: {words}"), plot(figure, f"MSE against {words}, {heading}")]
     if content:
-        text = (
-            "Error on test images without squares, by what the fit had to learn from; everything else is the same within "
-            "a figure."
-        )
-        yield Section("curves", "How much to learn from", [tag("p", text), *content])
+        yield Section("curves", "How much to learn from", [explained("learning_curves"), *content])
 
 
 def series(cells: Sequence[Cell], axis: Axis) -> dict[tuple[str, str], tuple[Cell, ...]]:
@@ -80,7 +76,7 @@ def error_curves(cells: Sequence[Cell], axis: Axis) -> Figure:
         axis: the varied property.
     """
     joints, ticks = sorted({cell.joint for cell in cells}), _values(cells, axis)
-    figure, panels = joint_panels(joints, height=2.5, ylabel="MSE, rad²")
+    figure, panels = titled_panels(map(joint_label, joints), height=2.5, ylabel="MSE, rad²")
     for panel, joint in zip(panels, joints, strict=True):
         own = [cell for cell in cells if cell.joint == joint]
         for colour, split, word in ((OURS, "id", "ours, in distribution"), (FLOOR, "ood", "ours, shifted poses")):
@@ -101,8 +97,7 @@ def error_curves(cells: Sequence[Cell], axis: Axis) -> Figure:
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         panel.yaxis.set_minor_formatter(NullFormatter())
-    shared_legend(figure, panels)
-    return figure
+    return shared_legend(figure, panels)
 
 
 def _draw(panel: Any, axis: Axis, cells: Sequence[Cell], **style: Any) -> None:

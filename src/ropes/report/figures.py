@@ -5,7 +5,7 @@ In SVG, the ink is CSS `currentColor` and the grid the page's `--rule`, for ligh
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import matplotlib
@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ropes.report.numbers import fixed
-from ropes.report.words import joint_label
 
 INK, RULE = "#1b1f24", "#d5dae1"
 # Okabe and Ito's palette: distinct for any colour vision, and in lightness.
@@ -100,13 +99,12 @@ def make_panels(count: int, *, height: float, width: float = 9.6, columns: int =
     return figure, panels
 
 
-def joint_panels(joints: Sequence[str], *, height: float, ylabel: str) -> tuple[Figure, list[Axes]]:
-    """One panel a joint, titled with its name, three a row; the first of a row has `ylabel`."""
-    figure, panels = make_panels(len(joints), height=height)
-    for index, (panel, joint) in enumerate(zip(panels, joints, strict=True)):
-        panel.set_title(joint_label(joint))
-        if index % 3 == 0:
-            panel.set_ylabel(ylabel)
+def titled_panels(titles: Iterable[str], *, height: float, ylabel: str = "", **size: Any) -> tuple[Figure, list[Axes]]:
+    """One panel a title, as `make_panels`; the first of each row has `ylabel`."""
+    titles = list(titles)
+    figure, panels = make_panels(len(titles), height=height, **size)
+    for index, (panel, title) in enumerate(zip(panels, titles, strict=True)):
+        panel.set(title=title, ylabel="" if index % size.get("columns", 3) else ylabel)
     return figure, panels
 
 
@@ -152,11 +150,12 @@ def colour_cycle(count: int) -> list[str]:
     return [PALETTE[index % len(PALETTE)] for index in range(count)]
 
 
-def shared_legend(figure: Figure, panels: Sequence[Axes]) -> None:
-    """One legend above all panels; each label appears once."""
+def shared_legend(figure: Figure, panels: Sequence[Axes]) -> Figure:
+    """The figure with one legend above all panels; each label appears once."""
     handles: dict[str, Any] = {}
     for panel in panels:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     columns = min(len(handles), max(1, round(figure.get_figwidth() / _LEGEND_INCHES)))
     figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=columns)
+    return figure

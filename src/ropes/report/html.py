@@ -32,7 +32,7 @@ PARTS = (
     Part(
         rows="model_rows",
         title=study.title,
-        findings=study.all_findings,
+        findings=lambda source: study.findings(source.results.model_rows),
         sections=(study.plots, study.latents, study.all_numbers),
     ),
     Part(

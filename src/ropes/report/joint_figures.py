@@ -17,10 +17,10 @@ from ropes.report.figures import (
     STYLE,
     as_number,
     colour_cycle,
-    joint_panels,
     make_panels,
     shared_legend,
     styled,
+    titled_panels,
 )
 from ropes.report.numbers import error, fixed
 from ropes.report.words import joint_label
@@ -40,7 +40,7 @@ def scatter(joints: Sequence[str], arrays: Mapping[str, NDArray[Any]], condition
             the same samples.
         condition: of the measurement, above the panels.
     """
-    figure, panels = joint_panels(joints, height=2.9, ylabel="estimate, rad")
+    figure, panels = titled_panels(map(joint_label, joints), height=2.9, ylabel="estimate, rad")
     if condition:
         figure.suptitle(condition, fontsize=STYLE["axes.titlesize"])
     for index, panel in enumerate(panels):
@@ -65,7 +65,7 @@ def occlusions(joints: Sequence[str], lines: Mapping[str, Mapping[str, Any]]) ->
         lines: split -> {"pixels": (p,), "ours": (d, p), "std": (d, p), "paper": (d, p)}, rad²; NaN where there is no
             value.
     """
-    figure, panels = joint_panels(joints, height=2.4, ylabel="MSE, rad²")
+    figure, panels = titled_panels(map(joint_label, joints), height=2.4, ylabel="MSE, rad²")
     for index, panel in enumerate(panels):
         for colour, (split, line) in zip((OURS, PAPER), lines.items(), strict=False):
             style: Any = {"color": colour, "marker": "o", "markersize": 4, "capsize": 2, "label": f"ours, {split}"}
@@ -75,8 +75,7 @@ def occlusions(joints: Sequence[str], lines: Mapping[str, Mapping[str, Any]]) ->
                 panel.plot(line["pixels"], line["paper"][index], alpha=0.8, label=f"paper, {split}", **style)
         panel.set(xlabel="white square, px", xticks=next(iter(lines.values()))["pixels"])
         panel.set_ylim(bottom=0)
-    shared_legend(figure, panels)
-    return figure
+    return shared_legend(figure, panels)
 
 
 @styled
@@ -86,7 +85,7 @@ def density_ratio_curves(ldr: Mapping[str, Mapping[str, Any]]) -> Figure:
     Args:
         ldr: joint -> {"steps", "train", "held_out": curves, "floor", "best": numbers}, nats.
     """
-    figure, panels = joint_panels(list(ldr), height=2.3, ylabel="cross-entropy, nats")
+    figure, panels = titled_panels(map(joint_label, ldr), height=2.3, ylabel="cross-entropy, nats")
     for panel, curve in zip(panels, ldr.values(), strict=True):
         _line(panel, curve, "train", OURS, "train", alpha=0.8)
         _line(panel, curve, "held_out", PAPER, "held out")
@@ -94,8 +93,7 @@ def density_ratio_curves(ldr: Mapping[str, Mapping[str, Any]]) -> Figure:
             panel.axhline(curve["floor"], color=FLOOR, linestyle=(0, (5, 3)), label="Bayes floor")
         panel.axhline(LN2, color=INK, linestyle=":", linewidth=1, label="guessing")
         panel.set_xlabel("step")
-    shared_legend(figure, panels)
-    return figure
+    return shared_legend(figure, panels)
 
 
 @styled
@@ -117,8 +115,7 @@ def density_ratio_bars(ldr: Mapping[str, Mapping[str, Any]]) -> Figure:
     panel.set_xticks(places, [joint_label(joint) for joint in ldr])
     panel.set(ylabel="cross-entropy, nats", ylim=(0, max([LN2, *np.nan_to_num(best)]) * 1.12))
     panel.grid(visible=False, axis="x")
-    shared_legend(figure, [panel])
-    return figure
+    return shared_legend(figure, [panel])
 
 
 @styled

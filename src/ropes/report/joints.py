@@ -12,7 +12,7 @@ from ropes.methods.registry import method_of
 from ropes.report.elements import absent, details, plot, tag
 from ropes.report.joint_figures import occlusions
 from ropes.report.numbers import fixed
-from ropes.report.page import Section, Source
+from ropes.report.page import Section, Source, explained
 from ropes.report.table import Column, Entry, Table, grouped, mcc_entry, mse_entry, number_columns, text_columns
 from ropes.report.words import AS_READ, FITTED, TABLE1_ORDER, UNLABELLED, heading_of, in_words, joint_label, map_of
 
@@ -37,12 +37,16 @@ def against_paper(source: Source) -> Iterator[Section]:
     ]
     blocks = sorted(grouped(shown, lambda cell: (cell.setup, cell.occlusion, cell.method)).values(), key=_place)
     cards = [_card(block) for block in blocks]
-    baseline = any(cell.all_labels_mse is not None for cell in shown)
-    content = [
-        _explained(free, fitted, baseline=baseline),
-        tag("div", *cards, class_="cards") if cards else absent("No in-distribution rows in results.json."),
-    ]
-    yield Section("paper", "Against the paper", content)
+    text = explained(
+        "against_paper",
+        free=free,
+        calibration=_calibration(fitted),
+        labelled=any(cell.label_share is not None for cell in fitted),
+        several=any(len(cell.seeds) > 1 for cell in (*free, *fitted)),
+        baseline=any(cell.all_labels_mse is not None for cell in shown),
+    )
+    tables = tag("div", *cards, class_="cards") if cards else absent("No in-distribution rows in results.json.")
+    yield Section("paper", "Against the paper", [text, tables])
 
 
 def _place(block: Sequence[Cell]) -> tuple[int, str, float]:
@@ -50,36 +54,6 @@ def _place(block: Sequence[Cell]) -> tuple[int, str, float]:
     cell = block[0]
     line = TABLE1_ORDER.get((cell.setup, cell.occlusion), len(TABLE1_ORDER))
     return (line, "", 0.0) if cell.label_share is None else (line, method_of(cell.method), cell.label_share)
-
-
-def _explained(free: Sequence[Cell], fitted: Sequence[Cell], *, baseline: bool) -> Markup:
-    """What the numbers of the tables are."""
-    several = any(len(cell.seeds) > 1 for cell in (*free, *fitted))
-    labelled = any(cell.label_share is not None for cell in fitted)
-    calibration = _calibration(fitted)
-    maps = []
-    if free:
-        maps.append("without a label after the monotone map that the commanded distributions imply")
-    if calibration:
-        maps.append(f"after a line per joint fitted on {calibration} labelled poses, as the paper's")
-    of_labels = (
-        ", and of methods that learn from labels as they read it"
-        if maps
-        else " of angles as they are read, without a line"
-    )
-    seeds = "; with several training seeds of MSE then ± over these, of MCC over both together"
-    own = " (with labels: of its RoboPEPP on the same share of them)"
-    return tag(
-        "p",
-        f"Mean ± standard deviation over draws of test poses{seeds if several else ''}. MCC is the absolute correlation "
-        'of each coordinate with its joint\'s angle, "matched" that of the best one-to-one assignment of coordinates to '
-        f"joints; MSE is in rad²{':' if free else ''} {', or '.join(maps)}{of_labels if labelled else ''}. ",
-        tag("span", "✓", class_="yes"),
-        f" reaches the number of the paper's ROPES{own if labelled else ''}, ",
-        tag("span", "✗", class_="no"),
-        " falls short of it.",
-        ' "All labels": the paper\'s baseline RoboPEPP, trained on every label.' if baseline else "",
-    )
 
 
 def _calibration(cells: Iterable[Cell]) -> str:
@@ -133,11 +107,7 @@ def _variances(block: Sequence[Cell]) -> Markup | None:
     if not fitted or any(cell.paper_variance is None for cell in fitted):
         return None
     ours, theirs = (" ".join(fixed(getattr(cell, name)) for cell in fitted) for name in ("variance", "paper_variance"))
-    return tag(
-        "p",
-        "Squared errors do not compare here: by joint, the angles of our test poses have variances of "
-        f"{ours} rad², those of the paper's of {theirs} rad².",
-    )
+    return explained("variances", ours=ours, theirs=theirs)
 
 
 def by_labels(source: Source) -> Iterator[Section]:
@@ -146,14 +116,10 @@ def by_labels(source: Source) -> Iterator[Section]:
     if not tables:
         return
     shifted = any(table.columns[-1].heading.endswith("not shifted") for _, table in tables)
-    note = ' "Not shifted": the line for shifted poses was fitted on poses that are not shifted.' if shifted else ""
-    text = (
-        "MSE in rad² on the same test poses, with the line to radians fitted on fewer labelled poses; under 0 a "
-        "monotone map takes its place, from the distributions that the policies were commanded to draw, and from no "
-        f"label at all.{note}"
-    )
     cards = [tag("div", tag("h3", heading), table.html(), class_="card wide") for heading, table in tables]
-    yield Section("labels", "How many labels", [tag("p", text), tag("div", *cards, class_="cards")])
+    yield Section(
+        "labels", "How many labels", [explained("by_labels", shifted=shifted), tag("div", *cards, class_="cards")]
+    )
 
 
 def label_tables(cells: Iterable[Cell], not_shifted: Iterable[Cell] = ()) -> Iterator[tuple[str, Table]]:
@@ -209,31 +175,15 @@ def robustness(source: Source) -> Iterator[Section]:
         content += [tag("h3", heading), plot(occlusions(joints, lines), f"MSE, {heading}")]
     if not content:
         return
-    calibration, labelled = _calibration(cells), any(cell.label_share is not None for cell in cells)
-    text = (
-        f"Error{f' after a line on {calibration} labels' if calibration else ''} as white squares cover the images, on "
-        "test poses drawn as in training (id) and from shifted distributions (ood); dashed the paper's ROPES"
-        f"{', and for methods that learn from labels its RoboPEPP on the same share of them' if labelled else ''}. "
-    )
-    erased = any(cell.erased for cell in cells)
-    text += (
-        'Some fits had squares in training images too ("erased" in results.json); shifted poses were in none.'
-        if erased
-        else "The network saw neither in training."
-    )
-    yield Section("robustness", "Occlusion and shift", [tag("p", text), *content])
+    labelled, erased = any(cell.label_share is not None for cell in cells), any(cell.erased for cell in cells)
+    text = explained("robustness", calibration=_calibration(cells), labelled=labelled, erased=erased)
+    yield Section("robustness", "Occlusion and shift", [text, *content])
 
 
 def poses(source: Source) -> Iterator[Section]:
     """Errors of the end effector's pose."""
     if not source.results.pose_rows:
         return
-    text = (
-        "The estimated angles through the arm's kinematics, against the true ones, after the same maps to radians; "
-        "joints that are not estimated stay at their neutral values. Position and orientation are the end effector's "
-        "in the frame of the arm's base; ADD is the mean distance of the arm's keypoints, and its AUC the area under "
-        "the curve of accuracy against threshold up to 100\N{NO-BREAK SPACE}mm (1 is perfect)."
-    )
     columns = [
         *text_columns("setup", "method", "split"),
         *number_columns("px"),
@@ -244,7 +194,7 @@ def poses(source: Source) -> Iterator[Section]:
         [in_words(row.setup, 0), row.method, row.split, str(row.occlusion), f"{row.link} in {row.frame}", *entries]
         for row, entries in pose_entries(source.results.pose_rows)
     ]
-    yield Section("poses", "Pose of the end effector", [tag("p", text), Table(columns, lines).html()])
+    yield Section("poses", "Pose of the end effector", [explained("poses"), Table(columns, lines).html()])
 
 
 def pose_entries(rows: Iterable[PoseRow]) -> list[tuple[PoseRow, list[Entry]]]:

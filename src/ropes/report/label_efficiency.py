@@ -13,8 +13,8 @@ from ropes.evaluation import paper
 from ropes.evaluation.summary import Cell, least_labelled
 from ropes.methods.registry import method_of
 from ropes.report.elements import plot, tag
-from ropes.report.figures import DASHED, INK, as_number, colour_cycle, joint_panels, shared_legend, styled
-from ropes.report.page import Section, Source
+from ropes.report.figures import DASHED, INK, as_number, colour_cycle, shared_legend, styled, titled_panels
+from ropes.report.page import Section, Source, explained
 from ropes.report.table import Table, grouped, number_columns, text_columns
 from ropes.report.words import in_words, joint_label
 
@@ -39,11 +39,6 @@ class LabelCurves:
 
 def efficiency(source: Source) -> Iterator[Section]:
     """The curves of every setup and split, and the numbers of labels from which on supervision errs less."""
-    text = (
-        "Error on test images without squares against the number of labelled images in training (two cameras: two "
-        "images a pose); lines across are methods that read none. Below each figure: the number of labelled images from which "
-        "on a supervised method errs less, between two measured numbers along the line of the figure."
-    )
     content = []
     for curves in label_curves(source.cells):
         heading = in_words(curves.setup, 0, curves.split)
@@ -53,7 +48,7 @@ def efficiency(source: Source) -> Iterator[Section]:
             overtaken_table(curves).html(),
         ]
     if content:
-        yield Section("efficiency", "What labels are worth", [tag("p", text), *content])
+        yield Section("efficiency", "What labels are worth", [explained("efficiency"), *content])
 
 
 def label_curves(cells: Iterable[Cell]) -> tuple[LabelCurves, ...]:
@@ -84,7 +79,7 @@ def label_curves(cells: Iterable[Cell]) -> tuple[LabelCurves, ...]:
 @styled
 def efficiency_figure(curves: LabelCurves) -> Figure:
     """MSE against labelled images, one panel a joint, both axes logarithmic; level lines use no label (Table 2)."""
-    figure, panels = joint_panels(curves.joints, height=2.5, ylabel="MSE, rad²")
+    figure, panels = titled_panels(map(joint_label, curves.joints), height=2.5, ylabel="MSE, rad²")
     methods = [*curves.supervised, *curves.unlabelled]
     colours = dict(zip(methods, colour_cycle(len(methods)), strict=True))
     for panel, joint in zip(panels, curves.joints, strict=True):
@@ -104,8 +99,7 @@ def efficiency_figure(curves: LabelCurves) -> Figure:
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.yaxis.set_major_formatter(ScalarFormatter())
         panel.yaxis.set_minor_formatter(NullFormatter())
-    shared_legend(figure, panels)
-    return figure
+    return shared_legend(figure, panels)
 
 
 def _draw_paper(panel: Any, curves: LabelCurves, joint: str) -> None:

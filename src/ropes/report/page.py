@@ -14,6 +14,14 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.summary import Cell, over_seeds
 from ropes.simulation.corruption import IN_WORDS
 
+_ENVIRONMENT = Environment(
+    loader=PackageLoader("ropes", "report"),
+    autoescape=select_autoescape(("html.j2",)),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    keep_trailing_newline=True,
+)
+
 
 @dataclass(frozen=True)
 class Source:
@@ -56,14 +64,12 @@ class Part:
 
 def render(template: str, /, **content: Any) -> str:
     """Fill in one of this package's templates; HTML templates escape their content unless it is `Markup`."""
-    environment = Environment(
-        loader=PackageLoader("ropes", "report"),
-        autoescape=select_autoescape(("html.j2",)),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template(template).render(**content)
+    return _ENVIRONMENT.get_template(template).render(**content)
+
+
+def explained(name: str, /, **conditions: Any) -> Markup:
+    """The explanation of a section: the macro `name` of texts.html.j2."""
+    return Markup(getattr(_ENVIRONMENT.get_template("texts.html.j2").module, name)(**conditions).strip())
 
 
 def page(source: Source, parts: Sequence[Part]) -> str:

@@ -7,7 +7,7 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.rows.partial import FreedRow
 from ropes.report.elements import tag
 from ropes.report.numbers import fixed
-from ropes.report.page import Section, Source
+from ropes.report.page import Section, Source, explained
 from ropes.report.table import Table, grouped, number_columns, paragraphs, text_columns
 from ropes.report.words import in_words, joint_label, origin
 
@@ -16,12 +16,7 @@ def freed(source: Source) -> Iterator[Section]:
     """Coordinates where joints without an intervention vary."""
     if not source.results.freed_rows:
         return
-    text = (
-        "Other joints vary too, and no policy moves them alone. Absolute correlation of each coordinate with every "
-        "joint's angle, and the share of the coordinate's variance that its own joint's angle explains, and all of them "
-        "(R² of boosted trees on other test poses): where the two are equal, the coordinate is freed of the others."
-    )
-    content = [tag("p", text)]
+    content = [explained("freed")]
     for heading, joint_names, lines in freed_lines(source.results.freed_rows):
         columns = [
             *text_columns("method", "coordinate of"),

@@ -12,7 +12,7 @@ from ropes.report import artefacts, graph, joint_figures, pictures
 from ropes.report.artefacts import Artefacts, Evaluation, scatter_condition
 from ropes.report.elements import Strip, absent, details, listing, plot, strips, tag
 from ropes.report.numbers import fixed
-from ropes.report.page import Section, Source
+from ropes.report.page import Section, Source, explained
 from ropes.report.words import heading_of, joint_label
 
 Training = Mapping[str, Any]
@@ -45,9 +45,7 @@ def _content(run: Artefacts, rows: Sequence[Row]) -> Iterator[Markup]:
 
     yield tag("h3", "Estimated against true angles")
     if evaluation and evaluation.scatter:
-        yield tag(
-            "p", "For each joint the best of the repeats, as in the paper's figures; the table above gives the means."
-        )
+        yield explained("scatter")
         condition = scatter_condition(evaluation, rows)
         figure = joint_figures.scatter(evaluation.joints, evaluation.scatter, condition)
         yield plot(figure, f"Estimated against true angles, {heading}")
@@ -58,8 +56,7 @@ def _content(run: Artefacts, rows: Sequence[Row]) -> Iterator[Markup]:
         yield from _reconstructions(evaluation)
     if evaluation and evaluation.foreign:
         yield tag("h3", "Is something foreign in the picture?")
-        text = "Test images, the first as it is, in the others a part hidden; outlined in red where the estimator says that something foreign is."
-        yield tag("p", text)
+        yield explained("foreign")
         hidden, there = (evaluation.foreign[name].swapaxes(0, 1) for name in ("foreign_images", "foreign_there"))
         drawn = [pictures.outlined(images, parts > 0) for images, parts in zip(hidden, there, strict=True)]
         rows_of = [[Strip("what is found", pictures.strip(images))] for images in drawn]
@@ -73,7 +70,12 @@ def _content(run: Artefacts, rows: Sequence[Row]) -> Iterator[Markup]:
     stages = training.get("stages", {})
     if kind not in LABELLED_METHODS:
         yield tag("h3", "Density ratios against their Bayes floors")
-        yield from _density_ratios(stages["ldr"], heading) if stages.get("ldr") else [no_training]
+        if ldr := stages.get("ldr"):
+            yield explained("density_ratios")
+            yield plot(joint_figures.density_ratio_bars(ldr), f"Cross-entropy and floors, {heading}")
+            yield plot(joint_figures.density_ratio_curves(ldr), f"Cross-entropy in training, {heading}")
+        else:
+            yield no_training
     yield from graph.elements(run.graph)
     if reconstructs:
         yield from _criterion(training)
@@ -104,11 +106,7 @@ def _reconstructions(evaluation: Evaluation | None) -> Iterator[Markup]:
     if not cameras or not cameras[0][1]:
         yield absent("No reconstructions were recorded.")
         return
-    yield tag(
-        "p",
-        "The image, what the first autoencoder (AE1) makes of it, and what the second (AE2) rebuilds from the joint "
-        "coordinates alone.",
-    )
+    yield explained("reconstructions")
     yield strips(cameras, "stacked")
     if not (evaluation and evaluation.occluded):
         yield absent("No occluded reconstructions were recorded.")
@@ -125,16 +123,6 @@ def _interventions(evaluation: Evaluation) -> Markup:
         samples = [pictures.strip(images[:, index]) for images in arrays["intervention_images"]]
         cameras.append((camera, [Strip(*row) for row in zip(labels, samples, apart, strict=True)]))
     return strips(cameras, "paired")
-
-
-def _density_ratios(ldr: Mapping[str, Any], heading: str) -> Iterator[Markup]:
-    yield tag(
-        "p",
-        "Cross-entropy of telling a joint's two interventions apart. On average no classifier of images goes below the "
-        "floor; a training loss below it means memorised images.",
-    )
-    yield plot(joint_figures.density_ratio_bars(ldr), f"Cross-entropy and floors, {heading}")
-    yield plot(joint_figures.density_ratio_curves(ldr), f"Cross-entropy while training, {heading}")
 
 
 def _criterion(training: Training) -> Iterator[Markup]:
@@ -154,20 +142,11 @@ def _criterion(training: Training) -> Iterator[Markup]:
     head = [tag("th", f"coordinate {column + 1}", class_="n") for column in range(values.shape[1])]
     body = [tag("tr", tag("th", f"Δs, {label}", scope="row"), *line) for label, line in zip(labels, lines, strict=True)]
     table = tag("table", tag("thead", tag("tr", tag("th"), *head)), tag("tbody", *body), class_="heat")
-    yield tag(
-        "p",
-        Markup("Mean of |J<sub>g</sub><sup>T</sup> Δs<sub>i</sub>|: "),
-        "how far the score difference of joint i (row) reaches into each coordinate (column). The aim is 1 on the "
-        "diagonal and 0 elsewhere.",
-    )
+    yield explained("criterion")
     yield tag("div", table, class_="scroll")
     if shares := training.get("tangent_share"):
         along = ", ".join(f"{joint_label(joint)} {fixed(share, 2)}" for joint, share in shares.items())
-        yield tag(
-            "p",
-            f"Share of each score difference that lies along the codes that AE2 draws: {along}. What lies off them, a "
-            "decoder can meet by a step that no image takes.",
-        )
+        yield explained("along", shares=along)
 
 
 def _pretraining(training: Training) -> str | None:

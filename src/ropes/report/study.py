@@ -13,7 +13,7 @@ from ropes.report import pictures, study_figures
 from ropes.report.artefacts import pictures_of, read_arrays
 from ropes.report.elements import Strip, absent, details, plot, strips, tag
 from ropes.report.numbers import Floats, fixed, median_and_range
-from ropes.report.page import Section, Source
+from ropes.report.page import Section, Source, explained
 from ropes.report.study_numbers import (
     ALL_REGRESSORS,
     CLASSIFIER,
@@ -41,8 +41,8 @@ from ropes.report.words import origin
 from ropes.simulation.finger_setting import FEASIBILITY_FILE
 from ropes.simulation.settings import FINGER_CUBE
 
-#: Heading, text, sentences with numbers, and figures with their labels.
-Topic = tuple[str, str, list[str], list[tuple[str, Figure]]]
+#: Heading, explanation, sentences with numbers, and figures by their labels.
+Topic = tuple[str, Markup, list[str], dict[str, Figure]]
 #: Every score of the table of models, with its heading.
 _COLUMNS = METRICS | LABEL_FREE
 _COLUMNS |= {"classifier": CLASSIFIER}
@@ -70,105 +70,59 @@ def title(source: Source) -> str:
     return "Disentanglement" + ("" if name == "disentanglement" else f": {name}")
 
 
-def all_findings(source: Source) -> list[str]:
-    """Sentences on the models."""
-    return findings(source.results.model_rows)
-
-
 def plots(source: Source) -> Iterator[Section]:
     """The figures, by topic."""
-    rows = source.results.model_rows
-    topics = [_supervision(rows)] if images_differ(rows) else []
-    if transfers(rows):
-        topics += _study(rows)
-    path = source.folder / "artefacts" / FINGER_CUBE / FEASIBILITY_FILE
-    if (arrays := read_arrays(path)) is not None:
-        figure = study_figures.feasibility_maps(arrays["drawn"], arrays["possible"], arrays["upright"])
-        text = "States in which the finger stands in the cube or in the floor are in no image (Figs. 9 and 10)."
-        topics.append(("Possible states", text, [], [("possible states", figure)]))
-    for number, (heading, text, notes, figures) in enumerate(topics, 1):
-        content = [tag("p", line) for line in (text, *notes)] + [plot(figure, label) for label, figure in figures]
+    for number, (heading, text, notes, drawn) in enumerate(_topics(source), 1):
+        content = [text, *(tag("p", note) for note in notes), *(plot(figure, label) for label, figure in drawn.items())]
         yield Section(f"models-{number}", heading, content)
 
 
-def _supervision(rows: Sequence[ModelRow]) -> Topic:
-    """Models with other supervision, trained on the same images."""
-    return (
-        "Which supervision buys more",
-        "The same images, learnt from without a label: by themselves, in pairs of an anchor (which differ in one "
-        "joint, nobody says which), and by which joint's policy was running, without and with anchors.",
-        [],
-        [("scores against images", study_figures.supervision_curves(rows, supervision_scores(rows)))],
-    )
+def _topics(source: Source) -> Iterator[Topic]:
+    """The comparison of supervisions, the figures of the paper in its order, and the map of possible states."""
+    rows = source.results.model_rows
+    if images_differ(rows):
+        curves = study_figures.supervision_curves(rows, supervision_scores(rows))
+        yield "Which supervision buys more", explained("supervision"), [], {"scores against images": curves}
+    if transfers(rows):
+        yield from _of_paper(rows)
+    path = source.folder / "artefacts" / FINGER_CUBE / FEASIBILITY_FILE
+    if (arrays := read_arrays(path)) is not None:
+        maps = study_figures.feasibility_maps(arrays["drawn"], arrays["possible"], arrays["upright"])
+        yield "Possible states", explained("feasibility"), [], {"possible states": maps}
 
 
-def _study(rows: Sequence[ModelRow]) -> list[Topic]:
-    """The figures of the paper, in its order."""
-    free = dict(LABEL_FREE)
-    if all("classifier" in row.scores for row in rows):
-        free["classifier"] = CLASSIFIER
-    transfer = {
-        f"{regressor}_{scenario}": f"{SCENARIOS[scenario]}, {words}"
-        for regressor, words in REGRESSORS.items()
-        for scenario in (*OOD1, *ood2(rows))
+def _of_paper(rows: Sequence[ModelRow]) -> Iterator[Topic]:
+    """Dittadi et al. 2021, Figs. 3 to 6, 14 and 15."""
+    classifier = all("classifier" in row.scores for row in rows)
+    free = LABEL_FREE | ({"classifier": CLASSIFIER} if classifier else {})
+    scenarios = (*OOD1, *ood2(rows))
+    errors = {f"{name}_{key}": f"{SCENARIOS[key]}, {words}" for name, words in REGRESSORS.items() for key in scenarios}
+    figures = {
+        "metrics of each model": study_figures.metric_violins(rows),
+        "rank correlations with metrics": study_figures.correlation_maps(rows, free),
     }
-    return [
-        (
-            "Metrics",
-            "Every dot is a model. Below: Spearman's rank correlation over models of what needs no label"
-            + (", and of the error of a classifier in distribution," if "classifier" in free else "")
-            + " with the metrics (after Fig. 3 of the paper).",
-            against_paper(rows),
-            [
-                ("metrics of each model", study_figures.metric_violins(rows)),
-                ("rank correlations with metrics", study_figures.correlation_maps(rows, free)),
-            ],
-        ),
-        (
-            "Transfer",
-            "Mean absolute error of regressors from latents to factors, in shares of each factor's range, over the "
-            "factors but the one that shifts. OOD1: hues that the regressors did not learn from (A: red to all others, "
-            "B: violet end to red end, C: every other hue); OOD2: hues that the encoder did not see (A), and another "
-            "domain (B): a second simulated one as a stand-in, and photographs where they were given (Figs. 4 and 5).",
-            [],
-            [
-                ("OOD1 error against DCI", study_figures.transfer_scatter(rows, OOD1)),
-                ("OOD2 error against DCI", study_figures.transfer_scatter(rows, ood2(rows))),
-                ("rank correlations of errors with metrics", study_figures.correlation_maps(rows, transfer)),
-            ],
-        ),
-        (
-            "Input noise",
-            "The same errors of boosted trees by whether noise was added to the encoder's input in training (Fig. 6), "
-            "and factor by factor under OOD2-A and OOD2-B (Fig. 15).",
-            [],
-            [
-                ("rank correlations of errors with input noise", study_figures.noise_correlations(rows)),
-                ("errors by input noise", study_figures.noise_violins(rows)),
-                *(
-                    (f"errors of each factor, {SCENARIOS[name]}", study_figures.factor_violins(rows, name))
-                    for name in ood2(rows)
-                ),
-            ],
-        ),
-        (
-            "What needs no label",
-            "Held-out ELBO and reconstruction loss against MIG and DCI (Fig. 14): where they go together, models can "
-            "be chosen without labels.",
-            selected(rows),
-            [("label-free measures against metrics", study_figures.label_free_scatter(rows))],
-        ),
-    ]
+    yield "Metrics", explained("metrics", classifier=classifier), against_paper(rows), figures
+    figures = {
+        "OOD1 error against DCI": study_figures.transfer_scatter(rows, OOD1),
+        "OOD2 error against DCI": study_figures.transfer_scatter(rows, ood2(rows)),
+        "rank correlations of errors with metrics": study_figures.correlation_maps(rows, errors),
+    }
+    yield "Transfer", explained("transfer"), [], figures
+    figures = {
+        "rank correlations of errors with input noise": study_figures.noise_correlations(rows),
+        "errors by input noise": study_figures.noise_violins(rows),
+    }
+    figures |= {
+        f"errors of each factor, {SCENARIOS[key]}": study_figures.factor_violins(rows, key) for key in ood2(rows)
+    }
+    yield "Input noise", explained("noise"), [], figures
+    figures = {"label-free measures against metrics": study_figures.label_free_scatter(rows)}
+    yield "What needs no label", explained("label_free"), selected(rows), figures
 
 
 def latents(source: Source) -> Iterator[Section]:
     """Sweeps and reconstructions of three models."""
-    text = (
-        "The models of least, middle and greatest DCI. Sweeps: the first test image with one latent going from −2 to 2, "
-        "the other ones as they were; latents that vary most over images come first. Then images, and below each what the "
-        "decoder makes of it; then what it makes of draws from the prior (Fig. 11)."
-    )
-    content = [tag("p", text)]
+    content = [explained("latents")]
     for row in by_disentanglement([row for row in source.results.model_rows if "elbo" in row.scores]):
         heading = f"{row.method}, seed {row.seed}: DCI {fixed(row.scores['dci'], 2)}"
         content += [tag("h3", heading), _pictures(heading, pictures_of(source.folder, row))]
@@ -208,14 +162,10 @@ def all_numbers(source: Source) -> Iterator[Section]:
         ]
         for row in rows
     ]
-    text = (
-        "Every model. Errors are in shares of the factors' ranges; the last columns say how well all latents together "
-        f"tell each factor (R², of the hue the share of right answers). {sizes_text(rows)}"
-    )
     reasons = sorted({f"{METRICS[name]}: {why}" for row in rows for name, why in row.reasons.items()})
     undefined = [absent(f"Undefined, {reason}.") for reason in reasons]
     table = details(f"{len(lines)} models", Table(columns, lines).html(), opened=True)
-    yield Section("all-models", "All numbers", [tag("p", text), *undefined, table])
+    yield Section("all-models", "All numbers", [explained("all_models", sizes=sizes_text(rows)), *undefined, table])
 
 
 def study_markdown(found: Results) -> str:

@@ -14,7 +14,7 @@ from ropes.evaluation.rows.trust import INTERVALS, TrustRow
 from ropes.report.elements import details, plot, tag
 from ropes.report.figures import DASHED, INK, OURS, as_number, colour_cycle, make_panels, shared_legend, styled
 from ropes.report.numbers import error, fixed
-from ropes.report.page import Section, Source
+from ropes.report.page import Section, Source, explained
 from ropes.report.table import Table, grouped, named_once, number_columns, text_columns
 from ropes.report.words import counted, in_words, joint_label, origin
 
@@ -93,16 +93,7 @@ def intervals_and_flags(source: Source) -> Iterator[Section]:
     rows = source.results.trust_rows
     if not rows:
         return
-    text = (
-        "An interval around each estimate is meant to hold the true angle with the probability given. Its width rests on "
-        "held-out anchors, without a label, or on labelled poses. The line to radians was fitted on labelled poses, in "
-        "distribution and without squares; where no label was used at all, the map follows from the commanded "
-        "distributions. A method that learns from labels reads radians, and its widths rest on labels that it held out. "
-        "In the figure intervals without labels are solid, those with labels dashed. AUROC says how well the distance to "
-        "the images of the fit tells images from usual ones: 0.5 is guessing. A square that has the colour of what it "
-        "covers changes nothing, and cannot be found."
-    )
-    content = [tag("p", text)]
+    content = [explained("intervals_and_flags")]
     several = len({row.method for row in rows}) > 1
     for coverage in coverages(rows):
         heading = in_words(coverage.setup, 0) + (f" · {coverage.method}" if several else "")
@@ -184,8 +175,7 @@ def trust_figure(coverage: Coverage) -> Figure:
         flag.set(title=f"{split}: AUROC of the flag", ylim=(0.4, 1.02))
         for panel in (held, width, flag):
             panel.set(xlabel="white square, px", xticks=pixels)
-    shared_legend(figure, panels)
-    return figure
+    return shared_legend(figure, panels)
 
 
 def _draw(panel: Axes, pixels: Sequence[int], values: dict[int, float | None], **style: Any) -> None:
