@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ropes.report.action_numbers import METHODS, PAPER, SHIFTS, Methods, accuracies, known_mean
+from ropes.report.action_numbers import METHODS, MOVES, PAPER, SHIFTS, Methods, accuracies, known_mean
 from ropes.report.figures import INK, OURS, PALETTE, heat, make_panels, shared_legend, styled
 from ropes.report.figures import PAPER as PAPER_COLOUR
 from ropes.report.numbers import Floats
@@ -57,7 +57,7 @@ def recall_map(methods: Methods, split: str) -> Figure:
     shares = [
         [known_mean([row.recall.get(split, {}).get(verb) for row in own]) for verb in verbs] for own in methods.values()
     ]
-    title = f"Share that was told of each verb, {SHIFTS[split]}"
+    title = f"Recall of each verb, {SHIFTS[split]}"
     names = [METHODS.get(name, name) for name in methods]
     return _map(np.array(shares), names, verbs, title=title, low=0.0, colours="Blues")
 
@@ -108,14 +108,9 @@ def lengths_against_steps(systems: Mapping[str, Mapping[str, NDArray[Any]]]) -> 
 @styled
 def joint_moves(systems: Methods) -> Figure:
     """Deltas of an arm by system: direction of each joint, up against down, length against distance."""
-    panels_of = {
-        "direction": "deltas of one way: cosine with their mean",
-        "opposite": "mean deltas up and down: cosine",
-        "length": "length of deltas and distance gone: correlation",
-    }
     joints = sorted({joint for own in systems.values() for row in own for joint in row.moves})
     figure, panels = make_panels(3, height=2.9, columns=3)
-    for panel, (kind, title) in zip(panels, panels_of.items(), strict=True):
+    for panel, (kind, title) in zip(panels, MOVES.items(), strict=True):
         for number, (name, own) in enumerate(systems.items()):
             apart = 0.16 * (number - (len(systems) - 1) / 2)
             for place, joint in enumerate(joints):
@@ -144,7 +139,7 @@ def nearest_pairs(images: NDArray[np.uint8], captions: Sequence[Sequence[str]], 
         row, column = divmod(place, columns)
         _show_pair(panel, images[row, column], captions[row][column])
         if row == 0 and column < 2:
-            panel.text(0, 1.3, ("asked", "nearest in distribution")[column], transform=panel.transAxes, fontsize=8.5)
+            panel.text(0, 1.3, ("query", "nearest in distribution")[column], transform=panel.transAxes, fontsize=8.5)
     figure.suptitle(title, fontsize=9)
     return figure
 

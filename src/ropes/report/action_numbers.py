@@ -48,7 +48,17 @@ METHODS = {
     "sms": "ResNet, sparse blocks (SMS)",
 }
 METHODS |= {label: f"{METHODS[name]}, with crops" for name, label in CROPPED.items()} | OPTIONS
-COSINES = {"antonyms": "cosine of antonyms", "unrelated": "of unrelated verbs", "unrelated size": "its absolute value"}
+COSINES = {
+    "antonyms": "cosine of antonyms",
+    "unrelated": "cosine of unrelated verbs",
+    "unrelated size": "its absolute value",
+}
+#: Measures of an arm's deltas.
+MOVES = {
+    "direction": "one direction: cosine with mean delta",
+    "opposite": "up and down: cosine of mean deltas",
+    "length": "length: correlation with step",
+}
 EMBEDDINGS = ("cde-global", "cde-patch", OF_A_RESNET)
 ABLATIONS = ("cde-global", *ABLATED)
 WITH_CROPS = CROPPED["cde-global"]
@@ -210,7 +220,7 @@ def findings(rows: Sequence[ActionRow]) -> list[str]:
             sentences.append(f"Several things in a scene: {'; '.join(parts)}.")
     for methods in filter(of_an_arm, every.values()):
         parts = [f"{METHODS.get(name, name)} {spread(accuracies(own, IID), 2)}" for name, own in methods.items()]
-        sentences.append(f"Joint and direction of an arm's move are told in poses never seen: {', '.join(parts)}.")
+        sentences.append(f"Accuracy of joint and direction in unseen poses of an arm: {', '.join(parts)}.")
         break
     return sentences
 
@@ -235,7 +245,7 @@ def _against_baselines(methods: Methods) -> list[str]:
             directions.append(f"{METHODS[name]} {spread(opposite, 2)}, {spread(unrelated, 2)} ({spread(size, 2)})")
     if directions:
         sentences.append(
-            f"Cosine of mean deltas of antonyms, of unrelated verbs (its absolute value): {'; '.join(directions)}."
+            f"Cosine of mean deltas of antonyms, then of unrelated verbs (its absolute value): {'; '.join(directions)}."
         )
     apart = [
         f"{METHODS[name]} {spread(gaps(methods[name]), 2)}"
@@ -243,5 +253,5 @@ def _against_baselines(methods: Methods) -> list[str]:
         if name in methods
     ]
     if apart:
-        sentences.append(f"Gap between in distribution and systematic shift: {', '.join(apart)}.")
+        sentences.append(f"Gap, in distribution minus systematic shift: {', '.join(apart)}.")
     return sentences

@@ -52,7 +52,7 @@ def plots(setup: str, methods: Methods, arrays_of: Mapping[str, Arrays]) -> Iter
         yield Plot("ablations", f"ablations, {setup}", action_figures.shift_accuracies(ablated))
     if any(SYSTEMATIC in row.recall for own in plain.values() for row in own):
         figure = action_figures.recall_map(plain, SYSTEMATIC)
-        yield Plot("verbs", f"share told of each verb, {SHIFTS[SYSTEMATIC]}, {setup}", figure)
+        yield Plot("verbs", f"recall of each verb, {SHIFTS[SYSTEMATIC]}, {setup}", figure)
     for name, arrays in arrays_of.items():
         if name not in HELD_AGAINST:
             continue
@@ -93,7 +93,7 @@ def told(arrays: Arrays, split: str, *, patchwise: bool) -> tuple[NDArray[np.uin
     if patchwise:
         images = framed(images, arrays[f"{split}_patches"], int(arrays["grid"]))
     captions = [
-        f"{verb} {noun}".strip() + ("" if verb == answer else f" (told: {answer})")
+        f"{verb} {noun}".strip() + ("" if verb == answer else f" (predicted: {answer})")
         for verb, noun, answer in zip(*(arrays[f"{split}_{k}"] for k in ("verbs", "nouns", "told")), strict=True)
     ]
     return images, captions

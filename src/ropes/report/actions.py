@@ -13,6 +13,7 @@ from ropes.report.action_numbers import (
     DRAWN,
     EMBEDDINGS,
     METHODS,
+    MOVES,
     PAPER,
     PAPER_GAPS,
     SCENES,
@@ -34,12 +35,6 @@ from ropes.report.table import Table, named_once, number_columns, paragraphs, te
 from ropes.report.words import capitalised, origin
 from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
 
-_MOVES = {
-    "direction": "deltas of one way: cosine with their mean",
-    "opposite": "mean deltas up and down: cosine",
-    "length": "length and distance gone: correlation",
-}
-
 
 def settings(source: Source) -> Iterator[Section]:
     """A section for each setting, with figures and test pairs."""
@@ -51,7 +46,7 @@ def settings(source: Source) -> Iterator[Section]:
         for name, arrays in arrays_of.items():
             if not arm and name in EMBEDDINGS:
                 content += _pairs(METHODS[name], arrays, patchwise=name == "cde-patch")
-        heading = "Towards the arm" if arm else capitalised(SCENES.get(setup, setup))
+        heading = "Joint actions of an arm" if arm else capitalised(SCENES.get(setup, setup))
         yield Section(f"actions-{number}", heading, content)
 
 
@@ -99,16 +94,16 @@ def action_markdown(found: Results) -> str:
         found: with `action_rows`.
     """
     every = in_order(found.action_rows)
-    drawn = "Of others held out, ± is over choices of what is held out. " if DRAWN in every else ""
+    drawn = "For others held out, ± is over choices of the held-out pairs. " if DRAWN in every else ""
     return paragraphs(
         _accuracies(every, timed=False).markdown(),
         *_advantages(every),
         *_arms(every),
         "\n".join(f"- {sentence}" for sentence in findings(found.action_rows)),
-        "Share of the pairs whose verb was told, mean ± deviation over training seeds. Gap: in distribution less "
-        "systematic shift. Active: share of a delta's dimensions that reach a tenth of its largest. Variance: of "
+        "Accuracy of verbs over pairs, mean ± standard deviation over training seeds. Gap: in distribution minus "
+        "systematic shift. Active: share of a delta's dimensions that reach a tenth of its largest. Variance: of the "
         "deltas of one verb over pairs, in shares of their mean squared length (the paper: Var[δ] ≈ 0). "
-        f"{drawn}The paper's are of ProcTHOR's single objects. {origin(found, scene=False)}",
+        f"{drawn}The paper's numbers are for ProcTHOR's single objects. {origin(found, scene=False)}",
     )
 
 
@@ -125,10 +120,10 @@ def _advantages(every: dict[str, Methods]) -> Iterator[str]:
                     lines.append([SCENES.get(setup, setup), METHODS[ours], METHODS[other], *better])
     if lines:
         columns = [
-            *text_columns("images", "method", "beside"),
+            *text_columns("images", "method", "compared with"),
             *number_columns(SHIFTS[COMPOSITIONAL], SHIFTS[SYSTEMATIC]),
         ]
-        yield "How much more often right, seed by seed: mean difference (95% interval by Student's t):"
+        yield "Difference of accuracy to other methods, paired by seed: mean (95% interval, Student's t):"
         yield Table(columns, lines).markdown()
 
 
@@ -139,10 +134,10 @@ def _arms(every: dict[str, Methods]) -> Iterator[str]:
             lines = [
                 [
                     METHODS.get(name, name),
-                    *(median_and_range(moved(own, kind), lambda one: fixed(one, 2)) for kind in _MOVES),
+                    *(median_and_range(moved(own, kind), lambda one: fixed(one, 2)) for kind in MOVES),
                 ]
                 for name, own in methods.items()
                 if any(row.moves for row in own)
             ]
-            yield "Deltas of the arm, median over its joints (least to greatest):"
-            yield Table([*text_columns("method"), *number_columns(*_MOVES.values())], lines).markdown()
+            yield "Deltas of the arm: median over its joints (minimum to maximum):"
+            yield Table([*text_columns("method"), *number_columns(*MOVES.values())], lines).markdown()

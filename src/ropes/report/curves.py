@@ -28,7 +28,7 @@ def learning_curves(source: Source) -> Iterator[Section]:
             figure = error_curves(cells, axis)
             content += [tag("h3", f"{heading}: {words}"), plot(figure, f"MSE against {words}, {heading}")]
     if content:
-        yield Section("curves", "How much to learn from", [explained("learning_curves"), *content])
+        yield Section("curves", "Error by training data", [explained("learning_curves"), *content])
 
 
 def series(cells: Sequence[Cell], axis: Axis) -> dict[tuple[str, str], tuple[Cell, ...]]:

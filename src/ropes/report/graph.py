@@ -24,7 +24,7 @@ from ropes.report.words import counted, joint_label
 _KINDS: dict[str, tuple[str, Any]] = {"found": (OURS, "-"), "extra": (PAPER, "-"), "missing": ("#8c8c8c", DASHED)}
 #: Colour of joints that are not read and of undetermined pairs.
 _OPEN = "#8c8c8c"
-_WORDS = {"found": "found", "extra": "found, but not there", "missing": "there, but not found"}
+_WORDS = {"found": "found", "extra": "found, not true", "missing": "true, not found"}
 
 
 def read_graph(path: Path) -> dict[str, Any] | None:
@@ -98,8 +98,8 @@ def verdict(graph: Mapping[str, Any]) -> str:
         d = len(graph["joints"])
         found += f", {open_} of {d * (d - 1)} ordered pairs undetermined"
     if true is None:
-        return f"{found}; the data set does not tell its own graph."
-    there = f"{len(true) or 'none'} {'is' if len(true) < 2 else 'are'} there"
+        return f"{found}; the data set has no true graph to compare with."
+    there = f"{counted(len(true), 'true edge') if true else 'no true edges'}"
     note = " (undetermined pairs count as no edge)" if open_ else ""
     return f"{found}, {there}: structural Hamming distance {graph['distance']}{note}."
 
@@ -169,12 +169,12 @@ def elements(graph: Mapping[str, Any] | None) -> Iterator[Markup]:
     """The elements of the page on a graph; none without one."""
     if graph is None:
         return
-    yield tag("h3", "Which joint causes which?")
+    yield tag("h3", "Causal graph")
     if "absent" in graph:
         yield tag("p", f"No graph: {graph['absent']}.")
         return
     text, rows, undetermined = verdict(graph), edges(graph), unanswered(graph)
-    strengths = " Strengths are in shares of what the policies on the joint at the arrow's head do to it themselves."
+    strengths = " Strengths are relative to the effect of the policies on the joint at the arrow's head itself."
     yield tag("p", text, strengths if rows else "")
     if rows or undetermined:
         yield plot(draw(graph), f"Causal graph. {text}")
@@ -206,13 +206,13 @@ def print_graph(graph: Mapping[str, Any], console: Console | None = None) -> Non
         lines = []
         for row in rows:
             strengths = [_figure(row[name], 3) for name in ("effect", "error")]
-            kind = "" if graph["true"] is None else _WORDS[row["kind"]].replace("found, but", "but")
+            kind = "" if graph["true"] is None else _WORDS[row["kind"]]
             lines.append([joint_label(row["parent"]), joint_label(row["child"]), *strengths, kind])
         console.print(Table(columns, lines).terminal())
     said = []
     for pairs, words in (
-        ([] if "undetermined" in graph else graph["undecided"], "Perhaps more, but these poses cannot tell"),
-        (graph["cyclic"], "Left out, for stronger edges lead the other way"),
+        ([] if "undetermined" in graph else graph["undecided"], "Possible edges, undecided by these poses"),
+        (graph["cyclic"], "Removed, because stronger edges lead the other way"),
     ):
         if pairs:
             named = "; ".join(f"{joint_label(parent)} → {joint_label(child)}" for parent, child in pairs)

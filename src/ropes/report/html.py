@@ -1,6 +1,6 @@
 """Writes results.json as one HTML page.
 
-A new section of the page is one function from `Source` to sections, listed in `PARTS`.
+A new section is one function from `Source` to sections, listed in `PARTS`; its explanation is a macro of texts.html.j2.
 """
 
 from pathlib import Path
@@ -37,7 +37,7 @@ PARTS = (
     ),
     Part(
         rows="action_rows",
-        title=lambda source: f"What was done: {source.results.name}",
+        title=lambda source: f"Actions: {source.results.name}",
         findings=lambda source: actions.findings(source.results.action_rows),
         sections=(actions.settings, actions.all_numbers),
     ),

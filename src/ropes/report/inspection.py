@@ -42,17 +42,19 @@ def print_inspection(found: Inspection, console: Console | None = None) -> None:
     say(f"{found.anchors:,} anchors, {found.complete:.0%} of them complete")
     columns = [*text_columns("weakest first"), *number_columns("moved, %", "contrast", "floor", "overlap")]
     lines = [_line(report) for report in ranked(found.joints)]
-    console.print(Table([*columns, *text_columns("because")], lines).terminal())
+    console.print(Table([*columns, *text_columns("reason")], lines).terminal())
     paired = all(report.motion is None or report.motion.paired for report in found.joints)
-    average = "" if paired else " on average (no observational pose of the same anchor to compare with)"
-    say(f"moved: share of the pixels that an intervention changes{average}, by camera")
-    say("contrast: policy 1 against 2 by a linear classifier of 16x16 pixels, nats (guessing .69), and its Bayes floor")
+    average = "" if paired else " on average (the anchors have no observational pose to compare with)"
+    say(f"moved: share of pixels that an intervention changes{average}, by camera")
+    say(
+        "contrast: cross-entropy of a linear policy classifier on 16x16 pixels, nats (guessing .69); floor: Bayes floor"
+    )
     sources = dict.fromkeys(_SOURCES[report.overlap.source] for report in found.joints if report.overlap)
     origin = " and ".join(sources) or "nothing"
-    say(f"overlap: of the two policies, and of them with the observational poses; from {origin}")
+    say(f"overlap: of the two policies, and of both with the observational poses; from {origin}")
     if found.advice:
         say()
-        say("What would help:", "bold")
+        say("Suggestions:", "bold")
         for line in found.advice:
             say(f"- {line}")
 

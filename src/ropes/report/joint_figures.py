@@ -156,20 +156,20 @@ def _curves(stages: Mapping[str, Any]) -> list[tuple[str, list[Line]]]:
             (f"second autoencoder: {term}", [(joint_label(joint), curve, term) for joint, curve in ae2.items()])
             for term in ("reconstruction", "sparsity")
         ),
-        ("encoder: regimes told apart", pair("encoder", "regimes")),
+        ("encoder: classification of regimes", pair("encoder", "regimes")),
         ("encoder: variance within anchors", pair("encoder", "within", "held_out_within")),
         (
-            "student: how far from its teacher",
+            "student: distance from its teacher",
             [
                 ("train", student, "apart"),
-                ("held out, as they are", student, "held_out"),
-                ("held out, with foreign things", student, "held_out_hidden"),
+                ("held out, unchanged", student, "held_out"),
+                ("held out, with foreign objects", student, "held_out_hidden"),
             ],
         ),
-        ("student: where foreign things are", pair("student", "foreign", "held_out_foreign")),
-        ("I-JEPA: hidden patches predicted", pair("pretraining")),
-        ("I-JEPA: directions that its targets use", [("effective rank", pretraining, "rank")]),
-        ("I-JEPA: how far its targets differ", [("spread over images", pretraining, "spread")]),
+        ("student: detection of foreign objects", pair("student", "foreign", "held_out_foreign")),
+        ("I-JEPA: prediction of hidden patches", pair("pretraining")),
+        ("I-JEPA: effective rank of its targets", [("effective rank", pretraining, "rank")]),
+        ("I-JEPA: spread of its targets", [("spread over images", pretraining, "spread")]),
         ("angles from labels: share of their variance", pair("angles")),
     ]
 

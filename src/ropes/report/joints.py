@@ -14,7 +14,7 @@ from ropes.report.joint_figures import occlusions
 from ropes.report.numbers import fixed
 from ropes.report.page import Section, Source, explained
 from ropes.report.table import Column, Entry, Table, grouped, mcc_entry, mse_entry, number_columns, text_columns
-from ropes.report.words import AS_READ, FITTED, TABLE1_ORDER, UNLABELLED, heading_of, in_words, joint_label, map_of
+from ropes.report.words import FITTED, PREDICTED, TABLE1_ORDER, UNLABELLED, heading_of, in_words, joint_label, map_of
 
 
 def title(source: Source) -> str:
@@ -46,7 +46,7 @@ def against_paper(source: Source) -> Iterator[Section]:
         baseline=any(cell.all_labels_mse is not None for cell in shown),
     )
     tables = tag("div", *cards, class_="cards") if cards else absent("No in-distribution rows in results.json.")
-    yield Section("paper", "Against the paper", [text, tables])
+    yield Section("paper", "Comparison with the paper", [text, tables])
 
 
 def _place(block: Sequence[Cell]) -> tuple[int, str, float]:
@@ -69,7 +69,7 @@ def _card(block: Sequence[Cell]) -> Markup:
         joint: {map_of(cell): cell for cell in own}
         for joint, own in sorted(grouped(block, lambda cell: cell.joint).items())
     }
-    maps = [words for words in (UNLABELLED, FITTED, AS_READ) if any(words in line for line in lines.values())]
+    maps = [words for words in (UNLABELLED, FITTED, PREDICTED) if any(words in line for line in lines.values())]
     baseline = any(cell.all_labels_mse is not None for cell in block)
     columns = [
         *text_columns("joint"),
@@ -118,7 +118,9 @@ def by_labels(source: Source) -> Iterator[Section]:
     shifted = any(table.columns[-1].heading.endswith("not shifted") for _, table in tables)
     cards = [tag("div", tag("h3", heading), table.html(), class_="card wide") for heading, table in tables]
     yield Section(
-        "labels", "How many labels", [explained("by_labels", shifted=shifted), tag("div", *cards, class_="cards")]
+        "labels",
+        "Error by number of calibration labels",
+        [explained("by_labels", shifted=shifted), tag("div", *cards, class_="cards")],
     )
 
 
@@ -177,7 +179,7 @@ def robustness(source: Source) -> Iterator[Section]:
         return
     labelled, erased = any(cell.label_share is not None for cell in cells), any(cell.erased for cell in cells)
     text = explained("robustness", calibration=_calibration(cells), labelled=labelled, erased=erased)
-    yield Section("robustness", "Occlusion and shift", [text, *content])
+    yield Section("robustness", "Occlusion and distribution shift", [text, *content])
 
 
 def poses(source: Source) -> Iterator[Section]:
@@ -220,7 +222,7 @@ def all_numbers(source: Source) -> Iterator[Section]:
         Column("paper", paper=True),
         Column("MSE, rad²"),
         Column("paper", paper=True),
-        *number_columns("labels", "calibrated on", "seeds"),
+        *number_columns("training labels", "calibration labels", "seeds"),
     ]
     lines = [
         [

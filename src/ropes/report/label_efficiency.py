@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, ScalarFormatter
@@ -19,15 +18,11 @@ from ropes.report.table import Table, grouped, number_columns, text_columns
 from ropes.report.words import in_words, joint_label
 
 
-@dataclass(frozen=True)
-class LabelCurves:
+class LabelCurves(NamedTuple):
     """Errors of one setup on test poses of one split, without squares.
 
-    Attributes:
-        setup, split: as in `ropes.evaluation.rows.joint.Row`.
-        joints: names, in order.
-        supervised: method → joint → cells, by labels ascending.
-        unlabelled: method → joint → its cell, by the map without labels where there is one.
+    `supervised` is method → joint → cells, by labels ascending; `unlabelled` is method → joint → its cell, with the map
+    without labels where there is one.
     """
 
     setup: str
@@ -48,7 +43,7 @@ def efficiency(source: Source) -> Iterator[Section]:
             overtaken_table(curves).html(),
         ]
     if content:
-        yield Section("efficiency", "What labels are worth", [explained("efficiency"), *content])
+        yield Section("efficiency", "Error by number of training labels", [explained("efficiency"), *content])
 
 
 def label_curves(cells: Iterable[Cell]) -> tuple[LabelCurves, ...]:
@@ -156,6 +151,6 @@ def overtaken_table(curves: LabelCurves) -> Table:
                 overtaken(supervised.get(joint, ()), as_number(at[joint].mse))[0] if joint in at else "–"
                 for joint in curves.joints
             ]
-            lines.append([method + (f" ({labels:,} for its line)" if labels else ""), against, *numbers])
-    columns = [*text_columns("without labels", "overtaken by"), *number_columns(*map(joint_label, curves.joints))]
+            lines.append([method + (f" ({labels:,} after training)" if labels else ""), against, *numbers])
+    columns = [*text_columns("without labels", "supervised"), *number_columns(*map(joint_label, curves.joints))]
     return Table(columns, lines)

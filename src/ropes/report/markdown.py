@@ -48,22 +48,20 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
     joints = sorted({cell.joint for cell in every})
     if any(cell.label_share is not None for cell in every):
         shown = [cell for cell in every if cell.label_share is not None] + list(least_labelled(every))
-        note = f"Labelled images in training; + {CALIBRATION_LABELS:,}: labelled poses for a line after it. "
-        written = _table(["tested on", "read by"], ["labelled images"], joints, _labelled(shown, joints))
-        return paragraphs(written, note + _origin(found, shown, "its counterpart of the paper"))
+        note = f"Labelled images in training; + {CALIBRATION_LABELS:,} labelled poses of a line to radians. "
+        written = _table(["test data", "method"], ["labelled images"], joints, _labelled(shown, joints))
+        return paragraphs(written, note + _origin(found, shown, "the paper's counterpart"))
     every = tuple(cell for cell in every if cell.occlusion == 0 or (cell.setup, cell.occlusion) in TABLE1_ORDER)
     cells = calibrated_as_the_paper(every)
     if any(method_of(cell.method) != cell.method and cell.method not in BESIDE_ROPES for cell in cells):
         unlabelled = [cell for cell in every if cell.calibration_labels == 0]
-        note = (
-            f"After a line on {CALIBRATION_LABELS:,} labels, of shifted poses for these, where nothing else is said. "
-        )
-        written = _table(["tested on", "learnt from"], [], joints, _variants([*cells, *unlabelled], joints))
+        note = f"With lines fitted on {CALIBRATION_LABELS:,} labels, under shift on shifted poses, unless stated otherwise. "
+        written = _table(["test data", "training data"], [], joints, _variants([*cells, *unlabelled], joints))
         return paragraphs(written, note + _origin(found, cells))
     of_ropes = ("ropes", *BESIDE_ROPES)
     shown = [cell for cell in every if cell in cells or (cell.calibration_labels == 0 and cell.method not in of_ropes)]
     blocks = _methods(shown, joints, over_seeds(found.shift_rows), label_free=label_free)
-    return paragraphs(_table(["tested on", "read by"], ["labels"], joints, blocks), _origin(found, cells))
+    return paragraphs(_table(["test data", "method"], ["labels"], joints, blocks), _origin(found, cells))
 
 
 def _table(words: Sequence[str], counts: Sequence[str], joints: Sequence[str], blocks: Blocks) -> str:
@@ -177,7 +175,7 @@ def _variants(cells: Iterable[Cell], joints: Sequence[str]) -> Blocks:
         bars, full = (_of_paper(fits.values(), joints, name) for name in ("paper_mse", "all_labels_mse"))
         lines: list[Line] = []
         for (method, labels), at in fits.items():
-            words = described(next(iter(at.values()))) + ("" if labels else "; read without a label")
+            words = described(next(iter(at.values()))) + ("" if labels else "; without labels")
             lines.append([f"{method_of(method)}: {words}" if several else words, *_ours(at, joints, bars)])
         for system, count, errors in (("ROPES", 0, bars), ("RoboPEPP", ALL_LABELS, full)):
             lines += _published([f"the paper's {system}, {count:,} labels in training"], errors)
@@ -234,7 +232,7 @@ def _origin(found: Results, cells: Sequence[Cell], bar: str = "the paper's ROPES
     """Units, deviations and training seeds of the errors, and the origin."""
     apart = any(cell.label_share is None and not mse_comparable(cell.setup, cell.split) for cell in cells)
     several = any(len(cell.seeds) > 1 for cell in cells)
-    second = ", with several training seeds then ± over these" if several else ""
+    second = ", the second ± over training seeds" if several else ""
     return (
         f"MSE in rad², ± over test draws of {_seeds(cells)}{second}, bold where it reaches {bar}. "
         f"{OTHER_ANGLES if apart else ''}{origin(found)}"

@@ -79,7 +79,7 @@ def model_card(
         cameras=described or [{"name": camera} for camera in run.cameras],
         arm=arm_of(run, robot, dataset.urdf) if robot else None,
         simulated=robot is not None,
-        calibration="the commanded distributions, without a label"
+        calibration="the commanded distributions, without labels"
         if calibration.samples == 0
         else f"lines fitted on {calibration.samples} labelled poses",
         training=training["provenance"],
@@ -187,7 +187,7 @@ def _line(labels: int) -> str:
     """The map to radians, unless it is a line fitted on the paper's number of labels."""
     if labels == CALIBRATION_LABELS:
         return ""
-    return f", line from {labels} labels" if labels else ", monotone map from commanded distributions, no label"
+    return f", line from {labels} labels" if labels else ", monotone map from commanded distributions, no labels"
 
 
 def _poses(rows: Sequence[PoseRow]) -> Iterator[str]:
@@ -212,7 +212,7 @@ def _trust(rows: Sequence[TrustRow]) -> Iterator[str]:
             ]
             for (split, occlusion, kind, labels), group in groups.items()
         ]
-        heads = text_columns("what to trust", "intervals", "coverage over joints", "width over joints, rad")
+        heads = text_columns("test data", "intervals", "coverage over joints", "width over joints, rad")
         yield Table([*heads, Column("AUROC of the flag")], lines).markdown()
 
 
@@ -220,7 +220,7 @@ def _flags(rows: Sequence[FlagRow]) -> Iterator[str]:
     """The table of unusual images."""
     if rows:
         lines = [[images, fixed(auroc), f"{fixed(100 * flagged, 0)}%"] for images, auroc, flagged in flag_means(rows)]
-        columns = [*text_columns("images unlike those of the fit"), *number_columns("AUROC of the flag", "flagged")]
+        columns = [*text_columns("unusual images"), *number_columns("AUROC of the flag", "flagged")]
         yield Table(columns, lines).markdown()
 
 

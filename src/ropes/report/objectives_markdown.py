@@ -30,14 +30,15 @@ def objectives_markdown(found: Results) -> str:
     every = calibrated_as_the_paper(over_seeds(found.rows))
     cells = [cell for cell in every if (cell.split, cell.occlusion) == ("id", 0)]
     seeds = {seed for cell in cells for seed in cell.seeds}
-    several = ", ± their standard deviation over training seeds" if len(seeds) > 1 else ""
+    several = " ± standard deviation over training seeds" if len(seeds) > 1 else ""
     other = "" if all(mse_comparable(cell.setup, cell.split) for cell in cells) else OTHER_ANGLES
     return paragraphs(
         *(text for setup in dict.fromkeys(cell.setup for cell in cells) for text in _table(found, cells, setup)),
-        f"MSE in rad² after a line on 1,000 labels{several}, in brackets the MCC; bold where it reaches the paper's "
-        f"ROPES. {other}Means over joints, of held-out anchors: *above floor*, nats by which one coordinate tells two "
-        "policies apart worse than the best possible reader; *own* and *beside*, E|J_gᵀ Δs_i| at coordinate i and at "
-        "most elsewhere; *along*, share of Δs_i along the codes that the decoder draws. Training seeds: "
+        f"MSE in rad² with a line fitted on 1,000 labels{several}, and MCC in brackets; bold where it reaches the "
+        f"paper's ROPES. {other}Means over joints, on held-out anchors: *above floor*, cross-entropy of classifying a "
+        "joint's two policies from its coordinate, minus its Bayes floor, nats; *own* and *beside*, E|J_gᵀ Δs_i| at "
+        "coordinate i and its maximum over the others; *along*, share of Δs_i along the codes that the decoder "
+        "generates. Training seeds: "
         f"{len(seeds)}. {origin(found)}",
     )
 
@@ -58,7 +59,7 @@ def _table(found: Results, cells: Sequence[Cell], setup: str) -> Iterator[str]:
     paper = [f"{mse} ({fixed(bars[joint].paper_mcc)})".strip() for mse, joint in zip(shown, joints, strict=True)]
     lines.append(["the paper's ROPES", *paper, *[""] * len(_CRITERIA)])
     yield f"**{in_words(setup, 0)}**"
-    columns = [*text_columns("coordinates by"), *number_columns(*map(joint_label, joints), *_CRITERIA)]
+    columns = [*text_columns("objective"), *number_columns(*map(joint_label, joints), *_CRITERIA)]
     yield Table(columns, lines).markdown()
 
 

@@ -20,10 +20,10 @@ def freed(source: Source) -> Iterator[Section]:
     for heading, joint_names, lines in freed_lines(source.results.freed_rows):
         columns = [
             *text_columns("method", "coordinate of"),
-            *number_columns(*joint_names, "own joint explains", "all explain"),
+            *number_columns(*joint_names, "explained by own joint", "by all joints"),
         ]
         content += [tag("h3", heading), Table(columns, lines).html()]
-    yield Section("freed", "Joints without an intervention", content)
+    yield Section("freed", "Joints without interventions", content)
 
 
 def freed_lines(rows: Iterable[FreedRow]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
@@ -48,14 +48,14 @@ def freed_markdown(found: Results) -> str:
     for heading, joint_names, lines in freed_lines(found.freed_rows):
         columns = [
             *text_columns("coordinate"),
-            *number_columns(*joint_names, "own joint explains", "all joints explain"),
+            *number_columns(*joint_names, "explained by own joint", "by all joints"),
         ]
         named = [[f"{method}, coordinate of {joint}", *figures] for method, joint, *figures in lines]
         parts += [f"**{heading}**", Table(columns, named).markdown()]
     seeds = {row.seed for row in found.freed_rows}
     about = (
-        "Absolute correlation of each coordinate with the angle of every joint that varies, and the share of its "
-        "variance (R² of boosted trees on other test poses) that its own joint's angle explains, and all angles. "
+        "Absolute correlation of each coordinate with the angle of each joint that varies, and the shares of its "
+        "variance that its own joint's angle and all angles explain (R² of boosted trees on other test poses). "
         f"Training seeds: {len(seeds)}. {origin(found)}"
     )
     return paragraphs(*parts, about)

@@ -39,7 +39,7 @@ def _content(run: Artefacts, rows: Sequence[Row]) -> Iterator[Markup]:
     heading, kind = heading_of(run.setup, run.method), method_of(run.method)
     # Density ratios' logits as coordinates need no AE2.
     reconstructs = kind == "ropes" and training.get("settings", {}).get("coordinates") != "logits"
-    missing = "Not recorded: artefacts/{}/{}/{} is absent or holds none.".format
+    missing = "Not recorded: artefacts/{}/{}/{} is missing or has none.".format
     no_training = absent(missing(run.setup, run.method, "training.json"))
     yield tag("p", run.setup, class_="kind")
 
@@ -55,13 +55,13 @@ def _content(run: Artefacts, rows: Sequence[Row]) -> Iterator[Markup]:
     if reconstructs:
         yield from _reconstructions(evaluation)
     if evaluation and evaluation.foreign:
-        yield tag("h3", "Is something foreign in the picture?")
+        yield tag("h3", "Foreign objects")
         yield explained("foreign")
         hidden, there = (evaluation.foreign[name].swapaxes(0, 1) for name in ("foreign_images", "foreign_there"))
         drawn = [pictures.outlined(images, parts > 0) for images, parts in zip(hidden, there, strict=True)]
-        rows_of = [[Strip("what is found", pictures.strip(images))] for images in drawn]
+        rows_of = [[Strip("detection", pictures.strip(images))] for images in drawn]
         yield strips(zip(evaluation.cameras, rows_of, strict=True), "stacked")
-    yield tag("h3", "Samples of every intervention")
+    yield tag("h3", "Samples of each intervention")
     if evaluation and evaluation.interventions:
         yield _interventions(evaluation)
     else:
@@ -90,7 +90,7 @@ def _content(run: Artefacts, rows: Sequence[Row]) -> Iterator[Markup]:
 
 
 def _reconstructions(evaluation: Evaluation | None) -> Iterator[Markup]:
-    """Images and what both autoencoders reconstruct of them, without and with white squares."""
+    """Images and their reconstructions by both autoencoders, without and with white squares."""
     yield tag("h3", "Reconstructions")
     groups = (
         [(evaluation.reconstructions, "", ""), (evaluation.occluded, "occluded_", "occluded ")] if evaluation else []
@@ -126,8 +126,8 @@ def _interventions(evaluation: Evaluation) -> Markup:
 
 
 def _criterion(training: Training) -> Iterator[Markup]:
-    """Eq. 3 on held-out images: the matrix, and the part of each score difference along AE2's codes."""
-    yield tag("h3", "Does each coordinate answer to its own joint?")
+    """Eq. 3 on held-out images: the matrix, and the share of each score difference along AE2's codes."""
+    yield tag("h3", "Effect of score differences on coordinates")
     if not training.get("sparsity_matrix"):
         yield absent("No matrix was recorded.")
         return
@@ -154,12 +154,13 @@ def _pretraining(training: Training) -> str | None:
     if "pretraining" not in training.get("stages", {}):
         return None
     if (signs := training.get("collapse")) is None:
-        return "Too few images were held out to tell whether pre-training collapsed."
+        return "The validation split is too small to test whether pre-training collapsed."
     if signs["fault"] is not None:
         return f"Pre-training collapsed: {signs['fault']}."
     return (
-        f"Pre-training did not collapse: at its end the targets' mean tokens differ by {fixed(signs['spread'])} over a "
-        f"camera's images (each token's entries by 1) and use {signs['rank']:.0f} directions."
+        f"Pre-training did not collapse: at its end, mean target tokens have a standard deviation of "
+        f"{fixed(signs['spread'])} over a camera's images (entries of a token: 1) and an effective rank of "
+        f"{signs['rank']:.0f}."
     )
 
 
@@ -170,13 +171,13 @@ def _stopped(training: Training) -> str | None:
     stages = training["stages"]
     watched = stages["angles"] if "angles" in stages else stages["encoder"]
     best, planned, last = training["best_step"], training["planned_steps"], watched["steps"][-1]
-    step = f"those of step {best:,} of {planned:,}, where held-out loss was least."
-    kept = f"The weights are {step}"
+    step = f"those of step {best:,} of {planned:,}, with the smallest held-out loss."
+    kept = f"The kept weights are {step}"
     if "student" in stages:
-        kept = f"The encoder's weights, the teacher's, are {step} It reads together with its student."
+        kept = f"The kept weights of the encoder, the teacher, are {step} The estimator averages it with its student."
     if last >= planned:
         return kept
-    return f"{kept} Training was ended at step {last:,.0f}, for it had long stopped falling: a fit that memorises."
+    return f"{kept} Early stopping ended the training at step {last:,.0f}."
 
 
 def _flat(content: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:

@@ -50,8 +50,8 @@ _COLUMNS |= {f"{r}_{s}": f"{words}: {name}" for r, words in ALL_REGRESSORS.items
 _COLUMNS |= {f"{r}_ood": f"{words}: shifted poses" for r, words in ALL_REGRESSORS.items()}
 #: Splits whose images are shown beside their reconstructions.
 _SHOWN = {
-    "test-id": "like those of the training",
-    "test-hues": "hues held out (OOD2-A)",
+    "test-id": "in distribution",
+    "test-hues": "held-out hues (OOD2-A)",
     "test-ood": "shifted poses",
     "test-shifted": "another domain, a stand-in for photographs (OOD2-B)",
     "photographs": "photographs (OOD2-B)",
@@ -82,7 +82,7 @@ def _topics(source: Source) -> Iterator[Topic]:
     rows = source.results.model_rows
     if images_differ(rows):
         curves = study_figures.supervision_curves(rows, supervision_scores(rows))
-        yield "Which supervision buys more", explained("supervision"), [], {"scores against images": curves}
+        yield "Comparison of supervision", explained("supervision"), [], {"scores against images": curves}
     if transfers(rows):
         yield from _of_paper(rows)
     path = source.folder / "artefacts" / FINGER_CUBE / FEASIBILITY_FILE
@@ -117,7 +117,7 @@ def _of_paper(rows: Sequence[ModelRow]) -> Iterator[Topic]:
     }
     yield "Input noise", explained("noise"), [], figures
     figures = {"label-free measures against metrics": study_figures.label_free_scatter(rows)}
-    yield "What needs no label", explained("label_free"), selected(rows), figures
+    yield "Model selection without labels", explained("label_free"), selected(rows), figures
 
 
 def latents(source: Source) -> Iterator[Section]:
@@ -126,7 +126,7 @@ def latents(source: Source) -> Iterator[Section]:
     for row in by_disentanglement([row for row in source.results.model_rows if "elbo" in row.scores]):
         heading = f"{row.method}, seed {row.seed}: DCI {fixed(row.scores['dci'], 2)}"
         content += [tag("h3", heading), _pictures(heading, pictures_of(source.folder, row))]
-    yield Section("latents", "What latents do", content)
+    yield Section("latents", "Latents of three models", content)
 
 
 def _pictures(heading: str, path: Path) -> Markup:
@@ -184,8 +184,8 @@ def study_markdown(found: Results) -> str:
         [*words, *(_range(np.array([row.informativeness[name] for row in group]), name) for name in factors)]
         for words, group in groups
     ]
-    classes = "; of the hue, a class, the share of right answers" if "cube_hue" in factors else ""
-    several = "Median (least to greatest) of the models of a line. " if len(rows) > len(groups) else ""
+    classes = "; accuracy for the hue, a class" if "cube_hue" in factors else ""
+    several = "Median (minimum to maximum) over the models of a line. " if len(rows) > len(groups) else ""
     sentences = [*findings(rows), *selected(rows)] if transfers(rows) else []
     columns = [*text_columns(heads[0]), *number_columns(*heads[1:])]
     about = (
@@ -195,7 +195,7 @@ def study_markdown(found: Results) -> str:
     )
     return paragraphs(
         Table([*columns, *number_columns(*scores)], first).markdown(),
-        f"How well all latents together tell each factor (R²{classes}):",
+        f"Prediction of each factor from all latents together (R²{classes}):",
         Table([*columns, *number_columns(*factors.values())], second).markdown(),
         "\n".join(f"- {sentence}" for sentence in sentences),
         " ".join(filter(None, about)),

@@ -139,8 +139,8 @@ def sizes_text(rows: Sequence[ModelRow]) -> str:
     from_images = f"{trained[0]:,.0f}" if len(trained) == 1 else f"{trained[0]:,.0f} to {trained[-1]:,.0f}"
     hues = " of their scenario's hues" if transfers(rows) else ""
     return (
-        f"Metrics of {tested:,.0f} test images, of which DCI learns from three quarters; MIG and modularity in 20 "
-        f"bins. Regressors learn from {from_images} images{hues}."
+        f"Metrics use {tested:,.0f} test images, three quarters of them to train DCI's trees; MIG and modularity use "
+        f"20 bins. Regressors are trained on {from_images} images{hues}."
     )
 
 
@@ -205,8 +205,8 @@ def against_paper(rows: Sequence[ModelRow]) -> list[str]:
     if not len(quality) or not np.isfinite(quality).all():
         return []
     return [
-        f"Of the weakly supervised models {(quality >= 0.99).mean():.0%} reach a DCI of .99, the greatest is "
-        f"{fixed(quality.max(), 4)}; of the paper's 540 it is 29%, and .9989."
+        f"Of the weakly supervised models {(quality >= 0.99).mean():.0%} reach a DCI of .99, and the maximum is "
+        f"{fixed(quality.max(), 4)}; of the paper's 540 models 29% do, and the maximum is .9989."
     ]
 
 

@@ -15,7 +15,7 @@ from ropes.report.table import Table, grouped, number_columns, text_columns
 from ropes.report.words import joint_label, map_of
 
 #: The poses behind intervals.
-_FROM = {"anchors": "held-out poses, without a label", "labels": "labelled poses"}
+_FROM = {"anchors": "held-out poses, without labels", "labels": "labelled poses"}
 #: Scores of the table of models.
 _SCORES = {"dci": "DCI", "mig": "MIG", "informativeness": "inform.", "trees_id": "trees"}
 _SCORES |= {f"trees_{name}": name.upper().replace("_", "-") for name in ("ood1_a", "ood2_a", "ood2_b")}
@@ -37,7 +37,7 @@ def print_table(results: Results, console: Console | None = None) -> None:
             console.print(map_of(cells[0]), highlight=False, markup=False)
             console.print(_joints(cells).terminal())
     if results.action_rows:
-        text = "\nshare of the pairs whose action was told; cosine of the mean deltas of antonyms"
+        text = "\naccuracy of actions over pairs; cosine of the mean deltas of antonyms"
         console.print(text, highlight=False, soft_wrap=True)
         console.print(_actions(results.action_rows).terminal())
     if results.model_rows:
@@ -101,12 +101,12 @@ def print_calibration(calibration: Calibration, console: Console | None = None) 
     notes = []
     if errors and errors.left_out is not None:
         columns["left out, rad"] = errors.left_out
-        notes.append("left out: root mean square error of each labelled pose from the line fitted without it")
+        notes.append("left out: leave-one-out root mean square error of the line over the labelled poses")
     if errors and errors.half_width is not None and intervals is not None:
         columns[f"{intervals.level:.0%}, rad"] = errors.half_width
     if not columns:
         few = "too few labels, and " if calibration.samples else ""
-        console.print(f"nothing is known of the errors: {few}no anchors", highlight=False, markup=False)
+        console.print(f"no estimate of the errors: {few}no anchors", highlight=False, markup=False)
         return
     if intervals is not None:
         behind = f"{intervals.samples} {_FROM[intervals.source]}"

@@ -1,8 +1,7 @@
 """Coverage of intervals and detection of unusual images: a section of the page, and a Markdown table."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,28 +14,24 @@ from ropes.report.elements import details, plot, tag
 from ropes.report.figures import DASHED, INK, OURS, as_number, colour_cycle, make_panels, shared_legend, styled
 from ropes.report.numbers import error, fixed
 from ropes.report.page import Section, Source, explained
-from ropes.report.table import Table, grouped, named_once, number_columns, text_columns
+from ropes.report.table import Table, grouped, named_once, number_columns, paragraphs, text_columns
 from ropes.report.words import counted, in_words, joint_label, origin
 
+#: Intervals in words, by their names in `TrustRow`.
 KINDS = {
-    "commanded": "no label at all",
-    "anchors": "width without labels",
-    "labels": "with labels",
-    "own": "with labels held out of its training",
+    "commanded": "no labels",
+    "anchors": "width from held-out anchors",
+    "labels": "width from labels",
+    "own": "width from held-out labels",
 }
-#: Name of the intervals in `TrustRow`, and number of labels.
+#: Name of intervals, and number of labels.
 Kind = tuple[str, int]
 
 
-@dataclass(frozen=True)
-class Line:
-    """Means over training seeds of one joint under one condition.
+class Line(NamedTuple):
+    """Means over training seeds of one joint under one condition, as in `TrustRow`; None where undefined.
 
-    Attributes:
-        split, occlusion, joint: as in `TrustRow`.
-        pairs: coverage and width (rad) of each kind of interval; None where it was not measured.
-        auroc: of the flag; None where it is undefined.
-        flagged: share of flagged images.
+    `pairs` has coverage and width (rad) of each kind of interval.
     """
 
     split: str
@@ -47,8 +42,7 @@ class Line:
     flagged: float | None
 
 
-@dataclass(frozen=True)
-class Coverage:
+class Coverage(NamedTuple):
     """Intervals of one setup and method: kinds of intervals, intended level, and lines."""
 
     setup: str
@@ -65,10 +59,9 @@ def coverages(rows: Sequence[TrustRow]) -> list[Coverage]:
         kinds = sorted({_kind(row) for row in own}, key=lambda kind: (INTERVALS.index(kind[0]), kind[1]))
         lines = []
         for place, here in sorted(grouped(own, lambda row: (row.split, row.occlusion, row.joint)).items()):
-            by_kind = grouped(here, _kind)
             means = {
                 kind: [_mean(getattr(row, name) for row in group) for name in ("coverage", "width", "auroc", "flagged")]
-                for kind, group in by_kind.items()
+                for kind, group in grouped(here, _kind).items()
             }
             pairs = [(means[kind][0], means[kind][1]) if kind in means else (None, None) for kind in kinds]
             first = next(means[kind] for kind in kinds if kind in means)
@@ -107,10 +100,10 @@ def intervals_and_flags(source: Source) -> Iterator[Section]:
             row for row in source.results.flag_rows if (row.setup, row.method) == (coverage.setup, coverage.method)
         ]
         if flags:
-            columns = [*text_columns("images unlike those of the fit"), *number_columns("AUROC", "flagged")]
+            columns = [*text_columns("unusual images"), *number_columns("AUROC", "flagged")]
             lines = [[images, fixed(auroc), fixed(flagged)] for images, auroc, flagged in flag_means(flags)]
             content.append(Table(columns, lines).html())
-    yield Section("trust", "What to trust", content)
+    yield Section("trust", "Uncertainty and out-of-distribution detection", content)
 
 
 def coverage_table(coverage: Coverage) -> Table:
@@ -196,12 +189,13 @@ def coverage_markdown(found: Results) -> str:
         setup, split, occlusion, labels, kind = key
         shares = [_percent(row.coverage for row in groups[key] if row.joint == joint) for joint in joints]
         lines.append((in_words(setup, occlusion, split), [KINDS[kind], f"{labels:,}", *shares]))
-    columns = [*text_columns("tested on", "intervals"), *number_columns("labels", *map(joint_label, joints))]
+    columns = [*text_columns("test data", "intervals"), *number_columns("labels", *map(joint_label, joints))]
     levels = " and ".join(f"{level:.0%}" for level in sorted({row.level for row in rows}))
-    return (
-        f"{Table(columns, named_once(lines)).markdown()}\n\nShare of the true angles within {levels} intervals, percent: "
-        f"mean over {counted(len({row.seed for row in rows}), 'training seed')}, in brackets the least and the greatest. "
-        f"Labels: poses that the calibration took, of anchors that no weight was fitted on. {origin(found)}\n"
+    seeds = counted(len({row.seed for row in rows}), "training seed")
+    return paragraphs(
+        Table(columns, named_once(lines)).markdown(),
+        f"Share of true angles inside {levels} intervals, in percent: mean over {seeds} (minimum to maximum). Labels: "
+        f"poses of anchors without training images, used by the calibration. {origin(found)}",
     )
 
 

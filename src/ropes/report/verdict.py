@@ -16,7 +16,7 @@ def sentence(cells: Sequence[Cell]) -> str:
     """
     measured = [cell for cell in cells if cell.split == "id" and cell.mcc is not None]
     if not measured:
-        return "Nothing has been measured in distribution yet."
+        return "No in-distribution results yet."
     free, fitted = without_labels(measured), calibrated_as_the_paper(measured)
     labelled = [cell for cell in fitted if cell.label_share is not None]
     fitted = tuple(cell for cell in fitted if cell.label_share is None)
@@ -31,7 +31,8 @@ def _with_labels(cells: Sequence[Cell]) -> str:
     if not compared:
         return ""
     count = counted(len(compared), "cell")
-    return f"Of {count} with labels, {sum(compared)} reach the MSE of the paper's RoboPEPP on the same share of them."
+    reached = f"{sum(compared)} reach the MSE of the paper's RoboPEPP on the same share of labels"
+    return f"Of {count} with training labels, {reached}."
 
 
 def _lowest(own: Sequence[Cell]) -> str:
@@ -41,9 +42,9 @@ def _lowest(own: Sequence[Cell]) -> str:
     clear = [cell for cell in own if cell.occlusion == 0] or own
     worst = min(clear, key=lambda cell: cell.mcc or 0.0)
     lowest = f"{fixed(worst.mcc)} ({joint_label(worst.joint)})"
-    free = "" if any(cell.labels for cell in own) else " without a single label in training"
+    free = "" if any(cell.labels for cell in own) else " without training labels"
     count = counted(len(clear), "cell")
-    return f"The lowest correlation of {count} is {lowest}{free}; the paper has no numbers for this setup."
+    return f"The lowest MCC of {count} is {lowest}{free}; the paper has no numbers for this setup."
 
 
 def _against_ropes(own: Sequence[Cell], how: str) -> str:
@@ -59,8 +60,8 @@ def _against_ropes(own: Sequence[Cell], how: str) -> str:
         how += ", none of them in training"
     count = counted(total, "cell")
     if not by_error:
-        return f"{capitalised(how)}: of {count} of the paper's Table 1, {reached} reach its MCC; errors do not compare."
-    which = "" if len(by_error) == total else f" in the {counted(len(by_error), 'cell')} where errors compare"
+        return f"{capitalised(how)}: of {count} of the paper's Table 1, {reached} reach its MCC; MSE does not compare."
+    which = "" if len(by_error) == total else f" in the {counted(len(by_error), 'cell')} where MSE compares"
     if reached == total and below == len(by_error):
         return f"{capitalised(how)}: all {count} compared with the paper's Table 1 reach its MCC and its MSE{which}."
     return f"{capitalised(how)}: of {count} of the paper's Table 1, {reached} reach its MCC and {below} its MSE{which}."

@@ -8,7 +8,7 @@ from ropes.evaluation.summary import Cell
 from ropes.methods.recipes.variants import BESIDE_ROPES
 
 #: Ways from coordinates to radians.
-UNLABELLED, FITTED, AS_READ = "without a label", f"after a line on {CALIBRATION_LABELS:,} labels", "as read"
+UNLABELLED, FITTED, PREDICTED = "without labels", f"with a line fitted on {CALIBRATION_LABELS:,} labels", "as predicted"
 #: Place of each line of the paper's Table 1, by setup and occlusion.
 TABLE1_ORDER = {(setup, occlusion): place for place, (setup, occlusion, _) in enumerate(TABLE1)}
 _SETUPS = {setup: words for setup, occlusion, words in TABLE1 if occlusion == 0}
@@ -49,7 +49,7 @@ def heading_of(setup: str, method: str, occlusion: int = 0) -> str:
 def map_of(cell: Cell) -> str:
     """How a cell's coordinates became radians."""
     if cell.label_share is not None:
-        return AS_READ
+        return PREDICTED
     return FITTED if cell.calibration_labels else UNLABELLED
 
 
