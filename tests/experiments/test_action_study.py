@@ -78,7 +78,13 @@ def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) ->
 
     write_report(out, out / "report.html")
     page = (out / "report.html").read_text(encoding="utf-8")
-    for words in ("Single things", "Several things in a scene", "Towards the arm", "without contrast", "plain ViT"):
+    for words in (
+        "Single things",
+        "Several things in a scene",
+        "Joint actions of an arm",
+        "without contrast",
+        "plain ViT",
+    ):
         assert words in page
     assert "plain ViT, with crops" in page
     assert page.count('<img src="data:') == 6 * 3 * 5

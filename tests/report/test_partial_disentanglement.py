@@ -32,7 +32,7 @@ def test_seeds_are_averaged_and_every_joint_has_its_column() -> None:
     assert joints == ["joint 1", "joint 2"]
     assert table == [["anchored", "joint 2", "0.300", "0.800", "0.700", "0.950"]]
     lines = freed_markdown(found(ROW, other)).splitlines()
-    assert lines[2] == "| coordinate | joint 1 | joint 2 | own joint explains | all joints explain |"
+    assert lines[2] == "| coordinate | joint 1 | joint 2 | explained by own joint | by all joints |"
     assert lines[4] == "| anchored, coordinate of joint 2 | 0.300 | 0.800 | 0.700 | 0.950 |"
     assert lines[-1].endswith("Training seeds: 2. Scene panda-gym. Preset compact, 2 cores, 10 minutes.")
 

@@ -55,7 +55,8 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
     cells = calibrated_as_the_paper(every)
     if any(method_of(cell.method) != cell.method and cell.method not in BESIDE_ROPES for cell in cells):
         unlabelled = [cell for cell in every if cell.calibration_labels == 0]
-        note = f"With lines fitted on {CALIBRATION_LABELS:,} labels, under shift on shifted poses, unless stated otherwise. "
+        lines = f"With lines fitted on {CALIBRATION_LABELS:,} labels (of shifted poses under shift)"
+        note = f"{lines} unless stated otherwise. "
         written = _table(["test data", "training data"], [], joints, _variants([*cells, *unlabelled], joints))
         return paragraphs(written, note + _origin(found, cells))
     of_ropes = ("ropes", *BESIDE_ROPES)

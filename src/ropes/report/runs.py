@@ -174,7 +174,7 @@ def _stopped(training: Training) -> str | None:
     step = f"those of step {best:,} of {planned:,}, with the smallest held-out loss."
     kept = f"The kept weights are {step}"
     if "student" in stages:
-        kept = f"The kept weights of the encoder, the teacher, are {step} The estimator averages it with its student."
+        kept = f"The kept weights of the encoder, the student's teacher, are {step} The estimator uses both."
     if last >= planned:
         return kept
     return f"{kept} Early stopping ended the training at step {last:,.0f}."
