@@ -11,7 +11,7 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.rows.action import ActionRow
 from ropes.report.action_figures import recall_map
 from ropes.report.action_numbers import DRAWN, advantage, in_order
-from ropes.report.action_plots import plots, recorded
+from ropes.report.action_plots import delta_arrays, plots
 from ropes.report.actions import action_markdown
 from ropes.report.readme_tables import update
 from ropes.report.stills import publish
@@ -155,7 +155,7 @@ def test_pictures_of_a_choice_are_found_where_it_was_measured(tmp_path: Path) ->
     arrays |= {"plane_verbs": np.array(["open", "open"]), "near_images": shown, "near_verbs": words}
     np.savez(folder / "deltas.npz", **arrays, near_nouns=np.full((6, 5), "drawer"))
     every = in_order([row("cde-global", 4, 0.8, first)])
-    found = recorded(DRAWN, every[DRAWN], tmp_path)
+    found = delta_arrays(DRAWN, every[DRAWN], tmp_path)
     assert list(found) == ["cde-global"]
     drawn = {plot.kind: plot.figure for plot in plots(DRAWN, every[DRAWN], found)}
     titles = [panel.get_title() for panel in drawn["cde-global-nearest"].axes]

@@ -145,7 +145,7 @@ def nearest_pairs(images: NDArray[np.uint8], captions: Sequence[Sequence[str]], 
 
 
 @styled
-def told_pairs(images: NDArray[np.uint8], captions: Sequence[str]) -> Figure:
+def pair_grid(images: NDArray[np.uint8], captions: Sequence[str]) -> Figure:
     """Pairs side by side, titled with their actions.
 
     Args:

@@ -25,7 +25,7 @@ from ropes.simulation.settings import (
 #: Method → its rows, one a seed.
 Methods = Mapping[str, Sequence[ActionRow]]
 SHIFTS = {IID: "in distribution", COMPOSITIONAL: "compositional shift", SYSTEMATIC: "systematic shift"}
-#: The settings that differ only in what is held out, as one setting.
+#: One setting for those that differ only in their held-out pairs.
 DRAWN = f"{ACTION_PAIRS}-drawn"
 SCENES = {
     ACTION_PAIRS: "single things",
@@ -89,7 +89,7 @@ PAPER_GAPS = {"cde-global": 0.21, "plain-vit": 0.48}
 def in_order(rows: Sequence[ActionRow]) -> dict[str, Methods]:
     """Setup → method → its rows, one a seed; in the order of `SCENES` and `METHODS`, others after them.
 
-    Rows of `DRAWN_HOLD_OUTS` are one setup, `DRAWN`, with one row for each choice of what is held out: the mean over
+    Rows of `DRAWN_HOLD_OUTS` are one setup, `DRAWN`, with one row for each choice of held-out pairs: the mean over
     its training seeds.
     """
     setups = grouped(rows, lambda row: DRAWN if row.setup in DRAWN_HOLD_OUTS else row.setup)

@@ -36,7 +36,7 @@ def plots(setup: str, methods: Methods, arrays_of: Mapping[str, Arrays]) -> Iter
     Args:
         setup: its name.
         methods: method → its rows, in order.
-        arrays_of: method → its arrays, see `recorded`.
+        arrays_of: method → its arrays, see `delta_arrays`.
     """
     if of_an_arm(methods):
         yield Plot("moves", "deltas of an arm's joints", action_figures.joint_moves(methods))
@@ -76,7 +76,7 @@ def _captions(arrays: Arrays) -> list[list[str]]:
     ]
 
 
-def recorded(setup: str, methods: Methods, folder: Path) -> dict[str, Arrays]:
+def delta_arrays(setup: str, methods: Methods, folder: Path) -> dict[str, Arrays]:
     """Method → arrays of artefacts/SETUP/METHOD/seed-K/deltas.npz of its first seed, where they were recorded.
 
     Raises:
@@ -87,7 +87,7 @@ def recorded(setup: str, methods: Methods, folder: Path) -> dict[str, Arrays]:
     return {name: arrays for name, arrays in found.items() if arrays is not None}
 
 
-def told(arrays: Arrays, split: str, *, patchwise: bool) -> tuple[NDArray[np.uint8], list[str]]:
+def pairs_and_captions(arrays: Arrays, split: str, *, patchwise: bool) -> tuple[NDArray[np.uint8], list[str]]:
     """Pairs of a split, (n, 2, S, S[, 3]), and their true and predicted actions; selected patches are framed."""
     images = np.array(arrays[f"{split}_images"])
     if patchwise:

@@ -27,7 +27,7 @@ from ropes.report.action_numbers import (
     paper_scores,
     scores,
 )
-from ropes.report.action_plots import Arrays, plots, recorded, told
+from ropes.report.action_plots import Arrays, delta_arrays, pairs_and_captions, plots
 from ropes.report.elements import image, plot, tag
 from ropes.report.numbers import fixed, median_and_range
 from ropes.report.page import Section, Source, explained
@@ -40,7 +40,7 @@ def settings(source: Source) -> Iterator[Section]:
     """A section for each setting, with figures and test pairs."""
     for number, (setup, methods) in enumerate(in_order(source.results.action_rows).items(), 1):
         arm = of_an_arm(methods)
-        arrays_of = recorded(setup, methods, source.folder)
+        arrays_of = delta_arrays(setup, methods, source.folder)
         content = [explained("arm" if arm else "things")]
         content += [plot(drawn.figure, drawn.label) for drawn in plots(setup, methods, arrays_of)]
         for name, arrays in arrays_of.items():
@@ -54,7 +54,7 @@ def _pairs(label: str, arrays: Arrays, *, patchwise: bool) -> Iterator[Markup]:
     """Test pairs of each split with true and predicted action; selected patches are framed."""
     for split, words in SHIFTS.items():
         if f"{split}_images" in arrays:
-            images, captions = told(arrays, split, patchwise=patchwise)
+            images, captions = pairs_and_captions(arrays, split, patchwise=patchwise)
             shown = [
                 tag("figure", image(pictures.strip(pair), caption), tag("figcaption", caption))
                 for pair, caption in zip(images, captions, strict=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
+from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -21,7 +22,7 @@ AXES: dict[Axis, str] = {"anchors": "anchors", "image_size": "side of the images
 
 def learning_curves(source: Source) -> Iterator[Section]:
     """A figure for each series of fits that differ in anchors or in image size."""
-    content = []
+    content: list[Markup] = []
     for axis, words in AXES.items():
         for key, cells in series(source.cells, axis).items():
             heading = heading_of(*key)

@@ -80,7 +80,7 @@ def _card(block: Sequence[Cell]) -> Markup:
         Column("paper", paper=True),
         *([Column("all labels", paper=True)] if baseline else []),
     ]
-    table = []
+    table: list[list[str | Entry]] = []
     for joint, line in lines.items():
         cell = next(line[words] for words in maps if words in line)
         errors = [line.get(words) for words in maps]
@@ -158,7 +158,7 @@ def label_tables(cells: Iterable[Cell], not_shifted: Iterable[Cell] = ()) -> Ite
 def robustness(source: Source) -> Iterator[Section]:
     """Error against the side of the white square, of each setup and method with several of them."""
     cells = calibrated_as_the_paper(source.cells)
-    content = []
+    content: list[Markup] = []
     measured = [cell for cell in cells if cell.mse is not None]
     for (setup, method), own in grouped(measured, lambda cell: (cell.setup, cell.method)).items():
         pixels, joints = sorted({cell.occlusion for cell in own}), sorted({cell.joint for cell in own})
@@ -192,7 +192,7 @@ def poses(source: Source) -> Iterator[Section]:
         *text_columns("link in frame"),
         *number_columns("position, mm", "orientation, °", "ADD, mm", "AUC"),
     ]
-    lines = [
+    lines: list[list[str | Entry]] = [
         [in_words(row.setup, 0), row.method, row.split, str(row.occlusion), f"{row.link} in {row.frame}", *entries]
         for row, entries in pose_entries(source.results.pose_rows)
     ]
@@ -224,7 +224,7 @@ def all_numbers(source: Source) -> Iterator[Section]:
         Column("paper", paper=True),
         *number_columns("training labels", "calibration labels", "seeds"),
     ]
-    lines = [
+    lines: list[list[str | Entry]] = [
         [
             *(cell.setup, cell.method, cell.split, str(cell.occlusion), joint_label(cell.joint), mcc_entry(cell)),
             *(fixed(cell.paper_mcc), mse_entry(cell), fixed(cell.paper_mse), str(cell.labels)),

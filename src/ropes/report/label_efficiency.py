@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, ScalarFormatter
 
@@ -34,7 +35,7 @@ class LabelCurves(NamedTuple):
 
 def efficiency(source: Source) -> Iterator[Section]:
     """The curves of every setup and split, and the numbers of labels from which on supervision errs less."""
-    content = []
+    content: list[Markup] = []
     for curves in label_curves(source.cells):
         heading = in_words(curves.setup, 0, curves.split)
         content += [

@@ -193,7 +193,9 @@ def _line(labels: int) -> str:
 def _poses(rows: Sequence[PoseRow]) -> Iterator[str]:
     """The table of pose errors."""
     if rows:
-        lines = [[_heading(row.split, row.occlusion), *entries] for row, entries in pose_entries(rows)]
+        lines: list[list[str | Entry]] = [
+            [_heading(row.split, row.occlusion), *entries] for row, entries in pose_entries(rows)
+        ]
         columns = [*text_columns(f"pose of {rows[0].link}"), *number_columns("position, mm", "orientation, °")]
         yield Table([*columns, *number_columns("ADD, mm", "AUC of ADD")], lines).markdown()
 

@@ -44,7 +44,7 @@ def freed_lines(rows: Iterable[FreedRow]) -> Iterator[tuple[str, list[str], list
 
 def freed_markdown(found: Results) -> str:
     """The same tables in Markdown, with the origin of their numbers."""
-    parts = []
+    parts: list[str] = []
     for heading, joint_names, lines in freed_lines(found.freed_rows):
         columns = [
             *text_columns("coordinate"),

@@ -133,7 +133,7 @@ def _criterion(training: Training) -> Iterator[Markup]:
         return
     values = np.asarray(training["sparsity_matrix"], dtype=np.float64)
     labels = [joint_label(joint) for joint in training.get("joints") or map(str, range(len(values)))]
-    # Shaded against 1, the aim, unless a value exceeds it.
+    # Shaded relative to 1, the ideal, unless a value exceeds it.
     shades = np.abs(values) / max(1.0, float(np.abs(values).max(initial=0.0)))
     lines = [
         [tag("td", fixed(value), style=f"--heat: {shade:.3f}") for value, shade in zip(*pair, strict=True)]

@@ -17,9 +17,9 @@ from ropes.evaluation.rows.model import by_disentanglement
 from ropes.evaluation.summary import over_seeds
 from ropes.methods.registry import METHODS, method_of
 from ropes.report import artefacts, figures, joint_figures, pictures, study_figures
-from ropes.report.action_figures import told_pairs
+from ropes.report.action_figures import pair_grid
 from ropes.report.action_numbers import SHIFTS, Methods, in_order, of_an_arm
-from ropes.report.action_plots import plots, recorded, told
+from ropes.report.action_plots import delta_arrays, pairs_and_captions, plots
 from ropes.report.artefacts import Evaluation, pictures_of, read_arrays
 from ropes.report.curves import AXES, error_curves, series
 from ropes.report.label_efficiency import efficiency_figure, label_curves
@@ -99,12 +99,12 @@ def _study(found: Results, folder: Path) -> Iterator[tuple[str, Figure | picture
 
 def _actions(setup: str, methods: Methods, folder: Path) -> Iterator[tuple[str, Figure]]:
     """The plots of a setting of actions, and pairs with their selected patches."""
-    arrays_of = recorded(setup, methods, folder)
+    arrays_of = delta_arrays(setup, methods, folder)
     for plot in plots(setup, methods, arrays_of):
         yield plot.kind, plot.figure
     arrays = {} if of_an_arm(methods) else arrays_of.get("cde-patch", {})
     for split in (split for split in SHIFTS if f"{split}_images" in arrays):
-        yield f"patches-{split.removeprefix('test-')}", told_pairs(*told(arrays, split, patchwise=True))
+        yield f"patches-{split.removeprefix('test-')}", pair_grid(*pairs_and_captions(arrays, split, patchwise=True))
 
 
 def publish(folder: Path, out: Path, *, keep: bool = False) -> tuple[Path, ...]:
