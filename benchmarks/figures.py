@@ -56,7 +56,7 @@ def filled(page: str, write: Callable[[str], str]) -> str:
     """
     if not _MARKED.search(page):
         raise ValueError("the page has no <!-- figures:NAME --> … <!-- /figures -->")
-    from ropes.report.markdown_tables import wrapped
+    from ropes.report.table import wrapped
 
     return _MARKED.sub(lambda match: match[1] + wrapped(write(match[2])) + match[3], page)
 

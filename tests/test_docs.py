@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ropes.report.markdown_tables import WIDTH, wrapped
+from ropes.report.table import WIDTH, wrapped
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

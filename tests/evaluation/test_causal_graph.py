@@ -161,7 +161,7 @@ def test_the_command_prints_and_draws(
     (tmp_path / "R").mkdir()
     assert cli.main(["graph", "R", "--data", str(causal), "--out", str(tmp_path / "g")]) == 0
     out = capsys.readouterr().out
-    assert "1 edge found, 1 is there: structural Hamming distance 0." in out
+    assert "1 edge found, 1 true edge: structural Hamming distance 0." in out
     assert sorted(path.name for path in (tmp_path / "g").iterdir()) == ["graph.json", "graph.png", "graph.svg"]
     assert files.read_json(tmp_path / "g" / "graph.json")["edges"] == [["elbow", "wrist"]]
     (tmp_path / "mine").mkdir()

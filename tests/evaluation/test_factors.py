@@ -202,7 +202,7 @@ def test_the_page_shows_models_beside_one_another(measured: Path, tmp_path: Path
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     for words in ("Weakly supervised, 8 models: DCI 0.00 to 0.35", "OOD2-B (stand-in)", "Undefined, BetaVAE: some"):
         assert words in page
-    assert page.count("<tr><td>ada-gvae") + page.count("<tr><td>beta-vae") == 16
+    assert page.count('<tr><th scope="row">ada-gvae') + page.count('<tr><th scope="row">beta-vae') == 16
     assert page.count("No pictures were recorded") == 2  # of the others than the one that was measured
     assert page.count('<img src="data:') == 4 + 3 + 1
     assert "the model of the best ELBO: DCI 0.000 (best 0.350" in page
@@ -225,7 +225,7 @@ def test_a_page_compares_supervisions_by_images(measured: Path, tmp_path: Path) 
     results.write(tmp_path / "results.json", replace(found, model_rows=rows))
     write_report(tmp_path, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Which supervision buys more" in page
+    assert "Comparison of supervision" in page
     assert "interventions on anchors" in page
     assert "Transfer" not in page
 

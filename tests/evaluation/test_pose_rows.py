@@ -12,7 +12,7 @@ from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.pose import PoseRow
-from ropes.report.poses import pose_table
+from ropes.report.joints import pose_entries
 
 CONDITIONS = {
     "setup": "panda-2c-independent",
@@ -89,13 +89,8 @@ def test_a_spoilt_file_is_named(spoil: Any, message: str, tmp_path: Path) -> Non
 
 def test_the_table_pools_training_seeds() -> None:
     other = dataclasses.replace(a_row(seed=1), position_mm_mean=34.0, position_mm_std=1.0)
-    (line, covered) = pose_table([a_row(), other, a_row(occlusion=32)])
-    assert (line["heading"], line["method"], line["split"], line["occlusion"]) == (
-        "Two cameras, independent joints",
-        "anchored",
-        "id",
-        0,
-    )
-    assert line["figures"][0] == ("32.0", "2.2")  # √(1² over repeats + 2² over seeds)
-    assert covered["occlusion"] == 32
-    assert covered["figures"] == [("30.0", "1.0"), ("5.00", "0.50"), ("20.0", "2.0"), ("0.800", "0.010")]
+    (first, entries), (covered, others) = pose_entries([a_row(), other, a_row(occlusion=32)])
+    assert (first.setup, first.method, first.split, first.occlusion) == ("panda-2c-independent", "anchored", "id", 0)
+    assert str(entries[0]) == "32.0 ± 2.2"  # √(1² over repeats + 2² over seeds)
+    assert covered.occlusion == 32
+    assert list(map(str, others)) == ["30.0 ± 1.0", "5.00 ± 0.50", "20.0 ± 2.0", "0.800 ± 0.010"]

@@ -19,8 +19,8 @@ from ropes.experiments.run import reproduce
 from ropes.methods.recipes import DeltaRecipe, Optimisation
 from ropes.methods.recipes.delta_variants import ABLATED, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
 from ropes.methods.registry import DELTA_METHODS, method_of
-from ropes.report.action_markdown import action_markdown
 from ropes.report.action_plots import framed
+from ropes.report.actions import action_markdown
 from ropes.report.html import write_report
 from ropes.simulation.actions import IID
 from ropes.simulation.settings import ACTION_PAIRS, ARM_ACTIONS, DRAWN_HOLD_OUTS, MANY_THINGS
@@ -78,7 +78,13 @@ def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) ->
 
     write_report(out, out / "report.html")
     page = (out / "report.html").read_text(encoding="utf-8")
-    for words in ("Single things", "Several things in a scene", "Towards the arm", "without contrast", "plain ViT"):
+    for words in (
+        "Single things",
+        "Several things in a scene",
+        "Joint actions of an arm",
+        "without contrast",
+        "plain ViT",
+    ):
         assert words in page
     assert "plain ViT, with crops" in page
     assert page.count('<img src="data:') == 6 * 3 * 5

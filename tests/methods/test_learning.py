@@ -95,7 +95,7 @@ def test_coordinates_of_ropes_follow_their_joints(tmp_path: Path, cache_home: Pa
         page = (tmp_path / "page.html").read_text()
         assert (
             ("Reconstructions" in page)
-            == ("lies along the codes that AE2 draws: elbow 0." in page)
+            == ("along the codes that AE2 generates: elbow 0." in page)
             == ("basis" in changes)
         )
     with pytest.raises(UserError, match="129 directions are more than the 128 entries of a code of 2 cameras"):

@@ -158,7 +158,7 @@ def test_users_are_told_where_something_foreign_is(data: Path, student: Path, tm
     assert set(np.unique(there)) <= {0, 255}
     assert there[2].any()
     write_report(tmp_path / "e", tmp_path / "page.html")
-    assert "Is something foreign in the picture?" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Foreign objects" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -80,7 +80,7 @@ def test_its_evaluation_fits_no_line(run: Path, data: Path, tmp_path: Path) -> N
     assert 0.8 < min(usual) <= max(usual) < 0.98
     write_report(tmp_path / "e", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "with labels held out of its training" in page
+    assert "width from held-out labels" in page
     assert "angles from labels: share of their variance" in page
     dataset, estimator = open_dataset(data), Estimator.load(run)
     assert estimator.intervals is not None
@@ -190,8 +190,8 @@ def test_few_held_out_images_tell_nothing_of_a_collapse(tmp_path: Path) -> None:
     evaluate(tmp_path / "run", few, tmp_path / "e", occlusions=(0,), show=False)
     write_report(tmp_path / "e", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Too few images were held out to tell whether pre-training collapsed." in page
-    assert "of angles as they are read, without a line" in page
+    assert "The validation split is too small to test whether pre-training collapsed." in page
+    assert "Methods with training labels predict radians directly." in page
 
 
 def test_what_was_taken_over_is_kept_without_the_other_run(data: Path, tmp_path: Path) -> None:

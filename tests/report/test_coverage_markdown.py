@@ -4,7 +4,7 @@ from itertools import product
 
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.trust import TrustRow
-from ropes.report.coverage_markdown import coverage_markdown
+from ropes.report.trust import coverage_markdown
 
 KINDS = (("labels", 1000), ("labels", 100), ("commanded", 0))
 
@@ -35,7 +35,7 @@ def test_every_number_of_labels_has_a_line_over_all_seeds() -> None:
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in written.splitlines()[2:8]]
     assert [line[2] for line in lines] == ["0", "100", "1,000"] * 2
     assert [line[3:] for line in lines] == [["90.0 (89.0 to 91.0)"] * 2] * 3 + [["70.0 (69.0 to 71.0)"] * 2] * 3
-    assert lines[0][1] == "no label at all"
+    assert lines[0][1] == "no labels"
     assert [bool(line[0]) for line in lines] == [True, False, False] * 2
-    assert "90% intervals, percent: mean over 3 training seeds" in written
+    assert "90% intervals, in percent: mean over 3 training seeds" in written
     assert written.endswith("Preset compact, d, 10 minutes.\n")

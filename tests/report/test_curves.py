@@ -99,7 +99,7 @@ def test_the_map_without_labels_has_a_line_of_its_own() -> None:
 
 def test_the_table_says_what_each_fit_learnt_from() -> None:
     lines = markdown(FOUND).splitlines()
-    assert lines[0] == "| tested on | learnt from | joint 1 | joint 2 |"
+    assert lines[0] == "| test data | training data | joint 1 | joint 2 |"
     fits = ["250 anchors, 128 px", "500 anchors, 128 px", "1,000 anchors, 128 px"]
     squares = "1,000 anchors, 128 px, squares in 50% of the training images"
     told = [line.split(" | ")[1] for line in lines[2:] if line.startswith("| ")]
@@ -108,7 +108,7 @@ def test_the_table_says_what_each_fit_learnt_from() -> None:
     assert "| Two cameras, independent joints, 32 px occluded | " in "\n".join(lines)
     assert told.count("the paper's ROPES, 0 labels in training") == 4
     assert told.count("the paper's RoboPEPP, 260,000 labels in training") == 4
-    assert "250 anchors, 128 px; read without a label" in told
+    assert "250 anchors, 128 px; without labels" in told
     assert sum(line.startswith("| ") for line in lines) == 2 + 5 * len(FITS) + 8
     assert described(over_seeds(ROWS)[0]) == "250 anchors, 128 px"
 
@@ -117,7 +117,7 @@ def test_fits_of_two_methods_on_the_same_data_have_a_line_each() -> None:
     others = tuple(replace(row, method=row.method.replace("anchored", "ldr"), mse_mean=1.0) for row in ROWS)
     table = markdown(replace(FOUND, rows=ROWS + others))
     assert table.count("| anchored: 250 anchors, 128 px | ") == table.count("| ldr: 250 anchors, 128 px | ") == 4
-    assert "After a line on 1,000 labels, of shifted poses for these, where nothing else is said." in table
+    assert "With lines fitted on 1,000 labels (of shifted poses under shift) unless stated otherwise." in table
 
 
 @pytest.mark.slow
@@ -125,7 +125,7 @@ def test_report_and_stills_hold_the_curves(tmp_path: Path) -> None:
     results.write(tmp_path / "results.json", FOUND)
     write_report(tmp_path, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "How much to learn from" in text
+    assert "Error by training data" in text
     assert "MSE against side of the images, px" in text
     assert "Some fits had squares in training images too" in text
     assert [path.name for path in write_figures(tmp_path, tmp_path / "out")] == [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ropes.report import figures
+from ropes.report import figures, joint_figures
 
 
 def curve(**changes) -> dict:
@@ -13,7 +13,7 @@ def curve(**changes) -> dict:
 
 def test_scatter_has_a_panel_a_joint_with_its_figures() -> None:
     angle = np.linspace(-1, 1, 20)[None].repeat(4, axis=0)
-    figure = figures.scatter(
+    figure = joint_figures.scatter(
         ["panda_joint1", "panda_joint2", "panda_joint3", "elbow"],
         {
             "scatter_estimate": angle + 0.1,
@@ -33,27 +33,27 @@ def test_scatter_has_a_panel_a_joint_with_its_figures() -> None:
 
 
 def test_floor_and_guessing_are_drawn_in_nats() -> None:
-    figure = figures.density_ratio_curves({"panda_joint4": curve()})
+    figure = joint_figures.density_ratio_curves({"panda_joint4": curve()})
     lines = {line.get_label(): line.get_ydata() for line in figure.axes[0].lines}
     assert set(lines) == {"train", "held out", "Bayes floor", "guessing"}
     np.testing.assert_allclose(lines["Bayes floor"], 0.35)
     np.testing.assert_allclose(lines["guessing"], np.log(2))
-    bars = figures.density_ratio_bars({"panda_joint4": curve()})
+    bars = joint_figures.density_ratio_bars({"panda_joint4": curve()})
     assert [patch.get_height() for patch in bars.axes[0].patches] == [0.5, 0.35]
 
 
 def test_unknown_floors_and_missing_values_are_left_out() -> None:
     ldr = {"elbow": curve(floor=None, best=None, held_out=[None, 0.5], train=[])}
-    figure = figures.density_ratio_curves(ldr)
+    figure = joint_figures.density_ratio_curves(ldr)
     assert {line.get_label() for line in figure.axes[0].lines} == {"held out", "guessing"}
     assert "<svg" in figures.to_svg(figure, "curves")
-    assert "<svg" in figures.to_svg(figures.density_ratio_bars(ldr), "bars")
+    assert "<svg" in figures.to_svg(joint_figures.density_ratio_bars(ldr), "bars")
 
 
 def test_training_curves_show_the_recorded_terms_only() -> None:
-    assert figures.training_curves({}) is None
-    assert figures.training_curves({"ae1": {"steps": [], "loss": []}}) is None
-    figure = figures.training_curves(
+    assert joint_figures.training_curves({}) is None
+    assert joint_figures.training_curves({"ae1": {"steps": [], "loss": []}}) is None
+    figure = joint_figures.training_curves(
         {
             "ae1": {"steps": [0, 1], "loss": [1.0, 0.5]},
             "ae2": {"all": {"steps": [0, 1], "sparsity": [1.0, 0.1], "reconstruction": []}},
@@ -80,7 +80,7 @@ def test_a_legend_takes_as_many_rows_as_its_figure_needs() -> None:
 def test_occlusions_draw_the_paper_only_where_it_has_numbers() -> None:
     line = {"pixels": [0, 32], "ours": np.full((2, 2), 0.1), "std": np.full((2, 2), 0.01)}
     paper = np.array([[0.2, 0.3], [np.nan, np.nan]])
-    figure = figures.occlusions(["a", "b"], {"id": line | {"paper": paper}})
+    figure = joint_figures.occlusions(["a", "b"], {"id": line | {"paper": paper}})
     labels = [panel.get_legend_handles_labels()[1] for panel in figure.axes]
     assert sorted(labels[0]) == ["ours, id", "paper, id"]
     assert labels[1] == ["ours, id"]
@@ -89,7 +89,7 @@ def test_occlusions_draw_the_paper_only_where_it_has_numbers() -> None:
 @pytest.mark.parametrize("label", ['a "quoted" <label> & more', "plain"])
 def test_svg_is_themed_labelled_and_repeatable(label) -> None:
     def draw() -> str:
-        return figures.to_svg(figures.density_ratio_bars({"panda_joint1": curve()}), label)
+        return figures.to_svg(joint_figures.density_ratio_bars({"panda_joint1": curve()}), label)
 
     text = draw()
     assert text == draw()

@@ -43,9 +43,9 @@ def test_edges_are_right_extra_or_missing() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({}, "2 edges found, 2 are there: structural Hamming distance 2."),
-        ({"true": None, "distance": None}, "2 edges found; the data set does not tell its own graph."),
-        ({"edges": [], "true": [], "distance": 0}, "No edges found, none is there: structural Hamming distance 0."),
+        ({}, "2 edges found, 2 true edges: structural Hamming distance 2."),
+        ({"true": None, "distance": None}, "2 edges found; the data set has no true graph to compare with."),
+        ({"edges": [], "true": [], "distance": 0}, "No edges found, no true edges: structural Hamming distance 0."),
     ],
 )
 def test_the_sentence(changes: dict[str, Any], sentence: str) -> None:
@@ -59,7 +59,7 @@ def test_the_picture_has_every_joint_and_an_arrow_an_edge() -> None:
     assert len(panel.patches) == 3
     (legend,) = figure.legends
     words = [text.get_text() for text in legend.get_texts()]
-    assert words == ["found", "found, but not there", "there, but not found"]
+    assert words == ["found", "found, not true", "true, not found"]
 
 
 def test_the_terminal_shows_strengths_and_what_is_left_open() -> None:
@@ -68,8 +68,8 @@ def test_the_terminal_shows_strengths_and_what_is_left_open() -> None:
     report.print_graph(content, Console(file=stream, width=80))
     text = stream.getvalue()
     assert "0.400" in text
-    assert "but not there" in text
-    assert "these poses cannot tell: elbow → joint 1." in text
+    assert "found, not true" in text
+    assert "undecided by these poses: elbow → joint 1." in text
     assert "stronger edges lead the other way: joint 2 → joint 1." in text
     assert text.rstrip().endswith("structural Hamming distance 2.")
 
@@ -89,7 +89,7 @@ def test_what_is_undetermined_is_said_and_marked_and_never_looks_independent(tmp
     content = report.read_graph(tmp_path / "graph.json")
     assert content is not None
     sentence = (
-        "No edges found, 5 of 6 ordered pairs undetermined, 1 is there: structural Hamming distance 1 "
+        "No edges found, 5 of 6 ordered pairs undetermined, 1 true edge: structural Hamming distance 1 "
         "(undetermined pairs count as no edge)."
     )
     assert report.verdict(content) == sentence
@@ -105,11 +105,10 @@ def test_what_is_undetermined_is_said_and_marked_and_never_looks_independent(tmp
     assert texts["joint\n2 ?"].get_bbox_patch() is not None
     assert [line.get_linestyle() for line in panel.lines] == [":"]
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["there, but not found", "undetermined", "not read"]
-    page = report.section(content)
-    assert page is not None
-    assert page["open"] == ["every pair with joint 2: silent", "elbow → joint 1: too few poses"]
-    assert page["svg"] is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["true, not found", "undetermined", "not read"]
+    page = "".join(report.elements(content))
+    assert "<ul><li>every pair with joint 2: silent</li><li>elbow → joint 1: too few poses</li></ul>" in page
+    assert "<svg" in page
     report.write_pictures(content, tmp_path / "out")
 
 
@@ -121,18 +120,18 @@ def test_the_page_draws_a_recorded_graph(tmp_path: Path) -> None:
     for content, part in (
         (found(), 'aria-label="Causal graph. 2 edges found'),
         ({"absent": "too few anchors"}, "No graph: too few anchors."),
-        (found(edges=[], true=[], distance=0), "No edges found, none is there"),
+        (found(edges=[], true=[], distance=0), "No edges found, no true edges"),
         (undetermined(), "<li>every pair with joint 2: silent</li>"),
     ):
         files.write_json(place, content)
         write_report(folder, page)
         text = page.read_text(encoding="utf-8")
-        assert "Which joint causes which?" in text
+        assert ">Causal graph</h3>" in text
         assert part in text
-        assert ("Strengths are in shares" in text) == bool(content.get("edges") or content.get("undetermined"))
+        assert ("Strengths are relative" in text) == bool(content.get("edges") or content.get("undetermined"))
     place.unlink()
     write_report(folder, page)
-    assert "Which joint causes which?" not in page.read_text(encoding="utf-8")
+    assert ">Causal graph</h3>" not in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -47,14 +47,14 @@ def test_every_inner_link_has_its_target_and_no_id_stands_twice(page) -> None:
 
 def test_every_section_is_there(page) -> None:
     for heading in (
-        "Against the paper",
-        "Occlusion and shift",
+        "Comparison with the paper",
+        "Occlusion and distribution shift",
         "One camera, independent joints",
         "Estimated against true angles",
         "Reconstructions",
-        "Samples of every intervention",
+        "Samples of each intervention",
         "Density ratios against their Bayes floors",
-        "Does each coordinate answer to its own joint?",
+        "Effect of score differences on coordinates",
         "Training",
         "Settings of this run",
         "All numbers",
@@ -62,7 +62,9 @@ def test_every_section_is_there(page) -> None:
     ):
         assert heading in page.text
     assert "Not recorded" not in page.text
-    assert "After a line on 1,000 labels, none of them in training: of 3 cells of the paper's Table 1" in page.text
+    assert (
+        "With a line fitted on 1,000 labels, none of them in training: of 3 cells of the paper's Table 1" in page.text
+    )
 
 
 def test_the_numbers_on_the_page_are_those_of_the_file(run_folder, page) -> None:
@@ -97,12 +99,12 @@ def test_pictures_hold_the_recorded_pixels(run_folder, page) -> None:
 
 def test_absent_inputs_take_one_line_each(tmp_path) -> None:
     text = Page(numbers_only(tmp_path, a_row())).text
-    assert f"Not recorded: artefacts/{ONE_CAMERA}/ropes/evaluation.npz is absent" in text
-    assert f"Not recorded: artefacts/{ONE_CAMERA}/ropes/training.json is absent" in text
+    assert f"Not recorded: artefacts/{ONE_CAMERA}/ropes/evaluation.npz is missing" in text
+    assert f"Not recorded: artefacts/{ONE_CAMERA}/ropes/training.json is missing" in text
     assert "No reconstructions were recorded." in text
     assert "No intervention samples were recorded." in text
     assert "No matrix was recorded." in text
-    assert "Occlusion and shift" not in text
+    assert "Occlusion and distribution shift" not in text
 
 
 @pytest.mark.slow
@@ -113,15 +115,15 @@ def test_an_encoder_s_section_says_which_weights_were_kept(tmp_path, last: int, 
     story = {"best_step": 1500, "planned_steps": 4000, "stages": {"encoder": curves, "ldr": {}}}
     files.write_json(folder / "training.json", story)
     text = Page(numbers_only(tmp_path, a_row(method="anchored"))).text
-    assert "The weights are those of step 1,500 of 4,000, where held-out loss was least." in text
-    assert ("Training was ended at step 2,500" in text) == ended
+    assert "The kept weights are those of step 1,500 of 4,000, with the smallest held-out loss." in text
+    assert ("Early stopping ended the training at step 2,500" in text) == ended
     assert "econstruction" not in text
     assert "No matrix was recorded." not in text
 
 
 def test_no_rows_at_all_is_said(tmp_path) -> None:
     text = Page(numbers_only(tmp_path)).text
-    assert "Nothing has been measured in distribution yet." in text
+    assert "No in-distribution results yet." in text
     assert "No in-distribution rows in results.json." in text
 
 
@@ -141,18 +143,18 @@ def test_errors_by_number_of_labels_have_a_table_of_their_own(tmp_path) -> None:
         for count in (1000, 0, 10, 100)
     ]
     text = Page(numbers_only(tmp_path, *rows)).text
-    part = text.partition("and from no label at all.")[2]
+    part = text.partition("from the commanded distributions of the policies.")[2]
     assert part.startswith(
         " One camera, independent joints · ropes, id joint 0 10 100 1,000 "
         "joint 2 2.000 ± 0.000 2.010 ± 0.000 2.100 ± 0.000 3.000 ± 0.000 joint 4 4.000 ± 0.000"
     )
     assert "One camera, independent joints · ropes, ood" in part
     assert "fitted on 1,000 labelled poses" in text
-    against = text.partition("Against the paper Mean")[2].partition("How many labels")[0]
+    against = text.partition("Comparison with the paper Mean")[2].partition("Error by number of calibration labels")[0]
     assert "3.000" in against
     assert "2.010" not in against
     assert "16 conditions, 16 rows" in text
-    assert "How many labels" not in Page(numbers_only(tmp_path, a_row())).text
+    assert "Error by number of calibration labels" not in Page(numbers_only(tmp_path, a_row())).text
 
 
 def test_the_baseline_with_all_labels_has_its_column(tmp_path) -> None:
@@ -165,10 +167,8 @@ def test_variances_stand_where_errors_do_not_compare(tmp_path) -> None:
     rows = [a_row(setup=CAUSAL, joint=joint, method="anchored", mcc=(0.8, 0.0), mse=(0.018, 0.0)) for joint in JOINTS]
     text = Page(numbers_only(tmp_path, *rows)).text
     ours = " ".join(["0.050"] * 6)
-    assert (
-        f"Squared errors do not compare here: by joint, the angles of our test poses have variances of {ours}" in text
-    )
-    assert "those of the paper's of 0.382 0.299 0.280 0.401 0.113 0.163 rad²" in text
+    assert f"because the test angles have other variances: ours by joint {ours} rad²" in text
+    assert "the paper's 0.382 0.299 0.280 0.401 0.113 0.163 rad²" in text
     assert "do not compare" not in Page(numbers_only(tmp_path, a_row())).text
 
 

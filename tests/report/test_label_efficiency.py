@@ -68,7 +68,7 @@ def test_supervision_overtakes_where_it_stays_ahead() -> None:
 
 def test_the_table_and_the_figure_say_so() -> None:
     curves = label_curves(over_seeds(a_table().rows))[0]
-    assert overtaken_table(curves) == [{"method": "anchored", "labels": 0, "against": "cnn", "words": ["10,000"] * 6}]
+    assert overtaken_table(curves).lines == [["anchored", "cnn", *["10,000"] * 6]]
     panel = efficiency_figure(curves).axes[0]
     labels = panel.get_legend_handles_labels()[1]
     assert {"cnn", "anchored, no label", "paper's RoboPEPP", "paper's ROPES"} == set(labels)
@@ -88,7 +88,7 @@ def test_the_readme_has_a_line_for_each_number_of_labels() -> None:
     anchored, first = lines[2], lines[3]
     assert anchored[3] == "**0.010** ± 0.001 ± 0.000"  # the paper's ROPES: .083
     assert first[3] == "**0.077** ± 0.000 ± 0.000"  # the paper's RoboPEPP with that share: .136
-    assert "bold where it reaches its counterpart of the paper" in table
+    assert "bold where it reaches the paper's counterpart" in table
 
 
 def test_the_table_has_a_block_for_each_square() -> None:
@@ -116,7 +116,7 @@ def test_report_and_stills_hold_the_curve(tmp_path: Path) -> None:
     results.write(tmp_path / "results.json", a_table())
     write_report(tmp_path, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "What labels are worth" in page
+    assert "Error by number of training labels" in page
     assert "10,000" in page
     names = {path.name for path in write_figures(tmp_path, tmp_path / "out")}
     assert names == {f"table2-compact-{TWO_CAMERAS}-labels{end}.png" for end in ("", "-shifted")}

@@ -3,7 +3,7 @@
 from ropes.evaluation.paper import TWO_CAMERAS
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.summary import over_seeds
-from ropes.report.labels import label_tables
+from ropes.report.joints import label_tables
 
 
 def row(joint: int, mse: float, labels: int, split: str = "ood", occlusion: int = 0) -> Row:
@@ -23,14 +23,15 @@ def row(joint: int, mse: float, labels: int, split: str = "ood", occlusion: int 
 def test_a_column_a_number_of_labels_and_one_for_lines_from_poses_that_are_not_shifted() -> None:
     cases = [(joint, labels) for joint in (1, 2) for labels in (0, 1000)]
     rows = [row(joint, labels / 1e4, labels, split) for split in ("id", "ood") for joint, labels in cases]
-    usual, shifted = label_tables(over_seeds(rows), over_seeds([row(1, 0.7, 1000), row(1, 0.9, 1000, occlusion=16)]))
-    assert usual["counts"] == shifted["counts"] == [0, 1000]
-    assert usual["not_shifted"] is None
-    assert shifted["not_shifted"] == 1000
-    assert [[cell and cell.mse for cell in line["cells"]] for line in usual["lines"]] == [[0.0, 0.1]] * 2
-    found = [[cell and cell.mse for cell in line["cells"]] for line in shifted["lines"]]
-    assert found == [[0.0, 0.1, 0.7], [0.0, 0.1, None]]
+    others = over_seeds([row(1, 0.7, 1000), row(1, 0.9, 1000, occlusion=16)])
+    (heading, plain), (_, shifted) = label_tables(over_seeds(rows), others)
+    assert heading == "Two cameras, independent joints · anchored, id"
+    assert [column.heading for column in plain.columns] == ["joint", "0", "1,000"]
+    assert [column.heading for column in shifted.columns] == ["joint", "0", "1,000", "1,000 not shifted"]
+    cells = [[f"joint {joint}", "0.000 ± 0.000", "0.100 ± 0.000"] for joint in (1, 2)]
+    assert [list(map(str, line)) for line in plain.lines] == cells
+    assert [list(map(str, line)) for line in shifted.lines] == [[*cells[0], "0.700 ± 0.000"], [*cells[1], "–"]]
 
 
 def test_without_several_numbers_of_labels_there_is_no_table() -> None:
-    assert label_tables(over_seeds([row(1, 0.1, 1000)])) == []
+    assert list(label_tables(over_seeds([row(1, 0.1, 1000)]))) == []

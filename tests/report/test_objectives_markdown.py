@@ -42,7 +42,7 @@ def test_a_line_for_each_objective_in_their_order_and_the_paper_s() -> None:
     written = objectives_markdown(found).splitlines()
     assert written[0] == "**One camera, independent joints**"
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in written if line.startswith("|")]
-    assert lines[0] == ["coordinates by", "joint 2", "joint 4", "above floor", "own", "beside", "along"]
+    assert lines[0] == ["objective", "joint 2", "joint 4", "above floor", "own", "beside", "along"]
     assert lines[2][0] == "the density ratios' logits themselves, no AE2"
     assert lines[2][1:] == ["**0.020** (0.890)", "0.040 (0.890)", "0.020", "", "", ""]
     assert lines[3][0] == "reconstruction and score differences of the encoder"

@@ -22,9 +22,10 @@ def test_figures_without_a_label_come_first_and_each_says_which_it_is(tmp_path) 
     line = a_row(method="anchored", mse=(0.0005, 0.00002))
     free = replace(line, calibration_labels=0, mse_mean=0.0003, paper_mcc=None, paper_mse=None)
     text = Page(numbers_only(tmp_path, line, free)).text
-    assert "MSE without a label MSE after a line on 1,000 labels paper" in text
+    assert "MSE without labels MSE with a line fitted on 1,000 labels paper" in text
     assert "joint 2 0.900 ± 0.010 ✗ – 0.949 0.00030 ± 0.00002 ✓ 0.00050 ± 0.00002 ✓ 0.053" in text
-    first, second = "Without a label: of 1 cell", "After a line on 1,000 labels, none of them in training: of 1 cell"
+    first = "Without labels: of 1 cell"
+    second = "With a line fitted on 1,000 labels, none of them in training: of 1 cell"
     assert 0 < text.index(first) < text.index(second)
 
 
@@ -53,10 +54,10 @@ def test_rows_of_every_kind_have_their_part_of_one_page(tmp_path) -> None:
     )
     for found, headings in (
         (content, ("Joint angles without labels: all", "Disentanglement: all")),
-        (replace(content, rows=(), action_rows=(action,)), ("Disentanglement: all", "What was done: all")),
+        (replace(content, rows=(), action_rows=(action,)), ("Disentanglement: all", "Actions: all")),
         (
             replace(content, action_rows=(action,)),
-            ("Joint angles without labels: all", "Disentanglement: all", "What was done: all"),
+            ("Joint angles without labels: all", "Disentanglement: all", "Actions: all"),
         ),
     ):
         results.write(tmp_path / "results.json", found)
@@ -79,10 +80,10 @@ def test_the_scatter_says_what_it_is_of(tmp_path, run_folder) -> None:
     with np.load(path) as arrays:
         before = dict(arrays)
     for recorded, words in (
-        ({}, "In distribution, after a line on 1,000 labels"),
+        ({}, "In distribution, with a line fitted on 1,000 labels"),
         (
             {"scatter_split": "ood", "scatter_occlusion": 32},
-            "Shifted poses, 32 px squares, after a line on 1,000 labels",
+            "Shifted poses, 32 px squares, with a line fitted on 1,000 labels",
         ),
     ):
         np.savez(path, **before, **{name: np.array(value) for name, value in recorded.items()})
@@ -94,4 +95,4 @@ def test_the_scatter_says_what_it_is_of(tmp_path, run_folder) -> None:
 def test_errors_under_squares_say_that_they_are_after_a_line(run_folder, tmp_path) -> None:
     write_report(run_folder, tmp_path / "report.html")
     text = Page((tmp_path / "report.html").read_text(encoding="utf-8")).text
-    assert "Error after a line on 1,000 labels as white squares cover the images" in text
+    assert "Error with lines fitted on 1,000 labels against the size of white squares" in text

@@ -7,7 +7,7 @@ import pytest
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.partial import FreedRow
-from ropes.report.partial_disentanglement import freed_markdown, freed_tables
+from ropes.report.partial_disentanglement import freed_lines, freed_markdown
 
 JOINTS = ("panda_joint1", "panda_joint2")
 ROW = FreedRow(
@@ -28,11 +28,11 @@ def found(*rows: FreedRow) -> Results:
 
 def test_seeds_are_averaged_and_every_joint_has_its_column() -> None:
     other = replace(ROW, seed=1, own=0.6, correlations=dict(zip(JOINTS, (0.4, 0.7), strict=True)))
-    (table,) = freed_tables([ROW, other])
-    assert table["joints"] == ["joint 1", "joint 2"]
-    assert table["lines"] == [["anchored", "joint 2", "0.300", "0.800", "0.700", "0.950"]]
+    ((_, joints, table),) = freed_lines([ROW, other])
+    assert joints == ["joint 1", "joint 2"]
+    assert table == [["anchored", "joint 2", "0.300", "0.800", "0.700", "0.950"]]
     lines = freed_markdown(found(ROW, other)).splitlines()
-    assert lines[2] == "| coordinate | joint 1 | joint 2 | own joint explains | all joints explain |"
+    assert lines[2] == "| coordinate | joint 1 | joint 2 | explained by own joint | by all joints |"
     assert lines[4] == "| anchored, coordinate of joint 2 | 0.300 | 0.800 | 0.700 | 0.950 |"
     assert lines[-1].endswith("Training seeds: 2. Scene panda-gym. Preset compact, 2 cores, 10 minutes.")
 

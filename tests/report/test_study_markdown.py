@@ -9,11 +9,11 @@ import pytest
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.model import ModelRow
-from ropes.report.markdown_tables import wrapped
 from ropes.report.readme_tables import update
 from ropes.report.stills import publish
-from ropes.report.study_markdown import study_markdown
+from ropes.report.study import study_markdown
 from ropes.report.study_numbers import ALL_REGRESSORS, OOD1, ood1_correlations, sizes_text
+from ropes.report.table import wrapped
 
 _FACTORS = ("upper_joint", "cube_hue")
 
@@ -93,9 +93,9 @@ def test_correlations_are_of_each_supervision_and_say_how_sure_they_are(sweep: R
 def test_sizes_are_said_where_every_model_has_them(sweep: Results) -> None:
     sizes = {"tested": 4_000, "id": 10_000, "ood1_a": 10_000}
     every = [replace(row, sizes=sizes) for row in sweep.model_rows]
-    assert "Metrics of 4,000 test images" in sizes_text(every)
-    assert "Regressors learn from 10,000 images of their scenario's hues." in sizes_text(every)
-    assert "learn from 1,250 to 10,000" in sizes_text([replace(row, sizes=sizes | {"ood1_a": 1_250}) for row in every])
+    assert "Metrics use 4,000 test images" in sizes_text(every)
+    assert "Regressors are trained on 10,000 images of their scenario's hues." in sizes_text(every)
+    assert "trained on 1,250 to 10,000" in sizes_text([replace(row, sizes=sizes | {"ood1_a": 1_250}) for row in every])
     assert sizes_text([*every[1:], sweep.model_rows[0]]) == ""
 
 

@@ -84,10 +84,10 @@ def test_figures_without_a_label_come_first_and_each_table_says_which_it_is() ->
     lines = printed([row, free, labelled])
     assert [line for line in lines if line and line[0] not in "┏┡┃└│"][1:] == [
         f"{row.setup}, ropes",
-        "without a label",
-        "after a line on 1,000 labels",
+        "without labels",
+        "with a line fitted on 1,000 labels",
         f"{row.setup}, cnn",
-        "as read",
+        "as predicted",
     ]
     assert [figure for line in lines for figure in ("0.00030 (0.053) ✓", "0.00050 (0.053) ✓") if figure in line] == [
         "0.00030 (0.053) ✓",
@@ -120,15 +120,15 @@ def test_what_is_known_of_a_calibration_s_errors_is_a_line_a_joint() -> None:
     assert ["joint 1", "0.031", "0.050"] in cells
     assert ["elbow", "1.500", "2.000"] in cells
     assert found[-2:] == [
-        "left out: root mean square error of each labelled pose from the line fitted without it",
+        "left out: leave-one-out root mean square error of the line over the labelled poses",
         "95%: half the interval at the median σ, from 40 labelled poses",
     ]
     unlabelled = replace(lines, intervals=replace(intervals, source="anchors"))
     found = told(replace(unlabelled, errors=KnownErrors(left_out=None, half_width=half)))
     assert "left out" not in "".join(found)
-    assert found[-1].endswith("from 40 held-out poses, without a label")
+    assert found[-1].endswith("from 40 held-out poses, without labels")
 
 
 def test_where_nothing_is_known_of_the_errors_it_says_so() -> None:
     lines = Calibration(np.ones(1), np.zeros(1), 2, errors=KnownErrors(left_out=None, half_width=None))
-    assert told(lines) == ["nothing is known of the errors: too few labels, and no anchors"]
+    assert told(lines) == ["no estimate of the errors: too few labels, and no anchors"]

@@ -11,7 +11,7 @@ from ropes.evaluation.rows.flag import FlagRow
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.trust import TrustRow
 from ropes.report.html import write_report
-from ropes.report.trust import trust_sections
+from ropes.report.trust import coverage_table, coverages
 
 
 def rows(method: str = "anchored", seed: int = 0, shift: float = 0.0) -> list[TrustRow]:
@@ -63,10 +63,10 @@ def page(tmp_path, trust_rows, flag_rows=()) -> str:
 def test_the_section_shows_figure_and_table(tmp_path) -> None:
     text = page(tmp_path, rows())
     section = text.partition('<section id="trust">')[2].partition("</section>")[0]
-    assert '<a href="#trust">What to trust</a>' in text
+    assert '<a href="#trust">Uncertainty and out-of-distribution detection</a>' in text
     assert "<svg" in section
     assert "ood: AUROC of the flag" in section
-    for word in ("coverage, width without labels", "coverage, with labels", "0.580", "0.660"):
+    for word in ("coverage, width from held-out anchors", "coverage, width from labels", "0.580", "0.660"):
         assert word in section
     assert section.count("<tr>") == 1 + 2 * 2 * 6
 
@@ -78,29 +78,29 @@ def test_without_rows_there_is_no_section(tmp_path) -> None:
 
 @pytest.mark.slow
 def test_seeds_are_averaged_and_methods_kept_apart() -> None:
-    one, other = trust_sections([*rows(), *rows(seed=1, shift=0.02), *rows(method="ldr")])
-    assert one["heading"].endswith("anchored")
-    assert other["heading"].endswith("ldr")
-    first = one["lines"][0]
-    assert (first["split"], first["occlusion"], first["joint"]) == ("id", 0, JOINTS[0])
-    assert first["pairs"][0] == (0.91, 0.2)
-    assert first["auroc"] is None
+    one, other = coverages([*rows(), *rows(seed=1, shift=0.02), *rows(method="ldr")])
+    assert (one.method, other.method) == ("anchored", "ldr")
+    first = one.lines[0]
+    assert (first.split, first.occlusion, first.joint) == ("id", 0, JOINTS[0])
+    assert first.pairs[0] == (0.91, 0.2)
+    assert first.auroc is None
 
 
 def test_only_labels_give_one_kind() -> None:
-    (section,) = trust_sections([row for row in rows() if row.intervals == "labels"])
-    assert section["kinds"] == ["with labels, 1,000 labels"]
-    assert {len(line["pairs"]) for line in section["lines"]} == {1}
-    assert trust_sections([dataclasses.replace(rows()[0])])[0]["kinds"] == ["width without labels, 1,000 labels"]
+    (found,) = coverages([row for row in rows() if row.intervals == "labels"])
+    assert coverage_table(found).columns[3].heading == "coverage, width from labels, 1,000 labels"
+    assert {len(line.pairs) for line in found.lines} == {1}
+    (one,) = coverages([dataclasses.replace(rows()[0])])
+    assert coverage_table(one).columns[3].heading == "coverage, width from held-out anchors, 1,000 labels"
 
 
 @pytest.mark.slow
 def test_intervals_without_any_label_are_shown_too() -> None:
     bare = [dataclasses.replace(row, intervals="commanded", calibration_labels=0, coverage=0.5) for row in rows()[::2]]
-    (section,) = trust_sections([*rows(), *bare])
-    assert section["kinds"][0] == "no label at all"
-    assert {line["pairs"][0][0] for line in section["lines"]} == {0.5}
-    assert {len(line["pairs"]) for line in section["lines"]} == {3}
+    (found,) = coverages([*rows(), *bare])
+    assert coverage_table(found).columns[3].heading == "coverage, no labels"
+    assert {line.pairs[0][0] for line in found.lines} == {0.5}
+    assert {len(line.pairs) for line in found.lines} == {3}
 
 
 @pytest.mark.slow
@@ -111,6 +111,6 @@ def test_images_unlike_those_of_the_fit_have_a_table(tmp_path) -> None:
         for images, auroc in (("moved by 1 px", 0.9 + seed / 50), ("mirrored", 0.75))
     ]
     section = page(tmp_path, rows(), flags).partition('<section id="trust">')[2].partition("</section>")[0]
-    for word in ("images unlike those of the fit", "moved by 1 px", "mirrored", "0.910", "0.750"):
+    for word in ("unusual images", "moved by 1 px", "mirrored", "0.910", "0.750"):
         assert word in section
-    assert "images unlike those" not in page(tmp_path, rows())
+    assert "unusual images</th>" not in page(tmp_path, rows())

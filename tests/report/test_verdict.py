@@ -5,8 +5,8 @@ from dataclasses import replace
 from ropes.evaluation.paper import CAUSAL, ONE_CAMERA, TWO_CAMERAS
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.summary import over_seeds
-from ropes.report.naming import joint_label
-from ropes.report.verdict import in_words, sentence
+from ropes.report.verdict import sentence
+from ropes.report.words import in_words, joint_label
 
 
 def cells(*figures: tuple[float, float], setup: str = ONE_CAMERA, joints=(2, 4, 6), **changes):
@@ -28,8 +28,8 @@ def cells(*figures: tuple[float, float], setup: str = ONE_CAMERA, joints=(2, 4, 
 def test_all_reached() -> None:
     text = sentence(cells((0.99, 0.01), (0.99, 0.01), (0.99, 0.01)))
     assert text == (
-        "After a line on 1,000 labels, none of them in training: all 3 cells compared with the paper's Table 1 reach "
-        "its MCC and its MSE."
+        "With a line fitted on 1,000 labels, none of them in training: all 3 cells compared with the paper's Table 1 "
+        "reach its MCC and its MSE."
     )
 
 
@@ -38,8 +38,8 @@ def test_what_takes_no_label_comes_first_and_says_so() -> None:
     free = cells((0.99, 0.01), (0.99, 0.01), (0.99, 0.01), calibration_labels=0)
     free = tuple(replace(cell, paper_mcc=None, paper_mse=None) for cell in free)
     assert sentence((*fitted, *free)) == (
-        "Without a label: all 3 cells compared with the paper's Table 1 reach its MCC and its MSE. "
-        "After a line on 1,000 labels, none of them in training: of 3 cells of the paper's Table 1, "
+        "Without labels: all 3 cells compared with the paper's Table 1 reach its MCC and its MSE. "
+        "With a line fitted on 1,000 labels, none of them in training: of 3 cells of the paper's Table 1, "
         "3 reach its MCC and 2 its MSE."
     )
 
@@ -51,15 +51,16 @@ def test_some_short() -> None:
 
 def test_errors_of_angles_that_vary_otherwise_do_not_count() -> None:
     causal = cells((0.99, 0.001), (0.99, 0.001), setup=CAUSAL, joints=(1, 5))
-    assert sentence(causal).endswith("of 2 cells of the paper's Table 1, 2 reach its MCC; errors do not compare.")
+    assert sentence(causal).endswith("of 2 cells of the paper's Table 1, 2 reach its MCC; MSE does not compare.")
     both = (*causal, *cells((0.99, 0.01)))
-    assert sentence(both).endswith("reach its MCC and its MSE in the 1 cell where errors compare.")
+    assert sentence(both).endswith("reach its MCC and its MSE in the 1 cell where MSE compares.")
 
 
 def test_labels_are_not_passed_over() -> None:
     text = sentence(cells((0.99, 0.01), labels=100))
     assert (
-        text == "After a line on 1,000 labels: all 1 cell compared with the paper's Table 1 reach its MCC and its MSE."
+        text
+        == "With a line fitted on 1,000 labels: all 1 cell compared with the paper's Table 1 reach its MCC and its MSE."
     )
     assert "label" not in sentence(cells((0.99, 0.01), labels=100, setup="kuka"))
 
@@ -68,7 +69,7 @@ def test_baselines_with_labels_stand_beside_the_paper_s() -> None:
     """RoboPEPP with 1% of the labels: .136 and .043 for joints 1 and 2 of two cameras."""
     free = cells((0.99, 0.01), (0.99, 0.001), setup=TWO_CAMERAS, joints=(1, 2))
     few = cells((0.99, 0.01), (0.99, 0.9), setup=TWO_CAMERAS, joints=(1, 2), labels=1300, label_share=0.01)
-    beside = "Of 2 cells with labels, 1 reach the MSE of the paper's RoboPEPP on the same share of them."
+    beside = "Of 2 cells with training labels, 1 reach the MSE of the paper's RoboPEPP on the same share of labels."
     assert sentence(few) == beside
     assert sentence((*free, *few)).endswith(f"its MCC and its MSE. {beside}")
     assert "none of them in training" in sentence((*free, *few))
@@ -76,18 +77,18 @@ def test_baselines_with_labels_stand_beside_the_paper_s() -> None:
 
 def test_another_arm_has_no_paper() -> None:
     text = sentence(cells((0.95, 0.01), (0.91, 0.02), setup="kuka"))
-    assert "lowest correlation of 2 cells is 0.910 (joint 4) without a single label in training" in text
+    assert "lowest MCC of 2 cells is 0.910 (joint 4) without training labels" in text
     assert text.endswith("the paper has no numbers for this setup.")
 
 
 def test_calibrations_on_fewer_labels_alone_are_told_of_by_their_correlation() -> None:
     few = cells((0.95, 0.01), calibration_labels=10)
-    assert sentence(few).startswith("The lowest correlation of 1 cell is 0.950 (joint 2)")
+    assert sentence(few).startswith("The lowest MCC of 1 cell is 0.950 (joint 2)")
 
 
 def test_nothing_in_distribution() -> None:
-    assert sentence(()) == "Nothing has been measured in distribution yet."
-    assert sentence(cells((0.9, 0.1), setup=TWO_CAMERAS, split="ood")).startswith("Nothing")
+    assert sentence(()) == "No in-distribution results yet."
+    assert sentence(cells((0.9, 0.1), setup=TWO_CAMERAS, split="ood")).startswith("No in-distribution")
 
 
 def test_names() -> None:

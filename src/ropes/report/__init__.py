@@ -1,1 +1,1 @@
-"""From results.json to what people read: an HTML page, figures, Markdown tables."""
+"""Renders results.json as an HTML page, as figures, and as tables for Markdown files and terminals."""

@@ -1,4 +1,4 @@
-"""Figures of methods that tell actions."""
+"""Figures of methods that classify actions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,23 +8,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ropes.evaluation.rows.action import ActionRow
-from ropes.report.action_numbers import METHODS, PAPER, SHIFTS, accuracies, mean_of_known
-from ropes.report.figures import INK, OURS, PALETTE, make_panels, shared_legend, styled
-from ropes.report.figures import PAPER as PAPERS
-from ropes.report.heat import heat
-from ropes.report.naming import joint_label
-
-Floats = NDArray[np.float64]
+from ropes.report.action_numbers import METHODS, MOVES, PAPER, SHIFTS, Methods, accuracies, known_mean
+from ropes.report.figures import INK, OURS, PALETTE, heat, make_panels, shared_legend, styled
+from ropes.report.figures import PAPER as PAPER_COLOUR
+from ropes.report.numbers import Floats
+from ropes.report.words import joint_label
 
 
 @styled
-def shift_accuracies(methods: Mapping[str, Sequence[ActionRow]], *, paper: bool = False) -> Figure:
-    """Accuracy of each method, a panel for each shift: every seed as a dot, the mean as a line.
+def shift_accuracies(methods: Methods, *, paper: bool = False) -> Figure:
+    """Accuracy of each method, a panel for each shift: seeds as dots, the mean as a line.
 
     Args:
         methods: name → its rows.
-        paper: show the paper's numbers, of other images, as rings.
+        paper: show the paper's numbers, measured on other images, as rings.
     """
     splits = [split for split in SHIFTS if any(split in row.accuracy for own in methods.values() for row in own)]
     figure, panels = make_panels(len(splits), height=0.9 + 0.32 * max(3, len(methods)), columns=3)
@@ -37,7 +34,9 @@ def shift_accuracies(methods: Mapping[str, Sequence[ActionRow]], *, paper: bool 
             panel.vlines(values.mean(), place - 0.3, place + 0.3, color=colour, linewidth=2)
             theirs = PAPER[name][list(SHIFTS).index(split)] if paper and name in PAPER else None
             if theirs is not None:
-                panel.scatter(theirs, place, s=34, facecolor="none", edgecolor=PAPERS, label="the paper, ProcTHOR")
+                panel.scatter(
+                    theirs, place, s=34, facecolor="none", edgecolor=PAPER_COLOUR, label="the paper, ProcTHOR"
+                )
         panel.set(title=SHIFTS[split], xlim=(0, 1.02), xlabel="accuracy", ylim=(-0.6, len(names) - 0.4))
         panel.set_yticks(range(len(names)), [METHODS.get(name, name) for name in names] if split == splits[0] else [])
     if paper and PAPER.keys() & set(names):
@@ -52,20 +51,19 @@ def cosine_map(cosines: Floats, verbs: Sequence[str], *, title: str) -> Figure:
 
 
 @styled
-def recall_map(methods: Mapping[str, Sequence[ActionRow]], split: str) -> Figure:
-    """Share of each verb's pairs that each method tells in a split, mean over seeds; blank where none was asked."""
+def recall_map(methods: Methods, split: str) -> Figure:
+    """Recall of each verb by each method in a split, mean over seeds; blank where the split has no pair of it."""
     verbs = sorted({verb for own in methods.values() for row in own for verb in row.recall.get(split, {})})
     shares = [
-        [mean_of_known([row.recall.get(split, {}).get(verb) for row in own]) for verb in verbs]
-        for own in methods.values()
+        [known_mean([row.recall.get(split, {}).get(verb) for row in own]) for verb in verbs] for own in methods.values()
     ]
-    title = f"Share that was told of each verb, {SHIFTS[split]}"
+    title = f"Recall of each verb, {SHIFTS[split]}"
     names = [METHODS.get(name, name) for name in methods]
     return _map(np.array(shares), names, verbs, title=title, low=0.0, colours="Blues")
 
 
 def _map(values: Floats, rows: Sequence[str], columns: Sequence[str], *, title: str, **given: Any) -> Figure:
-    """A panel of its own for `heat`."""
+    """A figure of one heat map."""
     height, width = 0.9 + 0.36 * len(rows), 1.6 + 0.055 * max(map(len, rows)) + min(0.55 * len(columns), 14)
     figure, (panel,) = make_panels(1, height=height, columns=1, width=width)
     heat(panel, values, rows, columns, **given)
@@ -75,11 +73,10 @@ def _map(values: Floats, rows: Sequence[str], columns: Sequence[str], *, title: 
 
 @styled
 def delta_plane(plane: Floats, verbs: Sequence[str], *, title: str) -> Figure:
-    """Deltas along their two directions of greatest length, a colour for each verb; the cross is no change."""
-    known = sorted(set(verbs))
+    """Deltas along their two directions of greatest length, a colour for each verb; the cross marks no change."""
     figure, (panel,) = make_panels(1, height=4.4, columns=1, width=6.4)
     markers = "osD^v<>PX*h"
-    for number, verb in enumerate(known):
+    for number, verb in enumerate(sorted(set(verbs))):
         chosen = np.array([each == verb for each in verbs])
         style: Any = {"color": PALETTE[number % len(PALETTE)], "marker": markers[number % len(markers)]}
         x, y = plane[chosen].T
@@ -92,7 +89,7 @@ def delta_plane(plane: Floats, verbs: Sequence[str], *, title: str) -> Figure:
 
 @styled
 def lengths_against_steps(systems: Mapping[str, Mapping[str, NDArray[Any]]]) -> Figure:
-    """How long deltas are, in shares of their median, against how far the joint went: a panel for each system."""
+    """Length of deltas over its median, against the joint's step; a panel for each system."""
     figure, panels = make_panels(len(systems), height=2.9, columns=3)
     for panel, (name, arrays) in zip(panels, systems.items(), strict=True):
         joints = sorted(set(arrays["moved_joints"].tolist()))
@@ -105,21 +102,15 @@ def lengths_against_steps(systems: Mapping[str, Mapping[str, NDArray[Any]]]) -> 
             )
         panel.set(title=METHODS.get(name, name), xlabel="joint's step, rad", ylabel="length of the delta / median")
         panel.set_ylim(bottom=0)
-    shared_legend(figure, panels)
-    return figure
+    return shared_legend(figure, panels)
 
 
 @styled
-def joint_moves(systems: Mapping[str, Sequence[ActionRow]]) -> Figure:
-    """Deltas of an arm, systems side by side: one direction a joint, up against down, length against distance."""
-    panels_of = {
-        "direction": "deltas of one way: cosine with their mean",
-        "opposite": "mean deltas up and down: cosine",
-        "length": "length of deltas and distance gone: correlation",
-    }
+def joint_moves(systems: Methods) -> Figure:
+    """Deltas of an arm by system: direction of each joint, up against down, length against distance."""
     joints = sorted({joint for own in systems.values() for row in own for joint in row.moves})
     figure, panels = make_panels(3, height=2.9, columns=3)
-    for panel, (kind, title) in zip(panels, panels_of.items(), strict=True):
+    for panel, (kind, title) in zip(panels, MOVES.items(), strict=True):
         for number, (name, own) in enumerate(systems.items()):
             apart = 0.16 * (number - (len(systems) - 1) / 2)
             for place, joint in enumerate(joints):
@@ -130,17 +121,16 @@ def joint_moves(systems: Mapping[str, Sequence[ActionRow]]) -> Figure:
         panel.set_title(title, fontsize=8.5)
         panel.set_xticks(range(len(joints)), [joint_label(joint) for joint in joints], rotation=30, ha="right")
         panel.set_ylim(-1.05, 1.05)
-    shared_legend(figure, panels)
-    return figure
+    return shared_legend(figure, panels)
 
 
 @styled
 def nearest_pairs(images: NDArray[np.uint8], captions: Sequence[Sequence[str]], *, title: str) -> Figure:
-    """Pairs of things never trained on, a row each, and beside each the pairs in distribution of the nearest deltas.
+    """Pairs of unseen things, a row each, beside the pairs in distribution with the nearest deltas.
 
     Args:
-        images: (n, 1 + k, 2, S, S[, 3]), the pair asked first.
-        captions: of the same, (n, 1 + k).
+        images: (n, 1 + k, 2, S, S[, 3]), the query pair first.
+        captions: of the pairs, (n, 1 + k).
         title: of the figure.
     """
     count, columns = images.shape[:2]
@@ -149,14 +139,14 @@ def nearest_pairs(images: NDArray[np.uint8], captions: Sequence[Sequence[str]], 
         row, column = divmod(place, columns)
         _show_pair(panel, images[row, column], captions[row][column])
         if row == 0 and column < 2:
-            panel.text(0, 1.3, ("asked", "nearest in distribution")[column], transform=panel.transAxes, fontsize=8.5)
+            panel.text(0, 1.3, ("query", "nearest in distribution")[column], transform=panel.transAxes, fontsize=8.5)
     figure.suptitle(title, fontsize=9)
     return figure
 
 
 @styled
-def told_pairs(images: NDArray[np.uint8], captions: Sequence[str]) -> Figure:
-    """Pairs side by side, each under what was done in it.
+def pair_grid(images: NDArray[np.uint8], captions: Sequence[str]) -> Figure:
+    """Pairs side by side, titled with their actions.
 
     Args:
         images: (n, 2, S, S, 3).
@@ -169,7 +159,7 @@ def told_pairs(images: NDArray[np.uint8], captions: Sequence[str]) -> Figure:
 
 
 def _show_pair(panel: Axes, pair: NDArray[np.uint8], caption: str) -> None:
-    """Both images of a pair (2, S, S[, 3]) side by side, under what was done."""
+    """Both images of a pair (2, S, S[, 3]) side by side, titled with the action."""
     before, after = pair if pair.ndim == 4 else np.repeat(pair[..., None], 3, axis=-1)
     gap = np.full((before.shape[0], max(1, before.shape[1] // 32), 3), 255, np.uint8)
     panel.imshow(np.concatenate([before, gap, after], axis=1), interpolation="nearest")

@@ -1,16 +1,16 @@
-"""Names, order and summary sentences of methods that tell actions."""
+"""Names, order, statistics and findings of methods that classify actions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import t
 
 from ropes.evaluation.rows.action import ActionRow
 from ropes.methods.recipes.delta_variants import ABLATED, BASELINES, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
-from ropes.report.naming import capitalised
-from ropes.report.numbers import fixed
+from ropes.report.numbers import Floats, fixed
+from ropes.report.table import grouped
+from ropes.report.words import capitalised
 from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
 from ropes.simulation.settings import (
     ACTION_PAIRS,
@@ -22,9 +22,10 @@ from ropes.simulation.settings import (
     RECORDED_SCENES,
 )
 
-Floats = NDArray[np.float64]
+#: Method → its rows, one a seed.
+Methods = Mapping[str, Sequence[ActionRow]]
 SHIFTS = {IID: "in distribution", COMPOSITIONAL: "compositional shift", SYSTEMATIC: "systematic shift"}
-#: Settings that differ in what is held out alone, shown as one.
+#: One setting for those that differ only in their held-out pairs.
 DRAWN = f"{ACTION_PAIRS}-drawn"
 SCENES = {
     ACTION_PAIRS: "single things",
@@ -47,16 +48,23 @@ METHODS = {
     "sms": "ResNet, sparse blocks (SMS)",
 }
 METHODS |= {label: f"{METHODS[name]}, with crops" for name, label in CROPPED.items()} | OPTIONS
-COSINES = {"antonyms": "cosine of antonyms", "unrelated": "of unrelated verbs", "unrelated size": "its absolute value"}
+COSINES = {
+    "antonyms": "cosine of antonyms",
+    "unrelated": "cosine of unrelated verbs",
+    "unrelated size": "its absolute value",
+}
+#: Measures of an arm's deltas.
+MOVES = {
+    "direction": "one direction: cosine with mean delta",
+    "opposite": "up and down: cosine of mean deltas",
+    "length": "length: correlation with step",
+}
 EMBEDDINGS = ("cde-global", "cde-patch", OF_A_RESNET)
 ABLATIONS = ("cde-global", *ABLATED)
 WITH_CROPS = CROPPED["cde-global"]
-#: Embedding of actions → the baselines that learn from the same images.
-HELD_AGAINST = {
-    **dict.fromkeys(EMBEDDINGS, BASELINES),
-    WITH_CROPS: tuple(CROPPED[name] for name in BASELINES),
-}
-#: Whose accuracies stand beside a method's, seed by seed.
+#: Embedding of actions → baselines trained on the same images.
+HELD_AGAINST = {**dict.fromkeys(EMBEDDINGS, BASELINES), WITH_CROPS: tuple(CROPPED[name] for name in BASELINES)}
+#: Method → methods that it is compared with, seed by seed.
 BESIDE = {
     "cde-global": (*ABLATED, WITH_CROPS, OF_A_RESNET, *BASELINES),
     "cde-patch": ("cde-global", OF_A_RESNET, *BASELINES),
@@ -65,8 +73,8 @@ BESIDE = {
     **{name: (CROPPED[name],) for name in BASELINES},
     **{label: (label.partition("@")[0],) for label in OPTIONS},
 }
-#: Of ProcTHOR's single objects: in distribution, compositional, systematic; None where the summary of the paper does
-#: not tell.
+#: The paper's accuracies on ProcTHOR's single objects: in distribution, compositional, systematic; None where its
+#: summary has no number.
 PAPER: Mapping[str, tuple[float, float | None, float | None]] = {
     "plain-resnet": (0.96, 0.36, 0.48),
     "plain-vit": (0.95, 0.34, 0.47),
@@ -74,53 +82,58 @@ PAPER: Mapping[str, tuple[float, float | None, float | None]] = {
     "sms": (0.96, 0.47, 0.54),
     "cde-global": (0.95, None, None),
 }
-#: Gap of the paper's global embeddings, and of its plain ViT.
+#: The paper's gaps of its global embeddings and its plain ViT.
 PAPER_GAPS = {"cde-global": 0.21, "plain-vit": 0.48}
 
 
-def in_order(rows: Sequence[ActionRow]) -> dict[str, dict[str, list[ActionRow]]]:
+def in_order(rows: Sequence[ActionRow]) -> dict[str, Methods]:
     """Setup → method → its rows, one a seed; in the order of `SCENES` and `METHODS`, others after them.
 
-    Rows of `DRAWN_HOLD_OUTS` are one setup, `DRAWN`, with one row for each choice of what is held out: the mean over
+    Rows of `DRAWN_HOLD_OUTS` are one setup, `DRAWN`, with one row for each choice of held-out pairs: the mean over
     its training seeds.
     """
-    groups: dict[str, dict[str, list[ActionRow]]] = {}
-    for row in rows:
-        setup = DRAWN if row.setup in DRAWN_HOLD_OUTS else row.setup
-        groups.setdefault(setup, {}).setdefault(row.method, []).append(row)
+    setups = grouped(rows, lambda row: DRAWN if row.setup in DRAWN_HOLD_OUTS else row.setup)
     return {
         setup: {
-            name: _by_choice(groups[setup][name]) if setup == DRAWN else groups[setup][name]
-            for name in sorted(groups[setup], key=lambda name: _place(name, METHODS))
+            name: _by_choice(own) if setup == DRAWN else own
+            for name, own in _sorted(grouped(setups[setup], lambda row: row.method), METHODS)
         }
-        for setup in sorted(groups, key=lambda name: _place(name, SCENES))
+        for setup, _ in _sorted(setups, SCENES)
     }
 
 
+def _sorted(groups: Mapping[str, list[ActionRow]], order: Mapping[str, str]) -> list[tuple[str, list[ActionRow]]]:
+    """The groups in a given order, others after them by name."""
+    places = {name: place for place, name in enumerate(order)}
+    return sorted(groups.items(), key=lambda item: (places.get(item[0], len(places)), item[0]))
+
+
 def _by_choice(rows: Sequence[ActionRow]) -> list[ActionRow]:
-    """Of each setting the mean row over training seeds, as its first one's."""
-    settings: dict[str, list[ActionRow]] = {}
-    for row in rows:
-        settings.setdefault(row.setup, []).append(row)
+    """The mean row over training seeds of each setting."""
     return [
         replace(
             own[0],
-            accuracy={split: mean_of_known([row.accuracy.get(split) for row in own]) for split in own[0].accuracy},
-            cosines={kind: mean_of_known([row.cosines.get(kind) for row in own]) for kind in own[0].cosines},
-            active=mean_of_known([row.active for row in own]),
-            variance=None if own[0].variance is None else mean_of_known([row.variance for row in own]),
+            accuracy={split: known_mean([row.accuracy.get(split) for row in own]) for split in own[0].accuracy},
+            cosines={kind: known_mean([row.cosines.get(kind) for row in own]) for kind in own[0].cosines},
+            active=known_mean([row.active for row in own]),
+            variance=None if own[0].variance is None else known_mean([row.variance for row in own]),
         )
-        for _, own in sorted(settings.items())
+        for _, own in sorted(grouped(rows, lambda row: row.setup).items())
     ]
 
 
+def of_an_arm(methods: Methods) -> bool:
+    """Whether the actions move joints."""
+    return any(row.moves for own in methods.values() for row in own)
+
+
 def _pairing(row: ActionRow) -> object:
-    """What rows of two methods have in common that are compared one by one."""
+    """The property by which rows of two methods are paired: the setting where it was drawn, else the seed."""
     return row.setup if row.setup in DRAWN_HOLD_OUTS else row.seed
 
 
 def accuracies(rows: Sequence[ActionRow], split: str) -> Floats:
-    """Of each seed, (n,); NaN where the split was not measured."""
+    """Accuracy of each seed, (n,); NaN where the split was not measured."""
     return np.array([row.accuracy.get(split, np.nan) for row in rows])
 
 
@@ -135,7 +148,7 @@ def cosines(rows: Sequence[ActionRow], kind: str) -> Floats:
 
 
 def spread(values: Floats, digits: int = 3) -> str:
-    """Mean ± deviation over seeds; empty where undefined."""
+    """Mean ± standard deviation over seeds; empty where undefined."""
     kept = values[np.isfinite(values)]
     if not len(kept):
         return ""
@@ -143,9 +156,7 @@ def spread(values: Floats, digits: int = 3) -> str:
 
 
 def scores(rows: Sequence[ActionRow]) -> list[str]:
-    """A method's entries of a table: accuracy under each shift, the gap, each of `COSINES`, the active share, how much
-    deltas of a verb vary.
-    """
+    """A method's entries of a table: accuracy under each shift, gap, `COSINES`, active share, variance of deltas."""
     varying = np.array([np.nan if row.variance is None else row.variance for row in rows])
     return [
         *(spread(accuracies(rows, split)) for split in SHIFTS),
@@ -157,15 +168,16 @@ def scores(rows: Sequence[ActionRow]) -> list[str]:
 
 
 def paper_scores(name: str) -> list[str]:
-    """The paper's entries of the same table, as far as its summary tells."""
-    told = PAPER[name]
-    gap = PAPER_GAPS.get(name) if told[2] is None else told[0] - told[2]
-    return [*("" if one is None else fixed(one, 2) for one in (*told, gap)), *("" for _ in COSINES), "", ""]
+    """The paper's entries of the same table; empty where its summary has no number."""
+    published = PAPER[name]
+    gap = PAPER_GAPS.get(name) if published[2] is None else published[0] - published[2]
+    return [*("" if one is None else fixed(one, 2) for one in (*published, gap)), *("" for _ in COSINES), "", ""]
 
 
 def advantage(own: Sequence[ActionRow], other: Sequence[ActionRow], split: str) -> str:
-    """Accuracy less that of another method, seed by seed, with its 95% interval (Student's t) from two seeds on; choice
-    by choice where what is held out was drawn.
+    """Mean difference of accuracy to another method over seeds, with its 95% interval (Student's t) from two seeds on.
+
+    Where the held-out pairs were drawn, it is over these choices.
     """
     theirs = {_pairing(row): row.accuracy[split] for row in other if split in row.accuracy}
     shared = [row for row in own if _pairing(row) in theirs and split in row.accuracy]
@@ -180,43 +192,42 @@ def advantage(own: Sequence[ActionRow], other: Sequence[ActionRow], split: str) 
 
 
 def moved(rows: Sequence[ActionRow], kind: str) -> Floats:
-    """What is said of each joint of an arm (see `ropes.metrics.deltas.moves`), its mean over the seeds, (joints,)."""
+    """A measure of each joint of an arm (see `ropes.metrics.deltas.moves`), its mean over seeds, (joints,)."""
     joints = sorted({joint for row in rows for joint in row.moves})
-    return np.array([mean_of_known([row.moves.get(joint, {}).get(kind) for row in rows]) for joint in joints])
+    return np.array([known_mean([row.moves.get(joint, {}).get(kind) for row in rows]) for joint in joints])
 
 
-def mean_of_known(values: Sequence[float | None]) -> float:
-    """Over the seeds that have a figure; NaN where none has."""
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else np.nan
+def known_mean(values: Sequence[float | None]) -> float:
+    """Mean of the values that are not None; NaN without any."""
+    numbers = [value for value in values if value is not None]
+    return float(np.mean(numbers)) if numbers else np.nan
 
 
 def findings(rows: Sequence[ActionRow]) -> list[str]:
-    """What the methods show, a sentence each."""
+    """Sentences on the methods."""
     every = in_order(rows)
-    said = []
+    sentences = []
     for setup in (ACTION_PAIRS, DRAWN, RECORDED_PAIRS):
         if setup in every:
-            said += _against_baselines(every[setup])
+            sentences += _against_baselines(every[setup])
     for scenes in (every.get(MANY_THINGS, {}), every.get(RECORDED_SCENES, {})):
-        if not {"cde-global", "cde-patch"} <= scenes.keys():
-            continue
-        told = [
-            f"{words} {spread(accuracies(scenes['cde-patch'], split), 2)} by patches, "
-            f"{spread(accuracies(scenes['cde-global'], split), 2)} by whole images"
-            for split, words in SHIFTS.items()
-        ]
-        said.append(f"Several things in a scene: {'; '.join(told)}.")
-    for methods in every.values():
-        if any(row.moves for own in methods.values() for row in own):
-            told = [f"{METHODS.get(name, name)} {spread(accuracies(own, IID), 2)}" for name, own in methods.items()]
-            said.append(f"Joint and direction of an arm's move are told in poses never seen: {', '.join(told)}.")
-            break
-    return said
+        if {"cde-global", "cde-patch"} <= scenes.keys():
+            parts = [
+                f"{words} {spread(accuracies(scenes['cde-patch'], split), 2)} by patches, "
+                f"{spread(accuracies(scenes['cde-global'], split), 2)} by whole images"
+                for split, words in SHIFTS.items()
+            ]
+            sentences.append(f"Several things in a scene: {'; '.join(parts)}.")
+    for methods in filter(of_an_arm, every.values()):
+        parts = [f"{METHODS.get(name, name)} {spread(accuracies(own, IID), 2)}" for name, own in methods.items()]
+        sentences.append(f"Accuracy of joint and direction in unseen poses of an arm: {', '.join(parts)}.")
+        break
+    return sentences
 
 
-def _against_baselines(methods: Mapping[str, Sequence[ActionRow]]) -> list[str]:
-    said, directions = [], []
+def _against_baselines(methods: Methods) -> list[str]:
+    """Sentences on the embeddings of one setting beside their baselines."""
+    sentences, directions = [], []
     for name in (name for name in HELD_AGAINST if name in methods):
         others = {other: methods[other] for other in HELD_AGAINST[name] if other in methods}
         parts = []
@@ -228,13 +239,13 @@ def _against_baselines(methods: Mapping[str, Sequence[ActionRow]]) -> list[str]:
                 best = max(others, key=lambda other: np.nanmean(accuracies(others[other], split)))
                 part += f" (best baseline: {METHODS[best]} {spread(accuracies(others[best], split), 2)})"
             parts.append(part)
-        said.append(f"{capitalised(METHODS[name])}: {'; '.join(parts)}.")
+        sentences.append(f"{capitalised(METHODS[name])}: {'; '.join(parts)}.")
         if np.isfinite(opposite := cosines(methods[name], "antonyms")).any():
             unrelated, size = cosines(methods[name], "unrelated"), cosines(methods[name], "unrelated size")
             directions.append(f"{METHODS[name]} {spread(opposite, 2)}, {spread(unrelated, 2)} ({spread(size, 2)})")
     if directions:
-        said.append(
-            f"Cosine of mean deltas of antonyms, of unrelated verbs (its absolute value): {'; '.join(directions)}."
+        sentences.append(
+            f"Cosine of mean deltas of antonyms, then of unrelated verbs (its absolute value): {'; '.join(directions)}."
         )
     apart = [
         f"{METHODS[name]} {spread(gaps(methods[name]), 2)}"
@@ -242,9 +253,5 @@ def _against_baselines(methods: Mapping[str, Sequence[ActionRow]]) -> list[str]:
         if name in methods
     ]
     if apart:
-        said.append(f"Gap between in distribution and systematic shift: {', '.join(apart)}.")
-    return said
-
-
-def _place(name: str, known: Mapping[str, str]) -> tuple[int, str]:
-    return (list(known).index(name) if name in known else len(known)), name
+        sentences.append(f"Gap, in distribution minus systematic shift: {', '.join(apart)}.")
+    return sentences

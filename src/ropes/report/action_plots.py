@@ -1,6 +1,6 @@
-"""The plots of methods that tell actions, in the order of the page."""
+"""The plots of methods that classify actions, in the order of the page, and the arrays behind them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,33 +8,26 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ropes.evaluation.rows.action import ActionRow
 from ropes.methods.recipes.delta_variants import ABLATED
 from ropes.report import action_figures
-from ropes.report.action_numbers import ABLATIONS, HELD_AGAINST, METHODS, SHIFTS
+from ropes.report.action_numbers import ABLATIONS, HELD_AGAINST, METHODS, SHIFTS, Methods, of_an_arm
 from ropes.report.artefacts import read_arrays
-from ropes.report.naming import capitalised
+from ropes.report.words import capitalised
 from ropes.simulation.actions import SYSTEMATIC
 from ropes.simulation.settings import ACTION_PAIRS, RECORDED_PAIRS
 
 Arrays = Mapping[str, NDArray[Any]]
 _FRAME = np.array([213, 94, 0], np.uint8)
-Methods = Mapping[str, Sequence[ActionRow]]
-#: Settings beside whose accuracies the paper's stand, of ProcTHOR's single objects.
+#: Settings that are plotted with the paper's accuracies on ProcTHOR's single objects.
 _LIKE_THE_PAPER = (ACTION_PAIRS, RECORDED_PAIRS)
 
 
 class Plot(NamedTuple):
-    """A plot: what kind it is, as the names of files have it; what it shows, in words; and itself."""
+    """A plot: its kind, for names of files; its label, for screen readers; its figure."""
 
     kind: str
     label: str
     figure: Figure
-
-
-def of_an_arm(methods: Methods) -> bool:
-    """Whether actions are moves of joints."""
-    return any(row.moves for own in methods.values() for row in own)
 
 
 def plots(setup: str, methods: Methods, arrays_of: Mapping[str, Arrays]) -> Iterator[Plot]:
@@ -43,12 +36,12 @@ def plots(setup: str, methods: Methods, arrays_of: Mapping[str, Arrays]) -> Iter
     Args:
         setup: its name.
         methods: method → its rows, in order.
-        arrays_of: method → what was recorded of it, see `recorded`.
+        arrays_of: method → its arrays, see `delta_arrays`.
     """
     if of_an_arm(methods):
         yield Plot("moves", "deltas of an arm's joints", action_figures.joint_moves(methods))
-        if known := {name: arrays for name, arrays in arrays_of.items() if "moved_by" in arrays}:
-            figure = action_figures.lengths_against_steps(known)
+        if stepped := {name: arrays for name, arrays in arrays_of.items() if "moved_by" in arrays}:
+            figure = action_figures.lengths_against_steps(stepped)
             yield Plot("lengths", "lengths of deltas against steps", figure)
         return
     plain = {name: own for name, own in methods.items() if name not in ABLATED}
@@ -59,7 +52,7 @@ def plots(setup: str, methods: Methods, arrays_of: Mapping[str, Arrays]) -> Iter
         yield Plot("ablations", f"ablations, {setup}", action_figures.shift_accuracies(ablated))
     if any(SYSTEMATIC in row.recall for own in plain.values() for row in own):
         figure = action_figures.recall_map(plain, SYSTEMATIC)
-        yield Plot("verbs", f"share told of each verb, {SHIFTS[SYSTEMATIC]}, {setup}", figure)
+        yield Plot("verbs", f"recall of each verb, {SHIFTS[SYSTEMATIC]}, {setup}", figure)
     for name, arrays in arrays_of.items():
         if name not in HELD_AGAINST:
             continue
@@ -76,15 +69,15 @@ def plots(setup: str, methods: Methods, arrays_of: Mapping[str, Arrays]) -> Iter
 
 
 def _captions(arrays: Arrays) -> list[list[str]]:
-    """What was done in the pairs of `near_images`."""
+    """The actions in the pairs of `near_images`."""
     return [
         [f"{verb} {noun}".strip() for verb, noun in zip(*row, strict=True)]
         for row in zip(arrays["near_verbs"], arrays["near_nouns"], strict=True)
     ]
 
 
-def recorded(setup: str, methods: Methods, folder: Path) -> dict[str, Arrays]:
-    """Method → artefacts/SETUP/METHOD/seed-K/deltas.npz of its first seed, where there is such.
+def delta_arrays(setup: str, methods: Methods, folder: Path) -> dict[str, Arrays]:
+    """Method → arrays of artefacts/SETUP/METHOD/seed-K/deltas.npz of its first seed, where they were recorded.
 
     Raises:
         UserError: an artefact is damaged.
@@ -94,20 +87,20 @@ def recorded(setup: str, methods: Methods, folder: Path) -> dict[str, Arrays]:
     return {name: arrays for name, arrays in found.items() if arrays is not None}
 
 
-def told(arrays: Arrays, split: str, *, patchwise: bool) -> tuple[NDArray[np.uint8], list[str]]:
-    """Recorded pairs of a split, chosen patches framed, (n, 2, S, S) or (n, 2, S, S, 3), and what was done and told."""
+def pairs_and_captions(arrays: Arrays, split: str, *, patchwise: bool) -> tuple[NDArray[np.uint8], list[str]]:
+    """Pairs of a split, (n, 2, S, S[, 3]), and their true and predicted actions; selected patches are framed."""
     images = np.array(arrays[f"{split}_images"])
     if patchwise:
         images = framed(images, arrays[f"{split}_patches"], int(arrays["grid"]))
     captions = [
-        f"{verb} {noun}".strip() + ("" if verb == answer else f" (told: {answer})")
+        f"{verb} {noun}".strip() + ("" if verb == answer else f" (predicted: {answer})")
         for verb, noun, answer in zip(*(arrays[f"{split}_{k}"] for k in ("verbs", "nouns", "told")), strict=True)
     ]
     return images, captions
 
 
 def framed(images: NDArray[np.uint8], patches: NDArray[np.int64], cells: int) -> NDArray[np.uint8]:
-    """Frames around the chosen patches of pairs.
+    """Draw frames around the selected patches of pairs.
 
     Args:
         images: (n, 2, S, S) or in colour (n, 2, S, S, 3).
@@ -115,7 +108,7 @@ def framed(images: NDArray[np.uint8], patches: NDArray[np.int64], cells: int) ->
         cells: patches along a side.
 
     Returns:
-        The same in colour.
+        The images in colour.
     """
     drawn = np.array(images if images.ndim == 5 else np.repeat(images[..., None], 3, axis=-1))
     size = drawn.shape[2] // cells

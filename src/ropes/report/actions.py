@@ -1,109 +1,143 @@
-"""The page's part on methods that tell actions."""
+"""Methods that classify actions: sections of the page, and Markdown tables."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
+from markupsafe import Markup
 
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.action import ActionRow
 from ropes.report import pictures
 from ropes.report.action_numbers import (
+    BESIDE,
+    COSINES,
+    DRAWN,
     EMBEDDINGS,
     METHODS,
+    MOVES,
     PAPER,
     PAPER_GAPS,
     SCENES,
     SHIFTS,
+    Methods,
+    advantage,
     findings,
     in_order,
+    moved,
+    of_an_arm,
     paper_scores,
     scores,
 )
-from ropes.report.action_plots import Arrays, of_an_arm, plots, recorded, told
-from ropes.report.naming import capitalised
-from ropes.report.numbers import fixed
-from ropes.report.page import Part, render
-from ropes.report.sections import inline
-from ropes.simulation.actions import IID
-
-_OF_THE_ARM = (
-    "One joint goes up or down. Is its delta one direction, do up and down point opposite ways, is the delta's length "
-    "how far the joint went? Asked of embeddings of actions, and of the coordinates of ROPES (the packaged estimator, "
-    "which no action was shown to), whose delta is their difference; what was done it tells by the nearest mean "
-    "direction of training pairs."
-)
-_OF_THINGS = (
-    "Accuracy of each method, a dot for each training seed, and which verbs are told on things never seen; then "
-    "cosines between the mean deltas of verbs, and deltas along their two directions of greatest length, where a cross "
-    "is no change."
-)
+from ropes.report.action_plots import Arrays, delta_arrays, pairs_and_captions, plots
+from ropes.report.elements import image, plot, tag
+from ropes.report.numbers import fixed, median_and_range
+from ropes.report.page import Section, Source, explained
+from ropes.report.table import Table, named_once, number_columns, paragraphs, text_columns
+from ropes.report.words import capitalised, origin
+from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
 
 
-def action_part(found: Results, folder: Path) -> Part:
-    """The part of results with `action_rows`.
-
-    Args:
-        found: the results.
-        folder: with artefacts/SETUP/METHOD/seed-K/deltas.npz, where recorded.
-
-    Raises:
-        UserError: an artefact is damaged.
-    """
-    every = in_order(found.action_rows)
-    sections = list(_sections(every, folder))
-    body = render(
-        "actions.html.j2",
-        parts=sections,
-        splits=list(SHIFTS.values()),
-        table=[_line(setup, name, own) for setup, methods in every.items() for name, own in methods.items()]
-        + [["the paper, ProcTHOR", METHODS[name], "", *paper_scores(name), "", ""] for name in PAPER],
-        paper_gaps=", ".join(f"{METHODS[name]} {fixed(gap, 2)}" for name, gap in PAPER_GAPS.items()),
-    )
-    return Part(
-        title=f"What was done: {found.name}",
-        findings=findings(found.action_rows),
-        links={f"actions-{number}": section["heading"] for number, section in enumerate(sections, 1)}
-        | {"all-actions": "All numbers"},
-        body=body,
-    )
-
-
-def _sections(every: Mapping[str, Mapping[str, Sequence[ActionRow]]], folder: Path) -> Iterator[dict[str, Any]]:
-    """Heading, text, plots and pictures of each setting."""
-    for setup, methods in every.items():
+def settings(source: Source) -> Iterator[Section]:
+    """A section for each setting, with figures and test pairs."""
+    for number, (setup, methods) in enumerate(in_order(source.results.action_rows).items(), 1):
         arm = of_an_arm(methods)
-        words = SCENES.get(setup, setup)
-        shown: list[dict[str, Any]] = []
-        arrays_of = recorded(setup, methods, folder)
+        arrays_of = delta_arrays(setup, methods, source.folder)
+        content = [explained("arm" if arm else "things")]
+        content += [plot(drawn.figure, drawn.label) for drawn in plots(setup, methods, arrays_of)]
         for name, arrays in arrays_of.items():
             if not arm and name in EMBEDDINGS:
-                shown += _pictures(METHODS[name], arrays, patchwise=name == "cde-patch")
-        yield {
-            "heading": "Towards the arm" if arm else capitalised(words),
-            "text": _OF_THE_ARM if arm else _OF_THINGS,
-            "plots": [inline(plot.figure, plot.label) for plot in plots(setup, methods, arrays_of)],
-            "pictures": shown,
-        }
+                content += _pairs(METHODS[name], arrays, patchwise=name == "cde-patch")
+        heading = "Joint actions of an arm" if arm else capitalised(SCENES.get(setup, setup))
+        yield Section(f"actions-{number}", heading, content)
 
 
-def _pictures(label: str, arrays: Arrays, *, patchwise: bool) -> Iterator[dict[str, Any]]:
-    """Pairs of each test split with what was done and what was told; chosen patches are framed."""
+def _pairs(label: str, arrays: Arrays, *, patchwise: bool) -> Iterator[Markup]:
+    """Test pairs of each split with true and predicted action; selected patches are framed."""
     for split, words in SHIFTS.items():
         if f"{split}_images" in arrays:
-            images, captions = told(arrays, split, patchwise=patchwise)
-            uris = [pictures.data_uri(pictures.strip(pair)) for pair in images]
-            yield {"heading": f"{label}, {words}", "pairs": list(zip(uris, captions, strict=True))}
+            images, captions = pairs_and_captions(arrays, split, patchwise=patchwise)
+            shown = [
+                tag("figure", image(pictures.strip(pair), caption), tag("figcaption", caption))
+                for pair, caption in zip(images, captions, strict=True)
+            ]
+            yield tag("h3", f"{label}, {words}")
+            yield tag("div", *shown, class_="pairs")
 
 
-def _line(setup: str, name: str, own: Sequence[ActionRow]) -> list[str]:
-    """A method's line of the table of all numbers."""
-    return [
-        SCENES.get(setup, setup),
-        METHODS.get(name, name),
-        str(len(own)),
-        *scores(own),
-        f"{own[0].pairs.get(IID, 0):,}",
-        f"{np.mean([row.seconds for row in own]):,.0f}",
-    ]
+def all_numbers(source: Source) -> Iterator[Section]:
+    """Every method under every setting."""
+    gaps = ", ".join(f"{METHODS[name]} {fixed(gap, 2)}" for name, gap in PAPER_GAPS.items())
+    table = _accuracies(in_order(source.results.action_rows), timed=True)
+    yield Section("all-actions", "All numbers", [explained("all_actions", gaps=gaps), table.html()])
+
+
+def _accuracies(every: dict[str, Methods], *, timed: bool) -> Table:
+    """A line for each setting and method, the paper's below; `timed` adds numbers of pairs and seconds.
+
+    Without `timed` (in Markdown) a setting is named in its first line only.
+    """
+    lines: list[tuple[str, list[str]]] = []
+    for setup, methods in every.items():
+        for name, own in methods.items():
+            more = [f"{own[0].pairs.get(IID, 0):,}", f"{np.mean([row.seconds for row in own]):,.0f}"] if timed else []
+            lines.append((SCENES.get(setup, setup), [METHODS.get(name, name), str(len(own)), *scores(own), *more]))
+    more = ["", ""] if timed else []
+    lines += [("the paper, ProcTHOR", [METHODS[name], "", *paper_scores(name), *more]) for name in PAPER]
+    heads = ["seeds", *SHIFTS.values(), "gap", *COSINES.values(), "active", "variance"]
+    columns = [*text_columns("images", "method"), *number_columns(*heads, *(("pairs", "seconds") if timed else ()))]
+    return Table(columns, [[name, *line] for name, line in lines] if timed else named_once(lines))
+
+
+def action_markdown(found: Results) -> str:
+    """Tables of accuracies, of advantages over other methods and of an arm's deltas, the findings, and the origin.
+
+    Args:
+        found: with `action_rows`.
+    """
+    every = in_order(found.action_rows)
+    drawn = "For others held out, ± is over choices of the held-out pairs. " if DRAWN in every else ""
+    return paragraphs(
+        _accuracies(every, timed=False).markdown(),
+        *_advantages(every),
+        *_arms(every),
+        "\n".join(f"- {sentence}" for sentence in findings(found.action_rows)),
+        "Accuracy of verbs over pairs, mean ± standard deviation over training seeds. Gap: in distribution minus "
+        "systematic shift. Active: share of a delta's dimensions that reach a tenth of its largest. Variance: of the "
+        "deltas of one verb over pairs, in shares of their mean squared length (the paper: Var[δ] ≈ 0). "
+        f"{drawn}The paper's numbers are for ProcTHOR's single objects. {origin(found, scene=False)}",
+    )
+
+
+def _advantages(every: dict[str, Methods]) -> Iterator[str]:
+    """Differences of accuracy between methods, seed by seed."""
+    lines = []
+    for setup, methods in every.items():
+        if of_an_arm(methods):
+            continue
+        for ours in (name for name in BESIDE if name in methods):
+            for other in (name for name in BESIDE[ours] if name in methods):
+                better = [advantage(methods[ours], methods[other], split) for split in (COMPOSITIONAL, SYSTEMATIC)]
+                if any(better):
+                    lines.append([SCENES.get(setup, setup), METHODS[ours], METHODS[other], *better])
+    if lines:
+        columns = [
+            *text_columns("images", "method", "compared with"),
+            *number_columns(SHIFTS[COMPOSITIONAL], SHIFTS[SYSTEMATIC]),
+        ]
+        yield "Difference of accuracy to other methods, paired by seed: mean (95% interval, Student's t):"
+        yield Table(columns, lines).markdown()
+
+
+def _arms(every: dict[str, Methods]) -> Iterator[str]:
+    """Geometry of the deltas of an arm's joints."""
+    for methods in every.values():
+        if of_an_arm(methods):
+            lines = [
+                [
+                    METHODS.get(name, name),
+                    *(median_and_range(moved(own, kind), lambda one: fixed(one, 2)) for kind in MOVES),
+                ]
+                for name, own in methods.items()
+                if any(row.moves for row in own)
+            ]
+            yield "Deltas of the arm: median over its joints (minimum to maximum):"
+            yield Table([*text_columns("method"), *number_columns(*MOVES.values())], lines).markdown()

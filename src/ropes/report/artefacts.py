@@ -1,4 +1,4 @@
-"""Reads the arrays that a run leaves for the report. Missing ones are skipped."""
+"""Reads a run's artefacts for the report; missing ones are None."""
 
 import zipfile
 import zlib
@@ -15,10 +15,9 @@ from ropes.errors import UserError
 from ropes.evaluation.rows.joint import SPLITS, Row
 from ropes.evaluation.rows.model import ModelRow
 from ropes.report.graph import read_graph
-from ropes.report.naming import capitalised
-from ropes.report.verdict import FITTED
+from ropes.report.words import FITTED, capitalised
 
-# Arrays that only make sense together, with the number of axes of each.
+#: Arrays that belong together, with the number of axes of each.
 _GROUPS: dict[str, dict[str, int]] = {
     "scatter": {"scatter_estimate": 2, "scatter_angle": 2, "scatter_mcc": 1, "scatter_mse": 1},
     "reconstructions": {"original": 4, "ae1": 4, "ae2": 4},
@@ -39,10 +38,10 @@ class Evaluation:
         reconstructions: "original", "ae1", "ae2": uint8 (k, cameras, H, W).
         occluded: the same with "occluded_" before each name, with white squares in the inputs.
         interventions: "intervention_images" uint8 (regimes, k, cameras, H, W), "intervention_names" beside.
-        foreign: "foreign_images" with hidden parts, "foreign_there", 255 where something foreign was found, both uint8
-            (k, cameras, H, W).
-        scatter_split: of the test poses that the scatter is of, "id" or "ood"; None where not recorded.
-        scatter_occlusion: side of the white squares in their images, pixels; likewise.
+        foreign: "foreign_images" with hidden parts, "foreign_there", 255 where the estimator detects a foreign object,
+            both uint8 (k, cameras, H, W).
+        scatter_split: split of the scatter's test poses, "id" or "ood"; None where it was not recorded.
+        scatter_occlusion: side of the white squares in their images, pixels; None likewise.
     """
 
     joints: tuple[str, ...]
@@ -58,7 +57,7 @@ class Evaluation:
 
 @dataclass(frozen=True, kw_only=True)
 class Artefacts:
-    """What one method left in one setup: names, evaluation.npz, training.json, graph.json, each None when absent."""
+    """Artefacts of one method in one setup: evaluation.npz, training.json and graph.json, each None if it is absent."""
 
     setup: str
     method: str
@@ -68,11 +67,11 @@ class Artefacts:
 
 
 def load(folder: Path, wanted: Collection[tuple[str, str]] | None = None) -> tuple[Artefacts, ...]:
-    """Read `folder`/artefacts/SETUP/METHOD/… for every setup and method, by name; empty when there is none.
+    """Read `folder`/artefacts/SETUP/METHOD/… of every setup and method, sorted by name.
 
     Args:
         folder: of the results.
-        wanted: the setups and methods to read, where not all that are there.
+        wanted: setups and methods to read; all for None.
 
     Raises:
         UserError: a file is damaged, or its arrays do not fit together.
@@ -91,15 +90,15 @@ def load(folder: Path, wanted: Collection[tuple[str, str]] | None = None) -> tup
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
-    """The arrays of an npz file; None where there is no such file.
+    """The arrays of an npz file; None without the file.
 
     Raises:
-        UserError: it is damaged.
+        UserError: the file is damaged.
     """
     if not path.exists():
         return None
     try:
-        # Opened here, for numpy leaves a damaged archive open.
+        # numpy does not close a damaged archive that it opened itself.
         with path.open("rb") as stream:
             archive = np.load(stream, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
@@ -110,7 +109,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
 
 
 def pictures_of(folder: Path, row: ModelRow) -> Path:
-    """Where an experiment's `folder` has a model's sweeps and reconstructions, if they were recorded."""
+    """Path of a model's sweeps and reconstructions in an experiment's `folder`."""
     return folder / "artefacts" / row.setup / row.method / f"seed-{row.seed}" / "pictures.npz"
 
 
@@ -138,7 +137,7 @@ def _evaluation(path: Path) -> Evaluation | None:
 
 
 def _one(path: Path, arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
-    """The only value of an array; None where there is no such array."""
+    """The only value of an array; None without the array."""
     if name not in arrays:
         return None
     if arrays[name].size != 1:
@@ -147,9 +146,9 @@ def _one(path: Path, arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
 
 
 def scatter_condition(evaluation: Evaluation, rows: Sequence[Row]) -> str:
-    """What a scatter is of, in words: the split and the squares in its images, and the line to radians.
+    """Split and white squares of a scatter's images, and its map to radians, in words.
 
-    Evaluations that recorded neither took the split in distribution where there was one.
+    Evaluations of older versions recorded neither; they took the split in distribution if there was one.
 
     Args:
         evaluation: with the scatter.
@@ -191,7 +190,7 @@ def _training(path: Path) -> Mapping[str, Any] | None:
         for label, curve in _networks(path, stage, curves).items():
             steps = len(curve["steps"]) if isinstance(curve.get("steps"), list) else 0
             for name, values in curve.items():
-                # A curve that was never recorded may be empty; one of another length is a mistake.
+                # A curve may be empty, but not of another length.
                 if isinstance(values, list) and len(values) not in (0, steps):
                     where = ".".join(filter(None, ("stages", stage, label, name)))
                     raise UserError(f"{path}: {where} has {len(values)} values for {steps} steps")
@@ -199,7 +198,7 @@ def _training(path: Path) -> Mapping[str, Any] | None:
 
 
 def _networks(path: Path, stage: str, curves: Any) -> Mapping[str, Mapping[str, Any]]:
-    """The curves of each network of a stage: of one for each joint, or of one network, whose curves stand alone."""
+    """Network → its curves: a network for each joint, or one network of the name ""."""
     if not isinstance(curves, dict):
         raise UserError(f"{path}: stages.{stage} must be curves by name, got {curves!r}")
     return curves if all(isinstance(curve, dict) for curve in curves.values()) else {"": curves}

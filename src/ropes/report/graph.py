@@ -1,7 +1,7 @@
-"""The causal graph as a figure, a section of the page, and terminal lines."""
+"""The causal graph as a figure, as elements of the page, and for a terminal."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +11,20 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 from rich.console import Console
-from rich.table import Table
 
 from ropes.common import files
 from ropes.errors import UserError
-from ropes.report.figures import INK, OURS, PAPER, to_png, to_svg
-from ropes.report.naming import joint_label
+from ropes.report.elements import plot, tag
+from ropes.report.figures import DASHED, INK, OURS, PAPER, to_png
 from ropes.report.numbers import fixed
+from ropes.report.table import Table, grouped, number_columns, text_columns
+from ropes.report.words import counted, joint_label
 
-#: How an edge is drawn: found and right or nothing known, found and wrong, there but not found.
-_KINDS: dict[str, tuple[str, Any]] = {"found": (OURS, "-"), "extra": (PAPER, "-"), "missing": ("#8c8c8c", (0, (4, 3)))}
-#: A joint that is not read, and a pair without an answer.
+#: Style of an edge: found, and true where the truth is known; found but not true; true but not found.
+_KINDS: dict[str, tuple[str, Any]] = {"found": (OURS, "-"), "extra": (PAPER, "-"), "missing": ("#8c8c8c", DASHED)}
+#: Colour of joints that are not read and of undetermined pairs.
 _OPEN = "#8c8c8c"
-_WORDS = {"found": "found", "extra": "found, but not there", "missing": "there, but not found"}
+_WORDS = {"found": "found", "extra": "found, not true", "missing": "true, not found"}
 
 
 def read_graph(path: Path) -> dict[str, Any] | None:
@@ -52,64 +53,61 @@ def read_graph(path: Path) -> dict[str, Any] | None:
 
 
 def edges(graph: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Every edge that was found or should have been: "parent", "child", "effect", "error" and "kind", found ones first.
+    """The edges that were found, then the true ones that were not: "parent", "child", "effect", "error" and "kind".
 
     "effect" and "error" are None where a joint is not read.
 
     Args:
         graph: content of graph.json.
     """
-    joints, true = list(graph["joints"]), graph["true"]
-    pairs = [*graph["edges"], *(pair for pair in true or [] if pair not in graph["edges"])]
+    joints, true, found = list(graph["joints"]), graph["true"], graph["edges"]
     rows = []
-    for parent, child in pairs:
-        at = joints.index(parent), joints.index(child)
-        kind = "missing" if [parent, child] not in graph["edges"] else "found"
-        if kind == "found" and true is not None and [parent, child] not in true:
-            kind = "extra"
-        effect, error = (graph[name][at[0]][at[1]] for name in ("effects", "errors"))
+    for pair in [*found, *(pair for pair in true or [] if pair not in found)]:
+        i, j = map(joints.index, pair)
+        kind = "missing" if pair not in found else "extra" if true is not None and pair not in true else "found"
+        effect = graph["effects"][i][j]
         strength = None if effect is None else abs(effect)
-        rows.append({"parent": parent, "child": child, "effect": strength, "error": error, "kind": kind})
+        rows.append(
+            {"parent": pair[0], "child": pair[1], "effect": strength, "error": graph["errors"][i][j], "kind": kind}
+        )
     return rows
 
 
 def unanswered(graph: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Ordered pairs without an answer, in sentences for the reader: what, and why.
+    """Undetermined ordered pairs and the reason, in words.
 
-    Joints that are not read come first, one line for all their pairs; files of older versions have neither.
+    A joint that is not read comes first, with all its pairs.  Files of older versions record neither.
 
     Args:
         graph: content of graph.json.
     """
     unread: Mapping[str, str] = graph.get("unread", {})
+    pairs = [row for row in graph.get("undetermined", []) if row["parent"] not in unread and row["child"] not in unread]
     lines = [(f"every pair with {joint_label(joint)}", why) for joint, why in unread.items()]
-    reasons: dict[str, list[str]] = {}
-    for row in graph.get("undetermined", []):
-        if row["parent"] not in unread and row["child"] not in unread:
-            pair = f"{joint_label(row['parent'])} → {joint_label(row['child'])}"
-            reasons.setdefault(row["why"], []).append(pair)
-    return lines + [("; ".join(pairs), why) for why, pairs in reasons.items()]
+    for why, rows in grouped(pairs, lambda row: row["why"]).items():
+        named = [f"{joint_label(row['parent'])} → {joint_label(row['child'])}" for row in rows]
+        lines.append(("; ".join(named), why))
+    return lines
 
 
 def verdict(graph: Mapping[str, Any]) -> str:
-    """The graph in one sentence."""
+    """A sentence on the graph and its distance from the true one."""
     count, true, open_ = len(graph["edges"]), graph["true"], len(graph.get("undetermined", []))
-    found = f"{count or 'No'} {'edge' if count == 1 else 'edges'} found"
+    found = f"{counted(count, 'edge') if count else 'No edges'} found"
     if open_:
         d = len(graph["joints"])
         found += f", {open_} of {d * (d - 1)} ordered pairs undetermined"
     if true is None:
-        return f"{found}; the data set does not tell its own graph."
-    there = f"{len(true) or 'none'} {'is' if len(true) < 2 else 'are'} there"
-    counted = " (undetermined pairs count as no edge)" if open_ else ""
-    return f"{found}, {there}: structural Hamming distance {graph['distance']}{counted}."
+        return f"{found}; the data set has no true graph to compare with."
+    there = f"{counted(len(true), 'true edge') if true else 'no true edges'}"
+    note = " (undetermined pairs count as no edge)" if open_ else ""
+    return f"{found}, {there}: structural Hamming distance {graph['distance']}{note}."
 
 
 def draw(graph: Mapping[str, Any]) -> Figure:
-    """The joints on a circle, an arrow for each edge with its strength beside it.
+    """The joints on a circle, with an arrow and its strength for each edge.
 
-    A joint that is not read stands in a dashed box with a question mark; a dotted line joins two others where a pair
-    is undetermined.
+    A joint that is not read has a dashed box and a question mark; dotted lines join pairs that are undetermined.
 
     Args:
         graph: content of graph.json.
@@ -123,20 +121,10 @@ def draw(graph: Mapping[str, Any]) -> Figure:
     for row in rows:
         start, end = place[row["parent"]], place[row["child"]]
         colour, style = _KINDS[row["kind"]]
-        width = 1.0 + 3.0 * min(1.0, row["effect"] or 0.0)
-        arrow = FancyArrowPatch(
-            start,
-            end,
-            arrowstyle="-|>",
-            mutation_scale=16,
-            shrinkA=26,
-            shrinkB=26,
-            color=colour,
-            linestyle=style,
-            linewidth=width,
-        )
-        panel.add_patch(arrow)
-        # Nearer to the parent than to the child: where arrows cross in the middle, their figures do not.
+        line = {"color": colour, "linestyle": style, "linewidth": 1.0 + 3.0 * min(1.0, row["effect"] or 0.0)}
+        ends: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 16, "shrinkA": 26, "shrinkB": 26}
+        panel.add_patch(FancyArrowPatch(start, end, **ends, **line))
+        # Nearer to the parent than to the child: where arrows cross in the middle, their numbers do not.
         x, y = start + 0.4 * (end - start)
         aside = np.array([start[1] - end[1], end[0] - start[0]]) / np.hypot(*(end - start)) * 0.075
         panel.text(x + aside[0], y + aside[1], _figure(row["effect"], 2), ha="center", va="center", color=INK)
@@ -153,22 +141,17 @@ def draw(graph: Mapping[str, Any]) -> Figure:
             panel.text(x, y, label, ha="center", va="center", color=INK)
     panel.set(xlim=(-1.3, 1.3), ylim=(-1.2, 1.2), aspect="equal")
     panel.axis("off")
-    kinds = [kind for kind in _KINDS if kind in {row["kind"] for row in rows}]
-    handles = [Line2D([], [], color=_KINDS[kind][0], linestyle=_KINDS[kind][1]) for kind in kinds]
-    words = [_WORDS[kind] for kind in kinds]
-    if lines:
-        handles.append(Line2D([], [], color=_OPEN, linestyle=":"))
-        words.append("undetermined")
-    if unread:
-        handles.append(Line2D([], [], color=_OPEN, linestyle="--"))
-        words.append("not read")
-    if words:
-        figure.legend(handles, words, loc="outside lower center", ncols=3)
+    legend = {_WORDS[kind]: look for kind, look in _KINDS.items() if kind in {row["kind"] for row in rows}}
+    legend |= {"undetermined": (_OPEN, ":")} if lines else {}
+    legend |= {"not read": (_OPEN, "--")} if unread else {}
+    if legend:
+        handles = [Line2D([], [], color=colour, linestyle=style) for colour, style in legend.values()]
+        figure.legend(handles, list(legend), loc="outside lower center", ncols=3)
     return figure
 
 
 def _open_lines(graph: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Two joints each that are read, with a pair between them that is undetermined and no edge drawn already."""
+    """Undetermined pairs of joints that are read, without an edge between them."""
     drawn = [{row["parent"], row["child"]} for row in edges(graph)]
     kept = [
         tuple(sorted((row["parent"], row["child"])))
@@ -182,20 +165,22 @@ def _figure(value: float | None, digits: int) -> str:
     return "?" if value is None else fixed(value, digits)
 
 
-def section(graph: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What the page shows of a graph; None where none was recorded.  No picture without anything to draw."""
+def elements(graph: Mapping[str, Any] | None) -> Iterator[Markup]:
+    """The elements of the page on a graph; none without one."""
     if graph is None:
-        return None
+        return
+    yield tag("h3", "Causal graph")
     if "absent" in graph:
-        return {"verdict": f"No graph: {graph['absent']}.", "svg": None, "rows": [], "open": []}
-    rows = edges(graph)
-    text, left = verdict(graph), unanswered(graph)
-    return {
-        "verdict": text,
-        "svg": Markup(to_svg(draw(graph), f"Causal graph. {text}")) if rows or left else None,
-        "rows": rows,
-        "open": [f"{what}: {why}" for what, why in left],
-    }
+        yield tag("p", f"No graph: {graph['absent']}.")
+        return
+    text, rows, undetermined = verdict(graph), edges(graph), unanswered(graph)
+    strengths = " Strengths are relative to the effect of the policies on the joint at the arrow's head itself."
+    yield tag("p", text, strengths if rows else "")
+    if rows or undetermined:
+        yield plot(draw(graph), f"Causal graph. {text}")
+    if undetermined:
+        yield tag("p", "Undetermined:")
+        yield tag("ul", *(tag("li", f"{pairs}: {why}") for pairs, why in undetermined))
 
 
 def write_pictures(graph: Mapping[str, Any], out: Path) -> None:
@@ -209,29 +194,29 @@ def write_pictures(graph: Mapping[str, Any], out: Path) -> None:
 
 
 def print_graph(graph: Mapping[str, Any], console: Console | None = None) -> None:
-    """Print the edges with their strengths, and the sentence.
+    """Print the edges with their strengths, the open pairs and the verdict.
 
     Args:
         graph: content of graph.json.
-        console: where; standard output when left out.
+        console: defaults to standard output.
     """
     console = console or Console()
     if rows := edges(graph):
-        table = Table()
-        for heading in ("cause", "effect on", "strength", "± error", ""):
-            table.add_column(heading, justify="right" if heading in ("strength", "± error") else "left")
+        columns = [*text_columns("cause", "effect on"), *number_columns("strength", "± error"), *text_columns("")]
+        lines = []
         for row in rows:
-            figures = _figure(row["effect"], 3), _figure(row["error"], 3)
-            told = "" if graph["true"] is None else _WORDS[row["kind"]].replace("found, but", "but")
-            table.add_row(joint_label(row["parent"]), joint_label(row["child"]), *figures, told)
-        console.print(table)
+            strengths = [_figure(row[name], 3) for name in ("effect", "error")]
+            kind = "" if graph["true"] is None else _WORDS[row["kind"]]
+            lines.append([joint_label(row["parent"]), joint_label(row["child"]), *strengths, kind])
+        console.print(Table(columns, lines).terminal())
+    said = []
     for pairs, words in (
-        ([] if "undetermined" in graph else graph["undecided"], "Perhaps more, but these poses cannot tell"),
-        (graph["cyclic"], "Left out, for stronger edges lead the other way"),
+        ([] if "undetermined" in graph else graph["undecided"], "Possible edges, undecided by these poses"),
+        (graph["cyclic"], "Removed, because stronger edges lead the other way"),
     ):
         if pairs:
             named = "; ".join(f"{joint_label(parent)} → {joint_label(child)}" for parent, child in pairs)
-            console.print(f"{words}: {named}.", highlight=False, markup=False)
-    for what, why in unanswered(graph):
-        console.print(f"Undetermined: {what} ({why}).", highlight=False, markup=False)
-    console.print(verdict(graph), highlight=False, markup=False)
+            said.append(f"{words}: {named}.")
+    said += [f"Undetermined: {pairs} ({why})." for pairs, why in unanswered(graph)]
+    for line in (*said, verdict(graph)):
+        console.print(line, highlight=False, markup=False)

@@ -1,17 +1,17 @@
-"""Shows an inspection: a terminal table, and a figure of each regime and of the pixels that it moves."""
+"""A data set's inspection as a terminal table, and as a figure of regimes and of the pixels that they change."""
 
 import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
-from rich.table import Table
 
 from ropes.causal.scm import Regime
 from ropes.evaluation.inspection import Inspection
 from ropes.evaluation.inspection.verdict import JointReport, ranked
-from ropes.report.naming import joint_label
 from ropes.report.numbers import fixed
+from ropes.report.table import Table, number_columns, text_columns
+from ropes.report.words import joint_label
 
-#: Where the overlaps come from, in words.
+#: Sources of overlaps, in words.
 _SOURCES = {
     "angles": "recorded angles",
     "distributions": "the described distributions",
@@ -20,11 +20,11 @@ _SOURCES = {
 
 
 def print_inspection(found: Inspection, console: Console | None = None) -> None:
-    """Print the verdict, what the data set holds, a line for each joint with the weakest first, and advice.
+    """Print the verdict, the contents of the data set, a line for each joint with the weakest first, and advice.
 
     Args:
-        found: what to show.
-        console: where; standard output when left out.
+        found: to print.
+        console: defaults to standard output.
     """
     console = console or Console()
 
@@ -37,55 +37,45 @@ def print_inspection(found: Inspection, console: Console | None = None) -> None:
     say(f"cameras: {', '.join(found.cameras)}; images of {height}x{width} pixels")
     counts = sorted(found.counts.values())
     each = f"{counts[0]:,}" if counts[0] == counts[-1] else f"{counts[0]:,} to {counts[-1]:,}"
-    usual = "" if Regime() in found.counts else ", none of them observational"
-    say(f"{len(found.counts)} regimes of {each} poses each{usual}")
+    missing = "" if Regime() in found.counts else ", none of them observational"
+    say(f"{len(found.counts)} regimes of {each} poses each{missing}")
     say(f"{found.anchors:,} anchors, {found.complete:.0%} of them complete")
-    console.print(_table(found))
+    columns = [*text_columns("weakest first"), *number_columns("moved, %", "contrast", "floor", "overlap")]
+    lines = [_line(report) for report in ranked(found.joints)]
+    console.print(Table([*columns, *text_columns("reason")], lines).terminal())
+    paired = all(report.motion is None or report.motion.paired for report in found.joints)
+    average = "" if paired else " on average (the anchors have no observational pose to compare with)"
+    say(f"moved: share of pixels that an intervention changes{average}, by camera")
+    say(
+        "contrast: cross-entropy of a linear policy classifier on 16x16 pixels, nats (guessing .69); floor: Bayes floor"
+    )
     sources = dict.fromkeys(_SOURCES[report.overlap.source] for report in found.joints if report.overlap)
-    say(f"moved: share of the pixels that an intervention changes{_compared(found)}, by camera")
-    say("contrast: policy 1 against 2 by a linear classifier of 16x16 pixels, nats (guessing .69), and its Bayes floor")
-    told = " and ".join(sources) or "nothing"
-    say(f"overlap: of the two policies, and of them with the observational poses; from {told}")
+    origin = " and ".join(sources) or "nothing"
+    say(f"overlap: of the two policies, and of both with the observational poses; from {origin}")
     if found.advice:
         say()
-        say("What would help:", "bold")
+        say("Suggestions:", "bold")
         for line in found.advice:
             say(f"- {line}")
 
 
-def _compared(found: Inspection) -> str:
-    if any(report.motion is not None and not report.motion.paired for report in found.joints):
-        return " on average (no observational pose of the same anchor to compare with)"
-    return ""
-
-
-def _table(found: Inspection) -> Table:
-    table = Table()
-    for heading in ("weakest first", "moved, %", "contrast", "floor", "overlap", "because"):
-        words = heading in ("weakest first", "because")
-        table.add_column(heading, justify="left" if words else "right", no_wrap=not words)
-    for report in ranked(found.joints):
-        table.add_row(*_row(report))
-    return table
-
-
-def _row(report: JointReport) -> tuple[str, ...]:
-    moved, told, shared = report.motion, report.contrast, report.overlap
-    return (
+def _line(report: JointReport) -> list[str]:
+    moved, contrast, overlap = report.motion, report.contrast, report.overlap
+    return [
         joint_label(report.joint),
         " ".join(fixed(100 * part, 1) for part in moved.share) if moved else "–",
-        f"{fixed(told.nats, 2)}±{fixed(told.uncertainty, 2)}" if told else "–",
-        fixed(shared.floor if shared else None, 2),
-        " ".join(fixed(part, 2) for part in (shared.policies, shared.observational)) if shared else "–",
+        f"{fixed(contrast.nats, 2)}±{fixed(contrast.uncertainty, 2)}" if contrast else "–",
+        fixed(overlap.floor if overlap else None, 2),
+        " ".join(fixed(part, 2) for part in (overlap.policies, overlap.observational)) if overlap else "–",
         "; ".join((*report.faults, *report.weaknesses)),
-    )
+    ]
 
 
 def picture(found: Inspection) -> Figure:
-    """A row a joint; for each camera an example under each policy, and how often (or how far) each pixel moves.
+    """A row a joint, and for each camera an example under each policy, and how often (or how far) each pixel changes.
 
     Args:
-        found: what to show.
+        found: to draw.
     """
     views = len(found.cameras)
     figure = Figure(figsize=(1.55 * 3 * views + 0.8, 1.6 * (len(found.joints) + 1)), layout="constrained")
@@ -93,19 +83,20 @@ def picture(found: Inspection) -> Figure:
     for panel in panels.flat:
         panel.axis("off")
     for view, camera in enumerate(found.cameras):
-        usual = found.examples.get(Regime())
-        if usual is not None:
-            panels[0, 3 * view].imshow(usual[view], cmap="gray", vmin=0, vmax=255)
-        panels[0, 3 * view].set_title(f"{camera}: observational", fontsize=8)
+
+        def example(row: int, column: int, regime: Regime, title: str, view: int = view) -> None:
+            panel, images = panels[row, 3 * view + column], found.examples.get(regime)
+            if images is not None:
+                panel.imshow(images[view], cmap="gray", vmin=0, vmax=255)
+            panel.set_title(title, fontsize=8)
+
+        example(0, 0, Regime(), f"{camera}: observational")
         for row, report in enumerate(found.joints, start=1):
             for policy in (1, 2):
-                panel, shown = panels[row, 3 * view + policy - 1], found.examples.get(Regime(report.joint, policy))
-                if shown is not None:
-                    panel.imshow(shown[view], cmap="gray", vmin=0, vmax=255)
-                panel.set_title(f"{joint_label(report.joint)}, policy {policy}", fontsize=8)
+                label = f"{joint_label(report.joint)}, policy {policy}"
+                example(row, policy - 1, Regime(report.joint, policy), label)
             if report.motion is not None:
-                heat = report.motion.heat[view]
-                panels[row, 3 * view + 2].imshow(heat, cmap="magma", vmin=0, vmax=max(float(np.max(heat)), 1e-9))
-                title = f"moved: {fixed(100 * report.motion.share[view], 1)}%"
-                panels[row, 3 * view + 2].set_title(title, fontsize=8)
+                heat, panel = report.motion.heat[view], panels[row, 3 * view + 2]
+                panel.imshow(heat, cmap="magma", vmin=0, vmax=max(float(np.max(heat)), 1e-9))
+                panel.set_title(f"moved: {fixed(100 * report.motion.share[view], 1)}%", fontsize=8)
     return figure

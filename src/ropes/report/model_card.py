@@ -1,12 +1,10 @@
-"""Renders the model card of a packaged estimator."""
+"""The model card of a packaged estimator."""
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import metadata
 from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
@@ -21,13 +19,15 @@ from ropes.inference.poses import arm_of, robot_of
 from ropes.methods.registry import method_named, recipe_of
 from ropes.methods.run import Run
 from ropes.methods.uncertainty.conformal import LEVEL
-from ropes.report.naming import capitalised
+from ropes.report.joints import pose_entries
 from ropes.report.numbers import error, error_and_deviation, fixed
-from ropes.report.poses import pose_table
-from ropes.report.trust import flag_lines, kind_label
+from ropes.report.page import render
+from ropes.report.table import Column, Entry, Table, grouped, number_columns, text_columns
+from ropes.report.trust import flag_means, kind_label
+from ropes.report.words import capitalised
 from ropes.simulation.settings import SETTINGS
 
-#: Of lines for shifted poses.
+#: Marks lines for shifted poses that were fitted on poses in distribution.
 _NOT_SHIFTED = ", line from poses in distribution"
 
 
@@ -47,17 +47,17 @@ def model_card(
 
     Args:
         name: of the estimator.
-        run: that it is of.
-        dataset: that it was fitted on.
+        run: the fit.
+        dataset: its training data.
         calibration: its map to radians.
-        results: an evaluation of it.
+        results: its evaluation.
         training: its training.json.
-        weights: how many numbers it has.
-        precision: how they are stored, as "float32".
-        size: bytes of its files.
+        weights: number of weights.
+        precision: of the stored weights, as "float32".
+        size: of its files, bytes.
 
     Raises:
-        UserError: the results are of another run, or its preset is none of the package's.
+        UserError: the results are of another run, or the package has no such preset.
     """
     rows = [row for row in results.rows if _is_of(run, row)]
     if {row.joint for row in rows} != set(run.joints):
@@ -68,10 +68,8 @@ def model_card(
     provenance = dataset.provenance or {}
     method, described = method_named(run.method), provenance.get("setting", {}).get("cameras")
     robot = robot_of(run, provenance)
-    environment = Environment(
-        loader=PackageLoader("ropes", "report"), undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
-    )
-    return environment.get_template("model_card.md.j2").render(
+    return render(
+        "model_card.md.j2",
         name=name,
         run=run,
         setting=run.setting if run.scene is None else f"{run.setting}, scene {run.scene}",
@@ -81,35 +79,31 @@ def model_card(
         cameras=described or [{"name": camera} for camera in run.cameras],
         arm=arm_of(run, robot, dataset.urdf) if robot else None,
         simulated=robot is not None,
-        calibration="the commanded distributions, without a label"
+        calibration="the commanded distributions, without labels"
         if calibration.samples == 0
         else f"lines fitted on {calibration.samples} labelled poses",
-        anchors=training["provenance"]["anchors"],
-        poses=training["provenance"]["poses"],
-        device=training["provenance"]["device"],
+        training=training["provenance"],
         commands=commands(run, provenance, calibration),
         results=results,
         labels=CALIBRATION_LABELS,
-        figures=[*_figures(rows, run.joints), *_figures(not_shifted, run.joints, _NOT_SHIFTED)],
-        trust=_trust(row for row in results.trust_rows if _is_of(run, row)),
-        flags=flag_lines(row for row in results.flag_rows if _is_of(run, row)),
-        poses_table=[
-            {**line, "heading": _heading(line["split"], line["occlusion"])}
-            for line in pose_table(row for row in results.pose_rows if _is_of(run, row))
+        tables=[
+            *_figures(rows, not_shifted, run.joints),
+            *_poses([row for row in results.pose_rows if _is_of(run, row)]),
+            *_trust([row for row in results.trust_rows if _is_of(run, row)]),
+            *_flags([row for row in results.flag_rows if _is_of(run, row)]),
         ],
         weights=weights,
         precision=precision,
         megabytes=size / 1e6,
-        fixed=fixed,
         licence=metadata("ropes")["License-Expression"] or "Apache-2.0",
     )
 
 
 def commands(run: Run, provenance: Mapping[str, Any], calibration: Calibration) -> list[str]:
-    """What makes the estimator again: simulate (one of the package's settings only), fit, calibrate.
+    """The commands that reproduce the estimator: simulate (only the package's settings), fit and calibrate.
 
     Raises:
-        UserError: the run's preset is none of the package's.
+        UserError: the package has no such preset.
     """
     made = []
     if run.setting in SETTINGS and {"anchors", "test_anchors", "seed"} <= provenance.keys():
@@ -119,25 +113,22 @@ def commands(run: Run, provenance: Mapping[str, Any], calibration: Calibration) 
         seed = provenance["seed"]
         made.append(f"ropes simulate --setting {run.setting}{scene} {counts} --seed {seed}{mesh} --out data")
     preset = run.recipe.preset
-    usual = asdict(recipe_of(run.method, preset))
-    changed = [option for option, value in _options(asdict(run.recipe), usual) for option in (option, *value)]
+    changed = _options(asdict(run.recipe), asdict(recipe_of(run.method, preset)))
     fit = f"ropes fit --method {run.method} --preset {preset} --data data --out run --seed {run.seed}"
     made.append(" ".join([fit, *changed]))
     return [*made, _calibrate(calibration)]
 
 
 def _calibrate(calibration: Calibration) -> str:
-    """The `ropes calibrate` that made it; what calibrations of older versions did not keep is taken as usual."""
+    """The `ropes calibrate` command; defaults stand for options that older versions did not record."""
     kept = calibration.origin
     source = kept.source if kept else "samples" if calibration.samples else "commanded"
     file = [shlex.quote(kept.file)] if kept and kept.file else []
-    match source:
-        case "samples":
-            words = ["--data data --samples", str(calibration.samples)]
-        case "labels":
-            words = ["--labels", *file]
-        case "commanded":
-            words = ["--data data --commanded", *file]
+    words = {
+        "samples": ["--data data --samples", str(calibration.samples)],
+        "labels": ["--labels", *file],
+        "commanded": ["--data data --commanded", *file],
+    }[source]
     if kept and kept.seed and source != "labels":
         words += ["--seed", str(kept.seed)]
     if kept and kept.level != LEVEL:
@@ -145,72 +136,94 @@ def _calibrate(calibration: Calibration) -> str:
     return " ".join(["ropes calibrate run", *words])
 
 
-def _options(recipe: Mapping[str, Any], usual: Mapping[str, Any], prefix: str = "") -> list[tuple[str, list[str]]]:
-    """The dotted options of `ropes fit` for what a recipe has otherwise than its preset, with their words."""
-    found: list[tuple[str, list[str]]] = []
+def _options(recipe: Mapping[str, Any], preset: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """The words of the `ropes fit` options that turn a preset into a recipe."""
+    words: list[str] = []
     for key, value in recipe.items():
-        name = f"{prefix}{key.replace('_', '-')}"
-        if value == usual.get(key):
+        name = key.replace("_", "-")
+        if value == preset.get(key):
             continue
         if isinstance(value, Mapping):
-            found += _options(value, usual.get(key) or {}, f"{name}.")
+            words += _options(value, preset.get(key) or {}, f"{prefix}{name}.")
         elif isinstance(value, bool):
-            found.append((_flag(name, value), []))
+            words.append(f"--{prefix}{name if value else f'no-{name}'}")
         else:
-            found.append((f"--{name}", [str(part) for part in (value if isinstance(value, tuple) else (value,))]))
-    return found
+            words += [f"--{prefix}{name}", *map(str, value if isinstance(value, tuple) else (value,))]
+    return words
 
 
-def _flag(name: str, value: bool) -> str:
-    *path, last = name.split(".")
-    return "--" + ".".join([*path, last if value else f"no-{last}"])
+def _figures(rows: Sequence[Row], not_shifted: Sequence[Row], joints: Sequence[str]) -> Iterator[str]:
+    """Tables of MSE and MCC, a line for each split, occlusion and number of calibration labels, a column a joint.
 
-
-def _figures(rows: Sequence[Row], joints: Sequence[str], words: str = "") -> list[dict[str, Any]]:
-    """A line for each split, occlusion and number of calibration labels, with the joints' figures in order.
+    MCC has lines with the paper's number of labels only: no line to radians changes it.
 
     Args:
         rows: of these joints.
+        not_shifted: of shifted poses, with lines fitted on poses in distribution.
         joints: in the order of the columns.
-        words: what a line's heading says besides.
     """
-    by = {(row.split, row.occlusion, row.calibration_labels, row.joint): row for row in rows}
-    lines = []
-    for split, occlusion, labels in dict.fromkeys(condition[:-1] for condition in by):
-        own = [by[split, occlusion, labels, joint] for joint in joints]
-        lines.append(
-            {
-                "heading": _heading(split, occlusion) + _line(labels) + words,
-                "usual": labels == CALIBRATION_LABELS and not words,  # no line changes an MCC
-                "mse": [error_and_deviation(row.mse_mean, row.mse_std) for row in own],
-                "mcc": [(fixed(row.mcc_mean), fixed(row.mcc_std)) for row in own],
-            }
-        )
-    return lines
+    errors: list[list[str | Entry]] = []
+    correlations: list[list[str | Entry]] = []
+    for group, words in ((rows, ""), (not_shifted, _NOT_SHIFTED)):
+        for (split, occlusion, labels), own in grouped(
+            group, lambda row: (row.split, row.occlusion, row.calibration_labels)
+        ).items():
+            by_joint = {row.joint: row for row in own}
+            ordered = [by_joint[joint] for joint in joints]
+            heading = _heading(split, occlusion) + _line(labels) + words
+            errors.append([heading, *(_entry(*error_and_deviation(row.mse_mean, row.mse_std)) for row in ordered)])
+            if labels == CALIBRATION_LABELS and not words:
+                entries = [_entry(fixed(row.mcc_mean), fixed(row.mcc_std)) for row in ordered]
+                correlations.append([heading, *entries])
+    for title, lines in (("MSE, rad²", errors), ("MCC", correlations)):
+        yield Table([*text_columns(title), *number_columns(*joints)], lines).markdown()
+
+
+def _entry(mean: str, deviation: str) -> Entry:
+    return Entry(mean, [deviation])
 
 
 def _line(labels: int) -> str:
-    """What a heading says of the map to radians where it was not fitted on the usual number of labels."""
+    """The map to radians, unless it is a line fitted on the paper's number of labels."""
     if labels == CALIBRATION_LABELS:
         return ""
-    return f", line from {labels} labels" if labels else ", monotone map from commanded distributions, no label"
+    return f", line from {labels} labels" if labels else ", monotone map from commanded distributions, no labels"
 
 
-def _trust(rows: Iterable[TrustRow]) -> list[dict[str, Any]]:
-    """A line for each split, occlusion and kind of interval: coverage and width over the joints, the flag's AUROC."""
-    groups: dict[tuple[str, int, str, int], list[TrustRow]] = {}
-    for row in rows:
-        groups.setdefault((row.split, row.occlusion, row.intervals, row.calibration_labels), []).append(row)
-    return [
-        {
-            "heading": _heading(split, occlusion),
-            "intervals": f"{group[0].level:.0%}, {kind_label(kind, labels)}",
-            "coverage": " to ".join(fixed(end(row.coverage for row in group)) for end in (min, max)),
-            "width": " to ".join(error(end(row.width for row in group)) for end in (min, max)),
-            "auroc": fixed(group[0].auroc),
-        }
-        for (split, occlusion, kind, labels), group in groups.items()
-    ]
+def _poses(rows: Sequence[PoseRow]) -> Iterator[str]:
+    """The table of pose errors."""
+    if rows:
+        lines: list[list[str | Entry]] = [
+            [_heading(row.split, row.occlusion), *entries] for row, entries in pose_entries(rows)
+        ]
+        columns = [*text_columns(f"pose of {rows[0].link}"), *number_columns("position, mm", "orientation, °")]
+        yield Table([*columns, *number_columns("ADD, mm", "AUC of ADD")], lines).markdown()
+
+
+def _trust(rows: Sequence[TrustRow]) -> Iterator[str]:
+    """The table of intervals: coverage and width over the joints, and the flag's AUROC."""
+    if rows:
+        groups = grouped(rows, lambda row: (row.split, row.occlusion, row.intervals, row.calibration_labels))
+        lines = [
+            [
+                _heading(split, occlusion),
+                f"{group[0].level:.0%}, {kind_label(kind, labels)}",
+                " to ".join(fixed(end(row.coverage for row in group)) for end in (min, max)),
+                " to ".join(error(end(row.width for row in group)) for end in (min, max)),
+                fixed(group[0].auroc),
+            ]
+            for (split, occlusion, kind, labels), group in groups.items()
+        ]
+        heads = text_columns("test data", "intervals", "coverage over joints", "width over joints, rad")
+        yield Table([*heads, Column("AUROC of the flag")], lines).markdown()
+
+
+def _flags(rows: Sequence[FlagRow]) -> Iterator[str]:
+    """The table of unusual images."""
+    if rows:
+        lines = [[images, fixed(auroc), f"{fixed(100 * flagged, 0)}%"] for images, auroc, flagged in flag_means(rows)]
+        columns = [*text_columns("unusual images"), *number_columns("AUROC of the flag", "flagged")]
+        yield Table(columns, lines).markdown()
 
 
 def _is_of(run: Run, row: Row | PoseRow | TrustRow | FlagRow) -> bool:

@@ -1,10 +1,17 @@
-"""Number formatting for pages, terminals, Markdown and model cards.
+"""Number formats of pages, terminals, Markdown tables and model cards.
 
-Correlations, shares and the paper's figures have a fixed number of decimals.  Errors have three decimals, or as many as
-two significant digits take, and a deviation has as many as its mean.  What is not zero never prints as zero.
+Correlations, shares and the paper's numbers have a fixed number of decimals.  Errors have at least three decimals and
+two significant digits; a standard deviation has as many decimals as its mean.  A number other than zero never prints
+as zero.
 """
 
-#: Rounding of floating-point numbers leaves less than this of a difference that is zero.
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+#: Smaller numbers are rounding errors of a zero.
 _ROUNDING = 1e-12
 
 
@@ -12,9 +19,9 @@ def fixed(value: float | None, digits: int = 3, *, signed: bool = False) -> str:
     """A number with a fixed number of decimals: "0.050", or "<0.001" where it would round to zero; "–" for None.
 
     Args:
-        value: to print.
-        digits: after the point.
-        signed: with a plus before what is greater than zero.
+        value: the number.
+        digits: decimals.
+        signed: print a plus before positive numbers.
     """
     if value is None:
         return "–"
@@ -33,13 +40,22 @@ def error(value: float | None) -> str:
 
 
 def error_and_deviation(mean: float | None, deviation: float | None) -> tuple[str, str]:
-    """An error as `error` prints it, and its deviation with the same decimals; no deviation counts as none."""
+    """An error, formatted by `error`, and its standard deviation with the same decimals; None counts as zero."""
     return error(mean), fixed(deviation or 0.0, _decimals(mean or 0.0))
 
 
+def median_and_range(values: Floats, text: Callable[[float], str]) -> str:
+    """Median (minimum to maximum) of the finite values; the median alone of one value; empty without any."""
+    kept = values[np.isfinite(values)]
+    if not len(kept):
+        return ""
+    middle, least, greatest = (text(float(value)) for value in (np.median(kept), kept.min(), kept.max()))
+    return middle if len(kept) == 1 else f"{middle} ({least} to {greatest})"
+
+
 def _decimals(value: float) -> int:
-    """At least three, and as many as two significant digits take."""
+    """Decimals for two significant digits, and at least three."""
     if abs(value) < _ROUNDING:
         return 3
-    exponent = int(f"{value:.1e}".partition("e")[2])  # of the number as rounded: 0.00996 has that of 0.010
+    exponent = int(f"{value:.1e}".partition("e")[2])  # of the rounded number: 0.00996 has that of 0.010
     return max(3, 1 - exponent)

@@ -1,6 +1,6 @@
 """Markdown table of the objectives of method ropes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean
 
 from ropes.evaluation.paper import mse_comparable
@@ -9,10 +9,9 @@ from ropes.evaluation.rows.criterion import CriterionRow
 from ropes.evaluation.summary import Cell, calibrated_as_the_paper, over_seeds
 from ropes.methods.recipes.variants import OBJECTIVES
 from ropes.report.markdown import OTHER_ANGLES
-from ropes.report.markdown_tables import table
-from ropes.report.naming import joint_label
 from ropes.report.numbers import fixed
-from ropes.report.verdict import in_words
+from ropes.report.table import Table, number_columns, paragraphs, text_columns
+from ropes.report.words import in_words, joint_label, origin
 
 _CRITERIA: dict[str, Callable[[CriterionRow], float | None]] = {
     "above floor": lambda row: None if row.floor is None else row.contrast - row.floor,
@@ -23,49 +22,49 @@ _CRITERIA: dict[str, Callable[[CriterionRow], float | None]] = {
 
 
 def objectives_markdown(found: Results) -> str:
-    """A table for each setting, in distribution without squares, a line for each objective; and a line on its origin.
+    """A table for each setting in distribution without squares, a line for each objective, and the origin.
 
     Args:
         found: of the experiment "eq3".
     """
     every = calibrated_as_the_paper(over_seeds(found.rows))
     cells = [cell for cell in every if (cell.split, cell.occlusion) == ("id", 0)]
-    parts = [_table(found, cells, setup) for setup in dict.fromkeys(cell.setup for cell in cells)]
     seeds = {seed for cell in cells for seed in cell.seeds}
-    scene = "" if found.scene is None else f"Scene {found.scene}. "
-    several = ", ± their standard deviation over training seeds" if len(seeds) > 1 else ""
+    several = " ± standard deviation over training seeds" if len(seeds) > 1 else ""
     other = "" if all(mse_comparable(cell.setup, cell.split) for cell in cells) else OTHER_ANGLES
-    parts.append(
-        f"MSE in rad² after a line on 1,000 labels{several}, in brackets the MCC; bold where it reaches the paper's "
-        f"ROPES. {other}Means over joints, of held-out anchors: *above floor*, nats by which one coordinate tells two "
-        "policies apart worse than the best possible reader; *own* and *beside*, E|J_gᵀ Δs_i| at coordinate i and at "
-        "most elsewhere; *along*, share of Δs_i along the codes that the decoder draws. Training seeds: "
-        f"{len(seeds)}. {scene}Preset {found.preset}, {found.device}, {found.seconds / 60:.0f} minutes."
+    return paragraphs(
+        *(text for setup in dict.fromkeys(cell.setup for cell in cells) for text in _table(found, cells, setup)),
+        f"MSE in rad² with a line fitted on 1,000 labels{several}, and MCC in brackets; bold where it reaches the "
+        f"paper's ROPES. {other}Means over joints, on held-out anchors: *above floor*, cross-entropy of classifying a "
+        "joint's two policies from its coordinate, minus its Bayes floor, nats; *own* and *beside*, E|J_gᵀ Δs_i| at "
+        "coordinate i and its maximum over the others; *along*, share of Δs_i along the codes that the decoder "
+        "generates. Training seeds: "
+        f"{len(seeds)}. {origin(found)}",
     )
-    return "\n\n".join(parts) + "\n"
 
 
-def _table(found: Results, cells: Sequence[Cell], setup: str) -> str:
+def _table(found: Results, cells: Sequence[Cell], setup: str) -> Iterator[str]:
+    """Heading and table of one setting."""
     here = [cell for cell in cells if cell.setup == setup]
     joints = sorted({cell.joint for cell in here})
     lines = []
     for variant, words in OBJECTIVES.items():
         own = {cell.joint: cell for cell in here if cell.method.endswith(f"@{variant}")}
-        if not own:
-            continue
         rows = [row for row in found.criterion_rows if (row.setup, row.method) == (setup, f"ropes@{variant}")]
-        told = [_mean(of(row) for row in rows) for of in _CRITERIA.values()]
-        lines.append([words, *(_both(own[joint]) for joint in joints), *told])
+        if own:
+            criteria = [_mean(of(row) for row in rows) for of in _CRITERIA.values()]
+            lines.append([words, *(_both(own[joint]) for joint in joints), *criteria])
     bars = {cell.joint: cell for cell in here}
     shown = [fixed(bars[joint].paper_mse) if mse_comparable(setup, "id") else "" for joint in joints]
     paper = [f"{mse} ({fixed(bars[joint].paper_mcc)})".strip() for mse, joint in zip(shown, joints, strict=True)]
     lines.append(["the paper's ROPES", *paper, *[""] * len(_CRITERIA)])
-    heads = [*(joint_label(joint) for joint in joints), *_CRITERIA]
-    return f"**{in_words(setup, 0)}**\n\n{table(['coordinates by'], heads, lines)}"
+    yield f"**{in_words(setup, 0)}**"
+    columns = [*text_columns("objective"), *number_columns(*map(joint_label, joints), *_CRITERIA)]
+    yield Table(columns, lines).markdown()
 
 
 def _both(cell: Cell) -> str:
-    """MSE, its deviation over seeds, and MCC; bold is what reaches the paper's, of the two where both compare."""
+    """MSE, its deviation over seeds, and MCC; the one that compares is bold if it reaches the paper's."""
     error = "–" if cell.mse is None else f"**{fixed(cell.mse)}**" if cell.mse_reached else fixed(cell.mse)
     deviation = "" if cell.mse_seeds is None else f" ± {fixed(cell.mse_seeds)}"
     by_correlation = not mse_comparable(cell.setup, cell.split) and cell.mcc_reached
@@ -73,5 +72,6 @@ def _both(cell: Cell) -> str:
 
 
 def _mean(values: Iterable[float | None]) -> str:
+    """The mean of the known values; empty without any."""
     known = [value for value in values if value is not None]
     return f"{fmean(known):.3f}" if known else ""

@@ -1,61 +1,103 @@
-"""Assembles the HTML page from its parts."""
+"""The report page: parts with sections, rendered from a template."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files as resources
+from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.action import ActionRow
-from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.model import ModelRow
-from ropes.report.naming import joint_label
-from ropes.report.sections import provenance
+from ropes.evaluation.summary import Cell, over_seeds
+from ropes.simulation.corruption import IN_WORDS
+
+_ENVIRONMENT = Environment(
+    loader=PackageLoader("ropes", "report"),
+    autoescape=select_autoescape(("html.j2",)),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    keep_trailing_newline=True,
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Results, and the folder of the experiment with its artefacts."""
+
+    results: Results
+    folder: Path
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """The rows of joint angles, averaged over training seeds."""
+        return over_seeds(self.results.rows)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section: its id, its heading, which the contents repeat, and its elements."""
+
+    id: str
+    heading: str
+    content: Sequence[Markup]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What one kind of rows adds to the page.
+    """The part of the page for one kind of rows.
 
     Attributes:
-        title: heads the page where the part comes first.
-        findings: a sentence each.
-        links: id of a section → its words in the contents.
-        body: the sections.
+        rows: field of `Results`; a part without rows is left out.
+        title: of the part; the first one is that of the page.
+        findings: sentences below the page's title.
+        sections: functions that yield no, one or several sections.
     """
 
-    title: str
-    findings: Sequence[str]
-    links: dict[str, str]
-    body: Markup
+    rows: str
+    title: Callable[[Source], str]
+    findings: Callable[[Source], list[str]]
+    sections: Sequence[Callable[[Source], Iterator[Section]]]
 
 
-def render(template: str, /, **content: Any) -> Markup:
-    """One of this package's HTML templates, filled in; what is no markup is escaped."""
-    environment = Environment(
-        loader=PackageLoader("ropes", "report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.filters |= {"joint": joint_label, "mark": _mark}
-    return Markup(environment.get_template(template).render(**content))
+def render(template: str, /, **content: Any) -> str:
+    """Fill in one of this package's templates; HTML templates escape their content unless it is `Markup`."""
+    return _ENVIRONMENT.get_template(template).render(**content)
 
 
-def page(found: Results, parts: Sequence[Part]) -> str:
-    """The whole page, without anything from outside.
+def explained(name: str, /, **conditions: Any) -> Markup:
+    """The explanation of a section: the macro `name` of texts.html.j2."""
+    return Markup(getattr(_ENVIRONMENT.get_template("texts.html.j2").module, name)(**conditions).strip())
+
+
+def page(source: Source, parts: Sequence[Part]) -> str:
+    """The page as HTML, without network or scripts.
 
     Args:
-        found: the results.
+        source: the results.
         parts: at least one, in their order.
     """
-    css = resources("ropes.report").joinpath("page.css").read_text(encoding="utf-8")
-    rows: list[Row | ModelRow | ActionRow] = [*found.rows, *found.model_rows, *found.action_rows]
-    return render("template.html.j2", results=found, parts=parts, css=Markup(css), provenance=provenance(found, rows))
-
-
-def _mark(reached: bool | None) -> Markup:
-    if reached is None:
-        return Markup("")
-    name, sign, word = ("yes", "✓", "reached") if reached else ("no", "✗", "short")
-    return Markup(f'<span class="{name}" title="{word}" role="img" aria-label="{word}">{sign}</span>')
+    found = source.results
+    rows = [row for kind in ("rows", "model_rows", "action_rows") for row in getattr(found, kind)]
+    provenance = [
+        ("experiment", found.name),
+        ("preset", found.preset),
+        *((("scene", found.scene),) if found.scene else ()),
+        *((("occluded by", IN_WORDS[found.hiding]),) if found.hiding else ()),
+        ("device", found.device),
+        ("version", found.version),
+        ("wall time", f"{found.seconds:,.0f} s"),
+        ("training seeds", ", ".join(map(str, sorted({row.seed for row in rows}))) or "none"),
+    ]
+    shown = [
+        {
+            "title": part.title(source),
+            "findings": part.findings(source),
+            "sections": [section for sections in part.sections for section in sections(source)],
+        }
+        for part in parts
+    ]
+    css = Markup(resources("ropes.report").joinpath("page.css").read_text(encoding="utf-8"))
+    return render("template.html.j2", results=found, parts=shown, css=css, provenance=provenance)

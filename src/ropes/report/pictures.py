@@ -1,4 +1,4 @@
-"""Encodes image arrays as PNG strips for the page."""
+"""Image arrays as PNG strips."""
 
 import base64
 import io
@@ -9,54 +9,47 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
+#: (H, W, 2) grey or (H, W, 4) colour pixels with alpha.
+Pixels = NDArray[np.uint8]
 GAP = 4
 RED = (214, 39, 40)
 
 
-def strip(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Set images side by side.
+def strip(images: NDArray[np.uint8]) -> Pixels:
+    """Images side by side; the gaps between them are transparent.
 
     Args:
         images: (k, H, W) grey, or (k, H, W, 3) in colour.
 
     Returns:
-        (H, k W + (k - 1) GAP, 2 or 4) levels and alpha; the gaps have alpha 0.
+        (H, k W + (k - 1) GAP, 2 or 4).
     """
     layers = images if images.ndim == 4 else images[..., None]
-    count, height, width, channels = layers.shape
-    canvas = np.zeros((height, count * (width + GAP) - GAP, channels + 1), dtype=np.uint8)
-    for index, image in enumerate(layers):
-        left = index * (width + GAP)
-        canvas[:, left : left + width, :-1] = image
-        canvas[:, left : left + width, -1] = 255
-    return canvas
+    opaque = np.concatenate([layers, np.full_like(layers[..., :1], 255)], axis=-1)
+    gaps = np.zeros((*opaque.shape[:2], GAP, opaque.shape[-1]), np.uint8)
+    return np.concatenate([*np.concatenate([opaque, gaps], axis=2)], axis=1)[:, :-GAP]
 
 
-def stack(strips: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """Set strips below one another, GAP apart; shorter ones end in nothing.
+def stack(strips: Sequence[Pixels]) -> Pixels:
+    """Strips below one another, GAP apart; the space beside shorter ones is transparent.
 
     Args:
-        strips: (H, W, 2 or 4) each, levels and alpha, all grey or all in colour.
+        strips: (H, W, 2 or 4) each, all grey or all in colour.
 
     Returns:
-        (sum of H + gaps, largest W, 2 or 4) levels and alpha.
+        (sum of H + gaps, largest W, 2 or 4).
     """
     width = max(strip.shape[1] for strip in strips)
-    shape = sum(len(strip) + GAP for strip in strips) - GAP, width, strips[0].shape[2]
-    canvas = np.zeros(shape, dtype=np.uint8)
-    top = 0
-    for strip in strips:
-        canvas[top : top + len(strip), : strip.shape[1]] = strip
-        top += len(strip) + GAP
-    return canvas
+    padded = [np.pad(strip, ((0, GAP), (0, width - strip.shape[1]), (0, 0))) for strip in strips]
+    return np.concatenate(padded)[:-GAP]
 
 
 def outlined(images: NDArray[np.uint8], there: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Images in colour, with a red line around parts of them.
+    """Images in colour, with a red line around regions.
 
     Args:
         images: (k, H, W) grey.
-        there: (k, H, W), the parts.
+        there: (k, H, W), the regions.
 
     Returns:
         (k, H, W, 3).
@@ -67,13 +60,13 @@ def outlined(images: NDArray[np.uint8], there: NDArray[np.bool_]) -> NDArray[np.
     return drawn
 
 
-def png(pixels: NDArray[np.uint8]) -> bytes:
-    """PNG bytes of (H, W, 2) grey or (H, W, 4) colour pixels with alpha."""
+def png(pixels: Pixels) -> bytes:
+    """PNG bytes of pixels."""
     stream = io.BytesIO()
     Image.fromarray(pixels).save(stream, format="PNG", optimize=True)
     return stream.getvalue()
 
 
-def data_uri(pixels: NDArray[np.uint8]) -> str:
-    """A PNG data URI of (H, W, 2) grey or (H, W, 4) colour pixels with alpha."""
+def data_uri(pixels: Pixels) -> str:
+    """A data URI of pixels as PNG."""
     return "data:image/png;base64," + base64.b64encode(png(pixels)).decode("ascii")

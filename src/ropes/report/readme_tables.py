@@ -1,7 +1,7 @@
-"""The tables of README and docs are written from the committed results, so that they can never say anything else.
+"""Writes the tables of README and docs from the committed results.
 
-A table stands between `<!-- table:NAME-PRESET -->` and `<!-- /table -->` and comes from NAME-PRESET.json; with
-`NAME-PRESET/label-free` it is that of joint angles without the lines that take labels of ours.
+A table stands between `<!-- table:NAME-PRESET -->` and `<!-- /table -->` and comes from NAME-PRESET.json.
+`NAME-PRESET/label-free` is the table of joint angles without our lines that use labels.
 """
 
 import re
@@ -11,31 +11,31 @@ from ropes.common import files
 from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
-from ropes.report.action_markdown import action_markdown
-from ropes.report.coverage_markdown import coverage_markdown
+from ropes.report.actions import action_markdown
 from ropes.report.markdown import markdown
-from ropes.report.markdown_tables import wrapped
 from ropes.report.objectives_markdown import objectives_markdown
 from ropes.report.partial_disentanglement import freed_markdown
-from ropes.report.study_markdown import study_markdown
+from ropes.report.study import study_markdown
+from ropes.report.table import wrapped
+from ropes.report.trust import coverage_markdown
 
 _OPEN, _CLOSE = re.compile(r"<!-- table:(\S+) -->"), "<!-- /table -->"
 
 
 def update(page: Path, results_dir: Path, check: bool = False) -> tuple[str, ...]:
-    """Write every marked table of `page` anew from `results_dir`/NAME-PRESET.json.
+    """Update every marked table of `page` from `results_dir`/NAME-PRESET.json.
 
     Args:
         page: Markdown file with the markers.
         results_dir: folder of the committed results.
-        check: change nothing; fail where a table differs.
+        check: change nothing; fail if a table differs.
 
     Returns:
         The names of the tables that were out of date.
 
     Raises:
-        UserError: the file or a results file is missing, it has no marker, a marker is not closed, or (with `check`) a
-            table is out of date.
+        UserError: the file or a results file is missing, the file has no marker, a marker is not closed, or (with
+            `check`) a table is out of date.
     """
     try:
         text = page.read_text(encoding="utf-8")
@@ -66,7 +66,7 @@ def update(page: Path, results_dir: Path, check: bool = False) -> tuple[str, ...
 
 
 def _of_marker(results_dir: Path, name: str) -> str:
-    """What stands behind a marker of that name."""
+    """The text behind a marker of that name."""
     file, _, form = name.partition("/")
     if form not in ("", "label-free"):
         raise UserError(f"table:{name} asks for {form!r}; leave it out, or give label-free")
@@ -75,7 +75,7 @@ def _of_marker(results_dir: Path, name: str) -> str:
 
 
 def _written(found: Results) -> str:
-    """What was measured, one below the other: joint angles, whole models, actions; of some experiments that alone."""
+    """The tables of an experiment: joint angles, then models, then actions; three experiments have their own form."""
     if found.name == "coverage":
         return coverage_markdown(found)
     if found.name == "eq3":

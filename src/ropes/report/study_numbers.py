@@ -1,17 +1,15 @@
-"""Names, order and summary sentences of the disentanglement study."""
+"""Names, order and findings of the disentanglement study."""
 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropes.evaluation.rows.model import ModelRow
 from ropes.methods.registry import method_of
 from ropes.metrics.transfer import RankCorrelation, rank_correlation, rank_correlations
-from ropes.report.naming import capitalised, joint_label
-from ropes.report.numbers import error, fixed
+from ropes.report.numbers import Floats, error, fixed
+from ropes.report.words import capitalised, counted, joint_label
 
-Floats = NDArray[np.float64]
 METRICS = {
     "dci": "DCI",
     "completeness": "completeness",
@@ -25,7 +23,7 @@ METRICS = {
     "mcc": "MCC",
 }
 LABEL_FREE = {"elbo": "ELBO", "reconstruction": "reconstruction loss"}
-#: Those that stand for all, as in the paper; and all.
+#: The two regressors of the paper's figures; below, all of them.
 REGRESSORS = {"trees": "boosted trees", "mlp": "MLP"}
 ALL_REGRESSORS = {
     "trees": "boosted trees",
@@ -64,26 +62,26 @@ FACTORS = {
 
 
 def column(rows: Sequence[ModelRow], score: str) -> Floats:
-    """A score, or a setting, of each model, (n,); NaN where it is not defined."""
+    """A score or a setting of each model, (n,); NaN where it is undefined."""
     values = [row.scores.get(score, row.settings.get(score)) for row in rows]
     return np.array([np.nan if value is None else value for value in values])
 
 
 def score_text(score: str, value: float | None) -> str:
-    """A score as tables show it: errors of regressors as errors, and hundreds (of an ELBO) with one decimal."""
+    """A formatted score: errors of regressors as errors, numbers from 100 on (of an ELBO) with one decimal."""
     if score.partition("_")[0] in ALL_REGRESSORS:
         return error(value)
     return f"{value:,.1f}" if value is not None and abs(value) >= 100 else fixed(value)
 
 
 def by_supervision(rows: Sequence[ModelRow]) -> dict[str, list[ModelRow]]:
-    """Supervision in words → its models; what there are none of is left out."""
+    """Supervision in words → its models; supervisions without models are left out."""
     groups = {words: [row for row in rows if method_of(row.method) == method] for method, words in SUPERVISION.items()}
     return {words: group for words, group in groups.items() if group}
 
 
 def images_differ(rows: Sequence[ModelRow]) -> bool:
-    """Whether models learnt from different numbers of images, as a comparison of supervisions has them."""
+    """Whether models were trained on different numbers of images, as in the comparison of supervisions."""
     return len({row.settings.get("images") for row in rows}) > 1
 
 
@@ -93,95 +91,97 @@ def transfers(rows: Sequence[ModelRow]) -> bool:
 
 
 def ood2(rows: Sequence[ModelRow]) -> tuple[str, ...]:
-    """The scenarios in which the encoder is out of distribution; photographs where every model was shown them."""
+    """Scenarios out of the encoder's distribution; photographs only if every model was tested on them."""
     photographs = all("trees_ood2_b_real" in row.scores for row in rows)
     return ("ood2_a", "ood2_b", *(("ood2_b_real",) if photographs else ()))
 
 
 def supervision_scores(rows: Sequence[ModelRow]) -> dict[str, str]:
-    """The scores by which supervisions are compared, of those that every model has, and what they are called."""
+    """Scores of the comparison of supervisions that every model has, with their names."""
     scores = {score: METRICS[score] for score in ("dci", "mig", "mcc", "informativeness")}
     scores |= {"trees_id": "error of trees", "trees_ood": "error of trees, shifted poses"}
     return {score: name for score, name in scores.items() if all(score in row.scores for row in rows)}
 
 
 def factor_names(rows: Sequence[ModelRow]) -> dict[str, str]:
-    """The factors that the models were asked for, in the order of the scene or by name, and what they are called."""
-    found = {factor for row in rows for factor in row.informativeness}
-    of_scene = {factor: name for factor, name in FACTORS.items() if factor in found}
-    return of_scene | {factor: joint_label(factor) for factor in sorted(found - of_scene.keys())}
+    """Factors of the models, in the order of the scene or by name, with their names."""
+    measured = {factor for row in rows for factor in row.informativeness}
+    of_scene = {factor: name for factor, name in FACTORS.items() if factor in measured}
+    return of_scene | {factor: joint_label(factor) for factor in sorted(measured - of_scene.keys())}
 
 
 def correlations(rows: Sequence[ModelRow], scores: Sequence[str], others: Sequence[str]) -> Floats:
     """Spearman's rank correlation over models of each score with each other one, (scores, others)."""
-    table = np.stack([column(rows, score) for score in (*scores, *others)], axis=1)
-    return rank_correlations(table)[: len(scores), len(scores) :]
+    values = np.stack([column(rows, score) for score in (*scores, *others)], axis=1)
+    return rank_correlations(values)[: len(scores), len(scores) :]
 
 
 def ood1_correlations(rows: Sequence[ModelRow]) -> dict[str, dict[str, RankCorrelation]]:
     """Supervision → regressor → rank correlation over its models of DCI with the mean error of OOD1 (after Fig. 4)."""
-    found = {}
-    for words, group in by_supervision(rows).items():
-        asked = [name for name in ALL_REGRESSORS if all(f"{name}_ood1_a" in row.scores for row in group)]
-        found[words] = {name: rank_correlation(column(group, "dci"), mean_ood1(group, name)) for name in asked}
-    return found
+    return {
+        words: {
+            name: rank_correlation(column(group, "dci"), mean_ood1(group, name))
+            for name in ALL_REGRESSORS
+            if all(f"{name}_ood1_a" in row.scores for row in group)
+        }
+        for words, group in by_supervision(rows).items()
+    }
 
 
 def sizes_text(rows: Sequence[ModelRow]) -> str:
-    """Of how many images the figures are, where every model says so, as one sentence; empty otherwise."""
-    told = {tuple(sorted(row.sizes.items())) for row in rows}
-    if len(told) != 1 or not next(iter(told)):
+    """Numbers of images behind metrics and errors, as a sentence; empty unless all models have the same."""
+    recorded = [dict(sizes) for sizes in {tuple(sorted(row.sizes.items())) for row in rows}]
+    if len(recorded) != 1 or not recorded[0]:
         return ""
-    sizes = dict(next(iter(told)))
+    (sizes,) = recorded
     tested = sizes.pop("tested")
-    learnt = sorted(set(sizes.values()))
-    from_images = f"{learnt[0]:,.0f}" if len(learnt) == 1 else f"{learnt[0]:,.0f} to {learnt[-1]:,.0f}"
+    trained = sorted(set(sizes.values()))
+    from_images = f"{trained[0]:,.0f}" if len(trained) == 1 else f"{trained[0]:,.0f} to {trained[-1]:,.0f}"
     hues = " of their scenario's hues" if transfers(rows) else ""
     return (
-        f"Metrics of {tested:,.0f} test images, of which DCI learns from three quarters; MIG and modularity in 20 "
-        f"bins. Regressors learn from {from_images} images{hues}."
+        f"Metrics use {tested:,.0f} test images, three quarters of them to train DCI's trees; MIG and modularity use "
+        f"20 bins. Regressors are trained on {from_images} images{hues}."
     )
 
 
 def mean_ood1(rows: Sequence[ModelRow], regressor: str = "trees") -> Floats:
-    """Transfer error over the three scenarios in which the encoder is in distribution, (n,)."""
-    found: Floats = np.mean([column(rows, f"{regressor}_{which}") for which in OOD1], axis=0)
-    return found
+    """Transfer error over the three scenarios within the encoder's distribution, (n,)."""
+    errors: Floats = np.mean([column(rows, f"{regressor}_{scenario}") for scenario in OOD1], axis=0)
+    return errors
 
 
 def findings(rows: Sequence[ModelRow]) -> list[str]:
-    """What the models show, a sentence each: disentanglement, transfer in and out of distribution, noise."""
-    groups = by_supervision(rows)
-    said = [
-        f"{capitalised(words)}, {len(group)} model{'s' * (len(group) > 1)}: DCI "
-        f"{_spread(column(group, 'dci'))}, MIG {_spread(column(group, 'mig'))}, informativeness "
-        f"{_spread(column(group, 'informativeness'))}."
-        for words, group in groups.items()
-    ]
-    if transfers(rows):
-        for words, correlated in ood1_correlations(rows).items():
-            known = {name: one for name, one in correlated.items() if np.isfinite(one.value)}
-            if known:
-                each = ", ".join(f"{ALL_REGRESSORS[name]} {_rank_text(one)}" for name, one in known.items())
-                count = next(iter(known.values())).pairs
-                said.append(
-                    f"Rank correlation of DCI with the mean error of OOD1 (95% interval), {words}, {count} models: "
-                    f"{each}."
-                )
+    """Sentences on disentanglement, on transfer in and out of distribution, and on input noise."""
+    sentences = []
+    for words, group in by_supervision(rows).items():
+        dci, mig, informativeness = (_range(column(group, score)) for score in ("dci", "mig", "informativeness"))
+        models = counted(len(group), "model")
+        sentences.append(f"{capitalised(words)}, {models}: DCI {dci}, MIG {mig}, informativeness {informativeness}.")
+    if not transfers(rows):
+        return sentences
+    for words, correlated in ood1_correlations(rows).items():
+        finite = {name: one for name, one in correlated.items() if np.isfinite(one.value)}
+        if finite:
+            each = ", ".join(f"{ALL_REGRESSORS[name]} {_rank_text(one)}" for name, one in finite.items())
+            count = next(iter(finite.values())).pairs
+            sentences.append(
+                f"Rank correlation of DCI with the mean error of OOD1 (95% interval), {words}, {count} models: {each}."
+            )
     noise = column(rows, "noise") > 0
-    if transfers(rows) and noise.any() and not noise.all():
-        for which in ("ood1_a", *ood2(rows)):
-            told = []
+    if noise.any() and not noise.all():
+        for scenario in ("ood1_a", *ood2(rows)):
+            medians = []
             for regressor, words in REGRESSORS.items():
-                errors = column(rows, f"{regressor}_{which}")
-                told.append(f"{words} {_median_error(errors[noise])} ({_median_error(errors[~noise])})")
-            said.append(f"{SCENARIOS[which]}, median error with input noise (without): {', '.join(told)}.")
-    return said
+                errors = column(rows, f"{regressor}_{scenario}")
+                medians.append(f"{words} {_median_error(errors[noise])} ({_median_error(errors[~noise])})")
+            text = "median error with input noise (without)"
+            sentences.append(f"{SCENARIOS[scenario]}, {text}: {', '.join(medians)}.")
+    return sentences
 
 
 def selected(rows: Sequence[ModelRow]) -> list[str]:
-    """What choosing models without a label comes to: by the best ELBO, and by the least reconstruction loss."""
-    said = []
+    """Sentences on the models chosen without labels: by the best ELBO, and by the least reconstruction loss."""
+    sentences = []
     for words, group in by_supervision(rows).items():
         quality, errors = column(group, "dci"), mean_ood1(group)
         if len(group) < 2 or not np.isfinite([*quality, *errors]).all():
@@ -191,22 +191,22 @@ def selected(rows: Sequence[ModelRow]) -> list[str]:
             ("reconstruction", "the least reconstruction loss", -1),
         ):
             chosen = int((sign * column(group, score)).argmax())
-            said.append(
+            sentences.append(
                 f"{capitalised(words)}, the model of {name}: DCI {fixed(quality[chosen])} (best "
                 f"{fixed(quality.max())}, median {fixed(float(np.median(quality)))}), OOD1 error of boosted trees "
                 f"{error(errors[chosen])} (best {error(errors.min())}, median {_median_error(errors)})."
             )
-    return said
+    return sentences
 
 
 def against_paper(rows: Sequence[ModelRow]) -> list[str]:
-    """The weakly supervised models beside the paper's (Section 3)."""
+    """A sentence on the weakly supervised models beside the paper's (Section 3)."""
     quality = column(by_supervision(rows).get("weakly supervised", []), "dci")
     if not len(quality) or not np.isfinite(quality).all():
         return []
     return [
-        f"Of the weakly supervised models {(quality >= 0.99).mean():.0%} reach a DCI of .99, the greatest is "
-        f"{fixed(quality.max(), 4)}; of the paper's 540 it is 29%, and .9989."
+        f"Of the weakly supervised models {(quality >= 0.99).mean():.0%} reach a DCI of .99, and the maximum is "
+        f"{fixed(quality.max(), 4)}; of the paper's 540 models 29% do, and the maximum is .9989."
     ]
 
 
@@ -215,8 +215,8 @@ def _rank_text(found: RankCorrelation) -> str:
     return f"{fixed(found.value, 2)}{interval}"
 
 
-def _spread(values: Floats) -> str:
-    """Least, median and greatest of some figures."""
+def _range(values: Floats) -> str:
+    """Minimum, maximum and median of the finite values."""
     kept = values[np.isfinite(values)]
     if not len(kept):
         return "undefined"

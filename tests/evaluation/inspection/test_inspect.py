@@ -165,7 +165,7 @@ def test_the_command_prints_writes_and_draws(data: Path, tmp_path: Path, capsys:
     assert "5 regimes of 80 poses each" in out
     assert "80 anchors, 100% of them complete" in out
     assert "from recorded angles" in out
-    assert "What would help:" in out
+    assert "Suggestions:" in out
     content = files.read_json(tmp_path / "i.json")
     assert f"; fit with {content['fit_options']}" == NEEDED
     assert content["joints"]["elbow"]["anchors"] == [80, 80]

@@ -1,0 +1,236 @@
+"""Sections of the page on joint angles, over all methods."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from markupsafe import Markup
+
+from ropes.evaluation.paper import mse_comparable
+from ropes.evaluation.rows.pose import PoseRow
+from ropes.evaluation.summary import Cell, calibrated_as_the_paper, over_seeds, pool, without_labels
+from ropes.methods.registry import method_of
+from ropes.report.elements import absent, details, plot, tag
+from ropes.report.joint_figures import occlusions
+from ropes.report.numbers import fixed
+from ropes.report.page import Section, Source, explained
+from ropes.report.table import Column, Entry, Table, grouped, mcc_entry, mse_entry, number_columns, text_columns
+from ropes.report.words import FITTED, PREDICTED, TABLE1_ORDER, UNLABELLED, heading_of, in_words, joint_label, map_of
+
+
+def title(source: Source) -> str:
+    """Whether the methods were trained with labels, and the name of the experiment."""
+    labelled = {cell.label_share is not None for cell in source.cells}
+    kinds = "from" if labelled == {True} else "with and without" if len(labelled) == 2 else "without"
+    return f"Joint angles {kinds} labels: {source.results.name}"
+
+
+def against_paper(source: Source) -> Iterator[Section]:
+    """The cells of the paper's Table 1, and the other setups in distribution, beside the paper's numbers."""
+    free, fitted = without_labels(source.cells), calibrated_as_the_paper(source.cells)
+    order = {method: place for place, method in enumerate(dict.fromkeys(cell.method for cell in source.cells))}
+    setups = {setup for setup, _ in TABLE1_ORDER}
+    shown = [
+        cell
+        for cell in sorted((*free, *fitted), key=lambda cell: order[cell.method])
+        if cell.split == "id"
+        and ((cell.setup, cell.occlusion) in TABLE1_ORDER or (cell.setup not in setups and cell.occlusion == 0))
+    ]
+    blocks = sorted(grouped(shown, lambda cell: (cell.setup, cell.occlusion, cell.method)).values(), key=_place)
+    cards = [_card(block) for block in blocks]
+    text = explained(
+        "against_paper",
+        free=free,
+        calibration=_calibration(fitted),
+        labelled=any(cell.label_share is not None for cell in fitted),
+        several=any(len(cell.seeds) > 1 for cell in (*free, *fitted)),
+        baseline=any(cell.all_labels_mse is not None for cell in shown),
+    )
+    tables = tag("div", *cards, class_="cards") if cards else absent("No in-distribution rows in results.json.")
+    yield Section("paper", "Comparison with the paper", [text, tables])
+
+
+def _place(block: Sequence[Cell]) -> tuple[int, str, float]:
+    """Order of a block: the lines of Table 1 first; variants of a method by their share of the labels."""
+    cell = block[0]
+    line = TABLE1_ORDER.get((cell.setup, cell.occlusion), len(TABLE1_ORDER))
+    return (line, "", 0.0) if cell.label_share is None else (line, method_of(cell.method), cell.label_share)
+
+
+def _calibration(cells: Iterable[Cell]) -> str:
+    """Numbers of labels of the lines to radians."""
+    counts = {cell.calibration_labels for cell in cells if cell.label_share is None}
+    return " or ".join(f"{count:,}" for count in sorted(counts))
+
+
+def _card(block: Sequence[Cell]) -> Markup:
+    """The table of one condition and method: a line a joint, an MSE for each map to radians."""
+    first = block[0]
+    lines = {
+        joint: {map_of(cell): cell for cell in own}
+        for joint, own in sorted(grouped(block, lambda cell: cell.joint).items())
+    }
+    maps = [words for words in (UNLABELLED, FITTED, PREDICTED) if any(words in line for line in lines.values())]
+    baseline = any(cell.all_labels_mse is not None for cell in block)
+    columns = [
+        *text_columns("joint"),
+        Column("MCC", marked=True),
+        Column("matched"),
+        Column("paper", paper=True),
+        *(Column(f"MSE {words}", marked=True) for words in maps),
+        Column("paper", paper=True),
+        *([Column("all labels", paper=True)] if baseline else []),
+    ]
+    table: list[list[str | Entry]] = []
+    for joint, line in lines.items():
+        cell = next(line[words] for words in maps if words in line)
+        errors = [line.get(words) for words in maps]
+        table.append(
+            [
+                joint_label(joint),
+                mcc_entry(cell, cell.mcc_reached),
+                fixed(cell.mcc_matched),
+                fixed(cell.paper_mcc),
+                *(mse_entry(one, one.mse_reached if one else None) for one in errors),
+                fixed(cell.paper_mse),
+                *([fixed(cell.all_labels_mse)] if baseline else []),
+            ]
+        )
+    heading = tag("h3", heading_of(first.setup, first.method, first.occlusion))
+    variances = None if mse_comparable(first.setup, "id") else _variances(block)
+    wide = " wide" if len(maps) > 1 else ""
+    return tag("div", heading, Table(columns, table).html(), variances or "", class_=f"card{wide}")
+
+
+def _variances(block: Sequence[Cell]) -> Markup | None:
+    """Variances of the true angles, ours and the paper's; None where a joint lacks either."""
+    fitted = sorted((cell for cell in block if cell.variance is not None), key=lambda cell: cell.joint)
+    if not fitted or any(cell.paper_variance is None for cell in fitted):
+        return None
+    ours, theirs = (" ".join(fixed(getattr(cell, name)) for cell in fitted) for name in ("variance", "paper_variance"))
+    return explained("variances", ours=ours, theirs=theirs)
+
+
+def by_labels(source: Source) -> Iterator[Section]:
+    """Calibration error by the number of labels."""
+    tables = list(label_tables(source.cells, over_seeds(source.results.shift_rows)))
+    if not tables:
+        return
+    shifted = any(table.columns[-1].heading.endswith("not shifted") for _, table in tables)
+    cards = [tag("div", tag("h3", heading), table.html(), class_="card wide") for heading, table in tables]
+    yield Section(
+        "labels",
+        "Error by number of calibration labels",
+        [explained("by_labels", shifted=shifted), tag("div", *cards, class_="cards")],
+    )
+
+
+def label_tables(cells: Iterable[Cell], not_shifted: Iterable[Cell] = ()) -> Iterator[tuple[str, Table]]:
+    """Heading and table of each setup, method and split with several numbers of calibration labels.
+
+    Args:
+        cells: of all conditions; those with white squares are left out.
+        not_shifted: of shifted poses, with lines fitted on poses in distribution; they are the last column.
+    """
+    clear = [cell for cell in cells if cell.occlusion == 0]
+    beside = {(each.setup, each.method, each.split, each.joint): each for each in not_shifted if each.occlusion == 0}
+    for key, own in grouped(clear, lambda cell: (cell.setup, cell.method, cell.split)).items():
+        counts = sorted({cell.calibration_labels for cell in own})
+        if len(counts) < 2:
+            continue
+        joints = sorted({cell.joint for cell in own})
+        at = {(cell.joint, cell.calibration_labels): cell for cell in own}
+        lines: list[list[str | Entry]] = [
+            [joint_label(joint), *(mse_entry(at.get((joint, count))) for count in counts)] for joint in joints
+        ]
+        others = [beside.get((*key, joint)) for joint in joints]
+        fitted = next((cell.calibration_labels for cell in others if cell), None)
+        headings = [f"{count:,}" for count in counts]
+        if fitted:
+            headings.append(f"{fitted:,} not shifted")
+            lines = [[*line, mse_entry(other)] for line, other in zip(lines, others, strict=True)]
+        setup, method, split = key
+        yield (
+            f"{in_words(setup, 0)} · {method}, {split}",
+            Table([*text_columns("joint"), *number_columns(*headings)], lines),
+        )
+
+
+def robustness(source: Source) -> Iterator[Section]:
+    """Error against the side of the white square, of each setup and method with several of them."""
+    cells = calibrated_as_the_paper(source.cells)
+    content: list[Markup] = []
+    measured = [cell for cell in cells if cell.mse is not None]
+    for (setup, method), own in grouped(measured, lambda cell: (cell.setup, cell.method)).items():
+        pixels, joints = sorted({cell.occlusion for cell in own}), sorted({cell.joint for cell in own})
+        if len(pixels) < 2:
+            continue
+        lines = {}
+        for split, group in grouped(own, lambda cell: cell.split).items():
+            line = {name: np.full((len(joints), len(pixels)), np.nan) for name in ("ours", "std", "paper")}
+            for cell in group:
+                at = joints.index(cell.joint), pixels.index(cell.occlusion)
+                compared = cell.paper_mse is not None and mse_comparable(setup, split)
+                line["ours"][at], line["std"][at] = cell.mse, cell.mse_std
+                line["paper"][at] = cell.paper_mse if compared else np.nan
+            lines[split] = {"pixels": pixels, **line}
+        heading = heading_of(setup, method)
+        content += [tag("h3", heading), plot(occlusions(joints, lines), f"MSE, {heading}")]
+    if not content:
+        return
+    labelled, erased = any(cell.label_share is not None for cell in cells), any(cell.erased for cell in cells)
+    text = explained("robustness", calibration=_calibration(cells), labelled=labelled, erased=erased)
+    yield Section("robustness", "Occlusion and distribution shift", [text, *content])
+
+
+def poses(source: Source) -> Iterator[Section]:
+    """Errors of the end effector's pose."""
+    if not source.results.pose_rows:
+        return
+    columns = [
+        *text_columns("setup", "method", "split"),
+        *number_columns("px"),
+        *text_columns("link in frame"),
+        *number_columns("position, mm", "orientation, °", "ADD, mm", "AUC"),
+    ]
+    lines: list[list[str | Entry]] = [
+        [in_words(row.setup, 0), row.method, row.split, str(row.occlusion), f"{row.link} in {row.frame}", *entries]
+        for row, entries in pose_entries(source.results.pose_rows)
+    ]
+    yield Section("poses", "Pose of the end effector", [explained("poses"), Table(columns, lines).html()])
+
+
+def pose_entries(rows: Iterable[PoseRow]) -> list[tuple[PoseRow, list[Entry]]]:
+    """First row of each condition, and its means ± deviations over repeats and seeds.
+
+    They are of position (mm), orientation (degrees), ADD (mm) and its AUC.
+    """
+    found = []
+    for group in grouped(rows, lambda row: row.conditions).values():
+        pooled = [pool(figures) for figures in zip(*(row.figures() for row in group), strict=True)]
+        printed = [[fixed(value, digits) for value in pair] for pair, digits in zip(pooled, (1, 2, 1, 3), strict=True)]
+        found.append((group[0], [Entry(mean, [std]) for mean, std in printed]))
+    return found
+
+
+def all_numbers(source: Source) -> Iterator[Section]:
+    """Every cell."""
+    columns = [
+        *text_columns("setup", "method", "split"),
+        *number_columns("px"),
+        *text_columns("joint"),
+        Column("MCC"),
+        Column("paper", paper=True),
+        Column("MSE, rad²"),
+        Column("paper", paper=True),
+        *number_columns("training labels", "calibration labels", "seeds"),
+    ]
+    lines: list[list[str | Entry]] = [
+        [
+            *(cell.setup, cell.method, cell.split, str(cell.occlusion), joint_label(cell.joint), mcc_entry(cell)),
+            *(fixed(cell.paper_mcc), mse_entry(cell), fixed(cell.paper_mse), str(cell.labels)),
+            *(str(cell.calibration_labels), ", ".join(map(str, cell.seeds))),
+        ]
+        for cell in source.cells
+    ]
+    summary = f"{len(source.cells)} conditions, {len(source.results.rows)} rows"
+    yield Section("all", "All numbers", [details(summary, Table(columns, lines).html(), opened=not source.cells)])

@@ -1,0 +1,164 @@
+"""Tables for HTML pages, Markdown files and terminals."""
+
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import rich.table
+from markupsafe import Markup
+
+from ropes.evaluation.summary import Cell
+from ropes.report.elements import tag
+from ropes.report.numbers import error_and_deviation, fixed
+
+#: Longest line of a Markdown file, outside tables.
+WIDTH = 120
+_MARKS = {True: ("yes", "✓", "reached"), False: ("no", "✗", "short")}
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        heading: its text.
+        number: whether its entries align to the right.
+        paper: whether a page shows it in the softer colour of the paper's numbers.
+        marked: whether a page shows ✓ or ✗ beside its entries.
+    """
+
+    heading: str
+    number: bool = True
+    paper: bool = False
+    marked: bool = False
+
+
+def text_columns(*headings: str) -> list[Column]:
+    """Columns of text."""
+    return [Column(heading, number=False) for heading in headings]
+
+
+def number_columns(*headings: str) -> list[Column]:
+    """Columns of numbers."""
+    return [Column(heading) for heading in headings]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A formatted number, its standard deviations, and whether it reaches the paper's; None without comparison."""
+
+    text: str
+    deviations: Sequence[str] = ()
+    reached: bool | None = None
+
+    def __str__(self) -> str:
+        return " ± ".join((self.text, *self.deviations))
+
+    def markdown(self) -> str:
+        """As Markdown; a number that reaches the paper's is bold."""
+        return str(replace(self, text=f"**{self.text}**") if self.reached else self)
+
+    def __html__(self) -> Markup:
+        spread = tag("span", " ".join(f"± {each}" for each in self.deviations), class_="std")
+        return Markup("{} {}").format(self.text, spread) if self.deviations else Markup.escape(self.text)
+
+
+def mse_entry(cell: Cell | None, reached: bool | None = None) -> Entry:
+    """MSE of a cell ± over test draws, and ± over training seeds if there are several; "–" without a value."""
+    if cell is None or cell.mse is None:
+        return Entry("–")
+    deviations = (cell.mse_draws or 0.0, *(() if cell.mse_seeds is None else (cell.mse_seeds,)))
+    shown = [error_and_deviation(cell.mse, deviation) for deviation in deviations]
+    return Entry(shown[0][0], [deviation for _, deviation in shown], reached)
+
+
+def mcc_entry(cell: Cell, reached: bool | None = None) -> Entry:
+    """MCC of a cell ± over draws and seeds together; "–" without a value."""
+    return Entry("–") if cell.mcc is None else Entry(fixed(cell.mcc), [fixed(cell.mcc_std or 0.0)], reached)
+
+
+def mark(reached: bool | None) -> Markup:
+    """✓ or ✗ with its meaning for screen readers; empty for None."""
+    if reached is None:
+        return Markup("")
+    name, sign, word = _MARKS[reached]
+    return tag("span", sign, class_=name, title=word, role="img", **{"aria-label": word})
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; a line has one entry for each column."""
+
+    columns: Sequence[Column]
+    lines: Sequence[Sequence[str | Entry]]
+
+    def html(self) -> Markup:
+        """As HTML, in a box that scrolls sideways."""
+        head = [
+            tag("th", column.heading, class_="n" if column.number else None, colspan=2 if column.marked else None)
+            for column in self.columns
+        ]
+        body = [tag("tr", *map(_cell, self.columns, line, [True] + [False] * len(line))) for line in self.lines]
+        return tag("div", tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body)), class_="scroll")
+
+    def markdown(self) -> str:
+        """As Markdown."""
+        heads = [column.heading for column in self.columns]
+        rule = ["---:" if column.number else "---" for column in self.columns]
+        body = [[each.markdown() if isinstance(each, Entry) else each for each in line] for line in self.lines]
+        return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *body))
+
+    def terminal(self) -> rich.table.Table:
+        """For a terminal: long texts are folded, numbers never are."""
+        drawn = rich.table.Table()
+        for column in self.columns:
+            justify: Any = "right" if column.number else "left"
+            drawn.add_column(column.heading, justify=justify, no_wrap=column.number, overflow="fold")
+        for line in self.lines:
+            drawn.add_row(*map(str, line))
+        return drawn
+
+
+def _cell(column: Column, entry: str | Entry, first: bool) -> Markup:
+    if first:
+        return tag("th", entry, scope="row", class_="n" if column.number else None)
+    names = " ".join(name for name, holds in (("n", column.number), ("paper", column.paper)) if holds)
+    beside = tag("td", mark(entry.reached if isinstance(entry, Entry) else None), class_="mark")
+    return tag("td", entry, class_=names or None) + (beside if column.marked else Markup(""))
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, list[Item]]:
+    """Key → its items, in order of first appearance."""
+    groups: dict[Any, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def named_once(lines: Iterable[tuple[str, Sequence[str | Entry]]]) -> list[list[str | Entry]]:
+    """Lines that begin with the name of their block; a name that equals the one above is left out."""
+    found: list[list[str | Entry]] = []
+    before = None
+    for name, entries in lines:
+        found.append(["" if name == before else name, *entries])
+        before = name
+    return found
+
+
+def paragraphs(*parts: str) -> str:
+    """Markdown of the parts that are not empty, with empty lines between them and a newline at the end."""
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def wrapped(text: str) -> str:
+    """Text with lines wrapped at `WIDTH`; tables, headings and comments are not wrapped."""
+    return "".join(f"{part}\n" for line in text.splitlines() for part in _parts(line))
+
+
+def _parts(line: str) -> list[str]:
+    if len(line) <= WIDTH or line.startswith(("|", "#", "<", "    ")):
+        return [line]
+    indent = "  " if line.startswith("- ") else ""
+    return textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
