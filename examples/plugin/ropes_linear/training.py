@@ -1,4 +1,4 @@
-"""Fits linear discriminants of small images, and reads images with them."""
+"""Fits linear discriminants of small images, and computes coordinates with them."""
 
 import time
 from pathlib import Path
@@ -40,7 +40,7 @@ class Discriminants(nn.Module):
 
 
 class LinearReader:
-    """Reads images with a finished run."""
+    """Computes coordinates of images with a finished run."""
 
     precision: Precision = "32-true"
 
@@ -52,7 +52,7 @@ class LinearReader:
         return self.network(images.cpu())
 
     def read(self, images: Tensor) -> Read:
-        """The coordinates, and as features the same."""
+        """The coordinates; they are the features as well."""
         found = self.coordinates(images)
         return Read(found, found)
 
