@@ -1,5 +1,5 @@
-# Everything from a bare clone: `make demo` runs the main job, `make test` all the checks.
-# Both install first; nothing but Python 3.11 and make has to be there.
+# Everything from a bare clone: `make demo` runs the main job, `make test` all checks.
+# Both install first. They need only Python 3.11 and make.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,9 +13,9 @@ DEMO := runs/demo
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-install: $(STAMP) ## make .venv with the package and everything it needs
+install: $(STAMP) ## make .venv with the package and its dependencies
 
-# The stamp is written last, so an interrupted installation is taken up again by the next make.
+# The stamp is written last: the next make resumes an interrupted installation.
 $(STAMP): pyproject.toml
 	@set -e; found=; \
 	for python in "$(PYTHON)" python3.11 python3 python; do \
@@ -40,7 +40,7 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## simulate, learn without a label, evaluate and report: some 9 minutes on two cores with AMX, 18 without
 	$(BIN)/ropes reproduce demo --out $(DEMO)
 
-test: lint types unit portable ## every check: ruff, mypy, pytest, and again without AMX what trains
+test: lint types unit portable ## every check: ruff, mypy, pytest, and the tests that train without AMX
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -49,26 +49,26 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
-# A process for each core, and in it the tests of whole files, so that what a file prepares is prepared once.
+# One process per core. Each runs whole files, so that the fixtures of a file are made once.
 PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile
 
 unit: $(STAMP)
 	$(PYTEST) $(PYTEST_FLAGS)
 
-# What trains anything, as a processor without AMX and AVX-512 computes it (and in the precision that it then takes).
+# All tests that train, computed as on a processor without AMX and AVX-512 (and in the precision of such a processor).
 TRAINING := tests/methods tests/models tests/experiments/test_action_study.py tests/experiments/test_study.py \
   tests/experiments/test_experiments.py tests/experiments/test_experiment_precision.py \
   tests/inference/test_estimator.py tests/evaluation/test_joints.py tests/evaluation/test_record.py \
   tests/test_benchmarks.py
 AVX2 := ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2
 
-portable: $(STAMP) ## the tests that train something, as on a processor without AMX and AVX-512
+portable: $(STAMP) ## the tests that train, as on a processor without AMX and AVX-512
 	$(AVX2) $(PYTEST) $(TRAINING) $(PYTEST_FLAGS)
 
 quick: lint types ## the checks without the slow tests
 	$(PYTEST) -m 'not slow' $(PYTEST_FLAGS)
 
-format: $(STAMP) ## format the code and mend what ruff can mend
+format: $(STAMP) ## format the code and apply ruff's fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -76,7 +76,7 @@ clean: ## remove the caches; .venv and runs/ stay
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -exec rm -rf {} +
 
-docs: $(STAMP) ## the documentation site, in build/site: every link is checked
+docs: $(STAMP) ## the documentation site, in build/site; checks every link
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --quiet
 	@echo "make: open build/site/index.html"

@@ -1,4 +1,4 @@
-"""Film an arm of your own: any URDF, the joints to learn and their ranges.
+"""Render a data set of your own arm: any URDF, the joints to learn and their ranges.
 
 python examples/own_arm.py data/kuka --anchors 1000
 """
@@ -18,7 +18,7 @@ def main() -> None:
     parser.add_argument("--test-anchors", type=int, default=2000)
     options = parser.parse_args()
 
-    # The cameras are chosen so that the arm stays in view for every pose within the ranges.
+    # Cameras are placed such that the arm stays in view for every pose within the ranges.
     setting = arm_setting(
         "kuka_iiwa/model.urdf",
         joints=("lbr_iiwa_joint_2", "lbr_iiwa_joint_4"),

@@ -1,9 +1,9 @@
-"""Make a data set of your own recordings: colour frames in a folder for each regime and camera.
+"""Make a data set from your own recordings: colour frames in one folder per regime and camera.
 
 python examples/own_recordings.py recordings data/mine
 
-recordings/observational/left/0001.png is a pose without intervention; recordings/elbow-1/left/0001.png is the same one
-with the elbow alone moved by its first policy, and so on: frames of one name are of one anchor.
+recordings/observational/left/0001.png is a pose without intervention.  recordings/elbow-1/left/0001.png is the same
+pose after the elbow alone was moved by its first policy, and so on: frames of one name are of one anchor.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def grey(path: Path, side: int) -> NDArray[np.uint8]:
 
 
 def regime(folder: str) -> Regime:
-    """observational, or JOINT-POLICY as elbow-1."""
+    """The regime of a folder named observational or JOINT-POLICY, as elbow-1."""
     if folder == "observational":
         return Regime()
     joint, _, policy = folder.rpartition("-")
@@ -44,11 +44,11 @@ def main() -> None:
     cameras = sorted(path.name for path in kinds[0].iterdir())
     found = [{path.name for path in (kind / camera).glob("*.png")} for kind in kinds for camera in cameras]
     anchors = sorted(set.intersection(*found))
-    print(f"{len(anchors)} of {len(set.union(*found))} frames are there under every regime and from every camera")
+    print(f"{len(anchors)} of {len(set.union(*found))} frames exist under every regime and from every camera")
     images = np.array(
         [[[grey(kind / camera / name, options.side) for camera in cameras] for kind in kinds] for name in anchors]
     )
-    # Nobody knows the angles, so that there are no states and no joints' names for their columns.
+    # The angles are unknown: no states, and no names for their columns.
     write_arrays(
         options.out,
         images={"train": images},

@@ -1,4 +1,4 @@
-"""Read joint angles off a data set with a fitted run, calibrated on a handful of labelled poses.
+"""Estimate joint angles of a data set with a fitted run, after calibration on a few labelled poses.
 
 python examples/read_angles.py runs/two-cameras data/two-cameras
 """
@@ -20,7 +20,7 @@ def main() -> None:
 
     ropes.calibrate(options.run, data=options.data, samples=50)
     estimator, dataset = ropes.Estimator.load(options.run), ropes.open_dataset(options.data)
-    # Cameras and joints by name: a data set may have them in another order than the run.
+    # Cameras and joints are matched by name: their order in the data set may differ from the run's.
     images = estimator.images(dataset, "test-id")
     error = estimator.angles(images) - states_of(estimator.run, dataset, "test-id")
     for joint, rms in zip(estimator.run.joints, np.sqrt((error**2).mean(0)), strict=True):

@@ -1,6 +1,8 @@
 """Pages keep the rules of style that a machine can check: short lines, links that lead somewhere, a short README."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,17 @@ def test_links_between_files_lead_somewhere(page: Path) -> None:
 
 def test_the_readme_stays_a_page() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_contributing_names_files_that_exist() -> None:
+    named = re.findall(r"`((?:src|tests)/[\w/.]+)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert len(named) > 20
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_diagram_of_the_method_is_that_of_its_script() -> None:
+    done = subprocess.run([sys.executable, ROOT / "tools" / "docs" / "method_diagram.py", "--check"], check=False)
+    assert done.returncode == 0, "run python tools/docs/method_diagram.py"
 
 
 def test_text_is_wrapped_and_tables_are_not() -> None:

@@ -83,7 +83,7 @@ def test_read_angles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: py
 
 
 @pytest.mark.slow
-def test_told_of_things(
+def test_missed_actions(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = write_pairs(tmp_path / "data", {TRAIN: 64, VALIDATION: 24, SYSTEMATIC: 40})
@@ -91,9 +91,9 @@ def test_told_of_things(
     found = evaluate_actions(tmp_path / "run", data, tmp_path / "out", show=False).action_rows[0]
     capsys.readouterr()
     for by, names in (("thing", {"left", "right"}), ("action", {action.name for action in ACTIONS})):
-        run(monkeypatch, "told_of_things.py", data, tmp_path / "run", "--by", by)
+        run(monkeypatch, "missed_actions.py", data, tmp_path / "run", "--by", by)
         first, *lines = capsys.readouterr().out.splitlines()
-        assert first == f"of 40 pairs {found.accuracy[SYSTEMATIC]:.3f} are told"
+        assert first == f"accuracy {found.accuracy[SYSTEMATIC]:.3f} over 40 pairs"
         assert {line.partition(":")[0] for line in lines} == names
         errors = [float(line.partition("; ")[2].split()[0]) for line in lines]
         assert errors == sorted(errors, reverse=True)

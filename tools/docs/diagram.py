@@ -1,4 +1,4 @@
-"""Draws the packages, layer by layer, and how many imports lead from one to another: docs/images/packages.svg.
+"""Draws the packages, layer by layer, and the imports between them: docs/images/packages.svg.
 
 python tools/docs/diagram.py [--check]
 """
@@ -25,16 +25,16 @@ _WIDTH, _ROW, _BOX = 640, 64, (150, 34)
 
 
 def imports() -> Counter[tuple[str, str]]:
-    """(package that imports, package that is imported) → number of modules that do."""
-    found: Counter[tuple[str, str]] = Counter()
+    """(importing package, imported package) → number of importing modules."""
+    counts: Counter[tuple[str, str]] = Counter()
     for path in (ROOT / "src" / "ropes").rglob("*.py"):
         parts = path.relative_to(ROOT / "src" / "ropes").parts
         if len(parts) == 1:
             continue
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         targets = {node.module.split(".")[1] for node in nodes if isinstance(node, ast.ImportFrom) and _ours(node)}
-        found.update((parts[0], target) for target in targets if target != parts[0])
-    return found
+        counts.update((parts[0], target) for target in targets if target != parts[0])
+    return counts
 
 
 def _ours(node: ast.ImportFrom) -> bool:

@@ -1,4 +1,4 @@
-"""Rewrites links that leave docs/: figures of results/ join the site, source files lead to their reference page."""
+"""Rewrites links that leave docs/: figures of results/ join the site, source files link to their reference page."""
 
 import re
 from pathlib import Path
@@ -20,12 +20,12 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Lead to them; what else lies outside of docs/ is named without a link."""
+    """Link to them. Other targets outside of docs/ become plain text."""
     text = _SOURCE.sub(lambda match: f"](reference/{_page_of(match[1])})", markdown)
     text = _RESULT.sub(lambda match: f"]({match[1]})" if match[1].endswith(".png") else "](results.md)", text)
     return _ELSEWHERE.sub(r"\1 (`\2`)", text)
 
 
 def _page_of(module: str) -> str:
-    """The page of a module's file, without its ending."""
+    """The reference page of a module's path without suffix."""
     return f"{module.removesuffix('/__init__')}/index.md" if module.endswith("__init__") else f"{module}.md"

@@ -1,4 +1,4 @@
-"""Pages of the documentation site that are written from the code: a page a module, and the help of every command."""
+"""Generates pages of the documentation site from the code: one page per module, and the help of every command."""
 
 import contextlib
 import io
@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 
 def modules() -> None:
-    """A page for each module, and the navigation between them."""
+    """Write a page per module, and the navigation between them."""
     nav = mkdocs_gen_files.Nav()
     for path in sorted((SOURCE / "ropes").rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
@@ -30,17 +30,17 @@ def modules() -> None:
 
 
 def commands() -> None:
-    """The help of every command as it is printed."""
+    """Write the printed help of every command."""
     from ropes.cli import main
     from ropes.cli.commands import COMMANDS
 
     with mkdocs_gen_files.open("reference-command-line.md", "w") as stream:
-        stream.write("# Options of every command\n\nWhat `ropes COMMAND --help` prints.\n")
+        stream.write("# Options of every command\n\nThe output of `ropes COMMAND --help`.\n")
         for name in COMMANDS:
-            said = io.StringIO()
-            with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
                 main([name, "--help"])
-            stream.write(f"\n## ropes {name}\n\n```text\n{said.getvalue().strip()}\n```\n")
+            stream.write(f"\n## ropes {name}\n\n```text\n{output.getvalue().strip()}\n```\n")
 
 
 modules()

@@ -3,7 +3,7 @@
     pip install examples/plugin
     ropes fit --method linear --data data/two-cameras --out runs/linear
 
-This module only registers the method, and so stays light: what imports torch is in `ropes_linear.training`.
+This module only registers the method, so that `ropes --help` stays fast.  `ropes_linear.training` imports torch.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class LinearRecipe:
     """Configuration.
 
     Attributes:
-        preset: the same under both.
+        preset: its name; both presets are the same.
         image_size: side of the images, pixels.
         ridge: weight of the squared discriminant, per training image.
         held_out: share of the anchors that no weight is fitted on.
@@ -29,7 +29,7 @@ class LinearRecipe:
 
     @property
     def shape(self) -> "LinearRecipe":
-        """What says how large the images are."""
+        """The part of the recipe with the size of the images."""
         return self
 
 

@@ -1,4 +1,4 @@
-"""Fits linear discriminants of small images, and reads images with them."""
+"""Fits linear discriminants of small images, and computes coordinates with them."""
 
 import time
 from pathlib import Path
@@ -40,7 +40,7 @@ class Discriminants(nn.Module):
 
 
 class LinearReader:
-    """Reads images with a finished run."""
+    """Computes coordinates of images with a finished run."""
 
     precision: Precision = "32-true"
 
@@ -52,7 +52,7 @@ class LinearReader:
         return self.network(images.cpu())
 
     def read(self, images: Tensor) -> Read:
-        """The coordinates, and as features the same."""
+        """The coordinates; they are the features as well."""
         found = self.coordinates(images)
         return Read(found, found)
 
@@ -70,7 +70,7 @@ def fit(
     precision: AskedPrecision = "auto",
     show: bool = True,
 ) -> Run:
-    """Fit on the training split of the data set `data`; the run is left in the folder `out`."""
+    """Fit on the training split of the data set `data`; the folder `out` then contains the run."""
     dataset, began = open_dataset(data), time.monotonic()
     require_both_policies(dataset)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
@@ -80,18 +80,18 @@ def fit(
     cache = ImageCache(dataset, "train", recipe.image_size, progress=show)
     kept, held = TrainingImages(cache, dataset.frames("train"), dataset.regimes).split_anchors(recipe.held_out, seed)
     network = Discriminants(len(run.cameras), recipe.image_size, len(run.joints))
-    every = _pixels(torch.from_numpy(kept.pixels(np.arange(len(kept)))))
-    network.mean.copy_(every.mean(0))
-    told = {}
+    pixels = _pixels(torch.from_numpy(kept.pixels(np.arange(len(kept)))))
+    network.mean.copy_(pixels.mean(0))
+    accuracy = {}
     for column, joint in enumerate(run.joints):
         images, signs = _policies(kept, joint)
         centred = _pixels(images) - network.mean
         curvature = centred.T @ centred + recipe.ridge * len(centred) * torch.eye(centred.shape[1])
         network.weight[column] = torch.linalg.solve(curvature, centred.T @ signs)
-        asked, wanted = _policies(held, joint)
-        told[joint] = float(((network(asked)[:, column] > 0) == (wanted > 0)).float().mean())
+        held_images, held_signs = _policies(held, joint)
+        accuracy[joint] = float(((network(held_images)[:, column] > 0) == (held_signs > 0)).float().mean())
     save_weights(network, out / FILE)
-    write_story(context, dataset, stages={"linear": told}, seconds={"linear": time.monotonic() - began})
+    write_story(context, dataset, stages={"linear": accuracy}, seconds={"linear": time.monotonic() - began})
     return context.run
 
 

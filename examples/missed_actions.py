@@ -1,7 +1,7 @@
-"""Which things, or actions, are told and which are missed, over the seeds of a method that tells actions.
+"""Accuracy of a method of actions for each object, or each action, over its seeds; the most frequent errors come first.
 
-python examples/told_of_things.py runs/actions/action-pairs/data runs/actions/action-pairs/cde-global/seed-*
-python examples/told_of_things.py DATA RUN... --split test-comp --by action
+python examples/missed_actions.py runs/actions/action-pairs/data runs/actions/action-pairs/cde-global/seed-*
+python examples/missed_actions.py DATA RUN... --split test-comp --by action
 """
 
 import argparse
@@ -28,11 +28,11 @@ def main() -> None:
     missed = np.array([reader.read(pairs).told != numbers_of(pairs.verbs, reader.verbs) for reader in readers])
     actions = [Action(verb, noun).name for verb, noun in zip(pairs.verbs, pairs.nouns, strict=True)]
     kinds = np.array(actions) if options.by == "action" else pairs.nouns
-    print(f"of {len(pairs):,} pairs {1 - missed.mean():.3f} are told")
+    print(f"accuracy {1 - missed.mean():.3f} over {len(pairs):,} pairs")
     for kind in sorted(set(kinds.tolist()), key=lambda one: -missed[:, kinds == one].sum()):
         own = missed[:, kinds == kind]
-        told, share = 1 - own.mean(), own.sum() / missed.size
-        print(f"{kind}: {told:.3f} of {own.shape[1]} are told; {share:.3f} of all pairs are missed here")
+        accuracy, share = 1 - own.mean(), own.sum() / missed.size
+        print(f"{kind}: accuracy {accuracy:.3f} over {own.shape[1]} pairs; {share:.3f} of all pairs are errors here")
 
 
 if __name__ == "__main__":
