@@ -1,4 +1,4 @@
-"""Objects that are opened, or lit."""
+"""Shapes of the articulated and switchable objects: those that open or light up."""
 
 from collections.abc import Iterator, Mapping
 
@@ -173,7 +173,7 @@ def _phone(look: Look, state: State) -> Iterator[Part]:
     )
 
 
-OPENED_OR_LIT: Mapping[str, Build] = {
+ARTICULATED_OR_SWITCHABLE: Mapping[str, Build] = {
     "bin": _bin,
     "book": _book,
     "burner": _burner,

@@ -1,4 +1,4 @@
-"""Objects that are pushed, pressed, sliced or broken."""
+"""Shapes of the manipulable objects: those that can be pushed, pressed, sliced or broken."""
 
 from collections.abc import Iterator, Mapping
 
@@ -44,7 +44,7 @@ def _pedal(look: Look, state: State) -> Iterator[Part]:
 
 
 def _cut_in_two(look: Look, state: State, half: float, radius: float, inside: Colour) -> Iterator[Part]:
-    """A loaf along x in two pieces, that are one where it is not sliced."""
+    """A loaf along x in two halves; unsliced, the halves touch."""
     along = about(Y, np.pi / 2)
     apart = 0.28 * state["sliced"]
     for side in (-1, 1):
@@ -68,7 +68,7 @@ def _melon(look: Look, state: State) -> Iterator[Part]:
 
 
 def _breakable(whole: Build, pieces: int) -> Build:
-    """A thing that is whole, or lies in so many pieces."""
+    """An object that is whole, or broken into this number of pieces."""
 
     def build(look: Look, state: State) -> Iterator[Part]:
         return shards(look, pieces) if state["broken"] > 0.5 else whole(look, state)
@@ -181,7 +181,7 @@ def _bottle(look: Look, state: State) -> Iterator[Part]:
     yield cylinder(0.1, 0.04, (0, 0, 1.16), look.accent)
 
 
-HANDLED: Mapping[str, Build] = {
+MANIPULABLE: Mapping[str, Build] = {
     "bell": _bell,
     "block": _block,
     "bottle": _breakable(_bottle, 13),
