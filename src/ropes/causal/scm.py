@@ -201,7 +201,7 @@ class CausalModel:
         return self._propagate(self._exogenous(rng, n), {})
 
     def log_density_ratio(self, joint: str, angles: ArrayLike) -> Array:
-        """log q_i(z_i) / q̄_i(z_i) at angles (radians) of joint i: policy 1 against policy 2, in nats.
+        """Log density ratio log q_i(z_i) / q̄_i(z_i) of policies 1 and 2 at angles (radians) of joint i, in nats.
 
         It equals the log density ratio of the images, because every other mechanism cancels (ROPES Section 3.1).
         NaN where both densities vanish.

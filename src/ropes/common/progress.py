@@ -1,4 +1,4 @@
-"""Progress bars for anything longer than two seconds; plain lines without a terminal."""
+"""Progress bars on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-#: Seconds between two lines, and of a job that is worth one at its end.
-_LINE_EVERY, _WORTH_A_LINE = 15.0, 2.0
+#: Seconds between two lines, and shortest duration of a job that prints a last line.
+_INTERVAL, _SHORTEST = 15.0, 2.0
 
 
 @dataclass
 class _Lines:
-    """One line every quarter of a minute, and one at the end, for logs."""
+    """A line every 15 seconds and one at the end, for logs."""
 
     description: str
     total: int
@@ -21,20 +21,20 @@ class _Lines:
     done: int = 0
 
     def __call__(self, done: int, note: str = "") -> None:
-        """Set how much is done; `note` goes behind it."""
+        """Set the number of finished items; `note` is appended."""
         self.done = done
         now = time.monotonic()
-        if now - self.printed < _LINE_EVERY:
+        if now - self.printed < _INTERVAL:
             return
         self.printed = now
-        left = (now - self.started) / max(done, 1) * (self.total - done)
-        text = f"{self.description}: {done}/{self.total}, {left:.0f} s left  {note}"
+        remaining = (now - self.started) / max(done, 1) * (self.total - done)
+        text = f"{self.description}: {done}/{self.total}, {remaining:.0f} s left  {note}"
         print(text.rstrip(), file=sys.stderr, flush=True)
 
     def finish(self) -> None:
-        """Say that it is done, and how long it took."""
-        if (took := time.monotonic() - self.started) >= _WORTH_A_LINE:
-            print(f"{self.description}: {self.done}/{self.total} in {took:.0f} s", file=sys.stderr, flush=True)
+        """Print the total time."""
+        if (seconds := time.monotonic() - self.started) >= _SHORTEST:
+            print(f"{self.description}: {self.done}/{self.total} in {seconds:.0f} s", file=sys.stderr, flush=True)
 
 
 class _Bar:
@@ -55,13 +55,13 @@ class _Bar:
         self.task = self.bar.add_task(description, total=total, note="")
 
     def __call__(self, done: int, note: str = "") -> None:
-        """Set how much is done; `note` goes behind the bar."""
+        """Set the number of finished items; `note` is shown after the bar."""
         self.bar.update(self.task, completed=done, note=note)
 
 
 @contextmanager
 def progress(description: str, total: int, *, show: bool = True) -> Iterator["_Bar | _Lines"]:
-    """Yield a function `update(done, note="")` that shows how far `description` has come towards `total`."""
+    """Yield a function `update(done, note="")` that shows the progress of `description` towards `total`."""
     if show and sys.stderr.isatty():
         bar = _Bar(description, total)
         with bar.bar:
