@@ -137,12 +137,13 @@ class CausalModel:
         if empty := set(self.joints) - sources:
             raise ValueError(f"nothing to draw these joints from: {sorted(empty)}")
         try:
-            self._order  # noqa: B018 (evaluated for its check)
+            self.order  # noqa: B018 (evaluated for its check)
         except CycleError as error:
             raise ValueError(f"the weights form a cycle: {error.args[1]}") from error
 
     @cached_property
-    def _order(self) -> tuple[str, ...]:
+    def order(self) -> tuple[str, ...]:
+        """The joints in topological order: parents first."""
         parents = {joint: [p for p, child in self.weights if child == joint] for joint in self.joints}
         return tuple(TopologicalSorter(parents).static_order())
 
@@ -155,7 +156,7 @@ class CausalModel:
     def descendants(self, joint: str) -> frozenset[str]:
         """The descendants of `joint`, itself included."""
         reached = {joint}
-        for name in self._order:
+        for name in self.order:
             if any(parent in reached and child == name for parent, child in self.weights):
                 reached.add(name)
         return frozenset(reached)
@@ -164,7 +165,7 @@ class CausalModel:
         """Solve the structural equations, (n, d) exogenous terms → (n, d) angles, given the angles of some joints."""
         column = {joint: k for k, joint in enumerate(self.joints)}
         angles = np.empty_like(exogenous)
-        for joint in self._order:
+        for joint in self.order:
             k = column[joint]
             angles[:, k] = intervention.get(joint, exogenous[:, k])
             for (parent, child), weight in self.weights.items():

@@ -12,18 +12,13 @@ AskedPrecision = Literal["auto", "bf16-mixed", "32-true"]
 #: Instruction sets of processors from the oldest on, and the devices with bf16 multiplication in hardware.
 _RANKS = ("other", "avx2", "avx512", "avx512-bf16", "amx")
 _MULTIPLY_BF16 = ("avx512-bf16", "amx", "cuda")
-#: Values of ONEDNN_MAX_CPU_ISA → the highest rank that oneDNN then uses.
-_MAX_RANK = {
-    "SSE41": 0,
-    "AVX": 0,
-    "AVX2": 1,
-    "AVX2_VNNI": 1,
-    "AVX2_VNNI_2": 1,
-    "AVX512_CORE": 2,
-    "AVX512_CORE_VNNI": 2,
-    "AVX512_CORE_BF16": 3,
-    "AVX512_CORE_FP16": 3,
-}
+#: Values of ONEDNN_MAX_CPU_ISA that limit oneDNN to each of these ranks, from the lowest on.
+_LIMITS = (
+    ("SSE41", "AVX"),
+    ("AVX2", "AVX2_VNNI", "AVX2_VNNI_2"),
+    ("AVX512_CORE", "AVX512_CORE_VNNI"),
+    ("AVX512_CORE_BF16", "AVX512_CORE_FP16"),
+)
 #: Parameters of glibc's mallopt (malloc.h).
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
 
@@ -115,11 +110,12 @@ def capability() -> str:
         return "cuda"
     supported = _instruction_sets()
     best = next(rank for rank in reversed(range(len(_RANKS))) if rank == 0 or supported[_RANKS[rank]])
-    return _RANKS[min(best, _MAX_RANK.get(os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper(), best))]
+    limit = os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper()
+    return _RANKS[next((min(best, rank) for rank, values in enumerate(_LIMITS) if limit in values), best)]
 
 
 def _instruction_sets() -> dict[str, bool]:
-    """Whether the processor supports each instruction set, by torch's public function (from 2.10 on) or private ones."""
+    """Whether the processor supports each instruction set; torch before 2.10 has only private functions for it."""
     import torch
 
     if hasattr(torch.cpu, "get_capabilities"):

@@ -29,6 +29,11 @@ class Look:
     mirrored: bool
     seed: int
 
+    @property
+    def side(self) -> int:
+        """The side to which the object opens: 1, or −1 if mirrored."""
+        return -1 if self.mirrored else 1
+
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> "Look":
         """Draw one at random."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ropes.simulation.appearance import GLOW, INSIDE, LAMP, SCREEN, STEEL, UNLIT, Build, Look, State, spots
-from ropes.simulation.parts import Part, X, Y, Z, about, box, cylinder, hinged, mixed, point, sphere
+from ropes.simulation.parts import Part, X, Y, Z, about, attached, box, cylinder, hinged, mixed, point, sphere
 
 _PAPER = (0.95, 0.93, 0.88)
 
@@ -24,25 +24,22 @@ def _drawer(look: Look, state: State) -> Iterator[Part]:
 
 
 def _cabinet(look: Look, state: State) -> Iterator[Part]:
-    side = -1 if look.mirrored else 1
     yield box((0.45, 0.3, 0.5), (0, 0, 0.5), look.body)
     yield box((0.4, 0.01, 0.44), (0, -0.3, 0.5), INSIDE)
-    turn = about(Z, side * 1.9 * state["opened"])
-    yield hinged((0.42, 0.02, 0.46), (0.42 * side, -0.33, 0.5), (-0.42 * side, 0, 0), look.accent, turn)
-    knob = np.array([0.42 * side, -0.33, 0.5]) + turn @ np.array([-0.74 * side, -0.05, 0])
-    yield sphere(0.04, point(knob), STEEL)
+    turn = about(Z, look.side * 1.9 * state["opened"])
+    yield hinged((0.42, 0.02, 0.46), (0.42 * look.side, -0.33, 0.5), (-0.42 * look.side, 0, 0), look.accent, turn)
+    yield sphere(0.04, attached((0.42 * look.side, -0.33, 0.5), (-0.74 * look.side, -0.05, 0), turn), STEEL)
     yield from spots(look, state["dirt"], (0, 0, 1.0), (0.38, 0, 0), (0, 0.22, 0))
 
 
 def _window(look: Look, state: State) -> Iterator[Part]:
-    side = -1 if look.mirrored else 1
     yield box((0.55, 0.06, 0.45), (0, 0.08, 0.5), look.body)
     yield box((0.47, 0.01, 0.37), (0, 0.01, 0.5), INSIDE)
     slid = 0.5 * state["opened"]
-    yield box((0.24, 0.015, 0.37), (-0.24 * side, -0.01, 0.5), look.accent)
-    yield box((0.24, 0.015, 0.37), (0.24 * side - slid * side, -0.05, 0.5), look.accent)
-    yield box((0.02, 0.015, 0.08), ((0.08 - slid) * side, -0.075, 0.5), STEEL)
-    yield from spots(look, state["dirt"], (-0.24 * side, -0.07, 0.5), (0.19, 0, 0), (0, 0, 0.3))
+    yield box((0.24, 0.015, 0.37), (-0.24 * look.side, -0.01, 0.5), look.accent)
+    yield box((0.24, 0.015, 0.37), (0.24 * look.side - slid * look.side, -0.05, 0.5), look.accent)
+    yield box((0.02, 0.015, 0.08), ((0.08 - slid) * look.side, -0.075, 0.5), STEEL)
+    yield from spots(look, state["dirt"], (-0.24 * look.side, -0.07, 0.5), (0.19, 0, 0), (0, 0, 0.3))
 
 
 def _chest(look: Look, state: State) -> Iterator[Part]:
@@ -86,15 +83,13 @@ def _monitor(look: Look, state: State) -> Iterator[Part]:
 
 
 def _door(look: Look, state: State) -> Iterator[Part]:
-    side = -1 if look.mirrored else 1
     for place in (-0.42, 0.42):
         yield box((0.05, 0.06, 0.54), (place, 0, 0.54), look.body)
     yield box((0.47, 0.06, 0.05), (0, 0, 1.1), look.body)
     yield box((0.37, 0.01, 0.51), (0, 0.05, 0.53), INSIDE)
-    turn = about(Z, side * 1.9 * state["opened"])
-    yield hinged((0.37, 0.025, 0.51), (0.37 * side, -0.04, 0.53), (-0.37 * side, 0, 0), look.accent, turn)
-    knob = np.array([0.37 * side, -0.04, 0.53]) + turn @ np.array([-0.65 * side, -0.05, 0])
-    yield sphere(0.04, point(knob), STEEL)
+    turn = about(Z, look.side * 1.9 * state["opened"])
+    yield hinged((0.37, 0.025, 0.51), (0.37 * look.side, -0.04, 0.53), (-0.37 * look.side, 0, 0), look.accent, turn)
+    yield sphere(0.04, attached((0.37 * look.side, -0.04, 0.53), (-0.65 * look.side, -0.05, 0), turn), STEEL)
 
 
 def _suitcase(look: Look, state: State) -> Iterator[Part]:
@@ -109,17 +104,15 @@ def _bin(look: Look, state: State) -> Iterator[Part]:
     yield cylinder(0.34, 0.32, (0, 0, 0.32), look.body)
     yield cylinder(0.29, 0.01, (0, 0, 0.64), INSIDE)
     turn = about(X, -1.4 * state["opened"])
-    lid = np.array([0, 0.34, 0.68]) + turn @ np.array([0, -0.34, 0])
-    yield cylinder(0.36, 0.035, point(lid), look.accent, turn)
+    yield cylinder(0.36, 0.035, attached((0, 0.34, 0.68), (0, -0.34, 0), turn), look.accent, turn)
 
 
 def _book(look: Look, state: State) -> Iterator[Part]:
-    side = -1 if look.mirrored else 1
-    yield box((0.3, 0.4, 0.05), (0.3 * side, 0, 0.05), look.body)
-    yield box((0.28, 0.37, 0.01), (0.3 * side, 0, 0.105), _PAPER)
-    turn = about(Y, side * 3.0 * state["opened"])
-    yield hinged((0.3, 0.4, 0.03), (0, 0, 0.12), (0.3 * side, 0, 0.03), look.accent, turn.T)
-    yield hinged((0.28, 0.37, 0.005), (0, 0, 0.12), (0.3 * side, 0, -0.006), _PAPER, turn.T)
+    yield box((0.3, 0.4, 0.05), (0.3 * look.side, 0, 0.05), look.body)
+    yield box((0.28, 0.37, 0.01), (0.3 * look.side, 0, 0.105), _PAPER)
+    turn = about(Y, look.side * 3.0 * state["opened"])
+    yield hinged((0.3, 0.4, 0.03), (0, 0, 0.12), (0.3 * look.side, 0, 0.03), look.accent, turn.T)
+    yield hinged((0.28, 0.37, 0.005), (0, 0, 0.12), (0.3 * look.side, 0, -0.006), _PAPER, turn.T)
 
 
 def _oven(look: Look, state: State) -> Iterator[Part]:
@@ -162,15 +155,10 @@ def _phone(look: Look, state: State) -> Iterator[Part]:
     lean = about(X, -0.35)
     yield box((0.3, 0.2, 0.04), (0, 0.05, 0.04), look.accent)
     yield box((0.36, 0.03, 0.55), (0, 0.05, 0.58), look.body, lean)
-    front = np.array([0, 0.05, 0.58]) + lean @ np.array([0, -0.035, 0])
-    yield box((0.31, 0.01, 0.46), point(front), mixed(UNLIT, SCREEN, state["lit"]), lean)
-    yield from spots(
-        look,
-        state["dirt"],
-        point(front + lean @ np.array([0, -0.02, 0])),
-        (0.24, 0, 0),
-        point(lean @ np.array([0, 0, 0.38])),
-    )
+    front = attached((0, 0.05, 0.58), (0, -0.035, 0), lean)
+    yield box((0.31, 0.01, 0.46), front, mixed(UNLIT, SCREEN, state["lit"]), lean)
+    up = point(lean @ np.array([0, 0, 0.38]))
+    yield from spots(look, state["dirt"], attached(front, (0, -0.02, 0), lean), (0.24, 0, 0), up)
 
 
 ARTICULATED_OR_SWITCHABLE: Mapping[str, Build] = {

@@ -39,29 +39,21 @@ def drawable_ranges(models: Iterable[CausalModel]) -> dict[str, tuple[float, flo
     """
     ranges: dict[str, tuple[float, float]] = {}
     for model in models:
-        for joint, (low, high) in _ranges(model).items():
-            other_low, other_high = ranges.get(joint, (low, high))
-            ranges[joint] = min(low, other_low), max(high, other_high)
-    return ranges
-
-
-def _ranges(model: CausalModel) -> dict[str, tuple[float, float]]:
-    ranges: dict[str, tuple[float, float]] = {}
-    while len(ranges) < len(model.joints):
-        for joint in model.joints:
-            parents = {parent: weight for (parent, child), weight in model.weights.items() if child == joint}
-            if joint in ranges or not parents.keys() <= ranges.keys():
-                continue
+        own: dict[str, tuple[float, float]] = {}
+        for joint in model.order:
             low = high = 0.0
             for source in (model.observational, model.noise):
                 if joint in source:
                     low, high = low + source[joint].low, high + source[joint].high
-            for parent, weight in parents.items():
-                ends = sorted(weight * end for end in ranges[parent])
-                low, high = low + ends[0], high + ends[1]
-            for policy in model.interventions.get(joint, ()):
-                low, high = min(low, policy.low), max(high, policy.high)
-            ranges[joint] = low, high
+            for (parent, child), weight in model.weights.items():
+                if child == joint:
+                    ends = sorted(weight * end for end in own[parent])
+                    low, high = low + ends[0], high + ends[1]
+            policies = model.interventions.get(joint, ())
+            own[joint] = min([low, *(tn.low for tn in policies)]), max([high, *(tn.high for tn in policies)])
+        for joint in model.joints:
+            bounds = own[joint], ranges.get(joint, own[joint])
+            ranges[joint] = min(low for low, _ in bounds), max(high for _, high in bounds)
     return ranges
 
 

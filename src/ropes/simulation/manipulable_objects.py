@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ropes.simulation.appearance import INSIDE, STEEL, Build, Look, State, shards, spots
-from ropes.simulation.parts import Colour, Part, X, Y, about, box, cylinder, hinged, moved, point, sphere
+from ropes.simulation.parts import Colour, Part, X, Y, about, attached, box, cylinder, hinged, moved, sphere
 
 
 def _lever(look: Look, state: State) -> Iterator[Part]:
     yield box((0.3, 0.4, 0.1), (0, 0, 0.1), look.body)
     turn = about(X, 0.85 - 1.7 * state["far"])
-    yield cylinder(0.05, 0.4, point(np.array([0, 0, 0.2]) + turn @ np.array([0, 0, 0.4])), STEEL, turn)
-    yield sphere(0.13, point(np.array([0, 0, 0.2]) + turn @ np.array([0, 0, 0.85])), look.accent)
+    yield cylinder(0.05, 0.4, attached((0, 0, 0.2), (0, 0, 0.4), turn), STEEL, turn)
+    yield sphere(0.13, attached((0, 0, 0.2), (0, 0, 0.85), turn), look.accent)
 
 
 def _slider(look: Look, state: State) -> Iterator[Part]:
@@ -92,10 +92,9 @@ def _plate(look: Look, state: State) -> Iterator[Part]:
 def _mug(look: Look, state: State) -> Iterator[Part]:
     yield cylinder(0.3, 0.35, (0, 0, 0.35), look.body)
     yield cylinder(0.25, 0.01, (0, 0, 0.7), INSIDE)
-    side = -1 if look.mirrored else 1
-    yield box((0.12, 0.04, 0.04), (0.38 * side, 0, 0.5), look.accent)
-    yield box((0.12, 0.04, 0.04), (0.38 * side, 0, 0.2), look.accent)
-    yield box((0.03, 0.04, 0.19), (0.47 * side, 0, 0.35), look.accent)
+    yield box((0.12, 0.04, 0.04), (0.38 * look.side, 0, 0.5), look.accent)
+    yield box((0.12, 0.04, 0.04), (0.38 * look.side, 0, 0.2), look.accent)
+    yield box((0.03, 0.04, 0.19), (0.47 * look.side, 0, 0.35), look.accent)
     yield from spots(look, state["dirt"], (0, -0.29, 0.35), (0.12, 0, 0), (0, 0, 0.28))
 
 

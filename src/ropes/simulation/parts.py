@@ -69,9 +69,14 @@ def about(axis: Array, angle: float) -> Array:
     return turn
 
 
+def attached(hinge: Point, reach: Point, turn: Array) -> Point:
+    """The point at `reach` from a hinge, after a turn about the hinge."""
+    return point(np.array(hinge) + turn @ np.array(reach))
+
+
 def hinged(size: Point, hinge: Point, reach: Point, colour: Colour, turn: Array) -> Part:
     """A box that turns about a hinge; `reach` leads from the hinge to its centre before the turn."""
-    return box(size, point(np.array(hinge) + turn @ np.array(reach)), colour, turn)
+    return box(size, attached(hinge, reach, turn), colour, turn)
 
 
 def mixed(one: Colour, other: Colour, share: float) -> Colour:

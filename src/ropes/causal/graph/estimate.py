@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -207,7 +206,7 @@ def _graph_of_read(
     direct = np.eye(d) - np.linalg.pinv(np.where(causes | ~off, unmixed, 0.0))
     indirect = causes & (np.sign(effects) * direct[0] + _SHORT * _standard_errors(direct[1:]) < bound)
     certain = large & (strength > threshold * errors) & causes & ~indirect
-    edges, cyclic = _without_cycles(_strongest_first(certain, strength))
+    edges, cyclic = _without_cycles(_strongest_first(certain, strength), d)
     small, largest = strength + _SHORT * errors < bound, size + _SHORT * cleared_errors
     none = reliable[:, None] & (largest < bound) | small & (largest < _CANCELLED * bound)
     none |= (causes & small) | indirect | _descendants(edges, d).T
@@ -248,21 +247,11 @@ def _strongest_first(mask: Mask, strength: Array) -> list[Edge]:
     return sorted(pairs, key=lambda pair: -strength[pair])
 
 
-def _without_cycles(candidates: Iterable[Edge]) -> tuple[tuple[Edge, ...], tuple[Edge, ...]]:
+def _without_cycles(candidates: Iterable[Edge], d: int) -> tuple[tuple[Edge, ...], tuple[Edge, ...]]:
     """Add edges in order unless they close a cycle; the added and the omitted edges."""
     kept: list[Edge] = []
     omitted: list[Edge] = []
-    for edge in candidates:
-        (kept if _acyclic([*kept, edge]) else omitted).append(edge)
+    for parent, child in candidates:
+        closes = _descendants(kept, d)[child, parent]
+        (omitted if closes else kept).append((parent, child))
     return tuple(kept), tuple(omitted)
-
-
-def _acyclic(edges: Iterable[Edge]) -> bool:
-    parents: dict[int, list[int]] = {}
-    for parent, child in edges:
-        parents.setdefault(child, []).append(parent)
-    try:
-        TopologicalSorter(parents).prepare()
-    except CycleError:
-        return False
-    return True
