@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ropes.common.seeds import generator
 from ropes.simulation.actions import ACTIONS, EFFECTS, NOUNS, THINGS, VARIABLES, Action, PairsSetting
-from ropes.simulation.appearance import Look
-from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, Images, averaged
+from ropes.simulation.appearance import Appearance
+from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, Images, downsample
 from ropes.simulation.cameras import projection_matrix, view_matrix
 from ropes.simulation.objects import parts_of
-from ropes.simulation.parts import Part, moved
+from ropes.simulation.parts import Part, transform
 from ropes.simulation.settings import Camera
 
 CAMERA = Camera(name="front", target=(0.0, 0.0, 0.35), distance=3.3, yaw=0.0, pitch=-28.0, roll=0.0, fov=30.0)
@@ -30,7 +30,7 @@ class _Placement:
     """One object in a scene."""
 
     noun: str
-    look: Look
+    look: Appearance
     state: dict[str, float]
     place: tuple[float, float]
     turn: float
@@ -80,7 +80,7 @@ class ActionScene(BulletScene):
             x, y = np.array(item.place) + 0.01 * jitter * shift.normal(size=2)
             turn = item.turn + np.radians(jitter * shift.normal())
             shapes = parts_of(item.noun, item.look, item.state)
-            parts += [moved(part, (float(x), float(y), 0.0), float(turn), item.size) for part in shapes]
+            parts += [transform(part, (float(x), float(y), 0.0), float(turn), item.size) for part in shapes]
         return self._photograph(parts, camera, light)
 
     def _photograph(self, parts: list[Part], camera: Camera, light: NDArray[np.float64]) -> Images:
@@ -98,7 +98,7 @@ class ActionScene(BulletScene):
             lightDiffuseCoeff=0.5,
             lightSpecularCoeff=0.02,
         )
-        return averaged(colours)
+        return downsample(colours)
 
     def _add(self, part: Part) -> int:
         """Add a part to the simulation; its body number."""
@@ -123,7 +123,7 @@ def _placements(rng: np.random.Generator, action: Action, count: int, trained_no
     others = [noun for noun in trained_nouns if noun != action.noun]
     placements = []
     for noun, place in zip([action.noun, *rng.choice(others, count - 1, replace=False)], places, strict=False):
-        look, state = Look.drawn(rng), dict.fromkeys(VARIABLES, 0.0)
+        look, state = Appearance.sample(rng), dict.fromkeys(VARIABLES, 0.0)
         state |= {name: float(rng.random() < 0.5) for name in THINGS[str(noun)].variables if name != "broken"}
         turn, size = float(np.radians(rng.uniform(-20, 20))), float(rng.uniform(0.8, 1.1))
         placements.append(_Placement(noun=str(noun), look=look, state=state, place=place, turn=turn, size=size))

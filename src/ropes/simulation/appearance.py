@@ -15,7 +15,7 @@ LAMP, GLOW, SCREEN = (1.0, 0.93, 0.5), (1.0, 0.35, 0.1), (0.75, 0.93, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class Appearance:
     """The appearance of one object: it differs between objects of the same noun and no action changes it.
 
     Attributes:
@@ -35,7 +35,7 @@ class Look:
         return -1 if self.mirrored else 1
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator) -> "Look":
+    def sample(cls, rng: np.random.Generator) -> "Appearance":
         """Draw one at random."""
         body = colorsys.hsv_to_rgb(rng.random(), rng.uniform(0.15, 0.7), rng.uniform(0.55, 0.95))
         accent = colorsys.hsv_to_rgb(rng.random(), rng.uniform(0.3, 0.9), rng.uniform(0.45, 0.9))
@@ -45,10 +45,10 @@ class Look:
 
 #: State of an object: variable → value in [0, 1].
 State = Mapping[str, float]
-Build = Callable[[Look, State], Iterator[Part]]
+Build = Callable[[Appearance, State], Iterator[Part]]
 
 
-def spots(look: Look, dirt: float, centre: Point, across: Point, up: Point) -> Iterator[Part]:
+def spots(look: Appearance, dirt: float, centre: Point, across: Point, up: Point) -> Iterator[Part]:
     """Spots of dirt on a rectangle; more dirt adds spots to the same first ones."""
     rng = np.random.default_rng(look.seed)
     for _ in range(round(9 * dirt)):
@@ -58,7 +58,7 @@ def spots(look: Look, dirt: float, centre: Point, across: Point, up: Point) -> I
         yield sphere(radius, point(place), DIRT)
 
 
-def shards(look: Look, count: int) -> Iterator[Part]:
+def shards(look: Appearance, count: int) -> Iterator[Part]:
     """The pieces of a broken object, on the floor."""
     rng = np.random.default_rng(look.seed)
     for _ in range(count):

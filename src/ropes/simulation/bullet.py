@@ -57,7 +57,7 @@ def import_pybullet() -> ModuleType:
     return pybullet
 
 
-def averaged(colours: Images, block: int = SUPERSAMPLING) -> Images:
+def downsample(colours: Images, block: int = SUPERSAMPLING) -> Images:
     """Mean over blocks of pixels, rounded half up: (H, W, 3) → (H / block, W / block, 3)."""
     summed = np.zeros((len(colours) // block, colours.shape[1] // block, 3), np.uint32)
     for row, column in np.ndindex(block, block):

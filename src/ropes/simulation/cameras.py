@@ -91,7 +91,7 @@ def windows_around(points: Array, image_size: int, step: int) -> list[tuple[slic
     return [(slice(top, bottom), slice(left, right)) for left, top, right, bottom in edges.tolist()]
 
 
-def cropped(projection: Array, image_size: int, rows: slice, columns: slice) -> Array:
+def crop(projection: Array, image_size: int, rows: slice, columns: slice) -> Array:
     """The projection (4, 4) onto a window of the image, at the pixel grid of the whole image."""
     left, right = (2 * edge / image_size - 1 for edge in (columns.start, columns.stop))
     top, bottom = (1 - 2 * edge / image_size for edge in (rows.start, rows.stop))

@@ -17,7 +17,7 @@ from scipy.ndimage import gaussian_filter
 from ropes.common import files
 from ropes.common.seeds import generator
 from ropes.errors import UserError
-from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, Images, averaged, quiet
+from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, Images, downsample, quiet
 from ropes.simulation.cameras import projection_matrix, view_matrix
 from ropes.simulation.finger_setting import HUE, NAMES, Domain, FingerSetting
 from ropes.simulation.mesh import cache_folder
@@ -166,7 +166,7 @@ class FingerScene(BulletScene):
         )
         empty = np.asarray(bodies, dtype=np.int32).reshape(self._side, self._side, 1) < 0
         background = np.round(255 * np.array(look.background)).astype(np.uint8)
-        return _degraded(averaged(np.where(empty, background, colours)), look, state)
+        return _degraded(downsample(np.where(empty, background, colours)), look, state)
 
 
 def _degraded(image: Images, look: Domain, state: NDArray[np.float64]) -> Images:

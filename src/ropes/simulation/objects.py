@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from ropes.simulation.actions import VARIABLES
-from ropes.simulation.appearance import Build, Look, State
+from ropes.simulation.appearance import Appearance, Build, State
 from ropes.simulation.articulated_objects import ARTICULATED_OR_SWITCHABLE
 from ropes.simulation.manipulable_objects import MANIPULABLE
 from ropes.simulation.parts import Part
@@ -21,7 +21,7 @@ _BUILDERS: Mapping[str, Build] = {**ARTICULATED_OR_SWITCHABLE, **MANIPULABLE}
 _DRAWN = 20
 
 
-def parts_of(noun: str, look: Look, state: State) -> tuple[Part, ...]:
+def parts_of(noun: str, look: Appearance, state: State) -> tuple[Part, ...]:
     """The parts of an object."""
     return tuple(_BUILDERS[noun](look, state))
 
@@ -31,7 +31,7 @@ def things_digest() -> str:
     rng = np.random.default_rng(0)
     shapes: list[object] = []
     for noun, _ in product(sorted(_BUILDERS), range(_DRAWN)):
-        look, state = Look.drawn(rng), {name: float(rng.random()) for name in VARIABLES}
+        look, state = Appearance.sample(rng), {name: float(rng.random()) for name in VARIABLES}
         shapes.append([noun, *map(_numbers, parts_of(noun, look, state))])
     return sha256(json.dumps(shapes).encode()).hexdigest()
 

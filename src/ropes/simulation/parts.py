@@ -34,7 +34,7 @@ class Part:
     turn: Array | None = None
 
 
-def moved(part: Part, place: Point, turn: float, scale: float) -> Part:
+def transform(part: Part, place: Point, turn: float, scale: float) -> Part:
     """The part after its object is scaled, turned about z by `turn` radians and shifted by `place`."""
     rotated = about(Z, turn)
     centre = rotated @ (scale * np.array(part.place)) + np.array(place)
@@ -79,7 +79,7 @@ def hinged(size: Point, hinge: Point, reach: Point, colour: Colour, turn: Array)
     return box(size, attached(hinge, reach, turn), colour, turn)
 
 
-def mixed(one: Colour, other: Colour, share: float) -> Colour:
+def blend(one: Colour, other: Colour, share: float) -> Colour:
     """Linear interpolation between two colours."""
     red, green, blue = ((1 - share) * a + share * b for a, b in zip(one, other, strict=True))
     return red, green, blue

@@ -14,7 +14,7 @@ from ropes.errors import UserError, one_of
 from ropes.simulation.availability import locate
 from ropes.simulation.backdrop import WHITE, panda_gym
 from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, quiet
-from ropes.simulation.cameras import cropped, extrinsics, intrinsics, projection_matrix, view_matrix, windows_around
+from ropes.simulation.cameras import crop, extrinsics, intrinsics, projection_matrix, view_matrix, windows_around
 from ropes.simulation.kinematics import outline, visible_points
 from ropes.simulation.mesh import simplified_urdf
 from ropes.simulation.settings import Camera, Robot, SceneName
@@ -189,7 +189,7 @@ class Scene(BulletScene):
     def _draw(self, view: "_View", rows: slice, columns: slice) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
         """Colours (rows, columns, 3) of a window, and the mask of the arm in it."""
         height, width = rows.stop - rows.start, columns.stop - columns.start
-        projection = cropped(view.projection, self._side, rows, columns)
+        projection = crop(view.projection, self._side, rows, columns)
         colours, depth, bodies = self._render(view.view, projection, height, width)
         arm = np.asarray(bodies, dtype=np.int32).reshape(height, width) >= 0
         if view.backdrop is None:
