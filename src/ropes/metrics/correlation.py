@@ -76,7 +76,7 @@ def mcc(estimates: ArrayLike, angles: ArrayLike, method: Method = "pearson", mat
 
     Source: ROPES, Section 4 "Evaluation Metrics", after Khemakhem et al. 2020.
 
-    Deviation: coordinate i is compared with joint i.  Why: its coordinate is trained on interventions on joint i, while
+    Deviation: coordinate i is compared with joint i.  Why: interventions on joint i train coordinate i, while
     Khemakhem et al. use the best one-to-one assignment.  Effect: stricter; a permutation of the coordinates lowers it,
     but not the value of the best assignment.  Rows and pages give the latter beside it (`mcc_matched`); studies of
     disentanglement, where latents have no names, give the latter alone.

@@ -71,13 +71,13 @@ def coverage(low: ArrayLike, high: ArrayLike, truth: ArrayLike) -> Floats:
     return np.asarray(((np.asarray(low) <= value) & (value <= np.asarray(high))).mean(axis=0))
 
 
-def auroc(usual: ArrayLike, unusual: ArrayLike) -> float:
-    """Area under the ROC curve: probability that a draw of `unusual` exceeds one of `usual`; ties count half.
+def auroc(negatives: ArrayLike, positives: ArrayLike) -> float:
+    """Area under the ROC curve: probability that a score of `positives` exceeds one of `negatives`; ties count half.
 
     Raises:
         ValueError: one of the two is empty, or a value is NaN.
     """
-    low, high = np.asarray(usual, dtype=np.float64), np.asarray(unusual, dtype=np.float64)
+    low, high = np.asarray(negatives, dtype=np.float64), np.asarray(positives, dtype=np.float64)
     if not len(low) or not len(high) or np.isnan(low).any() or np.isnan(high).any():
         raise ValueError("expected at least one number of each kind")
     ranks = rankdata(np.concatenate([low, high]))[len(low) :]

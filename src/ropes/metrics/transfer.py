@@ -38,8 +38,8 @@ _DEPTH = 3
 
 
 def transfer_errors(
-    learnt: tuple[ArrayLike, ArrayLike],
-    *tested: tuple[ArrayLike, ArrayLike],
+    train: tuple[ArrayLike, ArrayLike],
+    *tests: tuple[ArrayLike, ArrayLike],
     regressor: Regressor = "trees",
     trained: ArrayLike | None = None,
     seed: int = 0,
@@ -58,8 +58,8 @@ def transfer_errors(
     none.  Effect: none for trees; not measured for networks.
 
     Args:
-        learnt: codes (n, k) and factors (n, f), in [0, 1], to fit on.
-        tested: codes (m, k) and factors (m, f) of each test set.
+        train: codes (n, k) and factors (n, f), in [0, 1], to fit on.
+        tests: codes (m, k) and factors (m, f) of each test set.
         regressor: "trees", gradient-boosted; "forest", random; or a network with hidden layers of 256, "mlp1" with one,
             "mlp" with two, "mlp3" with three.
         trained: codes (t, k) whose mean and standard deviation standardise all codes; by default those to fit on.
@@ -72,7 +72,7 @@ def transfer_errors(
     Raises:
         ValueError: shapes disagree, values not finite, factors outside [0, 1], or an unknown regressor.
     """
-    (codes, factors), *tests = _checked(learnt, *tested)
+    (codes, factors), *test_sets = _checked(train, *tests)
     reference = codes if trained is None else np.asarray(trained, dtype=np.float64)
     fits = reference.ndim == 2 and reference.shape[1] == codes.shape[1] and len(reference) > 0
     if not fits or not np.isfinite(reference).all():
@@ -80,7 +80,7 @@ def transfer_errors(
     centre, scale = reference.mean(axis=0), reference.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     predict = _regressor(regressor, (codes - centre) / scale, factors, seed, workers)
-    errors = [np.abs(predict((test_codes - centre) / scale) - true).mean(axis=0) for test_codes, true in tests]
+    errors = [np.abs(predict((test_codes - centre) / scale) - true).mean(axis=0) for test_codes, true in test_sets]
     return np.stack(errors)
 
 
@@ -111,7 +111,7 @@ def _regressor(name: str, codes: Floats, factors: Floats, seed: int, workers: in
 
 
 def classifier_errors(
-    learnt: tuple[ArrayLike, ArrayLike], tested: tuple[ArrayLike, ArrayLike], *, workers: int | None = None
+    train: tuple[ArrayLike, ArrayLike], test: tuple[ArrayLike, ArrayLike], *, workers: int | None = None
 ) -> Floats:
     """Classification error of each factor by gradient-boosted trees of depth 3.
 
@@ -121,8 +121,8 @@ def classifier_errors(
     disentanglement_lib's.  Effect: not measured.
 
     Args:
-        learnt: codes (n, k) and factors (n, f) of few values each, in [0, 1], to fit on.
-        tested: codes and factors to test on.
+        train: codes (n, k) and factors (n, f) of few values each, in [0, 1], to fit on.
+        test: codes and factors to test on.
         workers: threads; None for all cores.
 
     Returns:
@@ -133,7 +133,7 @@ def classifier_errors(
     """
     from lightgbm import LGBMClassifier
 
-    (codes, factors), (test_codes, true) = _checked(learnt, tested)
+    (codes, factors), (test_codes, true) = _checked(train, test)
     errors = []
     for column in range(factors.shape[1]):
         values, classes = np.unique(factors[:, column], return_inverse=True)
