@@ -24,11 +24,11 @@ from ropes.simulation.settings import Camera, Robot, SceneName
 from ropes.simulation.urdf import read_urdf
 
 Floats = NDArray[np.float64]
-UNIT = 32
-_AHEAD = 3
+#: Poses per unit of work, and submitted units per worker.
+UNIT, _AHEAD = 32, 3
 
 
-class Drawer(Protocol):
+class Renderer(Protocol):
     """A renderer of states."""
 
     def render_all(self, states: ArrayLike, /) -> Iterator[NDArray[np.uint8]]:
@@ -36,8 +36,8 @@ class Drawer(Protocol):
 
 
 #: Creates a renderer; it is sent to other processes, so it is a class or a partial of one.
-Start = Callable[[], AbstractContextManager[Drawer]]
-_drawer: Drawer | None = None  # the renderer of a worker process
+Start = Callable[[], AbstractContextManager[Renderer]]
+_renderer: Renderer | None = None  # the renderer of a worker process
 
 
 def render_poses(
@@ -101,9 +101,9 @@ def render(start: Start, states: Floats, workers: int | None = None) -> Iterator
 
 
 def _in_this_process(start: Start, units: Sequence[Floats]) -> Iterator[list[bytes]]:
-    with start() as drawer:
+    with start() as renderer:
         for unit in units:
-            yield from _encoded(drawer, unit)
+            yield from _encoded(renderer, unit)
 
 
 def _in_processes(start: Start, units: Sequence[Floats], workers: int) -> Iterator[list[bytes]]:
@@ -130,16 +130,16 @@ def _in_processes(start: Start, units: Sequence[Floats], workers: int) -> Iterat
 
 def _start_worker(start: Start) -> None:
     """Set up a worker: it creates its renderer, leaves Ctrl-C to its parent and ends with its parent."""
-    global _drawer
+    global _renderer
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent(lambda: os._exit(1))
-    _drawer = start().__enter__()
+    _renderer = start().__enter__()
 
 
 def _render_unit(states: Floats) -> list[list[bytes]]:
-    assert _drawer is not None
-    return list(_encoded(_drawer, states))
+    assert _renderer is not None
+    return list(_encoded(_renderer, states))
 
 
-def _encoded(drawer: Drawer, states: Floats) -> Iterator[list[bytes]]:
-    return ([png.encode(image) for image in images] for images in drawer.render_all(states))
+def _encoded(renderer: Renderer, states: Floats) -> Iterator[list[bytes]]:
+    return ([png.encode(image) for image in images] for images in renderer.render_all(states))
