@@ -10,6 +10,7 @@ in closed form.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -127,9 +128,8 @@ def nearest_view(
     Returns:
         A camera whose target is the point of its optical axis nearest to the base's vertical axis.
     """
-    right, up, forward = axes(
-        Camera(name=name, target=(0.0, 0.0, 0.0), distance=1.0, yaw=yaw, pitch=pitch, roll=0.0, fov=fov)
-    )
+    camera = Camera(name=name, target=(0.0, 0.0, 0.0), distance=1.0, yaw=yaw, pitch=pitch, roll=0.0, fov=fov)
+    right, up, forward = axes(camera)
     tangent = margin * np.tan(np.radians(fov) / 2)
     sides = np.array([right, -right, up, -up])
     normals = sides - tangent * forward
@@ -140,7 +140,7 @@ def nearest_view(
     level = np.hypot(forward[0], forward[1])
     distance = float(-(position[:2] @ forward[:2]) / level**2) if level > 1e-9 else float(-along)
     x, y, z = (round(float(value), 3) for value in position + round(distance, 3) * forward)
-    return Camera(name=name, target=(x, y, z), distance=round(distance, 3), yaw=yaw, pitch=pitch, roll=0.0, fov=fov)
+    return replace(camera, target=(x, y, z), distance=round(distance, 3))
 
 
 def farthest_place(robot: Robot, ranges: Ranges, camera: Camera, *, seed: int = 0) -> float:

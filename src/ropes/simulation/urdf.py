@@ -251,10 +251,12 @@ def _visual(path: Path, link: str, element: ET.Element) -> Visual:
 
 def _tree(path: Path, links: list[str], joints: list[Joint]) -> tuple[str, tuple[Joint, ...]]:
     """The base link, and the joints sorted outwards from it."""
-    bases = [link for link in links if link not in {joint.child for joint in joints}]
+    children = {joint.child for joint in joints}
+    bases = [link for link in links if link not in children]
     if len(bases) != 1:
         raise UserError(f"{path}: an arm has one base link, this file has {len(bases)}")
-    ordered = [joint for joint in joints if joint.parent == bases[0]]
+    unique = len(children) == len(joints)  # otherwise a cycle may be reachable from the base
+    ordered = [joint for joint in joints if unique and joint.parent == bases[0]]
     for parent in ordered:  # the list grows in this loop
         ordered += [joint for joint in joints if joint.parent == parent.child]
     if len(ordered) != len(joints):
