@@ -1,23 +1,30 @@
-"""`UserError`: an error that the user can mend. The command line prints its one line and exits with code 2."""
+"""Errors that the user can fix. The command line prints the message as one line and exits with code 2."""
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
 class UserError(Exception):
-    """Input that the user can mend: the message says what is wrong, where, and what to do."""
+    """An error in the user's input: the message says what is wrong, where, and what to do."""
 
 
 class UnfinishedError(UserError):
-    """Some of several jobs failed; the others have ended, and what they left can be used."""
+    """Some of several jobs failed; the others finished and their results are usable."""
 
 
 def one_of(known: Sequence[Any], name: Any, what: str) -> Any:
-    """The one of the `known` that is called so; `what` says what they are.
+    """Return `name` if it is one of the `known` names; `what` is their kind.
 
     Raises:
-        UserError: there is none.
+        UserError: it is not.
     """
     if name in known:
         return name
     raise UserError(f"unknown {what} {name!r}: choose one of {', '.join(known)}")
+
+
+def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
+    """The question whether the most similar known name was meant, or `otherwise` if none is similar."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {close[0]}?" if close else otherwise

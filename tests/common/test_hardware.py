@@ -102,7 +102,7 @@ def test_emulated_bf16_is_said_to_be_slow(monkeypatch: pytest.MonkeyPatch, capsy
     hardware.warn_if_emulated("bf16-mixed")
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "no fast bf16 is known of this machine (avx2); where it is emulated, convolutions take several" in said
+    assert "this machine (avx2) has no known hardware support for bf16; emulated, convolutions take several" in said
 
 
 def test_results_name_the_cores_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def test_a_fit_goes_on_in_the_precision_that_it_was_begun_in(
     assert tiny.weights(run) == expected
     said = capsys.readouterr().err
     assert "ropes: training in bf16-mixed on " in said
-    assert ("no fast bf16 is known" in said) == (capability() != "cuda")
+    assert ("no known hardware support for bf16" in said) == (capability() != "cuda")
     fit(tiny_data, run, recipe, method="anchored", precision="bf16-mixed")
     assert "training in" not in capsys.readouterr().err  # there is nothing left to train
     with pytest.raises(UserError, match=r"was begun in bf16-mixed; leave --precision out, or choose another --out"):

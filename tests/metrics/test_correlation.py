@@ -93,7 +93,7 @@ def test_tiny_and_huge_units_are_not_lost() -> None:
         ([[0.0], [1.0]], [[1.0], [2.0]], {"method": "kendall"}, "unknown correlation"),
         ([[0.0], [1.0]], [[1.0], [2.0]], {"matching": "greedy"}, "unknown matching"),
         ([[0.0], [1.0]], [[1.0, 2.0], [2.0, 1.0]], {}, "one coordinate a joint, got 1 for 2"),
-        ([[0.0], [1.0]], [[1.0, 2.0], [2.0, 1.0]], {"matching": "hungarian"}, "cannot stand for 2"),
+        ([[0.0], [1.0]], [[1.0, 2.0], [2.0, 1.0]], {"matching": "hungarian"}, "cannot be assigned to 2"),
     ],
 )
 def test_bad_input_is_named(estimates, angles, options, message) -> None:

@@ -99,7 +99,7 @@ def test_joints_left_out_stay_within_their_limits(side_camera):
         ),
         ([JOINTS[0]], [(1, 1)], "is empty"),
         ([JOINTS[0]], [(0, 1), (0, 1)], "1 joints need as many ranges, got 2"),
-        ([JOINTS[0]], {JOINTS[1]: (0, 1)}, "these stand in one alone: lbr_iiwa_joint_2, lbr_iiwa_joint_4"),
+        ([JOINTS[0]], {JOINTS[1]: (0, 1)}, "only one of them has lbr_iiwa_joint_2, lbr_iiwa_joint_4"),
         ([JOINTS[0], JOINTS[0]], [(0, 1), (0, 1)], "name each joint that varies once"),
         ([], [], "one at least; got none"),
     ],

@@ -3,7 +3,7 @@ import pytest
 
 from ropes.simulation.bullet import import_pybullet
 from ropes.simulation.cameras import (
-    cropped,
+    crop,
     extrinsics,
     eye,
     intrinsics,
@@ -67,7 +67,7 @@ def test_a_window_holds_the_places_in_whole_steps():
 def test_a_window_s_corners_fill_the_cropped_view(side_camera):
     rows, columns = slice(10, 50), slice(20, 100)
     inverse = np.linalg.inv(intrinsics(side_camera, 128))
-    projection = cropped(projection_matrix(side_camera), 128, rows, columns)
+    projection = crop(projection_matrix(side_camera), 128, rows, columns)
     for row, y in ((10, 1), (50, -1)):
         for column, x in ((20, -1), (100, 1)):
             point = inverse @ [column, row, 1.0]

@@ -1,4 +1,4 @@
-"""Things that are acted upon: each action shows."""
+"""Objects of action-pairs: each action changes the image."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,11 +9,11 @@ import pytest
 from ropes.simulation import objects as things
 from ropes.simulation.action_scene import ActionScene
 from ropes.simulation.actions import ACTIONS, NOUNS, THINGS, VARIABLES, HeldOut, PairsSetting
-from ropes.simulation.appearance import Look, State
+from ropes.simulation.appearance import Appearance, State
 from ropes.simulation.objects import parts_of, things_digest
 from ropes.simulation.parts import Part
 
-LOOK = Look(body=(0.8, 0.6, 0.4), accent=(0.2, 0.5, 0.7), mirrored=False, seed=3)
+LOOK = Appearance(body=(0.8, 0.6, 0.4), accent=(0.2, 0.5, 0.7), mirrored=False, seed=3)
 REST = dict.fromkeys(VARIABLES, 0.0)
 
 
@@ -30,7 +30,7 @@ def test_the_digest_tells_how_a_thing_looks(changed: str, monkeypatch: pytest.Mo
     build, before = things._BUILDERS["cabinet"], things_digest()
     assert things_digest() == before
 
-    def otherwise(look: Look, state: State) -> Iterator[Part]:
+    def otherwise(look: Appearance, state: State) -> Iterator[Part]:
         opened, dirt = state["opened"], state["dirt"]
         if changed == "a value between":
             return build(look, {**state, "opened": opened**3})

@@ -60,7 +60,14 @@ def test_missing_urdf(tmp_path):
             "<robot><link name='a'/><link name='b'/><link name='c'/>"
             "<joint name='j' type='fixed'><parent link='b'/><child link='c'/></joint>"
             "<joint name='k' type='fixed'><parent link='c'/><child link='b'/></joint></robot>",
-            "its joints are no tree",
+            "its joints form no tree",
+        ),
+        (
+            "<robot><link name='a'/><link name='b'/><link name='c'/>"
+            "<joint name='i' type='fixed'><parent link='a'/><child link='b'/></joint>"
+            "<joint name='j' type='fixed'><parent link='b'/><child link='c'/></joint>"
+            "<joint name='k' type='fixed'><parent link='c'/><child link='b'/></joint></robot>",
+            "its joints form no tree",
         ),
     ],
 )

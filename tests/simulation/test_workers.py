@@ -118,5 +118,5 @@ def _lives(pid: int) -> bool:
 def test_bad_input_is_refused_before_any_process_starts(small_robot, side_camera):
     with pytest.raises(UserError, match=r"pose 1 sets joint shoulder to 2\.0000, outside its limits"):
         render_poses(small_robot, [side_camera], 32, "simplified", ("shoulder",), [[0.0], [2.0]], 2)
-    with pytest.raises(UserError, match="0 workers cannot draw anything; give at least 1"):
+    with pytest.raises(UserError, match="0 workers cannot render anything; give at least 1"):
         render_poses(small_robot, [side_camera], 32, "simplified", ("shoulder",), [[0.0]], 0)

@@ -1,13 +1,13 @@
 """Structural causal models over joint angles: sampling, interventions, exact density ratios and Bayes floors.
 
 A joint without parents is drawn from its observational distribution; a joint with parents is linear in them;
-either may carry noise.  A hard intervention draws one joint afresh and re-propagates its descendants by the
-same equations.  *Twin sampling* keeps the exogenous draws of an anchor over all its interventions, so whatever
-an intervention does not reach stays equal to the last bit.
+either may have noise.  A hard intervention redraws one joint and propagates it to its descendants by the same
+equations.  *Twin sampling* uses the same exogenous draws of an anchor under all interventions, so joints that an
+intervention does not reach are equal to the last bit.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class TruncatedNormal:
-    """TN(mean, variance) on an interval from low to high: a normal restricted to it.
+    """TN(mean, variance): a normal truncated to the interval from low to high.
 
     `mean` and `variance` are those of the normal *before* truncation, in radians and rad²; the second number of
     the paper's notation is the variance (ROPES App. D).
@@ -68,14 +68,10 @@ class TruncatedNormal:
         mean, variance = self._distribution.stats(moments="mv")
         return float(mean), float(variance)
 
-    def to_dict(self) -> dict[str, float]:
-        """The four numbers by name."""
-        return {"mean": self.mean, "variance": self.variance, "low": self.low, "high": self.high}
-
 
 @dataclass(frozen=True)
 class Regime:
-    """Which policy an image was taken under: observational, or policy 1 or 2 on one joint."""
+    """The policy under which an image is recorded: observational, or policy 1 or 2 on one joint."""
 
     joint: str | None = None
     policy: int = 0
@@ -86,7 +82,7 @@ class Regime:
 
     @property
     def name(self) -> str:
-        """The word observational, or the joint's name, a slash and the policy."""
+        """The word "observational", or the joint's name, a slash and the policy."""
         return "observational" if self.joint is None else f"{self.joint}/{self.policy}"
 
     @classmethod
@@ -94,7 +90,7 @@ class Regime:
         """The inverse of `name`.
 
         Raises:
-            ValueError: not the name of a regime.
+            ValueError: `name` is not the name of a regime.
         """
         if name == "observational":
             return cls()
@@ -108,13 +104,13 @@ class Regime:
 class CausalModel:
     """A linear structural model over named joints with two hard interventions on each (ROPES Section 2, App. F).
 
-    z_j = sum_k weights[k, j] z_k + root_j + noise_j, with root_j ~ `observational[j]` where given and
-    noise_j ~ `noise[j]` where given.  Under an intervention (i, m), z_i ~ `interventions[i][m − 1]` instead,
-    without its noise, and descendants follow by the same equations.
+    z_j = sum_k weights[k, j] z_k + root_j + noise_j, with root_j ~ `observational[j]` and noise_j ~ `noise[j]`, or 0
+    for joints without one.  Under an intervention (i, m), z_i ~ `interventions[i][m − 1]` instead, without its noise,
+    and descendants keep their equations.
 
     Deviation: the noise of joint 6 stays in its equation under interventions on joint 1.  Why: the equations printed
     for do(J2), do(J3) and do(J5) have it, that for do(J1) omits it, and an intervention changes one mechanism alone.
-    Effect: none beyond that noise, whose deviation is .19 rad.
+    Effect: none beyond that noise, whose standard deviation is .19 rad.
 
     Attributes:
         joints: names, in the order of the columns of every array of angles.
@@ -124,7 +120,7 @@ class CausalModel:
         interventions: joint → its two policies.
 
     Raises:
-        ValueError: a name that is no joint, a joint with nothing to draw it from, or a cycle.
+        ValueError: an unknown joint, a joint without a distribution and parents, or a cycle.
     """
 
     joints: tuple[str, ...]
@@ -134,27 +130,20 @@ class CausalModel:
     weights: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        named = {
-            *self.observational,
-            *self.noise,
-            *self.interventions,
-            *(j for edge in self.weights for j in edge),
-        }
+        sources = {*self.observational, *self.noise, *(child for _, child in self.weights)}
+        named = {*sources, *self.interventions, *(parent for parent, _ in self.weights)}
         if unknown := named - set(self.joints):
             raise ValueError(f"not among the joints: {sorted(unknown)}")
-        if empty := set(self.joints) - {
-            *self.observational,
-            *self.noise,
-            *(child for _, child in self.weights),
-        }:
+        if empty := set(self.joints) - sources:
             raise ValueError(f"nothing to draw these joints from: {sorted(empty)}")
         try:
-            self._order  # noqa: B018 (evaluated for its check)
+            self.order  # noqa: B018 (evaluated for its check)
         except CycleError as error:
             raise ValueError(f"the weights form a cycle: {error.args[1]}") from error
 
     @cached_property
-    def _order(self) -> tuple[str, ...]:
+    def order(self) -> tuple[str, ...]:
+        """The joints in topological order: parents first."""
         parents = {joint: [p for p, child in self.weights if child == joint] for joint in self.joints}
         return tuple(TopologicalSorter(parents).static_order())
 
@@ -165,29 +154,27 @@ class CausalModel:
         return (Regime(), *pairs)
 
     def descendants(self, joint: str) -> frozenset[str]:
-        """The joints that an intervention on `joint` moves, itself included."""
+        """The descendants of `joint`, itself included."""
         reached = {joint}
-        for name in self._order:
+        for name in self.order:
             if any(parent in reached and child == name for parent, child in self.weights):
                 reached.add(name)
         return frozenset(reached)
 
-    def _propagate(self, exogenous: Array, regime: Regime, drawn: Array | None) -> Array:
-        """Solve the structural equations, (n, d) exogenous terms → (n, d) angles."""
+    def _propagate(self, exogenous: Array, intervention: Mapping[str, Array]) -> Array:
+        """Solve the structural equations, (n, d) exogenous terms → (n, d) angles, given the angles of some joints."""
         column = {joint: k for k, joint in enumerate(self.joints)}
         angles = np.empty_like(exogenous)
-        for joint in self._order:
+        for joint in self.order:
             k = column[joint]
-            if joint == regime.joint and drawn is not None:
-                angles[:, k] = drawn
-                continue
-            angles[:, k] = exogenous[:, k]
+            angles[:, k] = intervention.get(joint, exogenous[:, k])
             for (parent, child), weight in self.weights.items():
-                if child == joint:
+                if child == joint and joint not in intervention:
                     angles[:, k] += weight * angles[:, column[parent]]
         return angles
 
     def _exogenous(self, rng: np.random.Generator, n: int) -> Array:
+        """Draw the root and noise terms, (n, d)."""
         terms = np.zeros((n, len(self.joints)))
         for k, joint in enumerate(self.joints):
             for source in (self.observational, self.noise):
@@ -204,21 +191,21 @@ class CausalModel:
         exogenous = self._exogenous(rng, anchors)
         poses = []
         for regime in self.regimes:
-            drawn = None
+            intervention = {}
             if regime.joint is not None:
-                drawn = self.interventions[regime.joint][regime.policy - 1].sample(rng, anchors)
-            poses.append(self._propagate(exogenous, regime, drawn))
+                intervention = {regime.joint: self.interventions[regime.joint][regime.policy - 1].sample(rng, anchors)}
+            poses.append(self._propagate(exogenous, intervention))
         return np.stack(poses, axis=1)
 
     def sample_observational(self, rng: np.random.Generator, n: int) -> Array:
         """Draw `n` poses without any intervention, (n, joints), in radians."""
-        return self._propagate(self._exogenous(rng, n), Regime(), None)
+        return self._propagate(self._exogenous(rng, n), {})
 
     def log_density_ratio(self, joint: str, angles: ArrayLike) -> Array:
-        """Log ratio log q_i(z_i) / q̄_i(z_i) at angles (radians) of joint i: policy 1 against policy 2, in nats.
+        """Log density ratio log q_i(z_i) / q̄_i(z_i) of policies 1 and 2 at angles (radians) of joint i, in nats.
 
-        It equals the log ratio of the two whole distributions of images, because every other mechanism cancels
-        (ROPES Section 3.1).  NaN where both densities vanish.
+        It equals the log density ratio of the images, because every other mechanism cancels (ROPES Section 3.1).
+        NaN where both densities vanish.
         """
         first, second = self.interventions[joint]
         x = np.asarray(angles, dtype=np.float64)
@@ -226,9 +213,9 @@ class CausalModel:
             return first.log_density(x) - second.log_density(x)
 
     def bayes_floor(self, joint: str) -> float:
-        """The least cross-entropy, in nats, that any classifier of the two policies can reach (exact).
+        """The exact minimum, in nats, of the cross-entropy of classifiers between the two policies.
 
-        H = ½ E_q[log(1 + q̄/q)] + ½ E_q̄[log(1 + q/q̄)], with equally many samples of both.
+        H = ½ E_q[log(1 + q̄/q)] + ½ E_q̄[log(1 + q/q̄)], for balanced classes.
         """
         first, second = self.interventions[joint]
 
@@ -246,15 +233,15 @@ class CausalModel:
         """A JSON-able description; `from_dict` is its inverse."""
         return {
             "joints": list(self.joints),
-            "observational": {joint: tn.to_dict() for joint, tn in self.observational.items()},
-            "noise": {joint: tn.to_dict() for joint, tn in self.noise.items()},
+            "observational": {joint: asdict(tn) for joint, tn in self.observational.items()},
+            "noise": {joint: asdict(tn) for joint, tn in self.noise.items()},
             "weights": [[parent, child, weight] for (parent, child), weight in self.weights.items()],
-            "interventions": {joint: [tn.to_dict() for tn in pair] for joint, pair in self.interventions.items()},
+            "interventions": {joint: [asdict(tn) for tn in pair] for joint, pair in self.interventions.items()},
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "CausalModel":
-        """Build a model from what `to_dict` returned."""
+        """Build a model from the description of `to_dict`."""
         pairs = {joint: [TruncatedNormal(**tn) for tn in pair] for joint, pair in content["interventions"].items()}
         return cls(
             joints=tuple(content["joints"]),

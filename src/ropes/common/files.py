@@ -1,4 +1,4 @@
-"""Writes files atomically and protects folders that hold something else."""
+"""Reads JSON, writes files atomically, and keeps output folders from mixing."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from ropes.errors import UserError
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary sibling of `path` that replaces it when the block ends well, and is removed when not.
+    """Yield a temporary sibling of `path`; it replaces `path` if the block succeeds and is removed otherwise.
 
     Raises:
         UserError: the folder cannot be created or written to.
@@ -24,7 +24,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-        # Unlike tempfile's, with the mode that the user's umask leaves.
+        # Unlike tempfile's files, this one respects the user's umask.
         handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     except (FileExistsError, NotADirectoryError, PermissionError) as error:
         raise UserError(f"cannot write {path}: {error.strerror}; choose another output folder") from error
@@ -32,20 +32,12 @@ def atomic_path(path: Path) -> Iterator[Path]:
     os.close(handle)
     try:
         yield temporary
-        temporary.chmod(mode)  # of a file that a library has put in its place
-        _settle(temporary)
+        temporary.chmod(mode)  # a library may have replaced the file
+        with temporary.open("rb") as stream:
+            os.fsync(stream.fileno())  # after a power cut `path` must not be half a file
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _settle(path: Path) -> None:
-    """Have the file's content on disk before its name is: a power cut must not leave a whole name on half a file."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -55,12 +47,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write `content` to `path` atomically as sorted, indented JSON; NaN and infinities are refused."""
+    """Write `content` to `path` atomically as sorted, indented JSON without NaN and infinities."""
     write_text(path, json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n")
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
-    """Write arrays to `path` atomically, as NumPy's compressed archive."""
+    """Write arrays to `path` atomically as a compressed NumPy archive."""
     import numpy as np
 
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
@@ -68,17 +60,17 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
 
 
 def link_file(source: Path, path: Path) -> None:
-    """Make `path` the same file as `source` (which is to be replaced and never written in place), or a copy of it."""
+    """Link `path` to `source`, or copy it; `source` must be replaced, never written in place."""
     with atomic_path(path) as temporary:
         try:
             temporary.unlink(missing_ok=True)
             os.link(source, temporary)
-        except OSError:  # another file system, or one without links
+        except OSError:  # another file system, or no hard links
             shutil.copyfile(source, temporary)
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy every file of a folder into another one, each whole or not at all; what is there beside them stays."""
+    """Copy every file of a folder into another one, each atomically; other files there stay."""
     for path in sorted(source.rglob("*")):
         if path.is_file() and not path.name.endswith(".part"):
             with atomic_path(target / path.relative_to(source)) as temporary:
@@ -89,8 +81,8 @@ def read_json(path: Path, *, folder: Path | None = None) -> Any:
     """Read the JSON file at `path`.
 
     Args:
-        path: of the file.
-        folder: the data set or run that it is part of, for the message; the file's own folder where left out.
+        path: the file.
+        folder: the data set or run of the file, for the message; by default the file's own folder.
 
     Raises:
         UserError: the file is missing or not JSON.
@@ -102,8 +94,8 @@ def read_json(path: Path, *, folder: Path | None = None) -> Any:
         raise UserError(f"{path} is missing; is {folder} the right folder?") from error
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # not text, not JSON, a number or a depth beyond all bounds
-        raise UserError(f"{path} is not valid JSON ({error}); restore it or make {folder} anew") from error
+    except (ValueError, RecursionError) as error:  # not text, not JSON, too large a number or too deep
+        raise UserError(f"{path} is not valid JSON ({error}); restore it or recreate {folder}") from error
 
 
 def sha256(path: Path) -> str:
@@ -113,20 +105,20 @@ def sha256(path: Path) -> str:
 
 
 def as_json(content: Any) -> Any:
-    """`content` as it would come back from a JSON file, for comparisons with one."""
+    """`content` after writing and reading as JSON, for comparisons with a JSON file."""
     return json.loads(json.dumps(content))
 
 
 def without_folder(text: str, path: Path) -> str:
-    """`text` with the name of `path` alone wherever it has the whole of it: where files lie is no part of a result."""
+    """`text` with the name of `path` in place of the whole path, so that results do not depend on folders."""
     return text.replace(str(path), path.name) if len(path.parts) > 1 else text
 
 
 def require_free(path: Path, marker: str) -> None:
-    """Check that `claim_folder` would take `path`, and make nothing.
+    """Check that `claim_folder` would accept `path`, without creating it.
 
     Raises:
-        UserError: as `claim_folder`, as far as can be told without making the folder.
+        UserError: as `claim_folder`, as far as it can be known before the folder exists.
     """
     nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     if not nearest.is_dir():
@@ -137,9 +129,9 @@ def require_free(path: Path, marker: str) -> None:
 
 
 def claim_folder(path: Path, marker: str) -> None:
-    """Create `path`, or accept it when it is empty or already holds the file `marker` (a run to go on with).
+    """Create `path`, or accept it if it is empty or holds the file `marker` (a run to resume).
 
-    Leftovers of an interrupted `atomic_path` count as nothing.
+    Temporary files of an interrupted `atomic_path` are ignored.
 
     Raises:
         UserError: the folder holds something else, or is a file.
@@ -152,21 +144,21 @@ def claim_folder(path: Path, marker: str) -> None:
 
 
 def claim_record(path: Path, about: Mapping[str, Any], refusal: str) -> None:
-    """Store in the JSON file `path` what its folder is about, or check that the folder is about this already.
+    """Write the identity of a folder to the JSON file `path`, or check the one that the file holds.
 
-    Other entries of a file that is there are nobody's business here, and stay.
+    Other entries of an existing file stay.
 
     Args:
-        path: of the record.
-        about: the entries that have to agree.
-        refusal: what the message says of the folder where they do not.
+        path: the JSON file.
+        about: the entries that must agree.
+        refusal: the end of the error message, after the folder's name.
 
     Raises:
-        UserError: an entry differs, or the record is damaged.
+        UserError: an entry differs, or the file is damaged.
     """
     if not path.exists():
         write_json(path, about)
         return
-    found = read_json(path)
-    if not isinstance(found, dict) or any(found.get(key) != value for key, value in as_json(about).items()):
+    stored = read_json(path)
+    if not isinstance(stored, dict) or any(stored.get(key) != value for key, value in as_json(about).items()):
         raise UserError(f"{path.parent} {refusal}")

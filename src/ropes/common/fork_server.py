@@ -1,7 +1,7 @@
-"""Preloaded by the fork server: makes it ignore SIGTERM, so that it can report how its jobs ended.
+"""Makes the fork server, which preloads this module, ignore SIGTERM.
 
-A SIGTERM often goes to a whole group of processes.  The server has to live on to tell how its jobs ended, and ends when
-its caller does.
+A SIGTERM often goes to a whole process group.  The server must survive it to report how its jobs ended; it ends with
+its caller.
 """
 
 import signal

@@ -1,4 +1,4 @@
-"""Detects the device and whether bf16 is faster on it."""
+"""Detects the device, and whether bf16 is fast on it."""
 
 import ctypes
 import os
@@ -9,39 +9,34 @@ from ropes.errors import one_of
 
 Precision = Literal["bf16-mixed", "32-true"]
 AskedPrecision = Literal["auto", "bf16-mixed", "32-true"]
-#: What processors are told apart by, from the plainest on; and those that multiply bf16 themselves.
+#: Instruction sets of processors from the oldest on, and the devices with bf16 multiplication in hardware.
 _RANKS = ("other", "avx2", "avx512", "avx512-bf16", "amx")
 _MULTIPLY_BF16 = ("avx512-bf16", "amx", "cuda")
-#: Values of ONEDNN_MAX_CPU_ISA, and the rank that oneDNN is kept to.
-_KEPT_TO = {
-    "SSE41": 0,
-    "AVX": 0,
-    "AVX2": 1,
-    "AVX2_VNNI": 1,
-    "AVX2_VNNI_2": 1,
-    "AVX512_CORE": 2,
-    "AVX512_CORE_VNNI": 2,
-    "AVX512_CORE_BF16": 3,
-    "AVX512_CORE_FP16": 3,
-}
-#: Their numbers in glibc's malloc.h.
+#: Values of ONEDNN_MAX_CPU_ISA that limit oneDNN to each of these ranks, from the lowest on.
+_LIMITS = (
+    ("SSE41", "AVX"),
+    ("AVX2", "AVX2_VNNI", "AVX2_VNNI_2"),
+    ("AVX512_CORE", "AVX512_CORE_VNNI"),
+    ("AVX512_CORE_BF16", "AVX512_CORE_FP16"),
+)
+#: Parameters of glibc's mallopt (malloc.h).
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
 
 
 def keep_memory() -> None:
-    """Let the process keep freed memory, and take it in large pages; to be called before torch is imported.
+    """Let the process keep freed memory and use huge pages; call it before torch is imported.
 
-    A step of a training frees and takes again some hundred megabytes, and on two cores an eighth of it went into the
-    system's clearing of pages.  Where the C library has no such settings nothing changes.
+    A training step frees and allocates some hundred megabytes.  On two cores an eighth of its time went into clearing
+    pages.  Without glibc nothing changes.
     """
-    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # torch's: large tensors in transparent huge pages
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # torch puts large tensors into transparent huge pages
     if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
-        mallopt(_MMAP_THRESHOLD, 32 << 20)  # the most that glibc takes
+        mallopt(_MMAP_THRESHOLD, 32 << 20)  # glibc's maximum
         mallopt(_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def usable_cores() -> int:
-    """The cores that this process may run on."""
+    """The number of cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -53,11 +48,11 @@ def device_kind() -> Literal["cuda", "cpu"]:
 
 
 def training_precision() -> Precision:
-    """What `auto` stands for: bf16 autocast on a CUDA device or a processor that multiplies bf16 itself, else float32.
+    """The precision that `auto` selects: bf16 autocast on devices that multiply bf16 in hardware, else float32.
 
-    AMX tiles are several times as fast as float32, AVX-512's own bf16 products up to twice (`benchmarks/precision.py`).
-    Other processors emulate bf16, and read images at a fifth of their float32 speed (docs/processors.md), as GPUs
-    before Ampere do.
+    AMX tiles are several times as fast as float32, AVX-512's bf16 products up to twice (`benchmarks/precision.py`).
+    Other processors and GPUs before Ampere emulate bf16; processors then read images at a fifth of their float32
+    speed (docs/processors.md).
     """
     import torch
 
@@ -67,76 +62,72 @@ def training_precision() -> Precision:
 
 
 def precision_of(asked: AskedPrecision) -> Precision:
-    """The precision that is asked for; `auto` is what this machine is fast in.
+    """Resolve a precision option; `auto` is the fastest on this machine.
 
     Raises:
         UserError: no such precision.
     """
-    chosen = require_precision(asked)
-    return training_precision() if chosen == "auto" else chosen
+    precision = require_precision(asked)
+    return training_precision() if precision == "auto" else precision
 
 
 def require_precision(asked: str) -> AskedPrecision:
-    """The precision of that name.
+    """Check that `asked` names a precision.
 
     Raises:
-        UserError: there is none.
+        UserError: it does not.
     """
-    chosen: AskedPrecision = one_of(get_args(AskedPrecision), asked, "precision")
-    return chosen
+    precision: AskedPrecision = one_of(get_args(AskedPrecision), asked, "precision")
+    return precision
 
 
 def warn_if_emulated(precision: AskedPrecision) -> None:
-    """Say on standard error that this machine is slow in a precision, if it is."""
+    """Warn on standard error if this machine is slow in a precision."""
     if precision == "bf16-mixed" and training_precision() != precision:
         print(
-            f"ropes: warning: no fast bf16 is known of this machine ({capability()}); where it is emulated, "
+            f"ropes: warning: this machine ({capability()}) has no known hardware support for bf16; emulated, "
             "convolutions take several times as long as in 32-true",
             file=sys.stderr,
         )
 
 
 def say_precision(precision: Precision) -> None:
-    """Say on standard error what a training computes in and with, and that this is slow, if it is."""
+    """Print precision and device of a training on standard error, with a warning if they are slow."""
     print(f"ropes: training in {precision} on {capability()}", file=sys.stderr)
     warn_if_emulated(precision)
 
 
 def capability() -> str:
-    """What networks are computed with: "cuda", or the best of "amx", "avx512-bf16", "avx512", "avx2" and "other".
+    """The device's capability: "cuda", or the best of "amx", "avx512-bf16", "avx512", "avx2" and "other".
 
     The same seed and precision give the same weights on machines of one capability and one setting of
-    ONEDNN_MAX_CPU_ISA, ATEN_CPU_CAPABILITY and MKL_ENABLE_INSTRUCTIONS.  The first of them counts here, which keeps the
-    library of convolutions from what a processor could do.
+    ONEDNN_MAX_CPU_ISA, ATEN_CPU_CAPABILITY and MKL_ENABLE_INSTRUCTIONS.  The result respects the first of these, which
+    limits the convolutions.
     """
     import torch
 
     if torch.cuda.is_available():
         return "cuda"
-    can = _processor_can()
-    best = next(rank for rank in reversed(range(len(_RANKS))) if rank == 0 or can[_RANKS[rank]])
-    return _RANKS[min(best, _KEPT_TO.get(os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper(), best))]
+    supported = _instruction_sets()
+    best = next(rank for rank in reversed(range(len(_RANKS))) if rank == 0 or supported[_RANKS[rank]])
+    limit = os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper()
+    return _RANKS[next((min(best, rank) for rank, values in enumerate(_LIMITS) if limit in values), best)]
 
 
-def _processor_can() -> dict[str, bool]:
-    """What torch says of the processor; in public from 2.10 on."""
+def _instruction_sets() -> dict[str, bool]:
+    """Whether the processor supports each instruction set; torch before 2.10 has only private functions for it."""
     import torch
 
     if hasattr(torch.cpu, "get_capabilities"):
-        known = torch.cpu.get_capabilities()
+        capabilities = torch.cpu.get_capabilities()
         flags = {"amx": "amx_tile", "avx512-bf16": "avx512_bf16", "avx512": "avx512_f", "avx2": "avx2"}
-        return {name: bool(known.get(flag)) for name, flag in flags.items()}
-    asked = {
-        "amx": "_is_amx_tile_supported",
-        "avx512-bf16": "_is_avx512_bf16_supported",
-        "avx512": "_is_avx512_supported",
-        "avx2": "_is_avx2_supported",
-    }
-    return {name: bool(getattr(torch.cpu, function, bool)()) for name, function in asked.items()}
+        return {name: bool(capabilities.get(flag)) for name, flag in flags.items()}
+    flags = {"amx": "amx_tile", "avx512-bf16": "avx512_bf16", "avx512": "avx512", "avx2": "avx2"}
+    return {name: bool(getattr(torch.cpu, f"_is_{flag}_supported", bool)()) for name, flag in flags.items()}
 
 
 def device_name() -> str:
-    """The device as results files record it: the GPU's name, or the processor's and the cores that may be used."""
+    """The device's name in results files: that of the GPU, or of the processor with the number of usable cores."""
     import torch
 
     if torch.cuda.is_available():

@@ -1,7 +1,6 @@
-"""Encodes and decodes 8-bit PNG; checks the header before decoding a pixel.
+"""Encodes and decodes 8-bit PNG, and checks headers before decoding.
 
-The header is read by hand (PNG specification, section 5): it costs a microsecond, so each image that is read
-is checked on the way.  Pillow does the decoding.
+Parsing the header here (PNG specification, section 5) takes a microsecond, so every image is checked.  Pillow decodes.
 """
 
 import io
@@ -14,13 +13,13 @@ from numpy.typing import NDArray
 from PIL import Image, PngImagePlugin
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-#: Height and width of a grey image; height, width and 3 of one in colour.
+#: (height, width) of a grey image, (height, width, 3) of a colour image.
 Shape = tuple[int, ...]
 _COLOURS = {0: "grey", 2: "RGB", 3: "palette", 4: "grey with alpha", 6: "RGB with alpha"}
 
 
 class Header(NamedTuple):
-    """Size in pixels, bits a channel, and the PNG colour type (0 is grey)."""
+    """Size in pixels, bits per channel, and the PNG colour type (0 is grey)."""
 
     height: int
     width: int
@@ -33,7 +32,7 @@ class Header(NamedTuple):
 
 
 class NotAnImage(ValueError):
-    """The bytes are not the image they should be; the message says what they are."""
+    """The bytes are not the expected image; the message says what they are."""
 
 
 def header(data: bytes) -> Header:
@@ -49,23 +48,23 @@ def header(data: bytes) -> Header:
 
 
 def check_header(data: bytes | None, shape: Shape) -> None:
-    """Hold the header against an 8-bit image of `shape`.
+    """Check that the header is that of an 8-bit image of `shape`.
 
     Raises:
-        NotAnImage: it is another size or type, or no image at all.
+        NotAnImage: another size or type, or no image.
     """
     if data is None:
         raise NotAnImage("no image bytes")
-    found, wanted = header(data), Header(shape[0], shape[1], 8, 0 if len(shape) == 2 else 2)
-    if found != wanted:
-        raise NotAnImage(f"{found} image where {wanted} is expected")
+    actual, expected = header(data), Header(shape[0], shape[1], 8, 0 if len(shape) == 2 else 2)
+    if actual != expected:
+        raise NotAnImage(f"{actual} image where {expected} is expected")
 
 
 def check_chunks(data: bytes) -> None:
-    """Verify the checksum of every chunk, so that a flipped bit cannot pass for a pixel.
+    """Verify the checksum of every chunk.
 
     Raises:
-        NotAnImage: a chunk is cut short or its checksum differs.
+        NotAnImage: a chunk is truncated or its checksum differs.
     """
     position = 8
     while position + 12 <= len(data):
@@ -86,16 +85,16 @@ def decode(data: bytes | None, shape: Shape, shrink_to: int | None = None) -> ND
     """Decode one 8-bit PNG of `shape`; `shrink_to` averages it by area to that side.
 
     Returns:
-        Pixels, uint8, 0 to 255, of that shape, or with sides of `shrink_to`.
+        uint8 pixels of that shape, or with sides of `shrink_to`.
 
     Raises:
         NotAnImage: another size or type, or damaged.
     """
     check_header(data, shape)
     assert data is not None
-    check_chunks(data)  # Pillow passes over the checksums of pixels
+    check_chunks(data)  # Pillow does not verify the checksums of pixels
     try:
-        # The plugin's class, not Image.open: guessing the format costs a third of the time of a small image.
+        # Image.open would spend a third of the time of a small image on guessing the format.
         with PngImagePlugin.PngImageFile(io.BytesIO(data)) as image:
             return np.asarray(image) if shrink_to is None else shrink(image, shrink_to)
     except (OSError, SyntaxError, ValueError, struct.error) as error:
@@ -106,15 +105,15 @@ def shrink(image: Image.Image, side: int) -> NDArray[np.uint8]:
     """Average an image by area to `side` pixels square."""
     if image.size == (side, side):
         return np.asarray(image)
-    if image.width == image.height and image.width % side == 0:  # exact, where resize rounds twice
+    if image.width == image.height and image.width % side == 0:  # exact; resize rounds twice
         return np.asarray(image.reduce(image.width // side))
     return np.asarray(image.resize((side, side), Image.Resampling.BOX))
 
 
 def encode(pixels: NDArray[np.uint8]) -> bytes:
-    """Encode uint8 (height, width) as grey PNG, (height, width, 3) in colour, without loss, compressed for speed."""
+    """Encode uint8 (height, width) as grey PNG, or (height, width, 3) as RGB, with fast lossless compression."""
     stream = io.BytesIO()
     image = Image.fromarray(np.ascontiguousarray(pixels, dtype=np.uint8))
-    # Runs of background are all there is to gain: run-length matching is both smallest and fastest here.
+    # The images compress through runs of background, so run-length matching is both smallest and fastest.
     image.save(stream, "PNG", compress_level=1, compress_type=zlib.Z_RLE)
     return stream.getvalue()

@@ -1,4 +1,4 @@
-"""Runs several jobs in child processes. No job outlives its caller, and finished results are kept."""
+"""Runs jobs in child processes that end with their caller."""
 
 import multiprocessing
 import os
@@ -21,9 +21,9 @@ from threadpoolctl import threadpool_limits
 from ropes.common.hardware import keep_memory
 from ropes.errors import UnfinishedError, UserError
 
-#: Exit code that multiprocessing makes up for a process whose server it cannot ask.
+#: Exit code that multiprocessing reports for a process whose fork server is gone.
 _SERVER_GONE = 255
-#: Where libraries look how many threads they may have.
+#: Environment variables that set the number of threads of libraries.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -35,20 +35,20 @@ def run_all(
     finished: Callable[[int], None],
     needs: Sequence[str] = (),
 ) -> None:
-    """Run every job, some at a time, each in a process of its own, started in their order.
+    """Run every job in its own process, several at a time, in order.
 
-    When one fails the others go on.  When this process is interrupted or killed the jobs under way get a SIGTERM, on
-    which a training stores where it stands.
+    If one fails the others continue.  If this process is interrupted or killed, running jobs get a SIGTERM, on which
+    a training writes a checkpoint.
 
     Args:
-        jobs: what goes to other processes: functions of modules, or partials of them.
-        processes: at a time.
-        threads: of each job's process.
-        finished: called with a job's number when it is done.
-        needs: modules that all jobs import; on Linux once for all.
+        jobs: functions of modules, or partials of them.
+        processes: maximal number of processes at a time.
+        threads: number of threads of each job.
+        finished: called with a job's number when it succeeds.
+        needs: modules that all jobs import; on Linux they are imported once.
 
     Raises:
-        UnfinishedError: when all have ended: a job's own, or a process died; tells how many failed.
+        UnfinishedError: some jobs failed or their processes died; raised after all jobs ended, with their number.
     """
     context = _context(needs)
     failed: list[str] = []
@@ -68,10 +68,10 @@ def run_all(
                 number, process, ours = running.pop(ended)
                 process.join()
                 _end_orphan(process)
-                if (fault := _fault(process, ours)) is None:
+                if (failure := _failure(process, ours)) is None:
                     finished(number)
                 else:
-                    failed.append(fault)
+                    failed.append(failure)
     finally:
         for _, process, _ in running.values():
             process.terminate()
@@ -84,10 +84,10 @@ def run_all(
 
 
 def _context(needs: Sequence[str]) -> BaseContext:
-    """How processes are started: on Linux by a server that has imported what they need and forks them.
+    """The start method of processes: on Linux a fork server that has imported `needs`, elsewhere spawn.
 
-    To import torch and Lightning takes several seconds, as long as a small fit.  The server runs nothing but imports,
-    after which no library has work under way; elsewhere system libraries do not allow for forks.
+    Importing torch and Lightning takes several seconds, as long as a small fit.  The server only imports, so no
+    library has running threads when it forks.  On other systems libraries do not support forks.
     """
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
@@ -98,10 +98,10 @@ def _context(needs: Sequence[str]) -> BaseContext:
 
 @contextmanager
 def nothing_of_main() -> Iterator[None]:
-    """Start processes that do not run the caller's script again.
+    """Keep new processes from importing the caller's main module.
 
-    Python would have every new process import the main module, which breaks scripts read from a pipe and
-    repeats what a script without a guard does; the workers need nothing of it.
+    By default Python imports it in every new process.  That fails for scripts read from a pipe, and repeats the work
+    of scripts without a `__main__` guard.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -112,7 +112,7 @@ def nothing_of_main() -> Iterator[None]:
 
 
 def end_with_parent(end: Callable[[], None]) -> None:
-    """Call `end` when the process that started this one is gone."""
+    """Call `end` when the parent process ends."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
@@ -125,7 +125,7 @@ def end_with_parent(end: Callable[[], None]) -> None:
 
 
 def _end_orphan(process: BaseProcess) -> None:
-    """Have a job end, and store where it stands, whose server is gone: it seems to have ended and goes on."""
+    """Terminate a job whose fork server is gone, and wait: multiprocessing reports it as ended, but it still runs."""
     if process.exitcode != _SERVER_GONE or process.pid is None:
         return
     with suppress(ProcessLookupError):
@@ -135,7 +135,7 @@ def _end_orphan(process: BaseProcess) -> None:
 
 
 def _runs(number: int) -> bool:
-    """Whether there is a process of that number that has not ended, whoever is to ask for its code."""
+    """Whether the process with this number exists and is not a zombie."""
     try:
         return Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -144,9 +144,9 @@ def _runs(number: int) -> bool:
 
 @contextmanager
 def _environment(changes: Mapping[str, str]) -> Iterator[None]:
-    """Have processes that are started meanwhile find this in their environment.
+    """Change the environment that processes inherit.
 
-    Few threads, which a job is given later, and no module of the working folder in place of a library's.
+    They start with one thread (a job sets its number later) and cannot import modules of the working folder.
     """
     before = {name: os.environ.get(name) for name in changes}
     os.environ.update(changes)
@@ -161,30 +161,25 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
 
 
 def _work(job: Callable[[], None], pipe: connection.Connection, threads: int, environment: Mapping[str, str]) -> None:
-    """Do a job in a process of its own, in its caller's environment; what the user can mend goes into the pipe."""
-    os.environ.clear()  # a server's is of the time when it was started
+    """Run a job in this process with its caller's environment; send the message of a user's error to the pipe."""
+    os.environ.clear()  # the fork server's environment is that of its own start
     os.environ.update(environment)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # which the server ignores
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the fork server ignores it
     keep_memory()
-    _take_threads(threads)
+    threadpool_limits(threads)  # for loaded libraries; later ones read the environment
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(threads)
     end_with_parent(lambda: os.kill(os.getpid(), signal.SIGTERM))
     try:
         job()
     except (UserError, OSError, ModuleNotFoundError) as error:
         pipe.send(str(error))
-    except KeyboardInterrupt:  # the terminal's, which the caller gets too
+    except KeyboardInterrupt:  # from the terminal, which interrupts the caller too
         sys.exit(128 + signal.SIGINT)
 
 
-def _take_threads(threads: int) -> None:
-    """Let libraries that are loaded take so many; later ones find them in the environment."""
-    threadpool_limits(threads)
-    if torch := sys.modules.get("torch"):
-        torch.set_num_threads(threads)
-
-
-def _fault(process: BaseProcess, pipe: connection.Connection) -> str | None:
-    """What went wrong in a process that has ended; None where nothing did."""
+def _failure(process: BaseProcess, pipe: connection.Connection) -> str | None:
+    """The error message of an ended process; None if it succeeded."""
     try:
         if pipe.poll():
             return str(pipe.recv())
@@ -192,5 +187,5 @@ def _fault(process: BaseProcess, pipe: connection.Connection) -> str | None:
         pass
     if not process.exitcode:
         return None
-    why = "out of memory?" if process.exitcode == -signal.SIGKILL else "what is above says why"
+    why = "out of memory?" if process.exitcode == -signal.SIGKILL else "see the messages above"
     return f"a process ended with code {process.exitcode} ({why}); run the same command again"

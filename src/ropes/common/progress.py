@@ -1,74 +1,41 @@
-"""Progress bars for anything longer than two seconds; plain lines without a terminal."""
+"""Progress bars on a terminal, plain lines elsewhere."""
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
-#: Seconds between two lines, and of a job that is worth one at its end.
-_LINE_EVERY, _WORTH_A_LINE = 15.0, 2.0
-
-
-@dataclass
-class _Lines:
-    """One line every quarter of a minute, and one at the end, for logs."""
-
-    description: str
-    total: int
-    started: float
-    printed: float
-    done: int = 0
-
-    def __call__(self, done: int, note: str = "") -> None:
-        """Set how much is done; `note` goes behind it."""
-        self.done = done
-        now = time.monotonic()
-        if now - self.printed < _LINE_EVERY:
-            return
-        self.printed = now
-        left = (now - self.started) / max(done, 1) * (self.total - done)
-        text = f"{self.description}: {done}/{self.total}, {left:.0f} s left  {note}"
-        print(text.rstrip(), file=sys.stderr, flush=True)
-
-    def finish(self) -> None:
-        """Say that it is done, and how long it took."""
-        if (took := time.monotonic() - self.started) >= _WORTH_A_LINE:
-            print(f"{self.description}: {self.done}/{self.total} in {took:.0f} s", file=sys.stderr, flush=True)
-
-
-class _Bar:
-    """A rich progress bar on standard error."""
-
-    def __init__(self, description: str, total: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}"),
-        )
-        self.bar = Progress(*columns, console=Console(stderr=True), transient=False)
-        self.task = self.bar.add_task(description, total=total, note="")
-
-    def __call__(self, done: int, note: str = "") -> None:
-        """Set how much is done; `note` goes behind the bar."""
-        self.bar.update(self.task, completed=done, note=note)
+#: Seconds between two lines, and shortest duration of a job that prints a last line.
+_INTERVAL, _SHORTEST = 15.0, 2.0
 
 
 @contextmanager
-def progress(description: str, total: int, *, show: bool = True) -> Iterator["_Bar | _Lines"]:
-    """Yield a function `update(done, note="")` that shows how far `description` has come towards `total`."""
+def progress(description: str, total: int, *, show: bool = True) -> Iterator[Callable[..., None]]:
+    """Yield a function `update(done, note="")` that shows the progress of `description` towards `total`.
+
+    Without a terminal it prints a line every 15 seconds and one at the end.
+    """
     if show and sys.stderr.isatty():
-        bar = _Bar(description, total)
-        with bar.bar:
-            yield bar
-    else:
-        now = time.monotonic()
-        lines = _Lines(description, total, started=now, printed=now if show else float("inf"))
-        yield lines
-        if show:
-            lines.finish()
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        with Progress(*columns, TextColumn("{task.fields[note]}"), console=Console(stderr=True)) as bar:
+            task = bar.add_task(description, total=total, note="")
+            yield lambda done, note="": bar.update(task, completed=done, note=note)
+        return
+    started = printed = time.monotonic()
+    finished = 0
+
+    def update(done: int, note: str = "") -> None:
+        nonlocal printed, finished
+        finished, now = done, time.monotonic()
+        if show and now - printed >= _INTERVAL:
+            printed = now
+            remaining = (now - started) / max(done, 1) * (total - done)
+            text = f"{description}: {done}/{total}, {remaining:.0f} s left  {note}"
+            print(text.rstrip(), file=sys.stderr, flush=True)
+
+    yield update
+    if show and (seconds := time.monotonic() - started) >= _SHORTEST:
+        print(f"{description}: {finished}/{total} in {seconds:.0f} s", file=sys.stderr, flush=True)

@@ -1,6 +1,6 @@
-"""Derives independent random generators from one seed and a name.
+"""Derives independent random generators from one seed and names.
 
-A name, not an order of calls, picks the stream: adding a generator never changes what the others draw.
+The stream depends on the names, not on the order of calls.  So a new generator does not change the draws of others.
 """
 
 import hashlib
@@ -9,11 +9,11 @@ import numpy as np
 
 
 def integer(seed: int, *names: str | int) -> int:
-    """A 63-bit integer that depends on `seed` and `names` alone."""
+    """A 63-bit integer that depends only on `seed` and `names`."""
     text = "/".join(str(part) for part in (seed, *names))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
 def generator(seed: int, *names: str | int) -> np.random.Generator:
-    """An independent NumPy generator for this `seed` and these `names`."""
+    """A NumPy generator that depends only on `seed` and `names`."""
     return np.random.default_rng(integer(seed, *names))

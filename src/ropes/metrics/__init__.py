@@ -1,4 +1,4 @@
-"""Numpy in, numbers out: how well estimates match truth, angles or factors. Imports nothing of ours."""
+"""Metrics of estimated angles, factors and graphs against the truth. Takes NumPy arrays; imports nothing of ropes."""
 
 from ropes.metrics.bend import bend, matched_means
 from ropes.metrics.calibration import (
@@ -7,14 +7,14 @@ from ropes.metrics.calibration import (
     ProtocolSizes,
     calibrated_mse,
     commanded_calibration,
+    few_labels,
     linear_calibration,
     protocol,
 )
 from ropes.metrics.correlation import assignment, correlation_matrix, mcc
 from ropes.metrics.disentanglement import beta_vae_score, dci, explicitness, factor_vae_score, mig, modularity, sap
-from ropes.metrics.explained_variance import explained
 from ropes.metrics.graph import structural_hamming_distance
-from ropes.metrics.labels import few_labels
+from ropes.metrics.transfer import explained
 
 __all__ = [
     "PAPER_SIZES",

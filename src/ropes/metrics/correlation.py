@@ -1,6 +1,6 @@
 """Mean correlation coefficient between coordinates and joint angles."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +15,8 @@ Floats = NDArray[np.float64]
 def correlation_matrix(estimates: ArrayLike, angles: ArrayLike, method: Method = "pearson") -> Floats:
     """Absolute correlation of every estimated coordinate with every joint angle.
 
-    |rho_ij| = |sum_n (ẑ_ni - mean)(z_nj - mean)| / (norm_i norm_j); for Spearman the same on ranks, ties at
-    their average rank. A coordinate that never changes tells nothing and counts as 0.
+    |rho_ij| = |sum_n (ẑ_ni - mean)(z_nj - mean)| / (norm_i norm_j); for Spearman the same on ranks, ties at their
+    average rank.  The correlation of a constant coordinate is 0.
 
     Args:
         estimates: (n, k) estimated coordinates, any unit.
@@ -27,33 +27,29 @@ def correlation_matrix(estimates: ArrayLike, angles: ArrayLike, method: Method =
         (k, d) values in [0, 1].
 
     Raises:
-        ValueError: shapes disagree, fewer than two samples, values not finite, an angle that never changes,
-            or an unknown method.
+        ValueError: shapes disagree, fewer than two samples, values not finite, a constant angle, or an unknown method.
     """
     estimate, angle = paired(estimates, angles)
     if estimate.shape[0] < 2:
         raise ValueError(f"correlation needs at least two samples, got {estimate.shape[0]}")
-    still = np.flatnonzero(np.ptp(angle, axis=0) == 0)
-    if still.size:
-        raise ValueError(f"angle column {still[0]} never changes, so its correlation is undefined")
-    match method:
-        case "pearson":
-            pass
-        case "spearman":
-            estimate, angle = rankdata(estimate, axis=0), rankdata(angle, axis=0)
-        case _:
-            raise ValueError(f'unknown correlation "{method}": choose pearson or spearman')
+    constant = np.flatnonzero(np.ptp(angle, axis=0) == 0)
+    if constant.size:
+        raise ValueError(f"angle column {constant[0]} never changes, so its correlation is undefined")
+    if method not in get_args(Method):
+        raise ValueError(f'unknown correlation "{method}": choose pearson or spearman')
+    if method == "spearman":
+        estimate, angle = rankdata(estimate, axis=0), rankdata(angle, axis=0)
     product = np.abs(_unit_columns(estimate).T @ _unit_columns(angle))
     return np.minimum(product, 1.0)
 
 
 def assignment(matrix: ArrayLike, matching: Matching = "identity") -> NDArray[np.intp]:
-    """Choose the coordinate that stands for each joint.
+    """Assign a coordinate to each joint.
 
     Args:
         matrix: (k, d) scores, higher is better; k >= d (k = d for "identity").
-        matching: "identity" gives coordinate i to joint i; "hungarian" takes the one-to-one assignment of the largest
-            total, for methods whose coordinates come in any order.
+        matching: "identity" assigns coordinate i to joint i; "hungarian" maximises the total score one-to-one, for
+            methods whose coordinates have no fixed order.
 
     Returns:
         (d,) index of the coordinate for each joint.
@@ -63,29 +59,27 @@ def assignment(matrix: ArrayLike, matching: Matching = "identity") -> NDArray[np
     """
     scores = np.asarray(matrix, dtype=np.float64)
     coordinates, joints = scores.shape
-    match matching:
-        case "identity":
-            if coordinates != joints:
-                raise ValueError(f"identity needs one coordinate a joint, got {coordinates} for {joints}")
-            return np.arange(joints)
-        case "hungarian":
-            if coordinates < joints:
-                raise ValueError(f"{coordinates} coordinates cannot stand for {joints} joints")
-            chosen, order = linear_sum_assignment(scores, maximize=True)
-            return np.asarray(chosen)[np.argsort(order)]
-        case _:
-            raise ValueError(f'unknown matching "{matching}": choose identity or hungarian')
+    if matching not in get_args(Matching):
+        raise ValueError(f'unknown matching "{matching}": choose identity or hungarian')
+    if matching == "identity" and coordinates != joints:
+        raise ValueError(f"identity needs one coordinate a joint, got {coordinates} for {joints}")
+    if coordinates < joints:
+        raise ValueError(f"{coordinates} coordinates cannot be assigned to {joints} joints")
+    if matching == "identity":
+        return np.arange(joints)
+    rows, columns = linear_sum_assignment(scores, maximize=True)
+    return np.asarray(rows)[np.argsort(columns)]
 
 
 def mcc(estimates: ArrayLike, angles: ArrayLike, method: Method = "pearson", matching: Matching = "identity") -> Floats:
-    """Correlation coefficient per joint, whose mean over joints is the MCC.
+    """Correlation coefficient per joint; its mean over joints is the MCC.
 
     Source: ROPES, Section 4 "Evaluation Metrics", after Khemakhem et al. 2020.
 
-    Deviation: coordinate i is compared with joint i.  Why: interventions on joint i are what its coordinate is learnt
-    from, while Khemakhem et al. take the best one-to-one assignment.  Effect: stricter; a permutation of the
-    coordinates, which the best assignment would not notice, lowers it.  Rows and pages give the best assignment beside
-    it (`mcc_matched`); studies of disentanglement, where nothing names a latent, give that alone.
+    Deviation: coordinate i is compared with joint i.  Why: interventions on joint i train coordinate i, while
+    Khemakhem et al. use the best one-to-one assignment.  Effect: stricter; a permutation of the coordinates lowers it,
+    but not the value of the best assignment.  Rows and pages give the latter beside it (`mcc_matched`); studies of
+    disentanglement, where latents have no names, give the latter alone.
 
     Args:
         estimates: (n, k) estimated coordinates, any unit.
@@ -104,10 +98,10 @@ def mcc(estimates: ArrayLike, angles: ArrayLike, method: Method = "pearson", mat
 
 
 def paired(estimates: ArrayLike, angles: ArrayLike) -> tuple[Floats, Floats]:
-    """Check that two arrays are finite, (n, k) and (n, d); return them as float64.
+    """Check two arrays (n, k) and (n, d); return them as float64.
 
     Raises:
-        ValueError: they are not.
+        ValueError: shapes disagree, or values not finite.
     """
     estimate, angle = np.asarray(estimates, dtype=np.float64), np.asarray(angles, dtype=np.float64)
     if estimate.ndim != 2 or angle.ndim != 2 or len(estimate) != len(angle):
@@ -123,7 +117,7 @@ def _unit_columns(values: Floats) -> Floats:
     """Columns centred and scaled to length 1; a constant column becomes 0."""
     constant = np.ptp(values, axis=0) == 0
     centred = values - values.mean(axis=0)
-    # Dividing by the largest entry first keeps the squares of very small or very large values in range.
+    # Dividing by the largest entry keeps the squares of very small or very large values in range.
     centred /= np.where(constant, 1.0, np.abs(centred).max(axis=0))
     centred[:, constant] = 0.0
     return centred / np.where(constant, 1.0, np.linalg.norm(centred, axis=0))

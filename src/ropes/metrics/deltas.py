@@ -18,39 +18,37 @@ def mean_cosines(
 
     Args:
         deltas: (n, l).
-        verbs: texts, (n,).
+        verbs: strings, (n,).
         antonyms: verb → verb.
 
     Returns:
-        "cosines", (v, v), with "verbs", (v,), a verb beside its antonym; and the mean over pairs of "antonyms", over
-        those of "unrelated" verbs, and "unrelated size", the mean of the latter's absolute values, where there are
-        such.  A verb that lies anyhow to two opposite ones has a mean of 0 with them, and a size that tells.
+        "cosines", (v, v), with "verbs", (v,), antonyms side by side; and, if there are such pairs, the mean cosines of
+        "antonyms" and of "unrelated" verbs, and "unrelated size", the mean absolute cosine of the latter.  Cosines of a
+        verb with two antonyms cancel in the mean, but not in the mean absolute value.
 
     Raises:
         ValueError: lengths differ, or a delta is not finite.
     """
-    values, texts = np.asarray(deltas, dtype=np.float64), np.asarray(verbs, dtype=np.str_)
-    if values.ndim != 2 or len(values) != len(texts) or not len(texts):
-        raise ValueError(f"deltas are (n, l) and verbs (n,), got {values.shape} and {texts.shape}")
+    values, texts = _labelled(deltas, verbs, "verbs")
     if not np.isfinite(values).all():
         raise ValueError("a delta is not finite")
-    known = np.array(sorted(np.unique(texts), key=lambda verb: (min(verb, antonyms.get(str(verb), verb)), verb)))
-    directions = _unit(np.stack([values[texts == verb].mean(axis=0) for verb in known]))
+    distinct = np.array(sorted(np.unique(texts), key=lambda verb: (min(verb, antonyms.get(str(verb), verb)), verb)))
+    directions = _unit(np.stack([values[texts == verb].mean(axis=0) for verb in distinct]))
     cosines = directions @ directions.T
-    opposite = np.array([[antonyms.get(str(one)) == str(other) for other in known] for one in known])
-    apart = ~np.eye(len(known), dtype=bool)
-    chosen = {"antonyms": opposite & apart, "unrelated": ~opposite & apart}
-    between = {name: float(cosines[places].mean()) for name, places in chosen.items() if places.any()}
-    if chosen["unrelated"].any():
-        between["unrelated size"] = float(np.abs(cosines[chosen["unrelated"]]).mean())
-    return {"cosines": cosines, "verbs": known}, between
+    opposite = np.array([[antonyms.get(str(one)) == str(other) for other in distinct] for one in distinct])
+    different = ~np.eye(len(distinct), dtype=bool)
+    masks = {"antonyms": opposite & different, "unrelated": ~opposite & different}
+    means = {name: float(cosines[mask].mean()) for name, mask in masks.items() if mask.any()}
+    if masks["unrelated"].any():
+        means["unrelated size"] = float(np.abs(cosines[masks["unrelated"]]).mean())
+    return {"cosines": cosines, "verbs": distinct}, means
 
 
 def active_share(deltas: ArrayLike, threshold: float = 0.1) -> float:
-    """Mean share of a delta's dimensions that reach `threshold` times its largest; of deltas (n, l).
+    """Activation density: mean share of a delta's dimensions of at least `threshold` times its largest; (n, l).
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are no deltas.
     """
     sizes = np.abs(np.asarray(deltas, dtype=np.float64))
     if sizes.ndim != 2 or not sizes.size:
@@ -60,35 +58,33 @@ def active_share(deltas: ArrayLike, threshold: float = 0.1) -> float:
 
 
 def action_variance(deltas: ArrayLike, actions: ArrayLike) -> float | None:
-    """Var_x[δ_a(x)] over pairs of one action, the mean over actions, in shares of the deltas' mean squared length.
+    """Var_x[δ_a(x)] within an action, averaged over actions, as a share of the mean squared length of the deltas.
 
-    0 where an action is one vector whatever it is done to, 1 where it is none; None where no delta has a length.
+    0 if the delta of an action does not depend on the object, 1 if its deltas have mean zero; None if all deltas are 0.
 
     Source: the invariance of causal delta embeddings, Var_x[δ_a(x)] ≈ 0.
 
     Args:
         deltas: (n, l).
-        actions: texts, (n,).
+        actions: strings, (n,).
 
     Raises:
         ValueError: lengths differ.
     """
-    values, texts = np.asarray(deltas, dtype=np.float64), np.asarray(actions, dtype=np.str_)
-    if values.ndim != 2 or len(values) != len(texts) or not len(texts):
-        raise ValueError(f"deltas are (n, l) and actions (n,), got {values.shape} and {texts.shape}")
-    own = [values[texts == action] for action in np.unique(texts)]
-    lengths = np.mean([(each**2).sum(axis=1).mean() for each in own])
-    return None if lengths == 0 else float(np.mean([each.var(axis=0).sum() for each in own]) / lengths)
+    values, texts = _labelled(deltas, actions, "actions")
+    groups = [values[texts == action] for action in np.unique(texts)]
+    lengths = np.mean([(group**2).sum(axis=1).mean() for group in groups])
+    return None if lengths == 0 else float(np.mean([group.var(axis=0).sum() for group in groups]) / lengths)
 
 
-def nearest(asked: ArrayLike, known: ArrayLike, count: int) -> NDArray[np.int64]:
-    """Rows of the `count` deltas of `known` (n, l) whose cosine with each one asked (m, l) is greatest, (m, count)."""
-    cosines = _unit(np.asarray(asked, dtype=np.float64)) @ _unit(np.asarray(known, dtype=np.float64)).T
+def nearest(queries: ArrayLike, reference: ArrayLike, count: int) -> NDArray[np.int64]:
+    """Rows of the `count` deltas of `reference` (n, l) with the largest cosine to each query (m, l), (m, count)."""
+    cosines = _unit(np.asarray(queries, dtype=np.float64)) @ _unit(np.asarray(reference, dtype=np.float64)).T
     return np.asarray(np.argsort(-cosines, axis=1, kind="stable")[:, :count], dtype=np.int64)
 
 
 def principal_axes(deltas: ArrayLike, count: int = 2) -> Floats:
-    """Deltas (n, l) along their directions of greatest length, not centred: no change stays at 0, (n, count)."""
+    """Uncentred projection of deltas (n, l) on their first right singular vectors, (n, count); no change maps to 0."""
     values = np.asarray(deltas, dtype=np.float64)
     _, _, axes = np.linalg.svd(values, full_matrices=False)
     projected: Floats = values @ axes[:count].T
@@ -96,53 +92,62 @@ def principal_axes(deltas: ArrayLike, count: int = 2) -> Floats:
 
 
 def moves(deltas: ArrayLike, steps: ArrayLike) -> dict[str, float]:
-    """How the deltas of one joint lie, that goes up in some pairs and down in others.
+    """Directions and lengths of one joint's deltas, for steps up and down.
 
     Args:
         deltas: (n, l).
-        steps: how far the joint went, signed, (n,).
+        steps: signed displacement of the joint, (n,).
 
     Returns:
-        "direction": mean cosine of each delta with the mean of those that went the same way, 1 where it is one
-        direction; "opposite": cosine between the means of both ways, −1 where they point opposite ways; "length":
-        Pearson's correlation of the deltas' lengths with the distances gone, NaN where either never changes.
+        "direction": mean cosine of each delta with the mean delta of its sign; 1 for a single direction.  "opposite":
+        cosine between the mean deltas of both signs; −1 for opposite directions.  "length": Pearson's correlation of
+        the deltas' lengths with the distances; NaN if either is constant.
 
     Raises:
-        ValueError: lengths differ, or all went the same way.
+        ValueError: lengths differ, or all steps have the same sign.
     """
-    values, gone = np.asarray(deltas, dtype=np.float64), np.asarray(steps, dtype=np.float64)
-    if values.ndim != 2 or gone.shape != (len(values),):
-        raise ValueError(f"deltas are (n, l) and steps (n,), got {values.shape} and {gone.shape}")
-    if not ((gone > 0).any() and (gone < 0).any()):
-        raise ValueError("deltas of both ways are compared, and all of these went one way")
-    means = [_unit(values[chosen].mean(axis=0)) for chosen in (gone > 0, gone < 0)]
-    own = np.where((gone > 0)[:, None], *means)
-    lengths, distances = np.linalg.norm(values, axis=1), np.abs(gone)
+    values, displacement = np.asarray(deltas, dtype=np.float64), np.asarray(steps, dtype=np.float64)
+    if values.ndim != 2 or displacement.shape != (len(values),):
+        raise ValueError(f"deltas are (n, l) and steps (n,), got {values.shape} and {displacement.shape}")
+    up, down = displacement > 0, displacement < 0
+    if not (up.any() and down.any()):
+        raise ValueError("steps of both signs are needed; all of these went one way")
+    means = [_unit(values[mask].mean(axis=0)) for mask in (up, down)]
+    same_sign = np.where(up[:, None], *means)
+    lengths, distances = np.linalg.norm(values, axis=1), np.abs(displacement)
     varies = lengths.std() > 0 and distances.std() > 0
     return {
-        "direction": float((_unit(values) * own).sum(axis=1).mean()),
+        "direction": float((_unit(values) * same_sign).sum(axis=1).mean()),
         "opposite": float(means[0] @ means[1]),
         "length": float(np.corrcoef(lengths, distances)[0, 1]) if varies else float("nan"),
     }
 
 
-def nearest_direction(learnt: ArrayLike, classes: ArrayLike, asked: ArrayLike) -> NDArray[np.int64]:
-    """The class whose mean direction each delta is nearest to by its cosine.
+def nearest_direction(deltas: ArrayLike, classes: ArrayLike, queries: ArrayLike) -> NDArray[np.int64]:
+    """The class whose mean direction has the largest cosine with each query.
 
     Args:
-        learnt: deltas, (n, l).
-        classes: numbers 0 to c − 1 of theirs, (n,), each at least once.
-        asked: deltas, (m, l).
+        deltas: labelled deltas, (n, l).
+        classes: their classes 0 to c − 1, (n,), each at least once.
+        queries: deltas, (m, l).
 
     Returns:
-        (m,) numbers of classes.
+        (m,) classes.
     """
-    values, numbers = np.asarray(learnt, dtype=np.float64), np.asarray(classes, dtype=np.int64)
+    values, numbers = np.asarray(deltas, dtype=np.float64), np.asarray(classes, dtype=np.int64)
     means = np.stack([_unit(_unit(values[numbers == k]).mean(axis=0)) for k in range(numbers.max() + 1)])
-    return np.asarray((_unit(np.asarray(asked, dtype=np.float64)) @ means.T).argmax(axis=1), dtype=np.int64)
+    return np.asarray((_unit(np.asarray(queries, dtype=np.float64)) @ means.T).argmax(axis=1), dtype=np.int64)
+
+
+def _labelled(deltas: ArrayLike, labels: ArrayLike, kind: str) -> tuple[Floats, NDArray[np.str_]]:
+    """Check deltas (n, l) and a string for each of them."""
+    values, texts = np.asarray(deltas, dtype=np.float64), np.asarray(labels, dtype=np.str_)
+    if values.ndim != 2 or len(values) != len(texts) or not len(texts):
+        raise ValueError(f"deltas are (n, l) and {kind} (n,), got {values.shape} and {texts.shape}")
+    return values, texts
 
 
 def _unit(values: Floats) -> Floats:
-    """Along the last axis; nothing stays nothing."""
+    """Vectors along the last axis scaled to length 1; zero vectors stay zero."""
     length = np.linalg.norm(values, axis=-1, keepdims=True)
     return np.divide(values, length, out=np.zeros_like(values), where=length > 0)

@@ -5,21 +5,21 @@ from numpy.typing import ArrayLike
 
 
 def structural_hamming_distance(estimated: ArrayLike, true: ArrayLike) -> int:
-    """Pairs of joints between which two graphs differ: each missing, extra or reversed edge counts once.
+    """Number of pairs of joints in which two graphs differ: a missing, extra or reversed edge counts once.
 
     Source: Tsamardinos et al., Machine Learning 65 (2006), Section 8, without undirected edges.
 
     Args:
-        estimated: (d, d), true or 1 where the row's joint is a parent of the column's.
+        estimated: (d, d), true or 1 if the row's joint is a parent of the column's.
         true: (d, d), as `estimated`.
 
     Raises:
-        ValueError: they are not square matrices of the same size, or an entry is neither 0 nor 1.
+        ValueError: not square matrices of the same size, or an entry that is neither 0 nor 1.
     """
-    found, wanted = (_adjacency(matrix) for matrix in (estimated, true))
-    if found.shape != wanted.shape:
-        raise ValueError(f"the graphs have {len(found)} and {len(wanted)} joints")
-    differs = found != wanted
+    one, other = (_adjacency(matrix) for matrix in (estimated, true))
+    if one.shape != other.shape:
+        raise ValueError(f"the graphs have {len(one)} and {len(other)} joints")
+    differs = one != other
     return int(np.triu(differs | differs.T).sum())
 
 

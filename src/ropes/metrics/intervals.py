@@ -1,4 +1,4 @@
-"""Interval coverage and width, and AUROC of a detection score."""
+"""Conformal quantiles, leave-one-out residuals, interval coverage, and AUROC of a detection score."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,16 +8,17 @@ from ropes.metrics.correlation import Floats
 
 
 def conformal_quantile(scores: ArrayLike, level: float) -> Floats:
-    """The bound that a further score keeps with probability `level` at least: the ⌈(n + 1) level⌉-th smallest.
+    """Conformal quantile of each column: the ⌈(n + 1) level⌉-th smallest score.
 
-    That holds for exchangeable scores of any distribution (Vovk, Gammerman and Shafer 2005).
+    A new score stays below it with probability `level` at least, for exchangeable scores of any distribution (Vovk,
+    Gammerman and Shafer 2005).
 
     Args:
-        scores: (n, d), each column on its own; NaN for a sample that the column lacks, which does not count.
+        scores: (n, d), separate columns; NaN for missing samples, which do not count.
         level: in (0, 1).
 
     Returns:
-        (d,); infinite where a column's scores are too few to promise that level.
+        (d,); infinite for a column with too few scores for this level.
 
     Raises:
         ValueError: a level outside (0, 1), or infinite scores.
@@ -28,15 +29,15 @@ def conformal_quantile(scores: ArrayLike, level: float) -> Floats:
     if values.ndim != 2 or np.isinf(values).any():
         raise ValueError(f"expected scores (n, d) that are not infinite, got shape {values.shape}")
     number = np.isfinite(values).sum(axis=0)
-    # Rounded, for (9 + 1) · 0.9 is 9, whatever the last bit of the product says.
-    place = np.ceil(np.round((number + 1) * level, 9)).astype(np.int64)
-    # NaN are sorted behind all numbers; the row of infinities is for columns that cannot promise the level.
-    ranked = np.concatenate([np.sort(values, axis=0), np.full((1, values.shape[1]), np.inf)])
-    return np.take_along_axis(ranked, np.where(place > number, len(values), place - 1)[None], axis=0)[0]
+    # Rounding removes floating-point errors: (9 + 1) · 0.9 must be 9.
+    rank = np.ceil(np.round((number + 1) * level, 9)).astype(np.int64)
+    # NaN are sorted last; the added row of infinities is for columns with too few scores.
+    ordered = np.concatenate([np.sort(values, axis=0), np.full((1, values.shape[1]), np.inf)])
+    return np.take_along_axis(ordered, np.where(rank > number, len(values), rank - 1)[None], axis=0)[0]
 
 
 def left_out_residuals(estimates: ArrayLike, angles: ArrayLike) -> Floats:
-    """What each sample would be off by if the least-squares line of each joint were fitted without it.
+    """Leave-one-out residuals of the least-squares line of each joint.
 
         r_n / (1 − h_n),    h_n = 1 / N + (x_n − x̄)² / Σ (x − x̄)²
 
@@ -53,30 +54,30 @@ def left_out_residuals(estimates: ArrayLike, angles: ArrayLike) -> Floats:
     x, y = np.asarray(estimates, dtype=np.float64), np.asarray(angles, dtype=np.float64)
     if x.ndim != 2 or x.shape != y.shape or len(x) < 3:
         raise ValueError(f"expected three samples or more of one coordinate a joint, got {x.shape} for {y.shape}")
-    away = x - x.mean(0)
-    total = (away**2).sum(0)
+    centred = x - x.mean(0)
+    total = (centred**2).sum(0)
     if (total == 0).any():
         raise ValueError("a coordinate does not vary")
-    leverage = 1 / len(x) + away**2 / total
+    leverage = 1 / len(x) + centred**2 / total
     if (leverage > 1 - 1e-9).any():
         raise ValueError("one sample alone determines a line")
-    slope = (away * (y - y.mean(0))).sum(0) / total
-    return np.asarray((slope * away + y.mean(0) - y) / (1 - leverage))
+    slope = (centred * (y - y.mean(0))).sum(0) / total
+    return np.asarray((slope * centred + y.mean(0) - y) / (1 - leverage))
 
 
 def coverage(low: ArrayLike, high: ArrayLike, truth: ArrayLike) -> Floats:
-    """Share of the samples whose truth lies within its interval: three times (n, d) → (d,)."""
+    """Share of samples whose true value is in its interval: bounds and truth (n, d) → (d,)."""
     value = np.asarray(truth)
     return np.asarray(((np.asarray(low) <= value) & (value <= np.asarray(high))).mean(axis=0))
 
 
-def auroc(usual: ArrayLike, unusual: ArrayLike) -> float:
-    """Probability that a draw of `unusual` lies above one of `usual`, half of it for ties: area under the ROC curve.
+def auroc(negatives: ArrayLike, positives: ArrayLike) -> float:
+    """Area under the ROC curve: probability that a score of `positives` exceeds one of `negatives`; ties count half.
 
     Raises:
-        ValueError: one of the two is empty, or a value is not a number.
+        ValueError: one of the two is empty, or a value is NaN.
     """
-    low, high = np.asarray(usual, dtype=np.float64), np.asarray(unusual, dtype=np.float64)
+    low, high = np.asarray(negatives, dtype=np.float64), np.asarray(positives, dtype=np.float64)
     if not len(low) or not len(high) or np.isnan(low).any() or np.isnan(high).any():
         raise ValueError("expected at least one number of each kind")
     ranks = rankdata(np.concatenate([low, high]))[len(low) :]

@@ -1,4 +1,4 @@
-"""Errors of poses: position, orientation, and mean distance of model points (ADD)."""
+"""Errors of link poses: position, orientation, and average distance of model points (ADD)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from ropes.metrics.calibration import draws, linear_calibration
 from ropes.metrics.correlation import Floats
 
-#: Upper end of the thresholds of `add_auc` in the robot-pose literature, mm (DREAM, Section V).
+#: Largest threshold of `add_auc` in the robot-pose literature, mm (DREAM, Section V).
 THRESHOLD = 100.0
 _MM = 1000.0
 
@@ -34,10 +34,10 @@ class PoseErrors:
 
 
 def position_error(estimated: ArrayLike, true: ArrayLike) -> Floats:
-    """Distance of the two frames' origins, ‖t̂ − t‖.
+    """Distance between the origins of two frames, ‖t̂ − t‖.
 
     Args:
-        estimated: (n, 4, 4) poses in any one frame, metres.
+        estimated: (n, 4, 4) poses, metres.
         true: (n, 4, 4), in the same frame.
 
     Returns:
@@ -46,18 +46,18 @@ def position_error(estimated: ArrayLike, true: ArrayLike) -> Floats:
     Raises:
         ValueError: shapes disagree, or values not finite.
     """
-    found, wanted = _paired(estimated, true, (4, 4))
-    return np.asarray(_MM * np.linalg.norm(found[:, :3, 3] - wanted[:, :3, 3], axis=1))
+    estimate, truth = _paired(estimated, true, (4, 4))
+    return np.asarray(_MM * np.linalg.norm(estimate[:, :3, 3] - truth[:, :3, 3], axis=1))
 
 
 def orientation_error(estimated: ArrayLike, true: ArrayLike) -> Floats:
-    """Angle of the rotation that takes one orientation to the other.
+    """Angle of the rotation between two orientations.
 
-    From ‖R̂ − R‖² = 8 sin²(θ / 2), the Frobenius norm, which is exact for small angles too, where the arc cosine of the
-    trace loses half the digits.
+    It solves ‖R̂ − R‖² = 8 sin²(θ / 2) in the Frobenius norm.  For small angles the arc cosine of the trace would lose
+    half the digits.
 
     Args:
-        estimated: (n, 4, 4) poses in any one frame.
+        estimated: (n, 4, 4) poses.
         true: (n, 4, 4), in the same frame.
 
     Returns:
@@ -66,16 +66,16 @@ def orientation_error(estimated: ArrayLike, true: ArrayLike) -> Floats:
     Raises:
         ValueError: shapes disagree, or values not finite.
     """
-    found, wanted = _paired(estimated, true, (4, 4))
-    apart = np.linalg.norm(found[:, :3, :3] - wanted[:, :3, :3], axis=(1, 2))
-    return np.asarray(np.degrees(2 * np.arcsin(np.minimum(apart / np.sqrt(8), 1))))
+    estimate, truth = _paired(estimated, true, (4, 4))
+    distance = np.linalg.norm(estimate[:, :3, :3] - truth[:, :3, :3], axis=(1, 2))
+    return np.asarray(np.degrees(2 * np.arcsin(np.minimum(distance / np.sqrt(8), 1))))
 
 
 def add(estimated: ArrayLike, true: ArrayLike) -> Floats:
     """Average distance of model points: mean_k ‖p̂_k − p_k‖ (Hinterstoisser et al. 2012; DREAM, Section V).
 
-    Deviation: points are compared in the frame of the robot's base.  Why: it is known here.  Effect: an error of the
-    camera's pose does not count; DREAM and RoboPEPP compare in the camera's frame, where it does.
+    Deviation: points are compared in the robot's base frame.  Why: it is known here.  Effect: an error of the camera's
+    pose does not count; DREAM and RoboPEPP compare in the camera's frame, where it does.
 
     Args:
         estimated: (n, k, 3) points of the model under the estimated poses, metres.
@@ -87,15 +87,15 @@ def add(estimated: ArrayLike, true: ArrayLike) -> Floats:
     Raises:
         ValueError: shapes disagree, no point, or values not finite.
     """
-    found, wanted = np.asarray(estimated, dtype=np.float64), np.asarray(true, dtype=np.float64)
-    if found.ndim != 3 or not found.shape[1]:
-        raise ValueError(f"expected (n, k, 3) with at least one point, got {found.shape}")
-    found, wanted = _paired(found, wanted, (found.shape[1], 3))
-    return np.asarray(_MM * np.linalg.norm(found - wanted, axis=2).mean(axis=1))
+    shape = np.shape(estimated)
+    if len(shape) != 3 or not shape[1]:
+        raise ValueError(f"expected (n, k, 3) with at least one point, got {shape}")
+    estimate, truth = _paired(estimated, true, (shape[1], 3))
+    return np.asarray(_MM * np.linalg.norm(estimate - truth, axis=2).mean(axis=1))
 
 
 def add_auc(distances: ArrayLike, threshold: float = THRESHOLD) -> float:
-    """Area under the curve of accuracy against threshold, as a share of what there is below `threshold`.
+    """Normalised area under the curve of accuracy against threshold, up to `threshold`.
 
     With accuracy(t) the share of distances of at most t,
 
@@ -114,18 +114,18 @@ def add_auc(distances: ArrayLike, threshold: float = THRESHOLD) -> float:
     Raises:
         ValueError: no distance, one that is negative or not finite, or a threshold that is not positive.
     """
-    given = np.asarray(distances, dtype=np.float64)
-    if given.ndim != 1 or not len(given) or not np.isfinite(given).all() or (given < 0).any():
+    values = np.asarray(distances, dtype=np.float64)
+    if values.ndim != 1 or not len(values) or not np.isfinite(values).all() or (values < 0).any():
         raise ValueError("expected at least one distance, all finite and none negative")
     if not threshold > 0:
         raise ValueError(f"the threshold must be positive, got {threshold}")
-    return float(np.maximum(0, 1 - given / threshold).mean())
+    return float(np.maximum(0, 1 - values / threshold).mean())
 
 
 def pose_errors(
     estimated: ArrayLike, true: ArrayLike, estimated_points: ArrayLike, true_points: ArrayLike
 ) -> PoseErrors:
-    """All three errors: of the poses (n, 4, 4) of one link, and of the model's points (n, k, 3); metres, one frame.
+    """All three errors, from poses (n, 4, 4) of one link and model points (n, k, 3) in the same frame, metres.
 
     Raises:
         ValueError: see `position_error`, `add`.
@@ -146,35 +146,35 @@ def calibrated_draws(
     test: int,
     known: Callable[[Floats], Floats] | None = None,
 ) -> list[tuple[Floats, np.ndarray]]:
-    """Test angles of each repeat of `ropes.metrics.protocol`, as its lines read them, for the same generator.
+    """Calibrated test angles of each repeat of `ropes.metrics.protocol`.
 
     Args:
         estimates: (n, d) coordinates.
         angles: (n, d) true angles, radians.
-        rng: as `protocol` was given, freshly seeded.
-        repeats: how many draws.
+        rng: in the state at the call of `protocol`.
+        repeats: number of draws.
         fit: labelled poses for the lines.
-        test: poses to read.
-        known: as of `protocol`.
+        test: poses to test on.
+        known: as in `protocol`.
 
     Returns:
-        For each repeat the angles read, (test, d) radians, and the rows that they are of, (test,).
+        For each repeat the calibrated angles, (test, d) radians, and their rows, (test,).
     """
     estimate, angle = np.asarray(estimates, dtype=np.float64), np.asarray(angles, dtype=np.float64)
-    read = []
-    for fitting, testing in draws(rng, len(estimate), repeats, fit, test):
+    calibrated = []
+    for fit_rows, test_rows in draws(rng, len(estimate), repeats, fit, test):
         if known is not None:
-            read.append((known(estimate[testing]), testing))
+            calibrated.append((known(estimate[test_rows]), test_rows))
             continue
-        slope, intercept = linear_calibration(estimate[fitting], angle[fitting])
-        read.append((slope * estimate[testing] + intercept, testing))
-    return read
+        slope, intercept = linear_calibration(estimate[fit_rows], angle[fit_rows])
+        calibrated.append((slope * estimate[test_rows] + intercept, test_rows))
+    return calibrated
 
 
 def _paired(estimated: ArrayLike, true: ArrayLike, shape: tuple[int, int]) -> tuple[Floats, Floats]:
-    found, wanted = np.asarray(estimated, dtype=np.float64), np.asarray(true, dtype=np.float64)
-    if found.shape != wanted.shape or found.ndim != 3 or found.shape[1:] != shape:
-        raise ValueError(f"expected two arrays of shape {('n', *shape)}, got {found.shape} and {wanted.shape}")
-    if not (np.isfinite(found).all() and np.isfinite(wanted).all()):
+    estimate, truth = np.asarray(estimated, dtype=np.float64), np.asarray(true, dtype=np.float64)
+    if estimate.shape != truth.shape or estimate.ndim != 3 or estimate.shape[1:] != shape:
+        raise ValueError(f"expected two arrays of shape {('n', *shape)}, got {estimate.shape} and {truth.shape}")
+    if not (np.isfinite(estimate).all() and np.isfinite(truth).all()):
         raise ValueError("every value must be finite")
-    return found, wanted
+    return estimate, truth

@@ -1,6 +1,6 @@
-"""A PyBullet scene before and after an action, with jitter of everything else.
+"""Renders a PyBullet scene before and after an action, with jitter in everything else.
 
-A pair is drawn from its number alone, so that the same seed gives the same pair whatever is drawn before it.
+Each pair depends on the seed and on its own number alone, not on the pairs rendered before it.
 """
 
 import colorsys
@@ -12,27 +12,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from ropes.common.seeds import generator
 from ropes.simulation.actions import ACTIONS, EFFECTS, NOUNS, THINGS, VARIABLES, Action, PairsSetting
-from ropes.simulation.appearance import Look
-from ropes.simulation.bullet import SUPERSAMPLING, BulletScene
+from ropes.simulation.appearance import Appearance
+from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, Images, downsample
 from ropes.simulation.cameras import projection_matrix, view_matrix
 from ropes.simulation.objects import parts_of
-from ropes.simulation.parts import Part, moved
-from ropes.simulation.pictures import averaged
+from ropes.simulation.parts import Part, transform
 from ropes.simulation.settings import Camera
 
-Images = NDArray[np.uint8]
 CAMERA = Camera(name="front", target=(0.0, 0.0, 0.35), distance=3.3, yaw=0.0, pitch=-28.0, roll=0.0, fov=30.0)
-#: A scene of several things is seen from further away; their places, of which some are taken.
+#: With several objects: factor of the camera's distance, and the candidate positions.
 _FAR = 2.1
 _PLACES = ((-1.15, 0.55), (0.0, 0.75), (1.15, 0.55), (-0.65, -0.75), (0.65, -0.75))
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Placed:
-    """A thing in a scene."""
+class _Placement:
+    """One object in a scene."""
 
     noun: str
-    look: Look
+    look: Appearance
     state: dict[str, float]
     place: tuple[float, float]
     turn: float
@@ -40,11 +38,11 @@ class _Placed:
 
 
 class ActionScene(BulletScene):
-    """A context manager that draws pairs.
+    """A context manager that renders pairs of images.
 
     Args:
-        setting: what is filmed.
-        seed: of all pairs.
+        setting: objects, actions and jitter.
+        seed: seed of all pairs.
     """
 
     def __init__(self, setting: PairsSetting, seed: int) -> None:
@@ -54,19 +52,20 @@ class ActionScene(BulletScene):
         self._bodies: list[int] = []
 
     def render_all(self, states: ArrayLike) -> Iterator[Images]:
-        """Draw frames (n, 3): number of the pair, 0 or 1 for before or after, number of the action: (1, S, S, 3)."""
+        """Render frames (n, 3) = (pair number, 0 before or 1 after, action number), each as uint8 (1, S, S, 3)."""
         for number, after, action in np.asarray(states, dtype=np.int64):
             yield self._draw(int(number), bool(after), ACTIONS[int(action)])[None]
 
     def _draw(self, number: int, after: bool, action: Action) -> Images:
         rng = generator(self.seed, "pair", number)
-        known = [noun for noun in NOUNS if noun not in self.setting.held_out.nouns]
-        things = _scene(rng, action, self.setting.things, known)
+        trained_nouns = [noun for noun in NOUNS if noun not in self.setting.held_out.nouns]
+        placements = _placements(rng, action, self.setting.things, trained_nouns)
         floor, wall = (colorsys.hsv_to_rgb(rng.random(), rng.uniform(0, 0.25), rng.uniform(0.5, 0.95)) for _ in "ab")
         yaw, pitch = rng.uniform(-25, 25), CAMERA.pitch + rng.uniform(-6, 6)
         light = np.array([rng.uniform(-0.8, 0.8), -0.7, 1.2])
         if after:
-            things[0].state.update(_effect(rng, action))
+            variable, raised = EFFECTS[action.verb]
+            placements[0].state[variable] = float(rng.uniform(0.75, 1.0)) if raised else 0.0
         shift = generator(self.seed, "jitter", number, int(after))
         jitter, distance = self.setting.jitter, CAMERA.distance * (_FAR if self.setting.things > 1 else 1.0)
         camera = replace(
@@ -77,84 +76,59 @@ class ActionScene(BulletScene):
         )
         light = light + 0.05 * jitter * shift.normal(size=3)
         parts = [Part("box", (9, 9, 0.05), (0, 0, -0.05), floor), Part("box", (9, 0.05, 5), (0, 4, 0), wall)]
-        for thing in things:
-            x, y = np.array(thing.place) + 0.01 * jitter * shift.normal(size=2)
-            turn = thing.turn + np.radians(jitter * shift.normal())
-            own = parts_of(thing.noun, thing.look, thing.state)
-            parts += [moved(part, (float(x), float(y), 0.0), float(turn), thing.size) for part in own]
+        for item in placements:
+            x, y = np.array(item.place) + 0.01 * jitter * shift.normal(size=2)
+            turn = item.turn + np.radians(jitter * shift.normal())
+            shapes = parts_of(item.noun, item.look, item.state)
+            parts += [transform(part, (float(x), float(y), 0.0), float(turn), item.size) for part in shapes]
         return self._photograph(parts, camera, light)
 
     def _photograph(self, parts: list[Part], camera: Camera, light: NDArray[np.float64]) -> Images:
-        bullet, client = self._bullet, self._client
+        """Replace the scene's bodies by `parts` and render them."""
         for body in self._bodies:
-            bullet.removeBody(body, physicsClientId=client)
+            self._bullet.removeBody(body, physicsClientId=self._client)
         self._bodies = [self._add(part) for part in parts]
-        colours = bullet.getCameraImage(
+        colours, _, _ = self._render(
+            view_matrix(camera),
+            projection_matrix(camera),
             self._side,
             self._side,
-            viewMatrix=view_matrix(camera).T.ravel().tolist(),
-            projectionMatrix=projection_matrix(camera).T.ravel().tolist(),
-            shadow=0,
             lightDirection=light.tolist(),
             lightAmbientCoeff=0.55,
             lightDiffuseCoeff=0.5,
             lightSpecularCoeff=0.02,
-            renderer=bullet.ER_TINY_RENDERER,
-            physicsClientId=client,
-        )[2]
-        drawn = np.asarray(colours, dtype=np.uint8).reshape(self._side, self._side, 4)[..., :3]
-        return averaged(drawn)
+        )
+        return downsample(colours)
 
     def _add(self, part: Part) -> int:
-        bullet, client = self._bullet, self._client
-        given = {"rgbaColor": [*part.colour, 1], "specularColor": [0, 0, 0], "physicsClientId": client}
-        if part.shape == "box":
-            visual = bullet.createVisualShape(bullet.GEOM_BOX, halfExtents=part.size, **given)
-        elif part.shape == "cylinder":
-            length = 2 * part.size[2]
-            visual = bullet.createVisualShape(bullet.GEOM_CYLINDER, radius=part.size[0], length=length, **given)
-        else:
-            visual = bullet.createVisualShape(bullet.GEOM_SPHERE, radius=part.size[0], **given)
-        turn = [0.0, 0.0, 0.0, 1.0] if part.turn is None else _quaternion(part.turn)
-        body: int = bullet.createMultiBody(
-            0, -1, visual, basePosition=part.place, baseOrientation=turn, physicsClientId=client
-        )
+        """Add a part to the simulation; its body number."""
+        from scipy.spatial.transform import Rotation
+
+        bullet, client = self._bullet, {"physicsClientId": self._client}
+        kind, dimensions = {
+            "box": (bullet.GEOM_BOX, {"halfExtents": part.size}),
+            "cylinder": (bullet.GEOM_CYLINDER, {"radius": part.size[0], "length": 2 * part.size[2]}),
+            "sphere": (bullet.GEOM_SPHERE, {"radius": part.size[0]}),
+        }[part.shape]
+        colours = {"rgbaColor": [*part.colour, 1], "specularColor": [0, 0, 0]}
+        visual = bullet.createVisualShape(kind, **dimensions, **colours, **client)
+        turn = [0.0, 0.0, 0.0, 1.0] if part.turn is None else Rotation.from_matrix(part.turn).as_quat().tolist()
+        body: int = bullet.createMultiBody(0, -1, visual, basePosition=part.place, baseOrientation=turn, **client)
         return body
 
 
-def _scene(rng: np.random.Generator, action: Action, count: int, known: list[str]) -> list[_Placed]:
-    """The thing that is acted upon as it is before, and clutter out of the nouns that training knows."""
+def _placements(rng: np.random.Generator, action: Action, count: int, trained_nouns: list[str]) -> list[_Placement]:
+    """The manipulated object before its action, and `count` − 1 other objects from the training nouns."""
     places = [_PLACES[k] for k in rng.permutation(len(_PLACES))] if count > 1 else [(0.0, 0.0)]
-    nouns = [action.noun, *rng.choice([noun for noun in known if noun != action.noun], count - 1, replace=False)]
-    placed = []
-    for noun, place in zip(nouns, places, strict=False):
-        look, state = Look.drawn(rng), dict.fromkeys(VARIABLES, 0.0)
+    others = [noun for noun in trained_nouns if noun != action.noun]
+    placements = []
+    for noun, place in zip([action.noun, *rng.choice(others, count - 1, replace=False)], places, strict=False):
+        look, state = Appearance.sample(rng), dict.fromkeys(VARIABLES, 0.0)
         state |= {name: float(rng.random() < 0.5) for name in THINGS[str(noun)].variables if name != "broken"}
-        placed.append(
-            _Placed(
-                noun=str(noun),
-                look=look,
-                state=state,
-                place=place,
-                turn=float(np.radians(rng.uniform(-20, 20))),
-                size=float(rng.uniform(0.8, 1.1)),
-            )
-        )
-    changed, raised = EFFECTS[action.verb]
-    placed[0].state[changed] = 0.0 if raised else float(rng.uniform(0.75, 1.0))
-    if changed == "lit" and "opened" in THINGS[action.noun].variables:
-        placed[0].state["opened"] = float(rng.uniform(0.75, 1.0))  # a laptop's screen, an oven's light
-    return placed
-
-
-def _effect(rng: np.random.Generator, action: Action) -> dict[str, float]:
-    """What an action makes of the thing."""
-    changed, raised = EFFECTS[action.verb]
-    return {changed: float(rng.uniform(0.75, 1.0)) if raised else 0.0}
-
-
-def _quaternion(turn: NDArray[np.float64]) -> list[float]:
-    from scipy.spatial.transform import Rotation
-
-    found: list[float] = Rotation.from_matrix(turn).as_quat().tolist()
-    return found
+        turn, size = float(np.radians(rng.uniform(-20, 20))), float(rng.uniform(0.8, 1.1))
+        placements.append(_Placement(noun=str(noun), look=look, state=state, place=place, turn=turn, size=size))
+    variable, raised = EFFECTS[action.verb]
+    placements[0].state[variable] = 0.0 if raised else float(rng.uniform(0.75, 1.0))
+    if variable == "lit" and "opened" in THINGS[action.noun].variables:
+        placements[0].state["opened"] = float(rng.uniform(0.75, 1.0))  # a laptop's screen, an oven's light
+    return placements

@@ -1,4 +1,4 @@
-"""Actions and their splits: verbs, nouns, antonyms, and what training never sees.
+"""Actions as verb and noun, their antonyms, and the splits that hold some of them out.
 
 Source: the rules of Causal Triplet (Liu et al. 2023).
 """
@@ -16,40 +16,40 @@ from ropes.errors import UserError
 #: Splits of a data set of actions, in the order in which they are stored.
 TRAIN, VALIDATION, IID, COMPOSITIONAL, SYSTEMATIC = "train", "validation", "test-iid", "test-comp", "test-syst"
 SPLITS = (TRAIN, VALIDATION, IID, COMPOSITIONAL, SYSTEMATIC)
-#: Shares of the combinations that may be held out, and of the nouns that are.
+#: Share of the combinations that are candidates for holding out, and share of the nouns held out.
 _COMBINATIONS, _NOUNS = 0.3, 0.4
-#: What `action-pairs` hold out: the first seed that leaves every verb at least three nouns to be learnt from.
+#: The hold-out of `action-pairs`: the first seed that leaves every verb at least three nouns in training.
 _HELD_OUT_SEED, _NOUNS_A_VERB = 2, 3
 
 
 @dataclass(frozen=True, order=True)
 class Action:
-    """What is done, to what: a verb, and a noun where there is more than one thing."""
+    """A verb, and a noun where there is more than one object."""
 
     verb: str
     noun: str = ""
 
     @property
     def name(self) -> str:
-        """As a task is called."""
+        """The name of the task."""
         return f"{self.verb} {self.noun}".strip()
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What training never sees.
+    """Nouns and actions that are absent from training.
 
     Attributes:
-        nouns: whose every action is held out (systematic shift).
-        combinations: actions of other nouns, whose antonym on that noun and whose verb on another noun are trained
-            (compositional shift).
+        nouns: nouns with all their actions held out (systematic shift).
+        combinations: held-out actions on other nouns; training has the antonym on the same noun and the verb on
+            another noun (compositional shift).
     """
 
     nouns: tuple[str, ...]
     combinations: tuple[Action, ...]
 
     def split_of(self, action: Action) -> str | None:
-        """The test split that an action belongs to; None where it is trained."""
+        """The test split of an action; None for an action of the training."""
         if action.noun in self.nouns:
             return SYSTEMATIC
         return COMPOSITIONAL if action in self.combinations else None
@@ -65,51 +65,50 @@ def hold_out(
     rng: np.random.Generator,
     nouns: Iterable[str] | None = None,
 ) -> HeldOut:
-    """Choose what training never sees.
+    """Choose the nouns and actions to hold out of training.
 
-    Of the nouns in the order of their frequency the middle 40% are held out, unless they are given; of the actions on
-    all others 30% are candidates, and a candidate is held out where its verb has an antonym that is trained with the
-    same noun and is itself trained with another noun.
+    Nouns are ranked by frequency and the middle 40% are held out, unless `nouns` is given.  Of the actions on all
+    other nouns 30% are candidates.  A candidate is held out if training has its antonym on the same noun and its verb
+    on another noun.
 
     Source: Liu et al. 2023; the shares are those of its published splits.
 
     Deviation: combinations and nouns are held out of the same training images.  Why: one model then meets both shifts.
     Effect: training has fewer actions than with either shift alone.
 
-    Deviation: of action-pairs the things held out are sixteen whose frequency was set by hand, and their number was
-    doubled after the errors of a first test were seen.  Why: with twenty things most errors were between a few verbs.
-    Effect: figures under systematic shift are of one choice of things, and no intervals cover it; experiment
+    Deviation: the sixteen objects held out of action-pairs follow from frequencies set by hand; the number of objects
+    was doubled after the errors of a first test were inspected.  Why: with twenty objects most errors confused a few
+    verbs.  Effect: results under systematic shift depend on one choice of objects, which no interval covers; experiment
     "hold-outs", not run yet, draws five others by seed.
 
     Args:
-        counts: how often each action occurs.
+        counts: frequency of each action.
         antonyms: verb → verb.
         rng: draws the candidates.
-        nouns: held out instead of those of middle frequency.
+        nouns: nouns to hold out instead of those of middle frequency.
 
     Raises:
-        UserError: what is left has fewer than two verbs.
+        UserError: training keeps fewer than two verbs.
     """
-    middle = _of_middle_frequency(counts) if nouns is None else tuple(sorted(nouns))
-    left = sorted(action for action in counts if action.noun not in middle)
-    chosen = set(rng.permutation(len(left))[: int(len(left) * _COMBINATIONS)].tolist())
-    trained = {action for place, action in enumerate(left) if place not in chosen}
-    out = []
-    for place in sorted(chosen):
-        action = left[place]
+    held_out_nouns = _of_middle_frequency(counts) if nouns is None else tuple(sorted(nouns))
+    actions = sorted(action for action in counts if action.noun not in held_out_nouns)
+    candidates = sorted(rng.permutation(len(actions))[: int(len(actions) * _COMBINATIONS)].tolist())
+    trained = set(actions) - {actions[index] for index in candidates}
+    combinations = []
+    for action in (actions[index] for index in candidates):
         opposite = antonyms.get(action.verb)
-        elsewhere = any(other.verb == action.verb and other.noun != action.noun for other in trained)
-        if opposite is not None and elsewhere and Action(opposite, action.noun) in trained:
-            out.append(action)
+        verb_elsewhere = any(other.verb == action.verb and other.noun != action.noun for other in trained)
+        if opposite is not None and verb_elsewhere and Action(opposite, action.noun) in trained:
+            combinations.append(action)
         else:
             trained.add(action)
     if len({action.verb for action in trained}) < 2:
-        raise UserError("fewer than two verbs are left to learn from; give more actions")
-    return HeldOut(middle, tuple(out))
+        raise UserError("fewer than two verbs are left for training; give more actions")
+    return HeldOut(held_out_nouns, tuple(combinations))
 
 
 def _of_middle_frequency(counts: Mapping[Action, int]) -> tuple[str, ...]:
-    """The middle 40% of the nouns, none where there are fewer than four."""
+    """The middle 40% of the nouns by frequency; none if there are fewer than four."""
     nouns = Counter[str]()
     for action, count in counts.items():
         nouns[action.noun] += count
@@ -120,36 +119,36 @@ def _of_middle_frequency(counts: Mapping[Action, int]) -> tuple[str, ...]:
 
 
 def shift_fault(actions: Mapping[str, Iterable[Action]]) -> str | None:
-    """Why splits are not shifted as their names say, of split → its actions; None where they are."""
-    learnt = {action for split in (TRAIN, VALIDATION) for action in actions.get(split, ())}
-    nouns = {action.noun for action in learnt}
+    """Why the actions of each split do not have the shift that the split's name promises; None if they do."""
+    trained = {action for split in (TRAIN, VALIDATION) for action in actions.get(split, ())}
+    nouns = {action.noun for action in trained}
     for action in actions.get(SYSTEMATIC, ()):
         if action.noun in nouns:
             return f"noun {action.noun!r} of split {SYSTEMATIC} is in {TRAIN} or {VALIDATION} too"
     for action in actions.get(COMPOSITIONAL, ()):
-        if action in learnt:
+        if action in trained:
             return f"action {action.name!r} of split {COMPOSITIONAL} is in {TRAIN} or {VALIDATION} too"
     return None
 
 
 def both_ways(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Verb → its antonym, of pairs in either order."""
+    """Verb → its antonym, in both directions."""
     return {verb: other for one, two in pairs for verb, other in ((one, two), (two, one))}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variable:
-    """Something about a thing that actions change, between 0 and 1.
+    """A state variable of an object, between 0 and 1.
 
     Attributes:
-        raised, lowered: verbs that take it up, and down; the latter is None where there is no way back.
+        raised, lowered: verbs that increase and decrease it; `lowered` is None for an irreversible change.
     """
 
     raised: str
     lowered: str | None = None
 
 
-#: What can change about the things of `action-pairs`.
+#: State variables of the objects of `action-pairs`.
 VARIABLES = {
     "opened": Variable(raised="open", lowered="close"),
     "lit": Variable(raised="turn on", lowered="turn off"),
@@ -160,7 +159,7 @@ VARIABLES = {
     "broken": Variable(raised="break"),
 }
 ANTONYMS = both_ways((each.raised, each.lowered) for each in VARIABLES.values() if each.lowered)
-#: Verb → variable, and whether it takes it up.
+#: Verb → variable, and whether the verb increases it.
 EFFECTS = {each.raised: (name, True) for name, each in VARIABLES.items()} | {
     each.lowered: (name, False) for name, each in VARIABLES.items() if each.lowered
 }
@@ -168,14 +167,13 @@ EFFECTS = {each.raised: (name, True) for name, each in VARIABLES.items()} | {
 
 @dataclass(frozen=True, kw_only=True)
 class Thing:
-    """A noun of `action-pairs`: what can change about it, and how often it is met."""
+    """A noun of `action-pairs`: its state variables and its frequency."""
 
     variables: tuple[str, ...]
     weight: int
 
 
-#: Every noun.  By their frequency the middle ones are those that systematic shift holds out; each verb is trained
-#: with at least three other nouns.
+#: Every noun.  Systematic shift holds out those of middle weight; each verb keeps at least three nouns for training.
 THINGS = {
     "drawer": Thing(variables=("opened",), weight=6),
     "cabinet": Thing(variables=("opened", "dirt"), weight=6),
@@ -222,23 +220,24 @@ NOUNS = tuple(THINGS)
 
 
 def actions_on(noun: str) -> tuple[Action, ...]:
-    """What can be done to a thing."""
-    changed = (VARIABLES[name] for name in THINGS[noun].variables)
-    return tuple(Action(verb, noun) for each in changed for verb in (each.raised, each.lowered) if verb)
+    """The actions that apply to an object."""
+    variables = (VARIABLES[name] for name in THINGS[noun].variables)
+    return tuple(Action(verb, noun) for each in variables for verb in (each.raised, each.lowered) if verb)
 
 
-#: Every action of `action-pairs`, by their numbers as tasks.
+#: Every action of `action-pairs`, in the order of the task numbers.
 ACTIONS = tuple(action for noun in NOUNS for action in actions_on(noun))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairsSetting:
-    """What is filmed of things that are acted upon.
+    """A data set of image pairs before and after an action on an object.
 
     Attributes:
         image_size: side of the images, pixels.
-        things: in a scene, of which one is acted upon.
-        jitter: how much everything else moves between the two images, 1 for degrees and centimetres.
+        things: objects per scene; one of them is manipulated.
+        jitter: scale of all other changes between the two images, 1 for degrees and centimetres.
+        held_out: nouns and actions that are absent from training.
     """
 
     name: str = "action-pairs"
@@ -248,15 +247,15 @@ class PairsSetting:
     held_out: HeldOut = field(default_factory=lambda: held_out_of(seed=_HELD_OUT_SEED))
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be filmed.
+        """Check the values.
 
         Raises:
-            UserError: says what.
+            UserError: a value is out of range.
         """
         if self.image_size < 16:
             raise UserError(f"images of {self.image_size} pixels show nothing; give at least 16")
         if not 1 <= self.things <= 5:
-            raise UserError(f"{self.things} things do not go into a scene; give 1 to 5")
+            raise UserError(f"{self.things} objects do not fit into a scene; give 1 to 5")
         if not 0 <= self.jitter < math.inf:
             raise UserError(f"jitter must be at least 0, got {self.jitter}")
 
@@ -266,21 +265,21 @@ class PairsSetting:
 
 
 def held_out_of(*, seed: int) -> HeldOut:
-    """What is held out of `action-pairs`, as if each noun occurred by its weight."""
-    return hold_out(_weighed(), ANTONYMS, np.random.default_rng(seed))
+    """The hold-out of `action-pairs`, with nouns ranked by their weights."""
+    return hold_out(_frequencies(), ANTONYMS, np.random.default_rng(seed))
 
 
 def drawn_held_out(*, seed: int) -> HeldOut:
-    """Another choice: as many nouns, drawn evenly until every verb is left three nouns or more to be learnt from."""
+    """A hold-out of as many nouns drawn uniformly, redrawn until every verb keeps three nouns for training."""
     rng = np.random.default_rng(seed)
     number = round(len(NOUNS) * _NOUNS)
     while True:
-        found = hold_out(_weighed(), ANTONYMS, rng, rng.choice(NOUNS, number, replace=False).tolist())
-        learnt = Counter(action.verb for action in ACTIONS if found.split_of(action) is None)
-        if min(learnt[verb] for verb in EFFECTS) >= _NOUNS_A_VERB:
-            return found
+        held_out = hold_out(_frequencies(), ANTONYMS, rng, rng.choice(NOUNS, number, replace=False).tolist())
+        trained = Counter(action.verb for action in ACTIONS if held_out.split_of(action) is None)
+        if min(trained[verb] for verb in EFFECTS) >= _NOUNS_A_VERB:
+            return held_out
 
 
-def _weighed() -> dict[Action, int]:
-    """How often each action occurs, by its noun's weight."""
+def _frequencies() -> dict[Action, int]:
+    """The frequency of each action: its noun's weight shared among the noun's actions."""
     return {action: 12 * THINGS[action.noun].weight // len(actions_on(action.noun)) for action in ACTIONS}

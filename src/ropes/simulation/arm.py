@@ -1,7 +1,6 @@
 """A setting for any URDF arm: joints, ranges, cameras.
 
-The distributions are Table 7's of the ROPES paper, stretched from its intervals of width 3 to each joint's
-range.
+The distributions are those of Table 7 of the ROPES paper, stretched from intervals of width 3 to each joint's range.
 """
 
 import math
@@ -15,9 +14,9 @@ from ropes.simulation.framing import drawable_ranges, farthest_place, nearest_vi
 from ropes.simulation.settings import Camera, Robot, SceneName, Setting
 from ropes.simulation.urdf import Urdf, read_urdf
 
-# Table 7, joint 5: interval of width 3, observational mean in its middle, policies .9 to either side.
+# Table 7, joint 5: an interval of width 3, the observational mean at its middle, the policies 0.9 to either side.
 _WIDTH, _VARIANCE, _POLICY_SHIFT = 3.0, 0.4, 0.9
-# Table 8: what moves out of distribution is joint 4 by +.8 and joint 6 by −1; here the last two joints.
+# Table 8 shifts joint 4 by +0.8 and joint 6 by −1; here the last two joints are shifted.
 _OOD_SHIFTS = (0.8, -1.0)
 _YAWS, _PITCH = (45.0, 135.0), -30.0
 
@@ -33,28 +32,25 @@ def arm_setting(
     image_size: int = 128,
     scene: SceneName = "white",
 ) -> Setting:
-    """A setting with independent joints for the arm of any URDF file.
+    """Build a setting with independent joints for the arm of any URDF file.
 
-    Joints not named stay at 0, or at the nearest value within their limits.
+    All other joints stay at 0, or at the nearest value within their limits.
 
     Args:
-        urdf: a path, absolute, relative to the working folder, or relative to the data folder of
-            pybullet_data.
+        urdf: a path, absolute or relative to the working folder or to the data folder of pybullet_data.
         joints: URDF names of the joints that vary and are to be estimated.
-        ranges: (low, high) in radians for each of them, by name or in the same order.
-        cameras: from where, the whole arm in view in every pose; None measures two such views, at yaw 45° and
-            135°.
-        name: of the setting; the robot's name in the URDF when left out, or else the file's.
+        ranges: (low, high) in radians for each of these joints, by name or in the same order.
+        cameras: cameras that show the whole arm in every pose; None computes two, at yaw 45° and 135°.
+        name: name of the setting; by default the robot's name in the URDF, or else the file's.
         image_size: side of the images, pixels.
-        scene: what stands behind the arm.
+        scene: the background.
 
     Returns:
-        Splits "train", "test-id" (the same distribution) and "test-ood" (the last joints shifted,
-        Table 8).
+        Splits "train", "test-id" (the same distribution) and "test-ood" (the last joints shifted, as in Table 8).
 
     Raises:
-        UserError: no such URDF, not a URDF, an unknown joint, a range outside the limits, names given twice, or a
-            camera that loses a part of the arm.
+        UserError: no such URDF, not a URDF, an unknown joint, a range outside the limits, a duplicate name, or a
+            camera that does not show the whole arm.
     """
     path = find_urdf(urdf)
     arm = read_urdf(path)
@@ -66,19 +62,11 @@ def arm_setting(
         check_limits=True,
     )
     model = _model(intervals)
-    drawable, given = drawable_ranges([model]), cameras
+    drawable = drawable_ranges([model])
     if cameras is None:
         cameras = [nearest_view(robot, drawable, name=f"cam{yaw:.0f}", yaw=yaw, pitch=_PITCH) for yaw in _YAWS]
-    names = [camera.name for camera in cameras]
-    if not names or len(set(names)) < len(names):
-        raise UserError(f"cameras need one name each, and there must be one at least; got {names}")
-    for camera in given or ():
-        if (place := farthest_place(robot, drawable, camera)) > 1:
-            how = f"{place:.2f} times as far from the image's centre as its border" if place < math.inf else "behind it"
-            raise UserError(
-                f"camera {camera.name} does not see the whole arm: in some pose a part is {how}; give it a larger "
-                "distance, or leave --camera out to have two views measured"
-            )
+    else:
+        _require_whole_arm(robot, drawable, cameras)
     return Setting(
         name=name or arm.name,
         robot=robot,
@@ -89,16 +77,30 @@ def arm_setting(
     )
 
 
+def _require_whole_arm(robot: Robot, drawable: Mapping[str, tuple[float, float]], cameras: Sequence[Camera]) -> None:
+    """Check that camera names are unique and that every camera shows the whole arm in every pose."""
+    names = [camera.name for camera in cameras]
+    if not names or len(set(names)) < len(names):
+        raise UserError(f"cameras need one name each, and there must be one at least; got {names}")
+    for camera in cameras:
+        if (place := farthest_place(robot, drawable, camera)) > 1:
+            how = f"{place:.2f} times as far from the image's centre as its border" if place < math.inf else "behind it"
+            raise UserError(
+                f"camera {camera.name} does not see the whole arm: in some pose a part is {how}; give it a larger "
+                "distance, or omit --camera to have two views computed"
+            )
+
+
 def _intervals(arm: Urdf, joints: Sequence[str], ranges: Ranges) -> dict[str, tuple[float, float]]:
+    """Joint → (low, high) in radians, checked against the joint's limits."""
     if not joints or len(set(joints)) < len(joints):
         raise UserError(f"name each joint that varies once, and one at least; got {', '.join(joints) or 'none'}")
     if not isinstance(ranges, Mapping):
         if len(ranges) != len(joints):
             raise UserError(f"{len(joints)} joints need as many ranges, got {len(ranges)}")
         ranges = dict(zip(joints, ranges, strict=True))
-    elif set(ranges) != set(joints):
-        odd = sorted(set(ranges) ^ set(joints))
-        raise UserError(f"joints and ranges must name the same joints; these stand in one alone: {', '.join(odd)}")
+    elif unmatched := sorted(set(ranges) ^ set(joints)):
+        raise UserError(f"joints and ranges must name the same joints; only one of them has {', '.join(unmatched)}")
     intervals = {}
     for name in joints:
         joint, (low, high) = arm.joint(name), ranges[name]
@@ -114,6 +116,7 @@ def _intervals(arm: Urdf, joints: Sequence[str], ranges: Ranges) -> dict[str, tu
 
 
 def _model(intervals: Mapping[str, tuple[float, float]], last_shifts: tuple[float, ...] = ()) -> CausalModel:
+    """Independent joints; `last_shifts` move the observational means of the last joints."""
     shifts = dict(zip(list(intervals)[::-1], last_shifts[::-1], strict=False))
     return CausalModel(
         joints=tuple(intervals),
@@ -126,7 +129,7 @@ def _model(intervals: Mapping[str, tuple[float, float]], last_shifts: tuple[floa
 
 
 def _stretched(interval: tuple[float, float], shift: float) -> TruncatedNormal:
-    """TN over `interval`, `shift` from its middle, as it would be in an interval of width 3."""
+    """Truncated normal over `interval`, scaled from one of width 3 whose mean is `shift` from the middle."""
     low, high = interval
     scale = (high - low) / _WIDTH
     return TruncatedNormal(mean=(low + high) / 2 + shift * scale, variance=_VARIANCE * scale**2, low=low, high=high)

@@ -1,4 +1,4 @@
-"""Checks that PyBullet and its arms are installed."""
+"""Locates URDF files, and says how to install PyBullet where it is missing."""
 
 import platform
 from pathlib import Path
@@ -7,7 +7,7 @@ from ropes.errors import UserError
 
 
 def pybullet_missing() -> UserError:
-    """What to do where PyBullet, whose data folder has the Panda too, is not installed."""
+    """The error for a missing PyBullet or pybullet_data (one wheel), with the command that installs it."""
     how = "pip install pybullet"
     if (machine := platform.machine()) not in ("x86_64", "AMD64"):
         how += f" (for {machine} it is built from source, which takes a C++ compiler)"
@@ -15,7 +15,7 @@ def pybullet_missing() -> UserError:
 
 
 def locate(urdf: str) -> Path:
-    """The URDF file: an absolute path, or one relative to the data folder of pybullet_data.
+    """Resolve a URDF file: an absolute path, or one relative to the data folder of pybullet_data.
 
     Raises:
         UserError: no such file, or pybullet_data is not installed.
@@ -33,7 +33,7 @@ def locate(urdf: str) -> Path:
 
 
 def find_urdf(urdf: str | Path) -> Path:
-    """The URDF file at a path, absolute or relative to the working folder; or else as `locate`.
+    """Resolve a URDF file in the working folder, or else as `locate` does.
 
     Raises:
         UserError: see `locate`.

@@ -1,4 +1,4 @@
-"""A PyBullet client without its output, closed at the end."""
+"""A headless PyBullet client that keeps PyBullet's own messages off the terminal."""
 
 import ctypes
 import os
@@ -6,20 +6,23 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType, TracebackType
-from typing import Self
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ropes.simulation.availability import pybullet_missing
 
-#: Pixels drawn along a side for each pixel of an image.
+Images = NDArray[np.uint8]
+#: Rendered pixels along a side for each pixel of an image.
 SUPERSAMPLING = 2
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep what C code prints off the terminal.
+    """Keep the output of C code off the terminal.
 
-    PyBullet greets on import and comments on every URDF, straight to the file descriptors, where it would end
-    up among the program's own output.
+    PyBullet prints on import and for every URDF.  It writes to the file descriptors, into the program's own output.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -32,7 +35,7 @@ def quiet() -> Iterator[None]:
         os.dup2(null, 2)
         yield
     finally:
-        # C's buffers are emptied while nobody listens; else they surface when the program ends.
+        # Flush C's buffers before the descriptors are restored; otherwise the text appears when the program ends.
         libc.fflush(None)
         for number, copy in enumerate(saved, start=1):
             os.dup2(copy, number)
@@ -41,10 +44,10 @@ def quiet() -> Iterator[None]:
 
 
 def import_pybullet() -> ModuleType:
-    """PyBullet, without its greeting.
+    """Import PyBullet without its greeting.
 
     Raises:
-        UserError: it is not installed.
+        UserError: PyBullet is not installed.
     """
     try:
         with quiet():
@@ -54,8 +57,17 @@ def import_pybullet() -> ModuleType:
     return pybullet
 
 
+def downsample(colours: Images, block: int = SUPERSAMPLING) -> Images:
+    """Mean over blocks of pixels, rounded half up: (H, W, 3) → (H / block, W / block, 3)."""
+    summed = np.zeros((len(colours) // block, colours.shape[1] // block, 3), np.uint32)
+    for row, column in np.ndindex(block, block):
+        summed += colours[row::block, column::block]
+    area = block * block
+    return ((summed + area // 2) // area).astype(np.uint8)
+
+
 class BulletScene:
-    """A context manager that holds a simulator of its own.
+    """A context manager with its own PyBullet client.
 
     Raises:
         UserError: PyBullet is not installed.
@@ -75,7 +87,29 @@ class BulletScene:
         self.close()
 
     def close(self) -> None:
-        """Let go of the simulator; more than once does no harm."""
+        """Disconnect the client; a second call does nothing."""
         if self._client >= 0:
             self._bullet.disconnect(physicsClientId=self._client)
             self._client = -1
+
+    def _render(
+        self,
+        view: NDArray[np.float64],
+        projection: NDArray[np.float64],
+        height: int,
+        width: int,
+        shadow: int = 0,
+        **light: Any,
+    ) -> tuple[Images, Any, Any]:
+        """Render on the CPU: RGB (height, width, 3), and the depth buffer and body numbers as PyBullet returns them."""
+        _, _, colours, depth, bodies = self._bullet.getCameraImage(
+            width,
+            height,
+            viewMatrix=view.T.ravel().tolist(),
+            projectionMatrix=projection.T.ravel().tolist(),
+            shadow=shadow,
+            renderer=self._bullet.ER_TINY_RENDERER,
+            physicsClientId=self._client,
+            **light,
+        )
+        return np.asarray(colours, dtype=np.uint8).reshape(height, width, 4)[..., :3], depth, bodies

@@ -1,4 +1,4 @@
-"""Pinhole cameras for PyBullet and for computer vision."""
+"""Pinhole camera matrices in OpenGL's and OpenCV's conventions."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ NEAR, FAR = 0.1, 100.0
 
 
 def axes(camera: Camera) -> Array:
-    """The camera's right, up and forward directions in the world, as rows of (3, 3).
+    """The camera's right, up and forward directions in the world frame, as rows of (3, 3).
 
-    At zero it looks along +y with +x to the right and z up; then pitch turns it up about x, roll about y and
-    yaw about z, in this order, as PyBullet has it.
+    With all angles 0 the camera looks along +y, +x is right and +z is up.  As in PyBullet, pitch rotates about x,
+    then roll about y, then yaw about z.
     """
     x, y, z = np.eye(3)
     yaw, pitch, roll = (np.radians([angle]) for angle in (camera.yaw, camera.pitch, camera.roll))
@@ -25,7 +25,7 @@ def axes(camera: Camera) -> Array:
 
 
 def eye(camera: Camera) -> Array:
-    """The camera's position in the world, (3,) metres."""
+    """The camera's position in the world frame, (3,) metres."""
     return np.asarray(camera.target) - camera.distance * axes(camera)[2]
 
 
@@ -70,29 +70,29 @@ def project(camera: Camera, image_size: int, points: Array) -> Array:
     return homogeneous[:, :2] / homogeneous[:, 2:]
 
 
-def windows_around(places: Array, image_size: int, step: int) -> list[tuple[slice, slice]]:
-    """The rows and columns of each image that hold all its `places` with a little room, in multiples of `step`.
+def windows_around(points: Array, image_size: int, step: int) -> list[tuple[slice, slice]]:
+    """For each image the bounding window of its points, enlarged by `step` pixels or more.
 
     Args:
-        places: (n, points, 3) homogeneous pixel coordinates of n images, K · (R p + t); the last is the depth.
+        points: (n, points, 3) homogeneous pixel coordinates K · (R p + t); the last is the depth.
         image_size: side of the images, pixels.
-        step: what the windows' edges are multiples of.
+        step: the windows' edges are multiples of it.
 
     Returns:
-        Rows and columns for each image; all of it when a place is behind the camera.
+        Rows and columns for each image; the whole image if a point is behind the camera.
     """
-    behind = places[..., 2].min(axis=1) <= NEAR
-    pixels = places[~behind, :, :2] / places[~behind, :, 2:]
+    behind = points[..., 2].min(axis=1) <= NEAR
+    pixels = points[~behind, :, :2] / points[~behind, :, 2:]
     low = (pixels.min(axis=1) // step * step).astype(int) - step
     high = (pixels.max(axis=1) // step * step).astype(int) + 2 * step
-    edges = np.tile([0, 0, image_size, image_size], (len(places), 1))
+    edges = np.tile([0, 0, image_size, image_size], (len(points), 1))
     edges[~behind, :2] = low.clip(0, image_size - step)
     edges[~behind, 2:] = high.clip(step, image_size)
     return [(slice(top, bottom), slice(left, right)) for left, top, right, bottom in edges.tolist()]
 
 
-def cropped(projection: Array, image_size: int, rows: slice, columns: slice) -> Array:
-    """The projection (4, 4) onto a window of the image, its pixels those of the whole image."""
+def crop(projection: Array, image_size: int, rows: slice, columns: slice) -> Array:
+    """The projection (4, 4) onto a window of the image, at the pixel grid of the whole image."""
     left, right = (2 * edge / image_size - 1 for edge in (columns.start, columns.stop))
     top, bottom = (1 - 2 * edge / image_size for edge in (rows.start, rows.stop))
     zoom = np.eye(4)
@@ -102,7 +102,7 @@ def cropped(projection: Array, image_size: int, rows: slice, columns: slice) -> 
 
 
 def record(camera: Camera, image_size: int) -> dict[str, Any]:
-    """What is kept with the images, JSON-able: K (3, 3) and the OpenCV pose world → camera (4, 4)."""
+    """The calibration stored with the images, JSON-able: K (3, 3) and the OpenCV pose world → camera (4, 4)."""
     return {
         "intrinsics": intrinsics(camera, image_size).tolist(),
         "extrinsics": extrinsics(camera).tolist(),

@@ -1,4 +1,4 @@
-"""Hides parts of test images: squares, noise, textures, objects."""
+"""Occludes parts of test images with squares, noise, textures or objects."""
 
 from typing import Literal, get_args
 
@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from ropes.errors import UserError, one_of
 
 Images = NDArray[np.uint8]
-#: What hides: white squares (the paper's), squares of any one grey, noise, blurred noise, or lit balls.
+#: Kinds of occluders: white squares (the paper's), squares of one random grey, noise, blurred noise, shaded balls.
 Hiding = Literal["square", "grey", "noise", "texture", "object"]
-#: What each is called on a page.
+#: Their names on report pages.
 IN_WORDS: dict[str, str] = {
     "square": "white squares",
     "grey": "squares of one grey",
@@ -23,20 +23,20 @@ _TOWARDS_LIGHT = np.array([-0.5, -0.6, 0.62])
 
 
 def require_hiding(kind: str) -> Hiding:
-    """The kind of that name.
+    """Check that `kind` names a kind of occluder.
 
     Raises:
-        UserError: there is none.
+        UserError: it does not.
     """
     hiding: Hiding = one_of(get_args(Hiding), kind, "way of hiding")
     return hiding
 
 
 def check_square(size: int, image_size: tuple[int, int]) -> None:
-    """Check that a square of `size` × `size` pixels fits into images of `image_size` (height, width).
+    """Check that a square of `size` pixels fits into images of `image_size` (height, width).
 
     Raises:
-        UserError: the square is larger than the images, or its size negative.
+        UserError: the square is larger than the images, or its size is negative.
     """
     height, width = image_size
     if not 0 <= size <= min(height, width):
@@ -44,20 +44,20 @@ def check_square(size: int, image_size: tuple[int, int]) -> None:
 
 
 def occlude(images: Images, size: int, rng: np.random.Generator, kind: Hiding = "square") -> Images:
-    """Hide a part of every view, of `size` × `size` pixels: behind white, as in ROPES Section 4.5, or in another way.
+    """Occlude a random square of every view: with white as in ROPES Section 4.5, or with another kind of occluder.
 
-    Each square lies wholly inside its image, its place uniform over all such places and independent over
-    samples and views; so is what it is filled with.
+    Each square lies inside its image.  Its position is uniform; positions and contents are independent over samples
+    and views.
 
     Args:
         images: (n, cameras, H, W) grey images.
-        size: side of the square in pixels; 0 hides nothing.
-        rng: where places and fillings come from.
-        kind: "square" for white; "grey" for one level, any, a square; "noise" for a level a pixel; "texture" for a
-            blurred pattern; "object" for a lit ball that the square just holds.
+        size: side of the square in pixels; 0 occludes nothing.
+        rng: draws positions and contents.
+        kind: "square" is white; "grey" is one random level per square; "noise" is one per pixel; "texture" is a blurred
+            pattern; "object" is a shaded ball that fills the square.
 
     Returns:
-        A damaged copy.
+        An occluded copy.
 
     Raises:
         UserError: as `check_square`, or no such kind.
@@ -65,20 +65,20 @@ def occlude(images: Images, size: int, rng: np.random.Generator, kind: Hiding = 
     n, cameras, height, width = images.shape
     check_square(size, (height, width))
     kind = require_hiding(kind)
-    damaged = images.copy()
+    occluded = images.copy()
     top = rng.integers(0, height - size, (n, cameras), endpoint=True)
     left = rng.integers(0, width - size, (n, cameras), endpoint=True)
     if not size:
-        return damaged
+        return occluded
     for sample, camera in np.ndindex(n, cameras):
         y, x = top[sample, camera], left[sample, camera]
-        part = damaged[sample, camera, y : y + size, x : x + size]
-        part[...] = _filled(part, kind, rng)
-    return damaged
+        part = occluded[sample, camera, y : y + size, x : x + size]
+        part[...] = _occluder(part, kind, rng)
+    return occluded
 
 
-def _filled(part: Images, kind: Hiding, rng: np.random.Generator) -> Images | int:
-    """What a square (size, size) shows instead of what was there."""
+def _occluder(part: Images, kind: Hiding, rng: np.random.Generator) -> Images | int:
+    """The new content of a square `part` (size, size)."""
     match kind:
         case "square":
             return 255
@@ -93,22 +93,22 @@ def _filled(part: Images, kind: Hiding, rng: np.random.Generator) -> Images | in
 
 
 def _texture(size: int, rng: np.random.Generator) -> Images:
-    """Levels on a coarse grid, between them by lines: (size, size), from one random level to another."""
+    """Random levels on a coarse grid, interpolated bilinearly and scaled to a random range: (size, size)."""
     low, high = np.sort(rng.uniform(0, 255, 2))
     coarse = rng.random((_CELLS + 1, _CELLS + 1))
-    at = np.linspace(0, _CELLS, size)
-    first = np.minimum(at.astype(int), _CELLS - 1)
-    share = at - first
+    positions = np.linspace(0, _CELLS, size)
+    first = np.minimum(positions.astype(int), _CELLS - 1)
+    share = positions - first
     rows = coarse[first] * (1 - share)[:, None] + coarse[first + 1] * share[:, None]
     field = rows[:, first] * (1 - share) + rows[:, first + 1] * share
     return np.round(low + (high - low) * field).astype(np.uint8)
 
 
 def _ball(part: Images, rng: np.random.Generator) -> Images:
-    """A ball of one grey in front of what is there, lit from the upper left: (size, size)."""
+    """A grey ball over `part`, lit from the upper left: (size, size)."""
     radius = len(part) / 2
     rows, columns = np.mgrid[: len(part), : len(part)] + 0.5 - radius
     front = radius**2 - rows**2 - columns**2
     normal = np.stack([rows, columns, np.sqrt(np.maximum(front, 0))], axis=-1) / radius
-    shown = rng.uniform(40, 255) * (0.45 + 0.55 * np.clip(normal @ _TOWARDS_LIGHT, 0, 1))
-    return np.where(front > 0, np.round(shown), part).astype(np.uint8)
+    shading = rng.uniform(40, 255) * (0.45 + 0.55 * np.clip(normal @ _TOWARDS_LIGHT, 0, 1))
+    return np.where(front > 0, np.round(shading), part).astype(np.uint8)

@@ -1,6 +1,6 @@
-"""Finger and cube in PyBullet: factors to colour images, and collision checks.
+"""Finger and cube in PyBullet: renders colour images from factors, and checks collisions.
 
-The scene is the TriFinger platform's `finger_with_stage`, of the package robot-properties-fingers.
+The scene is `finger_with_stage` of the TriFinger platform, from the package robot-properties-fingers.
 """
 
 import colorsys
@@ -17,27 +17,25 @@ from scipy.ndimage import gaussian_filter
 from ropes.common import files
 from ropes.common.seeds import generator
 from ropes.errors import UserError
-from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, quiet
+from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, Images, downsample, quiet
 from ropes.simulation.cameras import projection_matrix, view_matrix
 from ropes.simulation.finger_setting import HUE, NAMES, Domain, FingerSetting
 from ropes.simulation.mesh import cache_folder
-from ropes.simulation.pictures import averaged
 
-Images = NDArray[np.uint8]
 JOINTS = ("finger_base_to_upper_joint", "finger_upper_to_middle_joint", "finger_middle_to_lower_joint")
-#: Half the side of the cube, metres; it lies on the floor of the stage.
+#: Half the side of the cube, metres; the cube lies on the floor of the stage.
 HALF_CUBE = 0.0325
 _PACKAGE, _STAGE = "robot_properties_fingers", "stage_link"
-#: Joint that mounts the finger, and how high: as on the platform with three fingers.
+#: The joint that mounts the finger, and its height on the platform with three fingers, metres.
 _MOUNT, _HEIGHT = "base_to_finger", 0.29
-#: Links of the finger that may touch something; the lower one has the padded tip.
-_MOVED = ("finger_upper_link", "finger_middle_link", "finger_lower_link")
+#: Links of the finger that can collide; the lower one has the padded tip.
+_MOVING_LINKS = ("finger_upper_link", "finger_middle_link", "finger_lower_link")
 
 
 def finger_urdf() -> Path:
-    """The finger with its stage as PyBullet takes it: meshes by path, and a stage that is hollow to collisions.
+    """Write the finger's URDF for PyBullet: absolute mesh paths and a hollow stage.
 
-    PyBullet takes the convex hull of a mesh that is not marked, which would fill the bowl.
+    PyBullet collides with the convex hull of a mesh unless the URDF marks it as concave; the hull would fill the bowl.
 
     Deviation: the finger is mounted at .29 m, as in the package's `trifinger_with_stage`.  Why: at the .34 m of
     `finger_with_stage` its tip never reaches the floor, which it does in the paper (Figs. 9 and 10).  Effect: 53% of
@@ -46,10 +44,10 @@ def finger_urdf() -> Path:
     Raises:
         UserError: the package with the meshes is not installed.
     """
-    found = importlib.util.find_spec(_PACKAGE)
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
         raise UserError("finger-cube needs the TriFinger's meshes: pip install 'ropes[finger]'")
-    package = Path(found.submodule_search_locations[0])
+    package = Path(spec.submodule_search_locations[0])
     tree = ET.parse(package / "urdf" / "finger_with_stage.urdf")
     for mesh in tree.iter("mesh"):
         mesh.set("filename", mesh.attrib["filename"].replace(f"package://{_PACKAGE}", str(package)))
@@ -66,7 +64,7 @@ def finger_urdf() -> Path:
 
 
 def finger_digest() -> str:
-    """SHA-256 of the URDF and its meshes: of all that decides what the finger looks like, wherever they lie.
+    """SHA-256 of the URDF and its meshes, independent of their folders.
 
     Raises:
         UserError: the package with the meshes is not installed.
@@ -82,10 +80,10 @@ def finger_digest() -> str:
 
 
 class FingerScene(BulletScene):
-    """A context manager that draws states of finger and cube, and tells which are possible.
+    """A context manager that renders states of finger and cube and finds those without collisions.
 
     Args:
-        setting: how it looks; the states' last column says in which of its domains.
+        setting: the scene; a state's last column is the number of its domain.
     """
 
     def __init__(self, setting: FingerSetting) -> None:
@@ -100,26 +98,26 @@ class FingerScene(BulletScene):
         infos = [self._bullet.getJointInfo(self._finger, k, physicsClientId=self._client) for k in range(count)]
         joints, links = ({info[place].decode(): info[0] for info in infos} for place in (1, 12))
         self._joints = [joints[name] for name in JOINTS]
-        self._links = [links[name] for name in _MOVED]
+        self._links = [links[name] for name in _MOVING_LINKS]
         self._stage = links[_STAGE]
         self._domain: int | None = None
 
     def feasible(self, states: ArrayLike) -> NDArray[np.bool_]:
-        """Whether no moving link stands in the cube or in the stage: states (n, 7) → (n,)."""
+        """Whether no moving link intersects the cube or the stage: states (n, 7) → (n,)."""
         return np.array([self._is_feasible(state) for state in np.asarray(states, dtype=np.float64)], dtype=bool)
 
     def render_all(self, states: ArrayLike) -> Iterator[Images]:
-        """Draw states (n, 8), factors and number of the domain, one after the other: uint8 (1, S, S, 3)."""
+        """Render states (n, 8), seven factors and the number of the domain, each as uint8 (1, S, S, 3)."""
         for state in np.asarray(states, dtype=np.float64):
             domain = int(state[len(NAMES)])
             self._place(state)
-            self._dress(domain, float(state[HUE]))
+            self._set_colours(domain, float(state[HUE]))
             yield self._photograph(self.setting.domains[domain], state)[None]
 
     def _make_cube(self) -> int:
-        half = [HALF_CUBE] * 3
-        shape = self._bullet.createCollisionShape(self._bullet.GEOM_BOX, halfExtents=half, physicsClientId=self._client)
-        visual = self._bullet.createVisualShape(self._bullet.GEOM_BOX, halfExtents=half, physicsClientId=self._client)
+        cube = {"halfExtents": [HALF_CUBE] * 3, "physicsClientId": self._client}
+        shape = self._bullet.createCollisionShape(self._bullet.GEOM_BOX, **cube)
+        visual = self._bullet.createVisualShape(self._bullet.GEOM_BOX, **cube)
         body: int = self._bullet.createMultiBody(0, shape, visual, physicsClientId=self._client)
         return body
 
@@ -127,26 +125,24 @@ class FingerScene(BulletScene):
         for joint, angle in zip(self._joints, state, strict=False):
             self._bullet.resetJointState(self._finger, joint, float(angle), physicsClientId=self._client)
         x, y, turn = (float(value) for value in state[3:6])
+        orientation = self._bullet.getQuaternionFromEuler([0.0, 0.0, turn])
         self._bullet.resetBasePositionAndOrientation(
-            self._cube,
-            [x, y, HALF_CUBE],
-            self._bullet.getQuaternionFromEuler([0.0, 0.0, turn]),
-            physicsClientId=self._client,
+            self._cube, [x, y, HALF_CUBE], orientation, physicsClientId=self._client
         )
 
     def _is_feasible(self, state: NDArray[np.float64]) -> bool:
         self._place(state)
         closest = self._bullet.getClosestPoints
         for link in self._links:
-            if closest(self._finger, self._cube, 0.0, linkIndexA=link, physicsClientId=self._client):
+            client = {"linkIndexA": link, "physicsClientId": self._client}
+            if closest(self._finger, self._cube, 0.0, **client):
                 return False
-            own = {"linkIndexA": link, "linkIndexB": self._stage, "physicsClientId": self._client}
-            if closest(self._finger, self._finger, 0.0, **own):
+            if closest(self._finger, self._finger, 0.0, linkIndexB=self._stage, **client):
                 return False
         return True
 
-    def _dress(self, domain: int, hue: float) -> None:
-        """Colours of a domain, and of the cube."""
+    def _set_colours(self, domain: int, hue: float) -> None:
+        """Set the colours of a domain and the hue of the cube."""
         paint = self._bullet.changeVisualShape
         if domain != self._domain:
             look = self.setting.domains[domain]
@@ -158,34 +154,29 @@ class FingerScene(BulletScene):
         paint(self._cube, -1, rgbaColor=[*colour, 1], physicsClientId=self._client)
 
     def _photograph(self, look: Domain, state: NDArray[np.float64]) -> Images:
-        _, _, colours, _, bodies = self._bullet.getCameraImage(
+        colours, _, bodies = self._render(
+            view_matrix(look.camera),
+            projection_matrix(look.camera),
             self._side,
             self._side,
-            viewMatrix=view_matrix(look.camera).T.ravel().tolist(),
-            projectionMatrix=projection_matrix(look.camera).T.ravel().tolist(),
-            shadow=0,
             lightDirection=look.light,
             lightAmbientCoeff=look.ambient,
             lightDiffuseCoeff=look.diffuse,
             lightSpecularCoeff=look.specular,
-            renderer=self._bullet.ER_TINY_RENDERER,
-            physicsClientId=self._client,
         )
-        shape = self._side, self._side
-        drawn = np.asarray(colours, dtype=np.uint8).reshape(*shape, 4)[..., :3]
-        empty = np.asarray(bodies, dtype=np.int32).reshape(shape) < 0
-        drawn = np.where(empty[..., None], np.round(255 * np.array(look.background)).astype(np.uint8), drawn)
-        return _developed(averaged(drawn), look, state)
+        empty = np.asarray(bodies, dtype=np.int32).reshape(self._side, self._side, 1) < 0
+        background = np.round(255 * np.array(look.background)).astype(np.uint8)
+        return _degraded(downsample(np.where(empty, background, colours)), look, state)
 
 
-def _developed(image: Images, look: Domain, state: NDArray[np.float64]) -> Images:
-    """What a camera does to an image: blur, and noise that depends on the state alone."""
+def _degraded(image: Images, look: Domain, state: NDArray[np.float64]) -> Images:
+    """Add the camera's blur, and noise that depends on the state alone."""
     if not (look.blur or look.noise):
         return image
     levels = image.astype(np.float64)
     if look.blur:
-        spread = look.blur * image.shape[0]
-        levels = gaussian_filter(levels, (spread, spread, 0))
+        deviation = look.blur * image.shape[0]
+        levels = gaussian_filter(levels, (deviation, deviation, 0))
     if look.noise:
         levels += 255 * look.noise * generator(0, state.tobytes().hex()).normal(size=levels.shape)
     return np.clip(np.round(levels), 0, 255).astype(np.uint8)

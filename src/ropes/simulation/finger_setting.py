@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Factor:
-    """A factor of variation and the evenly spaced values that it takes; radians, or metres."""
+    """A factor of variation and its evenly spaced values; radians or metres."""
 
     name: str
     low: float
@@ -27,11 +27,11 @@ class Factor:
 
     @property
     def values(self) -> Array:
-        """Its values in order, (count,)."""
+        """The values in order, (count,)."""
         return np.linspace(self.low, self.high, self.count)
 
 
-#: Table 1; hue as the angle of the colour wheel.
+#: Table 1; the hue is an angle on the colour wheel.
 FACTORS = (
     Factor(name="upper_joint", low=-0.65, high=0.65, count=30),
     Factor(name="middle_joint", low=-0.5, high=0.5, count=30),
@@ -43,26 +43,24 @@ FACTORS = (
 )
 NAMES = tuple(factor.name for factor in FACTORS)
 HUE = NAMES.index("cube_hue")
-#: Hues, by their number on the wheel, that no training image has; drawn as the paper's were, but red (0) is kept.
+#: Numbers of the hues that no training image has; drawn at random as in the paper, except that red (0) is kept.
 HELD_OUT_HUES = (1, 3, 5, 6)
 TRAINED_HUES = tuple(number for number in range(FACTORS[HUE].count) if number not in HELD_OUT_HUES)
-
-
-#: Where an experiment keeps which states are possible, see `ropes.simulation.feasibility`.
+#: File in an experiment's folder with the numbers of possible states, see `ropes.simulation.feasibility`.
 FEASIBILITY_FILE = "feasibility.npz"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Domain:
-    """How a scene looks, whatever its factors.
+    """The appearance of a scene apart from its factors.
 
     Attributes:
-        camera: from where.
-        light: direction that light comes from.
-        ambient, diffuse, specular: shares of the light.
+        camera: the camera.
+        light: direction towards the light.
+        ambient, diffuse, specular: coefficients of the light.
         finger, stage, background: colours, RGB in [0, 1].
-        blur: deviation of a Gaussian blur, in shares of the image's side.
-        noise: deviation of each subpixel's noise, in shares of white.
+        blur: standard deviation of a Gaussian blur, as a share of the image's side.
+        noise: standard deviation of the noise of each subpixel, as a share of white.
     """
 
     camera: Camera
@@ -78,11 +76,11 @@ class Domain:
 
 
 _FRONT = Camera(name="front", target=(0.0, 0.01, 0.07), distance=0.62, yaw=0.0, pitch=-48.0, roll=0.0, fov=38.0)
-_MOVED = Camera(name="front", target=(0.006, 0.004, 0.066), distance=0.64, yaw=3.0, pitch=-46.0, roll=1.0, fov=38.0)
+_TURNED = Camera(name="front", target=(0.006, 0.004, 0.066), distance=0.64, yaw=3.0, pitch=-46.0, roll=1.0, fov=38.0)
 SIMULATED = Domain(camera=_FRONT)
-#: A stand-in for real photographs, shifted in what a camera shifts.
+#: A substitute for real photographs: view, light, colours, blur and noise differ.
 SHIFTED = Domain(
-    camera=_MOVED,
+    camera=_TURNED,
     light=(-0.8, -0.3, 0.7),
     ambient=0.3,
     diffuse=0.65,
@@ -97,7 +95,7 @@ SHIFTED = Domain(
 
 @dataclass(frozen=True, kw_only=True)
 class FingerSplit:
-    """A split of the data set: which hues, in which domain, and whether regressors learn from it."""
+    """A split of the data set: its hues, its domain, and whether regressors are fitted on it."""
 
     hues: tuple[int, ...]
     domain: int
@@ -106,12 +104,12 @@ class FingerSplit:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """What regressors learn from, a split of its own, and what they are tested on (Section 5).
+    """The images that regressors are fitted on, and those that they are tested on (Section 5).
 
     Attributes:
-        labelled: the split that they learn from.
+        labelled: the split that they are fitted on.
         learnt: its hues.
-        split, tested: images of this split, of these hues, are tested on.
+        split, tested: the split and the hues of the test images.
     """
 
     labelled: str
@@ -120,9 +118,9 @@ class Scenario:
     tested: tuple[int, ...]
 
 
-#: The split of all hues of the training that regressors learn from.
+#: The split with all training hues that regressors are fitted on.
 LABELLED_SPLIT = "labelled"
-#: The encoder is in distribution but for OOD2.  Half the hues are the red end of the wheel, half the violet one.
+#: Only OOD2 is out of distribution for the encoder.  One half of the hues is the red end of the wheel, one the violet.
 SCENARIOS = {
     "id": Scenario(labelled=LABELLED_SPLIT, learnt=TRAINED_HUES, split="test-id", tested=TRAINED_HUES),
     "ood1_a": Scenario(labelled="labelled-a", learnt=TRAINED_HUES[:1], split="test-id", tested=TRAINED_HUES[1:]),
@@ -135,11 +133,11 @@ SCENARIOS = {
 
 @dataclass(frozen=True, kw_only=True)
 class FingerSetting:
-    """What is filmed of finger and cube.
+    """A data set of finger and cube.
 
     Attributes:
         image_size: side of the images, pixels.
-        domains: how the scene can look.
+        domains: the possible appearances.
         splits: name → hues and domain; "train" holds pairs, the others single images.
     """
 
@@ -165,28 +163,28 @@ class FingerSetting:
 
 
 def factor_values(numbers: NDArray[np.int64], factors: Sequence[Factor] = FACTORS) -> Array:
-    """Numbers of grid values (n, f) → the values."""
+    """The values at the given grid indices, (n, f)."""
     return np.stack([factor.values[column] for factor, column in zip(factors, numbers.T, strict=True)], axis=1)
 
 
 def scaled(factors: Array, low_high: Sequence[Factor] = FACTORS) -> Array:
-    """Factors (n, f) in shares of their ranges, [0, 1]."""
+    """Factors (n, f) scaled to [0, 1] by their ranges."""
     low = np.array([factor.low for factor in low_high])
     shares = (factors - low) / (np.array([factor.high for factor in low_high]) - low)
-    return np.clip(shares, 0.0, 1.0)  # what is stored in float32 may lie a rounding outside
+    return np.clip(shares, 0.0, 1.0)  # float32 rounding may leave the range
 
 
 def hues_of(factors: Array) -> NDArray[np.int64]:
-    """The number of each sample's hue on the wheel, (n,), from factors (n, 7)."""
+    """The number of each sample's hue on the colour wheel, (n,), from factors (n, 7)."""
     step = FACTORS[HUE].values[1]
     return np.round(factors[:, HUE] / step).astype(np.int64)
 
 
 def changed_factor(first: Array, second: Array) -> NDArray[np.int64]:
-    """Which single factor two images of a pair differ in, (n,), from the factors of both, (n, f) each.
+    """The factor in which the two images of each pair differ, (n,), from the factors of both, (n, f) each.
 
     Raises:
-        ValueError: a pair differs in none or in several.
+        ValueError: a pair does not differ in exactly one factor.
     """
     differ = first != second
     counts = differ.sum(axis=1)

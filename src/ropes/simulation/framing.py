@@ -1,15 +1,16 @@
 """Finds cameras that keep the whole arm in view for every pose.
 
-Seen along a fixed direction, "point p is in the image" is linear in p and in the camera's position c:
+For a fixed viewing direction, "point p is in the image" is linear in p and in the camera's position c:
 
     n · p ≤ n · c   for n in {±r − t f, ±u − t f},
 
-with r, u, f the camera's right, up and forward directions and t the tangent of half the field of view.  Four
-numbers, the largest n · p over all poses and all points of the arm, therefore say where the camera may stand,
-and the nearest such place follows in closed form.
+with r, u, f the camera's right, up and forward directions and t the tangent of half the field of view.  So the four
+maxima of n · p over all poses and all points of the arm determine the possible positions, and the nearest one follows
+in closed form.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -27,87 +28,78 @@ from ropes.simulation.urdf import Urdf, read_urdf
 Array = NDArray[np.float64]
 Ranges = Mapping[str, tuple[float, float]]
 MARGIN = 0.97
-_SCATTERED, _AT_A_BOUND = 3000, 0.3
+_SAMPLES, _AT_A_BOUND = 3000, 0.3
 _STARTS, _ROUNDS, _TRIES = 6, 40, 16
 _BLOCK = 128
 
 
 def drawable_ranges(models: Iterable[CausalModel]) -> dict[str, tuple[float, float]]:
-    """For each joint the interval in radians that any of the models' regimes can draw it from.
+    """The interval of each joint in radians, over all regimes of all models.
 
-    Intervals are propagated along the weights, every joint's interventions included.
+    Intervals are propagated along the weights and include every joint's interventions.
     """
     ranges: dict[str, tuple[float, float]] = {}
     for model in models:
-        for joint, (low, high) in _ranges(model).items():
-            before = ranges.get(joint, (low, high))
-            ranges[joint] = min(low, before[0]), max(high, before[1])
-    return ranges
-
-
-def _ranges(model: CausalModel) -> dict[str, tuple[float, float]]:
-    ranges: dict[str, tuple[float, float]] = {}
-    while len(ranges) < len(model.joints):
-        for joint in model.joints:
-            parents = {parent: weight for (parent, child), weight in model.weights.items() if child == joint}
-            if joint in ranges or not parents.keys() <= ranges.keys():
-                continue
+        own: dict[str, tuple[float, float]] = {}
+        for joint in model.order:
             low = high = 0.0
             for source in (model.observational, model.noise):
                 if joint in source:
                     low, high = low + source[joint].low, high + source[joint].high
-            for parent, weight in parents.items():
-                ends = sorted(weight * end for end in ranges[parent])
-                low, high = low + ends[0], high + ends[1]
-            for policy in model.interventions.get(joint, ()):
-                low, high = min(low, policy.low), max(high, policy.high)
-            ranges[joint] = low, high
+            for (parent, child), weight in model.weights.items():
+                if child == joint:
+                    ends = sorted(weight * end for end in own[parent])
+                    low, high = low + ends[0], high + ends[1]
+            policies = model.interventions.get(joint, ())
+            own[joint] = min([low, *(tn.low for tn in policies)]), max([high, *(tn.high for tn in policies)])
+        for joint in model.joints:
+            bounds = own[joint], ranges.get(joint, own[joint])
+            ranges[joint] = min(low for low, _ in bounds), max(high for _, high in bounds)
     return ranges
 
 
 def largest(robot: Robot, ranges: Ranges, measure: Callable[[Array], Array], *, seed: int = 0) -> Array:
-    """The largest value of some measures of the arm over all poses within `ranges`.
+    """The maxima of some measures of the arm over all poses within `ranges`.
 
-    Scattered poses first, many of their joints on a bound of its range; then the best few are improved by
-    random steps that shrink.
+    Random search: random poses with many joints at a bound of their range, then shrinking random steps from the best.
 
     Args:
         robot: the arm; joints not in `ranges` are at their neutral values.
         ranges: joint → (low, high) in radians.
         measure: from the arm's points (n, points, 3), metres, to (n, k).
-        seed: of the search.
+        seed: seed of the search.
 
     Returns:
         (k,)
     """
-    urdf, hulls = _outlined(simplified_urdf(locate(robot.urdf)))
+    urdf, hulls = _convex_hulls(simplified_urdf(locate(robot.urdf)))
     low, high = np.array([ranges[joint] for joint in ranges]).T
     rng = np.random.default_rng(seed)
 
-    def reach(poses: Array) -> Array:
+    def measures(poses: Array) -> Array:
         blocks = np.array_split(poses, len(poses) // _BLOCK + 1)
         points = (visible_points(urdf, hulls, tuple(ranges), block, robot.neutral) for block in blocks)
         return np.concatenate([measure(block) for block in points])
 
-    scattered = rng.uniform(low, high, (_SCATTERED, len(low)))
-    at_a_bound = rng.random(scattered.shape) < _AT_A_BOUND
-    scattered = np.where(at_a_bound, np.where(rng.random(scattered.shape) < 0.5, low, high), scattered)
-    found = reach(scattered)
-    best = found.max(axis=0)
+    samples = rng.uniform(low, high, (_SAMPLES, len(low)))
+    at_a_bound = rng.random(samples.shape) < _AT_A_BOUND
+    samples = np.where(at_a_bound, np.where(rng.random(samples.shape) < 0.5, low, high), samples)
+    sample_values = measures(samples)
+    best = sample_values.max(axis=0)
     for k in range(len(best)):
-        poses = scattered[np.argsort(-found[:, k])[:_STARTS]]
+        poses = samples[np.argsort(-sample_values[:, k])[:_STARTS]]
         for step in np.geomspace(0.3, 0.003, _ROUNDS):
             tries = poses[:, None] + step * rng.normal(size=(len(poses), _TRIES, len(low)))
             tries = np.concatenate([poses[:, None], np.clip(tries, low, high)], axis=1)
-            values = reach(tries.reshape(-1, len(low)))[:, k].reshape(len(poses), -1)
+            values = measures(tries.reshape(-1, len(low)))[:, k].reshape(len(poses), -1)
             poses = tries[np.arange(len(poses)), values.argmax(axis=1)]
             best[k] = max(best[k], values.max())
     return best
 
 
 @lru_cache(maxsize=4)
-def _outlined(path: Path) -> tuple[Urdf, dict[str, Array]]:
-    # A path in the mesh cache stands for its contents.
+def _convex_hulls(path: Path) -> tuple[Urdf, dict[str, Array]]:
+    # A path in the mesh cache determines the contents.
     urdf = read_urdf(path)
     return urdf, outline(urdf)
 
@@ -122,39 +114,39 @@ def nearest_view(
     fov: float = 60.0,
     margin: float = MARGIN,
 ) -> Camera:
-    """The camera nearest to the arm that sees all of it in every pose, looking along a given direction.
+    """The camera nearest to the arm that shows all of it in every pose, for a given viewing direction.
 
     Args:
         robot: see `largest`.
         ranges: see `largest`.
-        name: of the camera.
+        name: the camera's name.
         yaw: degrees.
         pitch: degrees.
         fov: field of view, degrees.
-        margin: the part of the image's half side that the arm may reach.
+        margin: share of the image's half side that the arm may reach.
 
     Returns:
-        A camera whose target lies where its axis passes the base's axis most closely.
+        A camera whose target is the point of its optical axis nearest to the base's vertical axis.
     """
-    at = Camera(name=name, target=(0.0, 0.0, 0.0), distance=1.0, yaw=yaw, pitch=pitch, roll=0.0, fov=fov)
-    right, up, forward = axes(at)
+    camera = Camera(name=name, target=(0.0, 0.0, 0.0), distance=1.0, yaw=yaw, pitch=pitch, roll=0.0, fov=fov)
+    right, up, forward = axes(camera)
     tangent = margin * np.tan(np.radians(fov) / 2)
     sides = np.array([right, -right, up, -up])
     normals = sides - tangent * forward
-    reach = largest(robot, ranges, lambda points: (points @ normals.T).max(axis=1))
-    across, upwards = (reach[0] - reach[1]) / 2, (reach[2] - reach[3]) / 2
-    along = -max(reach[0] + reach[1], reach[2] + reach[3]) / (2 * tangent)
+    rightmost, leftmost, top, bottom = largest(robot, ranges, lambda points: (points @ normals.T).max(axis=1))
+    across, upwards = (rightmost - leftmost) / 2, (top - bottom) / 2
+    along = -max(rightmost + leftmost, top + bottom) / (2 * tangent)
     position = across * right + upwards * up + along * forward
     level = np.hypot(forward[0], forward[1])
     distance = float(-(position[:2] @ forward[:2]) / level**2) if level > 1e-9 else float(-along)
     x, y, z = (round(float(value), 3) for value in position + round(distance, 3) * forward)
-    return Camera(name=name, target=(x, y, z), distance=round(distance, 3), yaw=yaw, pitch=pitch, roll=0.0, fov=fov)
+    return replace(camera, target=(x, y, z), distance=round(distance, 3))
 
 
 def farthest_place(robot: Robot, ranges: Ranges, camera: Camera, *, seed: int = 0) -> float:
-    """How far from the image's centre the arm comes in any pose: 1 is the border, more is out of view.
+    """The largest distance of the arm from the image's centre in any pose: 1 is the border, more is out of view.
 
-    Infinite when a part of the arm can get behind the camera.
+    Infinite if a part of the arm can be behind the camera.
     """
     position, directions = eye(camera), axes(camera)
     tangent = np.tan(np.radians(camera.fov) / 2)

@@ -1,4 +1,4 @@
-"""Forward kinematics of many poses at once, in NumPy."""
+"""Forward kinematics of a batch of poses, in NumPy."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,13 +13,13 @@ Array = NDArray[np.float64]
 
 
 def link_poses(urdf: Urdf, joints: Sequence[str], angles: Array, rest: Mapping[str, float]) -> dict[str, Array]:
-    """Pose of every link in the base's frame: T_child = T_parent · origin · motion(angle).
+    """Pose of every link in the base frame: T_child = T_parent · origin · motion(angle).
 
     Args:
         urdf: the arm.
         joints: names of the columns of `angles`.
         angles: (n, len(joints)) radians (metres for a prismatic joint).
-        rest: value of the other joints by name, 0 where not named.
+        rest: values of the other joints by name; 0 by default.
 
     Returns:
         Link name → (n, 4, 4).
@@ -41,7 +41,7 @@ def link_poses(urdf: Urdf, joints: Sequence[str], angles: Array, rest: Mapping[s
 def outline(urdf: Urdf) -> dict[str, Array]:
     """Corners of the convex hull of each link's visible shapes: link name → (points, 3), in the link's frame.
 
-    A link's image lies within the image of its hull, so these points tell whether all of it is in view.
+    A link lies within its hull in every image.  So a link is in view if these points are.
     """
     points: dict[str, list[Array]] = {}
     for visual in urdf.visuals:
@@ -53,16 +53,16 @@ def outline(urdf: Urdf) -> dict[str, Array]:
 def visible_points(
     urdf: Urdf, hulls: Mapping[str, Array], joints: Sequence[str], angles: Array, rest: Mapping[str, float]
 ) -> Array:
-    """The hulls' corners in the base's frame for every pose, (n, points, 3); see `link_poses`, `outline`."""
+    """The hulls' corners in the base frame for every pose, (n, points, 3); see `link_poses`, `outline`."""
     poses = link_poses(urdf, joints, angles, rest)
-    moved = (
+    points = [
         corners @ poses[link][:, :3, :3].swapaxes(1, 2) + poses[link][:, None, :3, 3] for link, corners in hulls.items()
-    )
-    return np.concatenate(list(moved), axis=1)
+    ]
+    return np.concatenate(points, axis=1)
 
 
 def _hull(points: Array) -> Array:
     unique = np.unique(points, axis=0)
-    # A flat or thin shape has no hull with a volume: all its points do as well.
+    # A flat or thin shape has no hull with a volume; all its points are kept.
     flat = len(unique) < 5 or np.linalg.matrix_rank(unique - unique.mean(axis=0), tol=1e-9) < 3
     return unique if flat else unique[ConvexHull(unique).vertices]

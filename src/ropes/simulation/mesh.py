@@ -1,8 +1,7 @@
-"""Simplified meshes of a URDF, with a twentieth of their triangles, cached on disk.
+"""Simplifies the meshes of a URDF to 5% of their triangles and caches them on disk.
 
-Nearly all the cost of a small software-rendered image is the transformation of triangles that are smaller
-than a pixel.  Positions come from quadric edge collapse; normals and colours are looked up on the original
-surface, so shading and texture stay those of the full mesh.
+Small software-rendered images spend nearly all their time on triangles smaller than a pixel.  Vertices come from
+quadric edge collapse.  Normals and colours come from the original surface, so shading and texture stay the same.
 """
 
 import os
@@ -22,20 +21,19 @@ from ropes.simulation.urdf import find_mesh, read_urdf, shapes_of
 
 KEPT_FRACTION = 0.05
 _FEWEST_OF_A_FILE, _FEWEST_OF_A_PART = 300, 50
-# How much a normal that points elsewhere counts against a distance, in units of the mesh's diagonal.
+# Weight of a difference in normals against a distance, in units of the mesh's diagonal.
 _NORMAL_WEIGHT = 0.05
 
 
 def cache_folder() -> Path:
-    """Where made-again-at-any-time files go: $XDG_CACHE_HOME/ropes or ~/.cache/ropes."""
+    """The folder for files that can be made again: $XDG_CACHE_HOME/ropes or ~/.cache/ropes."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ropes"
 
 
 def simplified_urdf(urdf: Path, *, fraction: float = KEPT_FRACTION, cache: Path | None = None) -> Path:
-    """A URDF that looks like `urdf` with about `fraction` of its triangles.
+    """A copy of `urdf` with about `fraction` of its triangles, made if it is not in the cache.
 
-    It lies in the cache under a checksum of everything it was made from, and is made anew when it is not
-    there. Collision shapes are left out where a link has visual ones: nothing here collides.
+    Its folder is named by a checksum of all its inputs.  Links with visual shapes lose their collision shapes.
 
     Raises:
         UserError: a mesh is missing or cannot be read, or the cache cannot be written.
@@ -53,11 +51,10 @@ def simplified_urdf(urdf: Path, *, fraction: float = KEPT_FRACTION, cache: Path 
         try:
             _make(urdf, work, fraction)
             if not (folder / "robot.urdf").exists():
-                # What is there is no whole copy.
-                shutil.rmtree(folder, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)  # an incomplete copy
                 work.rename(folder)
         except OSError as error:
-            # A process that made the same copy meanwhile wins: the contents are equal.
+            # Another process may have made the same copy meanwhile; the contents are equal.
             if not (folder / "robot.urdf").exists():
                 raise UserError(f"cannot write the mesh cache {folder} ({error.strerror})") from error
         finally:
@@ -66,9 +63,9 @@ def simplified_urdf(urdf: Path, *, fraction: float = KEPT_FRACTION, cache: Path 
 
 
 def simplify(surface: Surface, fraction: float) -> Surface:
-    """Collapse edges until about `fraction` of the triangles is left; small files and parts keep more.
+    """Collapse edges until about `fraction` of the triangles remains; small files and parts keep more.
 
-    Each part is simplified by itself, so that no triangle reaches over a border between two colours.
+    Parts are simplified separately, so no triangle crosses a border between two colours.
     """
     fraction = max(fraction, _FEWEST_OF_A_FILE / len(surface.faces))
     rows = [np.flatnonzero(surface.parts == part) for part in np.unique(surface.parts)]
@@ -84,10 +81,10 @@ def simplify(surface: Surface, fraction: float) -> Surface:
 
 
 def _simplify_part(surface: Surface, rows: NDArray[np.int64], fraction: float) -> Surface:
-    """The triangles `rows` of `surface`, simplified.
+    """Simplify the triangles `rows` of `surface`.
 
-    Normals come from the original corner that is nearest in place and direction, colours from the original
-    triangle that is nearest to the middle of the new one.
+    Normals come from the original corner nearest in position and direction, colours from the original triangle
+    nearest to the middle of the new one.
     """
     import fast_simplification
 
@@ -121,28 +118,27 @@ def _simplify_part(surface: Surface, rows: NDArray[np.int64], fraction: float) -
 
 
 def _weld(triangles: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """One vertex for each place: files repeat vertices along seams, where collapsing would tear holes."""
+    """Merge vertices at the same position; collapsing edges would tear holes along seams of repeated vertices."""
     points, index = np.unique(triangles.reshape(-1, 3).round(7), axis=0, return_inverse=True)
     return points, index.reshape(-1, 3)
 
 
 def _key(urdf: Path, fraction: float) -> str:
-    """A checksum of all that the copy depends on."""
+    """A checksum of all inputs of the copy, including this code."""
     import fast_simplification
 
     digest = sha256(f"{fraction} {fast_simplification.__version__}".encode())
-    # A copy made by other code than this is not this code's copy.
-    for recipe in ("mesh.py", "surface.py"):
-        digest.update(Path(__file__).with_name(recipe).read_bytes())
+    for module in ("mesh.py", "surface.py"):
+        digest.update(Path(__file__).with_name(module).read_bytes())
     digest.update(arm_digest(urdf).encode())
     return digest.hexdigest()[:32]
 
 
 def arm_digest(urdf: Path) -> str:
-    """SHA-256 of a URDF, its meshes and their textures: of all that decides what the arm looks like.
+    """SHA-256 of a URDF, its meshes and their textures.
 
     Raises:
-        UserError: a file is missing, or no URDF.
+        UserError: a file is missing or not a URDF.
     """
     digest = sha256(urdf.read_bytes())
     for mesh in sorted({visual.mesh for visual in read_urdf(urdf).visuals if visual.mesh}):
@@ -153,9 +149,9 @@ def arm_digest(urdf: Path) -> str:
 
 
 def _make(urdf: Path, folder: Path, fraction: float) -> None:
-    """Fill `folder` with robot.urdf, its meshes and textures."""
+    """Write robot.urdf, its simplified meshes and its textures into `folder`."""
     tree = ET.parse(urdf)
-    made: dict[Path, str] = {}
+    copies: dict[Path, str] = {}
     for link in tree.getroot().findall("link"):
         if link.find("visual") is not None:
             for collision in link.findall("collision"):
@@ -163,12 +159,11 @@ def _make(urdf: Path, folder: Path, fraction: float) -> None:
         for _, shape in shapes_of(link):
             for element in shape.iter("mesh"):
                 mesh = find_mesh(urdf, element.attrib["filename"])
-                if mesh not in made:
-                    made[mesh] = f"{len(made):02d}-{mesh.stem}.obj"
-                    texture = texture_of(mesh)
-                    if texture:
+                if mesh not in copies:
+                    copies[mesh] = f"{len(copies):02d}-{mesh.stem}.obj"
+                    if texture := texture_of(mesh):
                         shutil.copyfile(texture, folder / texture.name)
                     surface = simplify(read_surface(mesh), fraction)
-                    write_obj(folder / made[mesh], surface, texture.name if texture else None)
-                element.set("filename", made[mesh])
+                    write_obj(folder / copies[mesh], surface, texture.name if texture else None)
+                element.set("filename", copies[mesh])
     tree.write(folder / "robot.urdf", encoding="utf-8", xml_declaration=True)

@@ -1,6 +1,6 @@
-"""The objects of `action-pairs`, and their shape in each state.
+"""The objects of `action-pairs` and their shape in each state.
 
-A thing stands on the floor at the origin, about a unit wide, its front towards −y.
+An object stands on the floor at the origin, is about one unit wide and faces −y.
 """
 
 import json
@@ -11,33 +11,33 @@ from itertools import product
 import numpy as np
 
 from ropes.simulation.actions import VARIABLES
-from ropes.simulation.appearance import Build, Look, State
-from ropes.simulation.articulated_objects import OPENED_OR_LIT
-from ropes.simulation.manipulable_objects import HANDLED
+from ropes.simulation.appearance import Appearance, Build, State
+from ropes.simulation.articulated_objects import ARTICULATED_OR_SWITCHABLE
+from ropes.simulation.manipulable_objects import MANIPULABLE
 from ropes.simulation.parts import Part
 
-_BUILDERS: Mapping[str, Build] = {**OPENED_OR_LIT, **HANDLED}
-#: Looks, each in a state, that a digest asks of each thing.
+_BUILDERS: Mapping[str, Build] = {**ARTICULATED_OR_SWITCHABLE, **MANIPULABLE}
+#: Appearances and states of each object that enter the digest.
 _DRAWN = 20
 
 
-def parts_of(noun: str, look: Look, state: State) -> tuple[Part, ...]:
-    """What a thing consists of."""
+def parts_of(noun: str, look: Appearance, state: State) -> tuple[Part, ...]:
+    """The parts of an object."""
     return tuple(_BUILDERS[noun](look, state))
 
 
 def things_digest() -> str:
-    """SHA-256 of what every thing consists of, in some states and looks drawn by a fixed seed."""
+    """SHA-256 of the parts of every object, in appearances and states drawn from a fixed seed."""
     rng = np.random.default_rng(0)
-    seen: list[object] = []
+    shapes: list[object] = []
     for noun, _ in product(sorted(_BUILDERS), range(_DRAWN)):
-        look, state = Look.drawn(rng), {name: float(rng.random()) for name in VARIABLES}
-        seen.append([noun, *map(_described, parts_of(noun, look, state))])
-    return sha256(json.dumps(seen).encode()).hexdigest()
+        look, state = Appearance.sample(rng), {name: float(rng.random()) for name in VARIABLES}
+        shapes.append([noun, *map(_numbers, parts_of(noun, look, state))])
+    return sha256(json.dumps(shapes).encode()).hexdigest()
 
 
-def _described(part: Part) -> list[str | list[float]]:
-    """A part in figures, rounded so that processors agree on them."""
+def _numbers(part: Part) -> list[str | list[float]]:
+    """A part as numbers, rounded so that all processors agree."""
     turn = np.eye(3) if part.turn is None else part.turn
-    figures = np.concatenate([part.size, part.place, part.colour, turn.ravel()])
-    return [part.shape, (np.round(figures, 6) + 0.0).tolist()]
+    values = np.concatenate([part.size, part.place, part.colour, turn.ravel()])
+    return [part.shape, (np.round(values, 6) + 0.0).tolist()]

@@ -1,4 +1,4 @@
-"""Boxes, cylinders and spheres, the parts of objects."""
+"""Boxes, cylinders and spheres, of which objects consist."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -11,20 +11,20 @@ from ropes.simulation.urdf import rotation
 Array = NDArray[np.float64]
 Colour = tuple[float, float, float]
 Point = tuple[float, float, float]
-#: The axes of the world.
+#: Unit vectors of the world frame.
 X, Y, Z = np.eye(3)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A primitive of a thing.
+    """A primitive shape of an object.
 
     Attributes:
         shape: box, cylinder (upright) or sphere.
         size: half the sides of a box; radius, radius and half the height of a cylinder; the radius of a sphere.
-        place: of its centre.
+        place: position of its centre.
         colour: RGB in [0, 1].
-        turn: rotation matrix, (3, 3); None for none.
+        turn: rotation matrix (3, 3); None for the identity.
     """
 
     shape: Literal["box", "cylinder", "sphere"]
@@ -34,33 +34,32 @@ class Part:
     turn: Array | None = None
 
 
-def moved(part: Part, place: Point, turn: float, scale: float) -> Part:
-    """The same part of a thing that is `scale` times as large and stands elsewhere, turned about z by radians."""
-    about = rotation(Z, np.array([turn]))[0]
-    centre = about @ (scale * np.array(part.place)) + np.array(place)
+def transform(part: Part, place: Point, turn: float, scale: float) -> Part:
+    """The part after its object is scaled, turned about z by `turn` radians and shifted by `place`."""
+    rotated = about(Z, turn)
+    centre = rotated @ (scale * np.array(part.place)) + np.array(place)
     size = (scale * part.size[0], scale * part.size[1], scale * part.size[2])
-    own = np.eye(3) if part.turn is None else part.turn
-    return replace(part, size=size, place=point(centre), turn=about @ own)
+    return replace(part, size=size, place=point(centre), turn=rotated @ (np.eye(3) if part.turn is None else part.turn))
 
 
 def point(values: Array) -> Point:
-    """An array (3,) as a tuple."""
+    """Convert an array (3,) to a tuple."""
     x, y, z = (float(value) for value in values)
     return x, y, z
 
 
 def box(size: Point, place: Point, colour: Colour, turn: Array | None = None) -> Part:
-    """A box by half its sides."""
+    """A box with the given half sides."""
     return Part("box", size, place, colour, turn)
 
 
 def cylinder(radius: float, half: float, place: Point, colour: Colour, turn: Array | None = None) -> Part:
-    """An upright cylinder by its radius and half its height."""
+    """An upright cylinder with the given radius and half height."""
     return Part("cylinder", (radius, radius, half), place, colour, turn)
 
 
 def sphere(radius: float, place: Point, colour: Colour) -> Part:
-    """A sphere by its radius."""
+    """A sphere with the given radius."""
     return Part("sphere", (radius, radius, radius), place, colour)
 
 
@@ -70,12 +69,17 @@ def about(axis: Array, angle: float) -> Array:
     return turn
 
 
+def attached(hinge: Point, reach: Point, turn: Array) -> Point:
+    """The point at `reach` from a hinge, after a turn about the hinge."""
+    return point(np.array(hinge) + turn @ np.array(reach))
+
+
 def hinged(size: Point, hinge: Point, reach: Point, colour: Colour, turn: Array) -> Part:
-    """A board that turns about a hinge: `reach` leads from there to its centre when it is not turned."""
-    return box(size, point(np.array(hinge) + turn @ np.array(reach)), colour, turn)
+    """A box that turns about a hinge; `reach` leads from the hinge to its centre before the turn."""
+    return box(size, attached(hinge, reach, turn), colour, turn)
 
 
-def mixed(one: Colour, other: Colour, share: float) -> Colour:
-    """A colour between two, at a share of the way."""
+def blend(one: Colour, other: Colour, share: float) -> Colour:
+    """Linear interpolation between two colours."""
     red, green, blue = ((1 - share) * a + share * b for a, b in zip(one, other, strict=True))
     return red, green, blue

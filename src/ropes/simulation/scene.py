@@ -1,6 +1,6 @@
-"""An arm before its cameras: joint angles to grey images.
+"""Renders grey images of an arm from joint angles.
 
-PyBullet's TinyRenderer draws on the CPU and needs no display, no GL and no system package.
+PyBullet's TinyRenderer runs on the CPU and needs no display, no OpenGL and no system package.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,14 +10,14 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropes.errors import UserError
+from ropes.errors import UserError, one_of
 from ropes.simulation.availability import locate
 from ropes.simulation.backdrop import WHITE, panda_gym
 from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, quiet
-from ropes.simulation.cameras import cropped, extrinsics, intrinsics, projection_matrix, view_matrix, windows_around
+from ropes.simulation.cameras import crop, extrinsics, intrinsics, projection_matrix, view_matrix, windows_around
 from ropes.simulation.kinematics import outline, visible_points
 from ropes.simulation.mesh import simplified_urdf
-from ropes.simulation.settings import Camera, Robot, SceneName, require_scene
+from ropes.simulation.settings import Camera, Robot, SceneName
 from ropes.simulation.urdf import Urdf, read_urdf
 
 Mesh = Literal["simplified", "full"]
@@ -26,7 +26,7 @@ _SLACK = 1e-6
 
 
 def resolve_urdf(robot: Robot, mesh: Mesh) -> Path:
-    """The URDF file to draw: the robot's own ("full"), or its lighter copy ("simplified"), made when need be.
+    """The URDF file to render: the robot's own ("full"), or its copy with fewer triangles ("simplified").
 
     Raises:
         UserError: no such kind of mesh, or the URDF or one of its meshes is missing.
@@ -38,11 +38,10 @@ def resolve_urdf(robot: Robot, mesh: Mesh) -> Path:
 
 
 def check_poses(robot: Robot, urdf: Urdf, joints: Sequence[str], angles: ArrayLike) -> NDArray[np.float64]:
-    """Angles (n, len(joints)) as float64, once they are known to be poses of `robot`.
+    """Check that `angles` are poses of `robot`; return them as float64, (n, len(joints)).
 
     Raises:
-        UserError: wrong shape, a joint that the robot does not set, NaN, or an angle outside the URDF's
-            limits.
+        UserError: wrong shape, a joint that the robot does not set, NaN, or an angle outside the URDF's limits.
     """
     poses = np.asarray(angles, dtype=np.float64)
     if poses.ndim != 2 or poses.shape[1] != len(joints):
@@ -51,42 +50,39 @@ def check_poses(robot: Robot, urdf: Urdf, joints: Sequence[str], angles: ArrayLi
         joint = urdf.joint(name)
         if name not in robot.joints:
             raise UserError(f"joint {name} is not among those that the robot sets: {', '.join(robot.joints)}")
-        if not np.isfinite(poses[:, column]).all():
-            row = int(np.flatnonzero(~np.isfinite(poses[:, column]))[0])
-            raise UserError(f"pose {row} has no finite angle for joint {name}")
-        outside = (poses[:, column] < joint.low - _SLACK) | (poses[:, column] > joint.high + _SLACK)
-        if robot.check_limits and outside.any():
-            row = int(np.flatnonzero(outside)[0])
+        values = poses[:, column]
+        if rows := np.flatnonzero(~np.isfinite(values)).tolist():
+            raise UserError(f"pose {rows[0]} has no finite angle for joint {name}")
+        outside = (values < joint.low - _SLACK) | (values > joint.high + _SLACK)
+        if robot.check_limits and (rows := np.flatnonzero(outside).tolist()):
             raise UserError(
-                f"pose {row} sets joint {name} to {poses[row, column]:.4f}, outside its limits "
+                f"pose {rows[0]} sets joint {name} to {values[rows[0]]:.4f}, outside its limits "
                 f"[{joint.low:.4f}, {joint.high:.4f}] in {urdf.path.name}"
             )
     return poses
 
 
 class Scene(BulletScene):
-    """A context manager that draws poses of one robot.
+    """A context manager that renders poses of one robot.
 
-    White background without a floor, or panda-gym's table and plane; no shadow on the arm, PyBullet's default light.
-    Images are drawn at twice their side and averaged over 2 × 2 pixels.  TinyRenderer leaves out triangles of
-    less than 1/200 pixel², which at 128 × 128 eats away the full meshes' outline; and the arm is small in the
-    image.
+    The light is PyBullet's default.  Images are rendered at twice their side and averaged over 2 × 2 pixels, because
+    TinyRenderer omits triangles of less than 1/200 pixel², which at 128 × 128 erodes the outline of the full meshes.
 
-    Deviation: the arm casts no shadow and has none on it, and on white there is no table and no plane.  Why: the still
-    scene is drawn once, and only the arm anew.  Effect: parts of the arm are up to 8% lighter than panda-gym draws
-    them; on white a white square changes nothing over the background, so occluded rows there are another test than the
+    Deviation: no shadows fall from or on the arm, and a white background has neither table nor plane.  Why: the
+    background is rendered once, and only the arm for each pose.  Effect: parts of the arm are up to 8% lighter than in
+    panda-gym; over a white background a white square hides nothing, so occluded rows there are another test than the
     paper's.
 
     Args:
-        robot: what to draw.
-        cameras: from where; their order is that of the images.
+        robot: the robot.
+        cameras: the cameras, in the order of the images.
         image_size: side of the square images, pixels.
         mesh: "simplified" (see `mesh`) or "full".
-        joints: the order of the angles when poses are given as arrays; all of the robot's when left out.
-        scene: what stands behind the arm.
+        joints: the order of the angles in poses given as arrays; by default that of the robot.
+        scene: the background.
 
     Raises:
-        UserError: a file is missing or is no URDF, or no such joint or scene.
+        UserError: a file is missing or not a URDF, or no such joint or scene.
     """
 
     def __init__(
@@ -100,7 +96,7 @@ class Scene(BulletScene):
     ) -> None:
         self.robot, self.cameras, self.image_size = robot, tuple(cameras), image_size
         self.joints = tuple(robot.joints if joints is None else joints)
-        path, scene = resolve_urdf(robot, mesh), require_scene(scene)
+        path, scene = resolve_urdf(robot, mesh), one_of(get_args(SceneName), scene, "scene")
         self.urdf = read_urdf(locate(robot.urdf))
         for name in (*robot.joints, *robot.neutral, *self.joints):
             self.urdf.joint(name)
@@ -118,17 +114,17 @@ class Scene(BulletScene):
         self._views = [_View(camera, self._side, scene) for camera in self.cameras]
         shape = len(self.cameras), image_size, image_size
         self._empty = np.array([view.empty for view in self._views], dtype=np.uint8).reshape(shape)
-        # Clearing and copying pixels without an arm is a quarter of the work, so only a window is drawn.  Full
-        # meshes are drawn whole: their outlines take seconds to find.
+        # Only a window around the arm is rendered, which saves a quarter of the time.  Full meshes are rendered in
+        # whole images, because their hulls take seconds to compute.
         self._drawn_urdf = read_urdf(path)
         self._hulls = outline(self._drawn_urdf) if mesh == "simplified" else {}
 
     def render(self, pose: Mapping[str, float] | ArrayLike) -> NDArray[np.uint8]:
-        """Draw one pose from every camera.
+        """Render one pose from every camera.
 
         Args:
-            pose: radians by joint name, or an array in the order of `joints`; every other joint of the robot
-                is at its neutral value.
+            pose: radians by joint name, or an array in the order of `joints`; all other joints are at their neutral
+                values.
 
         Returns:
             (cameras, image_size, image_size) grey images, BT.601 weights.
@@ -139,16 +135,16 @@ class Scene(BulletScene):
         return next(self._images(self._complete(*self._named(pose))))
 
     def render_all(self, poses: ArrayLike) -> Iterator[NDArray[np.uint8]]:
-        """Draw poses (n, len(joints)) one after the other: for each what `render` returns, in less time.
+        """Render poses (n, len(joints)) in turn, faster than `render` does.
 
         Raises:
-            UserError: see `check_poses`; at once, before anything is drawn.
+            UserError: see `check_poses`; raised before the first image.
         """
         return self._images(self._complete(self.joints, poses))
 
     def silhouettes(self, pose: Mapping[str, float] | ArrayLike) -> NDArray[np.bool_]:
-        """Where the arm is: (cameras, image_size, image_size), True where it covers half a pixel or more."""
-        windows = next(self._placed(self._complete(*self._named(pose))))
+        """Masks of the arm, (cameras, image_size, image_size): True where it covers half a pixel or more."""
+        windows = next(self._windows(self._complete(*self._named(pose))))
         shape = self.image_size, SUPERSAMPLING, self.image_size, SUPERSAMPLING
         arms = np.zeros((len(self._views), self._side, self._side), dtype=bool)
         for arm, view, window in zip(arms, self._views, windows, strict=True):
@@ -162,15 +158,15 @@ class Scene(BulletScene):
         return self.joints, np.asarray(pose)[None]
 
     def _complete(self, joints: tuple[str, ...], angles: ArrayLike) -> NDArray[np.float64]:
-        """The angles of all of the robot's joints (n, joints), neutral where `joints` leaves one out; checked."""
-        given = check_poses(self.robot, self.urdf, joints, angles)
+        """Checked angles of all joints of the robot, (n, robot.joints); neutral where `joints` omits one."""
+        checked = check_poses(self.robot, self.urdf, joints, angles)
         neutral = [self.robot.neutral.get(joint, 0.0) for joint in self.robot.joints]
-        poses = np.tile(neutral, (len(given), 1))
-        poses[:, [self.robot.joints.index(joint) for joint in joints]] = given
+        poses = np.tile(neutral, (len(checked), 1))
+        poses[:, [self.robot.joints.index(joint) for joint in joints]] = checked
         return poses
 
-    def _placed(self, poses: NDArray[np.float64]) -> Iterator[list[_Window]]:
-        """Bring the arm into each pose in turn; each view's rows and columns that hold it."""
+    def _windows(self, poses: NDArray[np.float64]) -> Iterator[list[_Window]]:
+        """Set the arm to each pose in turn; yield the rows and columns around the arm in each view."""
         count = len(poses)
         if self._hulls:
             points = visible_points(self._drawn_urdf, self._hulls, self.robot.joints, poses, {})
@@ -183,7 +179,7 @@ class Scene(BulletScene):
             yield views
 
     def _images(self, poses: NDArray[np.float64]) -> Iterator[NDArray[np.uint8]]:
-        for windows in self._placed(poses):
+        for windows in self._windows(poses):
             images = self._empty.copy()
             for image, view, window in zip(images, self._views, windows, strict=True):
                 rows, columns = (slice(s.start // SUPERSAMPLING, s.stop // SUPERSAMPLING) for s in window)
@@ -191,49 +187,41 @@ class Scene(BulletScene):
             yield images
 
     def _draw(self, view: "_View", rows: slice, columns: slice) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-        """Colours (rows, columns, 3) of a window, and where it shows the arm."""
+        """Colours (rows, columns, 3) of a window, and the mask of the arm in it."""
         height, width = rows.stop - rows.start, columns.stop - columns.start
-        _, _, drawn, distances, bodies = self._bullet.getCameraImage(
-            width,
-            height,
-            viewMatrix=view.view,
-            projectionMatrix=cropped(view.projection, self._side, rows, columns).T.ravel().tolist(),
-            shadow=0,
-            renderer=self._bullet.ER_TINY_RENDERER,
-            physicsClientId=self._client,
-        )
-        colours = np.asarray(drawn, dtype=np.uint8).reshape(height, width, 4)[..., :3]
+        projection = crop(view.projection, self._side, rows, columns)
+        colours, depth, bodies = self._render(view.view, projection, height, width)
         arm = np.asarray(bodies, dtype=np.int32).reshape(height, width) >= 0
-        if view.still is None:
+        if view.backdrop is None:
             return colours, arm
-        arm &= np.asarray(distances, dtype=np.float32).reshape(height, width) < view.still.depth[rows, columns]
-        return np.where(arm[..., None], colours, view.still.colours[rows, columns]), arm
+        arm &= np.asarray(depth, dtype=np.float32).reshape(height, width) < view.backdrop.depth[rows, columns]
+        return np.where(arm[..., None], colours, view.backdrop.colours[rows, columns]), arm
 
 
 class _View:
-    """What is needed of a camera for every image, worked out once."""
+    """Background and matrices of a camera, computed once for all images."""
 
     def __init__(self, camera: Camera, side: int, scene: SceneName) -> None:
         self.side = side
-        self.still = panda_gym(camera, side) if scene == "panda-gym" else None
-        without = np.full((side, side, 3), WHITE, dtype=np.uint8) if self.still is None else self.still.colours
-        self.empty = grey(without)
-        self.view = view_matrix(camera).T.ravel().tolist()
+        self.backdrop = panda_gym(camera, side) if scene == "panda-gym" else None
+        white = np.full((side, side, 3), WHITE, dtype=np.uint8)
+        self.empty = grey(white if self.backdrop is None else self.backdrop.colours)
+        self.view = view_matrix(camera)
         self.projection = projection_matrix(camera)
         self.to_pixels = intrinsics(camera, side) @ extrinsics(camera)[:3]
 
     def windows(self, points: NDArray[np.float64]) -> list[_Window]:
-        """Rows and columns that hold `points` (n, points, 3), for each of n poses."""
+        """Rows and columns around `points` (n, points, 3), for each of n poses."""
         return windows_around(points @ self.to_pixels[:, :3].T + self.to_pixels[:, 3], self.side, SUPERSAMPLING)
 
 
 def grey(colours: NDArray[np.uint8], block: int = SUPERSAMPLING) -> NDArray[np.uint8]:
-    """Luma of RGB colours (H, W, 3) by BT.601, .299 R + .587 G + .114 B, averaged over blocks of pixels.
+    """BT.601 luma of RGB (H, W, 3), 0.299 R + 0.587 G + 0.114 B, averaged over blocks of pixels.
 
     Returns:
         (H / block, W / block), rounded half up.
     """
-    # Whole numbers throughout: the same bytes on every machine.
+    # Integer arithmetic gives the same bytes on every machine.
     summed = colours[::block, ::block].astype(np.uint32)
     for row, column in list(np.ndindex(block, block))[1:]:
         summed += colours[row::block, column::block]

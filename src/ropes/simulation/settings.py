@@ -3,7 +3,6 @@
 The Panda's settings are Tables 6 to 9 and App. F of the ROPES paper as data.
 """
 
-import difflib
 import math
 import re
 from collections.abc import Mapping
@@ -11,9 +10,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from ropes.causal.scm import CausalModel, TruncatedNormal
-from ropes.errors import UserError, one_of
+from ropes.errors import UserError, one_of, suggestion
 
-#: What stands behind an arm: nothing but white, or the table on a plane of panda-gym, whose images the paper takes.
+#: Background of an arm: white, or the table and plane of panda-gym as in the paper's images.
 SceneName = Literal["white", "panda-gym"]
 
 
@@ -30,13 +29,13 @@ class Camera:
     fov: float
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be a camera.
+        """Check the values.
 
         Raises:
-            ValueError: says what is wrong with which value.
+            ValueError: a value is not possible.
         """
         if not re.fullmatch(r"[^\s/=]+", self.name) or self.name in (".", ".."):
-            # It names folders of images, and comes before the = of CAMERA=FILE.
+            # The name is part of folder names and of options CAMERA=FILE.
             raise ValueError(f"the name {self.name!r} is empty or has a slash, a dot alone, an = or white space in it")
         if len(self.target) != 3:
             raise ValueError(f"target has {len(self.target)} numbers, not x, y and z in metres")
@@ -57,9 +56,9 @@ class Robot:
     Attributes:
         urdf: path of the URDF file, absolute or relative to the data folder of pybullet_data.
         joints: URDF names of the joints that a pose sets.
-        neutral: radians for the joints that a pose leaves out (0 where not named).
-        check_limits: refuse poses beyond the URDF's limits.  Off for the paper's Panda only, whose joint 4 leaves
-            them in simulation; never for a real robot.
+        neutral: angles in radians of the joints that a pose omits; 0 by default.
+        check_limits: reject poses outside the URDF's limits.  Only the paper's Panda, whose simulated joint 4 leaves
+            them, turns this off; never do so for a real robot.
     """
 
     urdf: str
@@ -70,7 +69,7 @@ class Robot:
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A robot, its cameras, a causal model for each split, the images' side in pixels, and what stands behind."""
+    """A robot, its cameras, a causal model for each split, the images' side in pixels, and the background."""
 
     name: str
     robot: Robot
@@ -83,20 +82,16 @@ class Setting:
         """A JSON-able description; `from_dict` is its inverse."""
         return {
             "name": self.name,
-            "robot": {
-                **asdict(self.robot),
-                "joints": list(self.robot.joints),
-                "neutral": dict(self.robot.neutral),
-            },
+            "robot": {**asdict(self.robot), "joints": list(self.robot.joints), "neutral": dict(self.robot.neutral)},
             "cameras": [{**asdict(camera), "target": list(camera.target)} for camera in self.cameras],
             "splits": {split: model.to_dict() for split, model in self.splits.items()},
             "image_size": self.image_size,
-            **({} if self.scene == "white" else {"scene": self.scene}),  # as descriptions before there were scenes
+            **({} if self.scene == "white" else {"scene": self.scene}),  # older descriptions have no scene
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Setting":
-        """Build a setting from what `to_dict` returned."""
+        """Build a setting from the description of `to_dict`."""
         robot = {**content["robot"], "joints": tuple(content["robot"]["joints"])}
         return cls(
             name=content["name"],
@@ -104,18 +99,8 @@ class Setting:
             cameras=tuple(Camera(**{**camera, "target": tuple(camera["target"])}) for camera in content["cameras"]),
             splits={split: CausalModel.from_dict(model) for split, model in content["splits"].items()},
             image_size=content["image_size"],
-            scene=require_scene(content.get("scene", "white")),
+            scene=one_of(get_args(SceneName), content.get("scene", "white"), "scene"),
         )
-
-
-def require_scene(name: str) -> SceneName:
-    """The scene of that name.
-
-    Raises:
-        UserError: there is none.
-    """
-    scene: SceneName = one_of(get_args(SceneName), name, "scene")
-    return scene
 
 
 def _tn(interval: tuple[float, float], mean: float, variance: float) -> TruncatedNormal:
@@ -126,7 +111,7 @@ _CENTRED, _POSITIVE = (-1.5, 1.5), (0.0, 3.0)
 JOINTS = tuple(f"panda_joint{k}" for k in range(1, 7))
 J1, J2, J3, J4, J5, J6 = JOINTS
 
-#: Table 6: one camera, joints 2, 4 and 6; joint → interval and variance of (observational, policy 1, policy 2).
+#: Table 6: one camera, joints 2, 4 and 6; joint → its distributions (observational, policy 1, policy 2).
 TABLE_6 = {
     J2: (_tn(_CENTRED, 0, 1), _tn(_CENTRED, -0.75, 0.5), _tn(_CENTRED, 0.75, 0.5)),
     J4: (_tn(_CENTRED, 0, 1), _tn(_CENTRED, -0.75, 0.5), _tn(_CENTRED, 0.75, 0.5)),
@@ -141,7 +126,7 @@ TABLE_7 = {
     J5: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.9, 0.4), _tn(_CENTRED, -0.9, 0.4)),
     J6: (_tn(_POSITIVE, 1.5, 0.4), _tn(_POSITIVE, 2.4, 0.4), _tn(_POSITIVE, 0.7, 0.4)),
 }
-#: Table 8: the observational distributions out of distribution (only joints 4 and 6 move).
+#: Table 8: the shifted observational distributions (only joints 4 and 6 differ).
 TABLE_8 = {
     J1: _tn(_POSITIVE, 1.2, 0.4),
     J2: _tn(_CENTRED, 0, 0.4),
@@ -150,7 +135,7 @@ TABLE_8 = {
     J5: _tn(_CENTRED, 0, 0.4),
     J6: _tn(_POSITIVE, 0.5, 0.4),
 }
-#: Table 9: the causal data set; None where the joint is no root.
+#: Table 9: the causal data set; None for joints without a root term.
 TABLE_9 = {
     J1: (_tn(_POSITIVE, 1.2, 0.4), _tn(_POSITIVE, 2.0, 0.4), _tn(_POSITIVE, 0.6, 0.4)),
     J2: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.7, 0.4), _tn(_CENTRED, -0.7, 0.4)),
@@ -168,7 +153,7 @@ APPENDIX_F_WEIGHTS = {
     (J3, J6): 0.37,
     (J5, J6): 0.15,
 }
-#: App. F: every joint's noise.
+#: App. F: the noise of every joint.
 APPENDIX_F_NOISE = _tn((0.0, 1.0), 0.0, 0.1)
 
 
@@ -200,7 +185,7 @@ def _camera(name: str, *, yaw: float, pitch: float, target: tuple[float, float, 
     return Camera(name=name, target=target, distance=1.4, yaw=yaw, pitch=pitch, roll=0.0, fov=60.0)
 
 
-# The targets are the closest ones from which no pose that the distributions can draw leaves the image.
+# The nearest targets for which every pose of the distributions is in the image.
 _ONE_CAMERA = (_camera("cam0", yaw=0.0, pitch=0.0, target=(0.01, -0.32, 0.48)),)
 _SIX_JOINTS_CAMERA = (_camera("cam0", yaw=0.0, pitch=0.0, target=(0.0, -0.56, 0.49)),)
 _TWO_CAMERAS = (
@@ -209,54 +194,51 @@ _TWO_CAMERAS = (
 )
 #: The setting of the disentanglement study, see `ropes.simulation.finger_setting`.
 FINGER_CUBE = "finger-cube"
-#: Settings of actions, see `ropes.simulation.actions`: single things, several in a scene, an arm's joints.
+#: Settings of actions, see `ropes.simulation.actions`: on one object, on one of several objects, on an arm's joints.
 ACTION_PAIRS, MANY_THINGS, ARM_ACTIONS = "action-pairs", "action-scenes", "arm-actions"
-#: The first of these with other things held out, drawn by a seed each.
+#: `action-pairs` with other objects held out: setting → seed of the hold-out.
 DRAWN_HOLD_OUTS = {f"{ACTION_PAIRS}-drawn-{seed}": seed for seed in range(5)}
-#: Whose arm and cameras those joints are filmed with; its images are what the packaged estimator reads.
+#: The setting whose arm and cameras `arm-actions` uses; the packaged estimator reads its images.
 ARM_SETTING = "panda-2c-independent"
-#: Causal Triplet's recordings: things cut out, and whole scenes.
+#: Causal Triplet's recordings: images cropped to the object, and whole scenes.
 RECORDED_PAIRS, RECORDED_SCENES = "causal-triplet", "causal-triplet-scenes"
 SETTINGS = ("panda-1c-independent", "panda-2c-independent", "panda-2c-causal", "panda-1c-six")
-#: Those in which each joint is commanded by itself.
+#: Settings with independent joints.
 INDEPENDENT = ("panda-1c-independent", "panda-2c-independent", "panda-1c-six")
 
 
 def panda_setting(name: str) -> Setting:
-    """The Panda as the paper films it (ROPES Section 3.2, App. D and F).
+    """The Panda in the setups of the paper (ROPES Section 3.2, App. D and F).
 
-    Wrist and fingers stay at their neutral values.  In "panda-1c-six" all six joints vary before one camera, and
-    joints 2, 4 and 6 are intervened on: the other reading of Section 3.2, with joints 1, 3 and 5 drawn as in Table 7.
+    Wrist and fingers stay at their neutral values.  In "panda-1c-six" one camera sees all six joints vary, and
+    interventions are on joints 2, 4 and 6: another reading of Section 3.2, with Table 7's joints 1, 3 and 5.
 
     Deviation: in "panda-1c-independent" joints 1, 3 and 5 stay at zero.  Why: Section 3.2 samples "a configuration for
-    all six joints", but Table 6 gives distributions of joints 2, 4 and 6 alone.  Effect: nothing turns the arm out of
-    the camera's plane, so rows of one camera are of an easier problem if the paper means what Section 3.2 says.
+    all six joints", but Table 6 gives distributions of joints 2, 4 and 6 alone.  Effect: the arm stays in the camera's
+    plane, so rows of one camera solve an easier problem if the paper means what Section 3.2 says.
 
-    Deviation: the single camera looks from pitch 0°; each camera keeps its direction and a distance of 1.4 m, and looks
-    at the point nearest to it from which no pose leaves the image.  Why: the paper gives the yaw of its two cameras
-    alone, and only from pitch 0° does one camera look along the axis about which joints 2, 4 and 6 turn.  Effect: not
-    measured.
+    Deviation: the single camera has pitch 0°; each camera keeps its direction and a distance of 1.4 m, with the nearest
+    target for which every pose is in the image.  Why: the paper gives only the yaw of its two cameras, and only at
+    pitch 0° does one camera look along the axis about which joints 2, 4 and 6 turn.  Effect: not measured.
 
     Raises:
         UserError: no setting of that name.
     """
-    out_of_distribution = _model(TABLE_7, observational=TABLE_8)
     match name:
         case "panda-1c-independent":
-            model = _model(TABLE_6)
-            return Setting(name=name, robot=_PANDA, cameras=_ONE_CAMERA, splits={"train": model, "test-id": model})
+            model, cameras = _model(TABLE_6), _ONE_CAMERA
         case "panda-1c-six":
             others = {joint: row[0] for joint, row in TABLE_7.items() if joint not in TABLE_6}
-            model = replace(_model(TABLE_6), joints=JOINTS, observational={**others, **_model(TABLE_6).observational})
-            splits = {"train": model, "test-id": model}
-            return Setting(name=name, robot=_PANDA, cameras=_SIX_JOINTS_CAMERA, splits=splits)
+            model, cameras = _model(TABLE_6), _SIX_JOINTS_CAMERA
+            model = replace(model, joints=JOINTS, observational={**others, **model.observational})
         case "panda-2c-independent":
-            model = _model(TABLE_7)
+            model, cameras = _model(TABLE_7), _TWO_CAMERAS
         case "panda-2c-causal":
-            model = _model(TABLE_9, causal=True)
+            model, cameras = _model(TABLE_9, causal=True), _TWO_CAMERAS
         case _:
-            close = difflib.get_close_matches(name, SETTINGS, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(SETTINGS)}"
+            hint = suggestion(name, SETTINGS, f"choose one of {', '.join(SETTINGS)}")
             raise UserError(f"unknown setting {name!r}: {hint}")
-    splits = {"train": model, "test-id": model, "test-ood": out_of_distribution}
-    return Setting(name=name, robot=_PANDA, cameras=_TWO_CAMERAS, splits=splits)
+    splits = {"train": model, "test-id": model}
+    if cameras is _TWO_CAMERAS:
+        splits["test-ood"] = _model(TABLE_7, observational=TABLE_8)
+    return Setting(name=name, robot=_PANDA, cameras=cameras, splits=splits)

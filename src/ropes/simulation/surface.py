@@ -1,4 +1,4 @@
-"""Triangle meshes for PyBullet's renderer: one colour and at most one texture per file."""
+"""Reads and writes triangle meshes for PyBullet's renderer: one colour and at most one texture per file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +14,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Surface:
-    """Triangles with a normal, and perhaps a place in the texture, at each corner.
+    """Triangles with a normal, and optionally a texture coordinate, at each corner.
 
     Attributes:
         points: (n, 3) vertices.
         faces: (m, 3) indices of vertices.
         normals: (m, 3, 3) unit normals at the corners of each triangle.
-        uv: (m, 3, 2) places in the texture at the corners, or None.
-        parts: (m,) which part (run of one material) of the file each triangle belongs to.
+        uv: (m, 3, 2) texture coordinates at the corners, or None.
+        parts: (m,) number of each triangle's part, a run of one material in the file.
     """
 
     points: Array
@@ -35,7 +35,7 @@ def read_surface(path: Path) -> Surface:
     """Read an .obj, .stl or .dae file.
 
     Raises:
-        UserError: another kind of file, a damaged one, or a reader is not installed.
+        UserError: another kind of file, a damaged file, or a missing reader.
     """
     try:
         match path.suffix.lower():
@@ -51,7 +51,7 @@ def read_surface(path: Path) -> Surface:
 
 
 def texture_of(path: Path) -> Path | None:
-    """The texture that PyBullet would draw an .obj file with: the first of its material file that exists."""
+    """The texture that PyBullet applies to an .obj file: the first existing one of its material file."""
     if path.suffix.lower() != ".obj":
         return None
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -67,7 +67,7 @@ def texture_of(path: Path) -> Path | None:
 
 
 def write_obj(path: Path, surface: Surface, texture: str | None) -> None:
-    """Write `surface` as .obj, with a material file beside it that names `texture`, a file in its folder."""
+    """Write `surface` as .obj; with `texture`, a file in the same folder, also write a material file."""
     lines = []
     if texture:
         path.with_suffix(".mtl").write_text(f"newmtl surface\nKd 1 1 1\nmap_Kd {texture}\n", encoding="utf-8")
@@ -86,7 +86,7 @@ def write_obj(path: Path, surface: Surface, texture: str | None) -> None:
 
 
 def flat_normals(points: Array, faces: NDArray[np.int64]) -> Array:
-    """Each triangle's own normal at its three corners, (m, 3, 3); zero for a triangle without area."""
+    """The normal of each triangle, repeated for its three corners, (m, 3, 3); zero for a triangle without area."""
     a, b, c = (points[faces[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)
     length = np.linalg.norm(normals, axis=1, keepdims=True)
@@ -118,20 +118,20 @@ def _read_obj(path: Path) -> Surface:
         points=points,
         faces=faces,
         normals=np.array(values["vn"])[normals] if (normals >= 0).all() else flat_normals(points, faces),
-        uv=_texture_places(np.array(values["vt"]), uvs),
+        uv=_texture_coordinates(np.array(values["vt"]), uvs),
         parts=np.array(parts),
     )
 
 
-def _texture_places(values: Array, index: NDArray[np.int64]) -> Array | None:
-    """Places in the texture at each corner; the middle where the file names none, as PyBullet has it."""
+def _texture_coordinates(values: Array, index: NDArray[np.int64]) -> Array | None:
+    """Texture coordinates at each corner; as in PyBullet, the middle where the file has none."""
     if not len(values):
         return None
     return np.where((index >= 0)[..., None], values[np.maximum(index, 0)], 0.5)
 
 
 def _corner(text: str, values: dict[str, list[list[float]]]) -> list[int]:
-    """Zero-based (vertex, texture, normal) of one "v/vt/vn"; −1 where left out."""
+    """Zero-based indices (vertex, texture, normal) of one "v/vt/vn"; −1 if omitted."""
     parts = [*text.split("/"), "", ""][:3]
     counts = (len(values[kind]) for kind in ("v", "vt", "vn"))
     return [
@@ -158,7 +158,7 @@ def _read_with_trimesh(path: Path) -> Surface:
 
 
 def _collada_unit(path: Path) -> float:
-    """Metres in a unit of a .dae file, which trimesh leaves to the caller."""
+    """Metres per unit of a .dae file, which trimesh does not apply."""
     import collada
 
     return float(collada.Collada(str(path)).assetInfo.unitmeter or 1.0)

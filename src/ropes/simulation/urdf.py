@@ -1,6 +1,5 @@
 """Reads a URDF: the joint tree with limits, and the visual shapes."""
 
-import difflib
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
@@ -11,17 +10,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.errors import UserError
+from ropes.errors import UserError, suggestion
 
 Array = NDArray[np.float64]
 _MOVING = ("revolute", "continuous", "prismatic")
-#: Children of a joint that decide where its link is.
-_OF_KINEMATICS = ("parent", "child", "origin", "axis", "limit")
+#: Children of a joint element that define its kinematics.
+_KINEMATIC_TAGS = ("parent", "child", "origin", "axis", "limit")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Joint:
-    """One joint: where it sits on its parent link, and how it moves its child.
+    """A joint: its pose on the parent link, and its motion.
 
     Attributes:
         kind: "revolute", "continuous", "prismatic", "fixed" and so on.
@@ -42,7 +41,7 @@ class Joint:
 
     @property
     def moves(self) -> bool:
-        """Whether a single number sets the joint."""
+        """Whether the joint has one degree of freedom."""
         return self.kind in _MOVING
 
     @property
@@ -53,13 +52,13 @@ class Joint:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Visual:
-    """One visible shape of a link: a mesh file, or the corners of the box around a primitive.
+    """A visible shape of a link: a mesh file, or the bounding box of a primitive.
 
     Attributes:
         origin: (4, 4) pose in the link's frame.
         mesh: path of the mesh file, None for a primitive.
         scale: (3,) scale of the mesh.
-        corners: (8, 3) corners around a primitive, in the shape's frame; empty for a mesh.
+        corners: (8, 3) corners of a primitive's bounding box, in the shape's frame; empty for a mesh.
         kind: the URDF's element: "mesh", "box", "sphere", "cylinder" or "capsule".
         colour: (4,) red, green, blue and opacity in [0, 1]; None where the URDF names none.
     """
@@ -75,7 +74,7 @@ class Visual:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Urdf:
-    """A parsed URDF file.  Joints stand in the order of the tree: parents first."""
+    """A parsed URDF file with its joints in topological order: parents first."""
 
     path: Path
     name: str
@@ -85,43 +84,41 @@ class Urdf:
 
     @cached_property
     def moving(self) -> dict[str, Joint]:
-        """The joints that can be set, by name, parents first."""
+        """The movable joints by name, parents first."""
         return {joint.name: joint for joint in self.joints if joint.moves}
 
     @cached_property
     def links(self) -> tuple[str, ...]:
-        """Every link by name, parents first; the base is the first."""
+        """The names of all links, parents first; the base is the first."""
         return (self.base, *(joint.child for joint in self.joints))
 
     def require_link(self, name: str) -> None:
         """Check that there is a link called `name`.
 
         Raises:
-            UserError: there is none; the message names the nearest, or all of them.
+            UserError: there is none; the message names the most similar link, or all of them.
         """
         if name not in self.links:
-            close = difflib.get_close_matches(name, self.links, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"its links are {', '.join(self.links)}"
+            hint = suggestion(name, self.links, f"its links are {', '.join(self.links)}")
             raise UserError(f"{self.path.name} has no link {name!r}: {hint}")
 
     def joint(self, name: str) -> Joint:
         """The movable joint called `name`.
 
         Raises:
-            UserError: there is none; the message names the nearest, or all of them.
+            UserError: there is none; the message names the most similar joint, or all of them.
         """
-        if name in self.moving:
-            return self.moving[name]
-        close = difflib.get_close_matches(name, self.moving, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"its movable joints are {', '.join(self.moving)}"
-        raise UserError(f"{self.path.name} has no movable joint {name!r}: {hint}")
+        if name not in self.moving:
+            hint = suggestion(name, self.moving, f"its movable joints are {', '.join(self.moving)}")
+            raise UserError(f"{self.path.name} has no movable joint {name!r}: {hint}")
+        return self.moving[name]
 
 
 def find_mesh(urdf: Path, name: str) -> Path:
-    """The file that a URDF means by a mesh's `name`, "package://…" included.
+    """The file of a mesh that a URDF calls `name`, which may be a "package://…" address.
 
-    The package is looked for in the folders above the URDF, first with the name whole, then without its leading
-    parts: packages are rarely installed where simulators run.
+    The search covers the folders above the URDF, first with the whole name, then without its leading parts.  It needs
+    no installed package.
 
     Raises:
         UserError: no such file.
@@ -140,10 +137,10 @@ def find_mesh(urdf: Path, name: str) -> Path:
 def read_urdf(path: Path) -> Urdf:
     """Parse the URDF file at `path`.
 
-    A link without visual shapes shows its collision shapes, as PyBullet does.
+    As in PyBullet, a link without visual shapes shows its collision shapes.
 
     Raises:
-        UserError: not a URDF file, a mesh is missing, or the joints are no tree.
+        UserError: not a URDF file, a mesh is missing, or the joints form no tree.
     """
     try:
         root = ET.parse(path).getroot()
@@ -163,14 +160,14 @@ def read_urdf(path: Path) -> Urdf:
 
 
 def shapes_of(link: ET.Element) -> Iterable[tuple[str, ET.Element]]:
-    """The shapes that are seen of a link, each with the link's name."""
+    """The visible shapes of a link, each with the link's name."""
     return [(link.attrib["name"], shape) for shape in link.findall("visual") or link.findall("collision")]
 
 
 def kinematics_of(path: Path) -> str:
-    """The links and joints of a URDF file as the text of a URDF of their own.
+    """The links and joints of a URDF file as the text of a URDF without shapes, materials or extensions.
 
-    It has no shapes, materials, extensions or comments: it needs no file beside it and names none.
+    The text needs no other file and contains no path.
 
     Raises:
         UserError: see `read_urdf`.
@@ -181,10 +178,10 @@ def kinematics_of(path: Path) -> str:
     for link in root.findall("link"):
         ET.SubElement(robot, "link", name=link.attrib["name"])
     for joint in root.findall("joint"):
-        kept = ET.SubElement(robot, "joint", name=joint.attrib["name"], type=joint.attrib["type"])
+        copy = ET.SubElement(robot, "joint", name=joint.attrib["name"], type=joint.attrib["type"])
         for part in joint:
-            if part.tag in _OF_KINEMATICS:
-                ET.SubElement(kept, part.tag, part.attrib)
+            if part.tag in _KINEMATIC_TAGS:
+                ET.SubElement(copy, part.tag, part.attrib)
     ET.indent(robot)
     return ET.tostring(robot, encoding="unicode") + "\n"
 
@@ -202,7 +199,7 @@ def _numbers(text: str | None, default: tuple[float, ...]) -> Array:
 
 
 def _pose(element: ET.Element | None) -> Array:
-    """URDF's <origin>: fixed-axis roll, pitch and yaw, then a shift."""
+    """The pose (4, 4) of an <origin>: roll, pitch and yaw about fixed axes, then a translation."""
     pose = np.eye(4)
     if element is None:
         return pose
@@ -219,7 +216,7 @@ def _joint(element: ET.Element) -> Joint:
     axis_element, limit = element.find("axis"), element.find("limit")
     axis = _numbers(None if axis_element is None else axis_element.get("xyz"), (1, 0, 0))
     kind = element.attrib["type"]
-    bounded = limit is not None and kind != "continuous"
+    bounds = None if kind == "continuous" else limit
     ends = {end.tag: end.attrib["link"] for end in element if end.tag in ("parent", "child")}
     return Joint(
         name=element.attrib["name"],
@@ -228,8 +225,8 @@ def _joint(element: ET.Element) -> Joint:
         child=ends["child"],
         origin=_pose(element.find("origin")),
         axis=axis / (np.linalg.norm(axis) or 1.0),
-        low=float(limit.get("lower", 0)) if bounded and limit is not None else -math.inf,
-        high=float(limit.get("upper", 0)) if bounded and limit is not None else math.inf,
+        low=-math.inf if bounds is None else float(bounds.get("lower", 0)),
+        high=math.inf if bounds is None else float(bounds.get("upper", 0)),
     )
 
 
@@ -261,7 +258,7 @@ def _visual(path: Path, link: str, element: ET.Element, colours: Mapping[str, Ar
             caps = radius if shape.tag == "capsule" else 0.0
             half = np.array([radius, radius, length / 2 + caps])
         case _:
-            raise ValueError(f"link {link} has a shape <{shape.tag}>, which is none of URDF's")
+            raise ValueError(f"link {link} has a shape <{shape.tag}>, which URDF does not define")
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     corners = np.empty((0, 3)) if half is None else signs * half
     material, origin = element.find("material"), _pose(element.find("origin"))
@@ -270,16 +267,15 @@ def _visual(path: Path, link: str, element: ET.Element, colours: Mapping[str, Ar
 
 
 def _tree(path: Path, links: list[str], joints: list[Joint]) -> tuple[str, tuple[Joint, ...]]:
-    """The one link without a parent, and the joints sorted from there outwards."""
-    bases = [link for link in links if link not in {joint.child for joint in joints}]
+    """The base link, and the joints sorted outwards from it."""
+    children = {joint.child for joint in joints}
+    bases = [link for link in links if link not in children]
     if len(bases) != 1:
         raise UserError(f"{path}: an arm has one base link, this file has {len(bases)}")
-    ordered: list[Joint] = []
-    reached = [bases[0]]
-    for link in reached:
-        for joint in (joint for joint in joints if joint.parent == link):
-            ordered.append(joint)
-            reached.append(joint.child)
+    unique = len(children) == len(joints)  # otherwise a cycle may be reachable from the base
+    ordered = [joint for joint in joints if unique and joint.parent == bases[0]]
+    for parent in ordered:  # the list grows in this loop
+        ordered += [joint for joint in joints if joint.parent == parent.child]
     if len(ordered) != len(joints):
-        raise UserError(f"{path}: its joints are no tree")
+        raise UserError(f"{path}: its joints form no tree")
     return bases[0], tuple(ordered)

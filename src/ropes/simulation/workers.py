@@ -1,4 +1,4 @@
-"""Renders poses on several processes. The bytes do not depend on the number of workers."""
+"""Renders poses in several processes. The bytes do not depend on the number of workers."""
 
 import multiprocessing
 import os
@@ -24,20 +24,20 @@ from ropes.simulation.settings import Camera, Robot, SceneName
 from ropes.simulation.urdf import read_urdf
 
 Floats = NDArray[np.float64]
-UNIT = 32
-_AHEAD = 3
+#: Poses per unit of work, and submitted units per worker.
+UNIT, _AHEAD = 32, 3
 
 
-class Drawer(Protocol):
-    """What draws states, a row each."""
+class Renderer(Protocol):
+    """A renderer of states."""
 
     def render_all(self, states: ArrayLike, /) -> Iterator[NDArray[np.uint8]]:
-        """(n, values) → for each state the images of all cameras, (cameras, S, S) or in colour with 3 more."""
+        """States (n, values) → for each state the images of all cameras, (cameras, S, S) or (cameras, S, S, 3)."""
 
 
-#: Starts what draws; goes to other processes, so it is a class, or a partial of one.
-Start = Callable[[], AbstractContextManager[Drawer]]
-_drawer: Drawer | None = None  # of a worker process, which has exactly one
+#: Creates a renderer; it is sent to other processes, so it is a class or a partial of one.
+Start = Callable[[], AbstractContextManager[Renderer]]
+_renderer: Renderer | None = None  # the renderer of a worker process
 
 
 def render_poses(
@@ -50,50 +50,47 @@ def render_poses(
     workers: int | None = None,
     scene: SceneName = "white",
 ) -> Iterator[list[bytes]]:
-    """Draw poses and encode them, a unit of some tens at a time on each worker.
+    """Render poses and encode them as PNG.
 
     Args:
-        robot: what to draw.
-        cameras: from where.
+        robot: the robot.
+        cameras: the cameras.
         image_size: side of the images, pixels.
         mesh: "simplified" or "full".
         joint_names: names of the columns of `angles`.
         angles: (n, len(joint_names)) radians.
-        workers: processes; 1 draws in this one, None takes every usable core.
-        scene: what stands behind the robot.
+        workers: processes; 1 renders in this process, None uses every usable core.
+        scene: the background.
 
     Returns:
-        An iterator over the poses in order; for each, one PNG for each camera.  Closing it, or any exception,
-        ends all workers.
+        An iterator over the poses in order, with one PNG per camera.  Closing it, or any exception, ends all workers.
 
     Raises:
-        UserError: a pose or the robot is not as it must be (at once, before any process starts), or a worker
-            died.
+        UserError: an invalid pose or robot (raised before any process starts), or a worker died.
     """
     require_workers(workers)
     poses = check_poses(robot, read_urdf(locate(robot.urdf)), joint_names, angles)
-    # Simplified meshes are made once here, not by every worker.
-    resolve_urdf(robot, mesh)
+    resolve_urdf(robot, mesh)  # makes simplified meshes once, before the workers start
     return render(partial(Scene, robot, tuple(cameras), image_size, mesh, tuple(joint_names), scene), poses, workers)
 
 
 def require_workers(workers: int | None) -> None:
-    """Check a number of processes; None is every usable core.
+    """Check a number of processes; None stands for every usable core.
 
     Raises:
-        UserError: there are none.
+        UserError: it is below 1.
     """
     if workers is not None and workers < 1:
-        raise UserError(f"{workers} workers cannot draw anything; give at least 1")
+        raise UserError(f"{workers} workers cannot render anything; give at least 1")
 
 
 def render(start: Start, states: Floats, workers: int | None = None) -> Iterator[list[bytes]]:
-    """Draw states and encode them: `render_poses` for any scene.
+    """Render states of any scene and encode them, as `render_poses` does.
 
     Args:
-        start: what draws, in each process anew.
-        states: (n, values), a row each.
-        workers: processes; 1 draws in this one, None takes every usable core.
+        start: creates the renderer in each process.
+        states: (n, values), one state per row.
+        workers: processes; 1 renders in this process, None uses every usable core.
     """
     require_workers(workers)
     workers = usable_cores() if workers is None else workers
@@ -104,13 +101,13 @@ def render(start: Start, states: Floats, workers: int | None = None) -> Iterator
 
 
 def _in_this_process(start: Start, units: Sequence[Floats]) -> Iterator[list[bytes]]:
-    with start() as drawer:
+    with start() as renderer:
         for unit in units:
-            yield from _encoded(drawer, unit)
+            yield from _encoded(renderer, unit)
 
 
 def _in_processes(start: Start, units: Sequence[Floats], workers: int) -> Iterator[list[bytes]]:
-    # Processes are started afresh, not forked: the caller may hold threads of torch or of a progress bar.
+    # Processes are spawned, not forked, because the caller may hold threads of torch or of a progress bar.
     spawn = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, spawn, initializer=_start_worker, initargs=(start,))
     pending: deque[Future[list[list[bytes]]]] = deque()
@@ -118,7 +115,7 @@ def _in_processes(start: Start, units: Sequence[Floats], workers: int) -> Iterat
         for unit in units:
             with nothing_of_main():
                 pending.append(pool.submit(_render_unit, unit))
-            # Only a few units ahead of the reader: memory stays small however many poses there are.
+            # Submitting only a few units ahead of the reader bounds the memory.
             if len(pending) >= _AHEAD * workers:
                 yield from pending.popleft().result()
         while pending:
@@ -132,17 +129,17 @@ def _in_processes(start: Start, units: Sequence[Floats], workers: int) -> Iterat
 
 
 def _start_worker(start: Start) -> None:
-    """Set up a worker: it has a drawer, leaves Ctrl-C to its parent, and does not outlive it."""
-    global _drawer
+    """Set up a worker: it creates its renderer, leaves Ctrl-C to its parent and ends with its parent."""
+    global _renderer
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent(lambda: os._exit(1))
-    _drawer = start().__enter__()
+    _renderer = start().__enter__()
 
 
 def _render_unit(states: Floats) -> list[list[bytes]]:
-    assert _drawer is not None
-    return list(_encoded(_drawer, states))
+    assert _renderer is not None
+    return list(_encoded(_renderer, states))
 
 
-def _encoded(drawer: Drawer, states: Floats) -> Iterator[list[bytes]]:
-    return ([png.encode(image) for image in images] for images in drawer.render_all(states))
+def _encoded(renderer: Renderer, states: Floats) -> Iterator[list[bytes]]:
+    return ([png.encode(image) for image in images] for images in renderer.render_all(states))

@@ -1,4 +1,4 @@
-"""Estimates which joint causes which from interventions. Coordinates may have any sign and scale."""
+"""Estimates the causal graph of joints from interventions. Coordinates may have any sign and scale."""
 
 from ropes.causal.graph.effects import direct_effects, total_effects
 from ropes.causal.graph.estimate import CausalGraph, estimate_graph

@@ -1,7 +1,4 @@
-"""Disentanglement metrics of the literature. Numpy in.
-
-Latents (n, k) and factors (n, f) of the same samples; every function takes a seed where chance has a part.
-"""
+"""Disentanglement metrics of the literature, from latents (n, k) and factors (n, f) of the same samples."""
 
 from ropes.metrics.disentanglement.information import mig, modularity
 from ropes.metrics.disentanglement.interventional import Undefined, beta_vae_score, factor_vae_score

@@ -5,31 +5,31 @@ from numpy.typing import ArrayLike
 
 from ropes.metrics.disentanglement.samples import BINS, Classes, Floats, as_classes, binned, checked
 
-#: Information below this is what rounding leaves of none.
+#: Information below this is rounding error.
 _ROUNDING = 1e-12
 
 
 def mig(latents: ArrayLike, factors: ArrayLike, *, bins: int = BINS) -> float:
-    """Mutual information gap: how much more the best latent tells of a factor than the second best.
+    """Mutual information gap between the best and the second best latent of each factor.
 
-    MIG = mean over factors of (I(z_(1); v) − I(z_(2); v)) / H(v); 1 where each factor is told by one latent alone.
+    MIG = mean over factors of (I(z_(1); v) − I(z_(2); v)) / H(v); 1 if a single latent determines each factor.
 
     Source: Chen et al. 2018, with latents in equal-width bins as in disentanglement_lib.
 
-    Deviation: a factor with more values than bins is binned as well.  Why: with more values than bins of the latents no
-    latent could tell it in full.  Effect: of a factor with 30 values MIG is up to 13% higher than
-    disentanglement_lib's, which cannot exceed ln 20 / ln 30 = .88 there.
+    Deviation: a factor with more values than bins is binned as well.  Why: with more values than bins no binned latent
+    could determine it.  Effect: for a factor with 30 values MIG is up to 13% higher than disentanglement_lib's, which
+    cannot exceed ln 20 / ln 30 = .88 there.
 
     Args:
         latents: (n, k), k at least 2.
         factors: (n, f).
-        bins: of each latent.
+        bins: number of bins of each latent.
 
     Returns:
         A value in [0, 1].
 
     Raises:
-        ValueError: fewer than two latents, fewer samples than bins, or what `checked` refuses.
+        ValueError: fewer than two latents, fewer samples than bins, or as `checked`.
     """
     information, entropy = mutual_information(latents, factors, bins=bins)
     if len(information) < 2:
@@ -39,40 +39,40 @@ def mig(latents: ArrayLike, factors: ArrayLike, *, bins: int = BINS) -> float:
 
 
 def modularity(latents: ArrayLike, factors: ArrayLike, *, bins: int = BINS) -> float:
-    """Whether each latent tells of one factor at most.
+    """Modularity: 1 if each latent carries information about one factor only.
 
-    Of latent i with its best factor b: 1 − Σ_{f≠b} I(z_i; v_f)² / ((F − 1) I(z_i; v_b)²), the mean over latents.
-    A latent that tells nothing counts 0.
+    For latent i with its best factor b: 1 − Σ_{f≠b} I(z_i; v_f)² / ((F − 1) I(z_i; v_b)²), averaged over latents.
+    A latent without information counts 0.
 
-    Source: Ridgeway and Mozer 2018; latents that tell nothing as in disentanglement_lib.
+    Source: Ridgeway and Mozer 2018; latents without information as in disentanglement_lib.
 
     Args:
         latents: (n, k).
         factors: (n, f), f at least 2.
-        bins: of each latent.
+        bins: number of bins of each latent.
 
     Returns:
         A value in [0, 1].
 
     Raises:
-        ValueError: fewer than two factors, fewer samples than bins, or what `checked` refuses.
+        ValueError: fewer than two factors, fewer samples than bins, or as `checked`.
     """
     information, _ = mutual_information(latents, factors, bins=bins)
     if information.shape[1] < 2:
         raise ValueError("modularity needs at least two factors, got 1")
     square = information**2
     best = square.max(axis=1)
-    telling = best > 0
-    rest = square.sum(axis=1) - best
-    share = rest / np.where(telling, best * (information.shape[1] - 1), 1.0)
-    return float(np.where(telling, 1 - share, 0.0).mean())
+    informative = best > 0
+    others = square.sum(axis=1) - best
+    share = others / np.where(informative, best * (information.shape[1] - 1), 1.0)
+    return float(np.where(informative, 1 - share, 0.0).mean())
 
 
 def mutual_information(latents: ArrayLike, factors: ArrayLike, *, bins: int = BINS) -> tuple[Floats, Floats]:
     """I(z_i; v_j) in nats, (k, f), and the factors' entropies (f,), both of binned values.
 
     Raises:
-        ValueError: fewer samples than bins, or what `checked` refuses.
+        ValueError: fewer samples than bins, or as `checked`.
     """
     z, v = checked(latents, factors)
     if len(z) < bins:
@@ -84,11 +84,11 @@ def mutual_information(latents: ArrayLike, factors: ArrayLike, *, bins: int = BI
 
 
 def _information(one: Classes, other: Classes) -> float:
-    """I of two columns of classes: Σ p(a, b) log p(a, b) / (p(a) p(b))."""
+    """Mutual information of two columns of classes: Σ p(a, b) log p(a, b) / (p(a) p(b))."""
     joint = np.zeros((one.max() + 1, other.max() + 1))
     np.add.at(joint, (one, other), 1.0)
     joint /= len(one)
     expected = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-    seen = joint > 0
-    found = float(np.sum(joint[seen] * np.log(joint[seen] / expected[seen])))
-    return found if found > _ROUNDING else 0.0
+    positive = joint > 0
+    information = float(np.sum(joint[positive] * np.log(joint[positive] / expected[positive])))
+    return information if information > _ROUNDING else 0.0

@@ -1,7 +1,7 @@
 """Metrics that fix one factor: BetaVAE and FactorVAE scores.
 
-They need samples in which the other factors vary as ever whatever one factor is: where factors depend on one another,
-as with a finger that cannot stand in its cube, no samples can show that, and there is no score.
+They need factors that are independent of each other.  The scores are undefined for dependent factors, such as those of
+a finger that cannot intersect its cube.
 """
 
 import math
@@ -15,26 +15,26 @@ from scipy.stats import chi2_contingency
 from ropes.metrics.disentanglement.samples import BINS, Classes, Floats, as_classes, checked
 
 Rows = NDArray[np.int64]
-#: Latents of smaller deviation tell nothing (disentanglement_lib).
+#: Latents of smaller standard deviation are pruned (disentanglement_lib).
 _PRUNED = 0.05
-#: Bins of the test that factors are independent, and its level.
+#: Bins and level of the test for independent factors.
 _COARSE, _LEVEL = 6, 1e-6
 
 
 class Undefined(float):
-    """NaN in the place of a score, and why.
+    """NaN in place of an undefined score.
 
     Attributes:
-        reason: in words.
+        reason: why the score is undefined.
     """
 
     reason: str
 
     def __new__(cls, reason: str) -> Self:
         """NaN with a reason."""
-        made = super().__new__(cls, math.nan)
-        made.reason = reason
-        return made
+        undefined = super().__new__(cls, math.nan)
+        undefined.reason = reason
+        return undefined
 
 
 def beta_vae_score(
@@ -47,13 +47,13 @@ def beta_vae_score(
     complete: bool = True,
     seed: int = 0,
 ) -> float:
-    """How often a linear classifier tells which factor two samples share, by how far their latents are apart.
+    """Accuracy of a linear classifier that predicts, from differences of latents, which factor two samples share.
 
-    A point is the mean of |z − z'| over some pairs that share the value of one factor, with that factor as its label.
+    A point is the mean of |z − z'| over some pairs that share the value of one factor; its label is that factor.
 
     Source: Higgins et al. 2017, App. A.4.
 
-    Deviation: samples are drawn from those given, and values of factors with more values than bins share a bin.  Why:
+    Deviation: samples are drawn from the data set, and values of factors with more values than bins share a bin.  Why:
     the score then needs no renderer.  Effect: pairs that share a bin may differ a little in the factor that they should
     share.
 
@@ -63,18 +63,18 @@ def beta_vae_score(
     Args:
         latents: (n, k).
         factors: (n, f), f at least 2.
-        points: to learn from, and as many to test on.
-        pairs: in a point.
-        bins: of factors with more values.
-        complete: whether every combination of the factors' values exists; where not, there is no score.  Two factors
-            that depend on one another are noticed, three that do so only together are not.
-        seed: of what is drawn.
+        points: training points, and as many test points.
+        pairs: pairs per point.
+        bins: bins of factors with more values.
+        complete: whether every combination of the factors' values exists; if not, the score is undefined.  A test also
+            detects dependent pairs of factors, but not three factors that are dependent only together.
+        seed: seed of the draws.
 
     Returns:
-        Accuracy on new points, or `Undefined`: NaN with a reason.
+        Accuracy on the test points, or `Undefined`: NaN with a reason.
 
     Raises:
-        ValueError: fewer than two factors, or what `checked` refuses.
+        ValueError: fewer than two factors, or as `checked`.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -103,32 +103,31 @@ def factor_vae_score(
     complete: bool = True,
     seed: int = 0,
 ) -> float:
-    """How often the latent that varies least tells which factor is held still, by majority.
+    """Accuracy of a majority vote that predicts the fixed factor from the latent with the least variance.
 
-    Of a batch that shares the value of one factor, each latent's variance is taken in units of its variance over all;
-    latents of a deviation below .05 are left out, and where none is left the score is 0.
+    In a batch that shares the value of one factor, each latent's variance is divided by its variance over all samples.
+    Latents with a standard deviation below .05 are pruned; if none remains the score is 0.
 
     Source: Kim and Mnih 2018, Section 4.
 
-    Deviation: samples are drawn from those given, and values of factors with more values than bins share a bin.  Why:
+    Deviation: samples are drawn from the data set, and values of factors with more values than bins share a bin.  Why:
     the score then needs no renderer.  Effect: pairs that share a bin may differ a little in the factor that they should
     share.
 
     Args:
         latents: (n, k).
         factors: (n, f), f at least 2.
-        points: batches to vote by, and as many to test on.
-        batch: samples in each.
-        bins: of factors with more values.
-        complete: whether every combination of the factors' values exists; where not, there is no score.  Two factors
-            that depend on one another are noticed, three that do so only together are not.
-        seed: of what is drawn.
+        points: batches for the vote, and as many to test on.
+        batch: samples per batch.
+        bins: bins of factors with more values.
+        complete: see `beta_vae_score`.
+        seed: seed of the draws.
 
     Returns:
-        Accuracy on new batches, or `Undefined`: NaN with a reason.
+        Accuracy on the test batches, or `Undefined`: NaN with a reason.
 
     Raises:
-        ValueError: fewer than two factors, or what `checked` refuses.
+        ValueError: fewer than two factors, or as `checked`.
     """
     z, groups = _groups(latents, factors, bins, complete)
     if isinstance(groups, Undefined):
@@ -150,7 +149,7 @@ def factor_vae_score(
 
 
 class _Groups:
-    """Samples of one factor, by its values."""
+    """The samples grouped by the values of one factor."""
 
     def __init__(self, classes: Classes) -> None:
         self.order = np.argsort(classes, kind="stable")
@@ -159,31 +158,31 @@ class _Groups:
         self.classes = classes
 
     def batch(self, rng: np.random.Generator, size: int) -> Rows:
-        """Rows that all share the value of one random sample, (size,)."""
+        """Random rows with the value of one random sample, (size,)."""
         value = self.classes[rng.integers(len(self.classes))]
-        return self._of(np.full(size, value), rng)
+        return self._rows_with(np.full(size, value), rng)
 
     def pairs(self, rng: np.random.Generator, size: int) -> Rows:
-        """Pairs of rows, each of which shares the value of a random sample of its own, (2, size)."""
+        """Pairs of random rows; both rows of a pair have the value of one random sample, (2, size)."""
         values = self.classes[rng.integers(len(self.classes), size=size)]
-        return np.stack([self._of(values, rng) for _ in range(2)])
+        return np.stack([self._rows_with(values, rng) for _ in range(2)])
 
-    def _of(self, values: Classes, rng: np.random.Generator) -> Rows:
-        """A row of each of some values."""
+    def _rows_with(self, values: Classes, rng: np.random.Generator) -> Rows:
+        """A random row for each value."""
         return self.order[self.first[values] + rng.integers(self.count[values])]
 
 
 def _groups(
     latents: ArrayLike, factors: ArrayLike, bins: int, complete: bool
 ) -> tuple[Floats, tuple[_Groups, ...] | Undefined]:
-    """Checked latents, and the samples of each factor by its values; or why no factor can be held still by itself.
+    """Checked latents, and the samples grouped by each factor or the reason why no factor can be fixed alone.
 
     Raises:
-        ValueError: fewer than two factors, or what `checked` refuses.
+        ValueError: fewer than two factors, or as `checked`.
     """
     z, v = checked(latents, factors)
     if v.shape[1] < 2:
-        raise ValueError("which factor is held still needs at least two of them, got 1")
+        raise ValueError("predicting the fixed factor needs at least two factors, got 1")
     if not complete:
         return z, Undefined("some combinations of factors do not exist: none can be held still while all others vary")
     if reason := _dependence(v):
@@ -192,7 +191,7 @@ def _groups(
 
 
 def _dependence(factors: Floats) -> str | None:
-    """Which two factors depend on one another by a chi-squared test of their coarse bins; None for none."""
+    """The first dependent pair of factors by a chi-squared test of coarse bins, in words; None if there is none."""
     coarse = as_classes(factors, _COARSE)
     for one, other in combinations(range(coarse.shape[1]), 2):
         counts = np.zeros((coarse[:, one].max() + 1, coarse[:, other].max() + 1))

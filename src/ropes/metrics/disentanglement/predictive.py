@@ -1,6 +1,6 @@
 """Metrics from predicting factors by latents: DCI, SAP and explicitness.
 
-The factors of a robot are ordered and continuous: they are regressed, but for those that are named as classes.
+Factors are ordered and regressed, except for those named as categorical.
 """
 
 from collections.abc import Iterable
@@ -16,28 +16,27 @@ from ropes.metrics.disentanglement.samples import (
     Floats,
     as_classes,
     checked,
-    least_in_a_leaf,
     normalised,
     require_columns,
+    tree_options,
 )
 
-#: Share of the samples that informativeness, SAP of classes and explicitness are tested on.
+#: Share of test samples for informativeness, SAP of categorical factors and explicitness.
 _TESTED = 0.25
 _FEWEST = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class DCI:
-    """What `dci` finds.
+    """Results of `dci`.
 
     Attributes:
-        disentanglement: 1 where each latent is of use for one factor alone.
-        completeness: 1 where each factor needs one latent alone.
-        informativeness: how well the factors are told on samples that were not learnt from; R², at least 0, or
-            accuracy of classes.
-        importance: (k, f), of each latent for each factor; each column sums to 1, also that of a factor which latents
-            tell by chance alone (look at `informativeness_of`), or to 0 where the trees found no split.
-        informativeness_of: of each factor, (f,).
+        disentanglement: 1 if each latent is important for one factor only.
+        completeness: 1 if each factor needs one latent only.
+        informativeness: mean over factors of the test score: R², at least 0, or accuracy of a categorical factor.
+        importance: (k, f), of each latent for each factor.  Each column sums to 1, also for a factor predicted at
+            chance level (see `informativeness_of`), or to 0 if the trees have no split.
+        informativeness_of: informativeness of each factor, (f,).
     """
 
     disentanglement: float
@@ -59,8 +58,8 @@ def dci(
 ) -> DCI:
     """Disentanglement, completeness and informativeness.
 
-    A factor that no latent tells weighs as much as another one; one such factor of seven, finger and cube's rotation,
-    keeps every model well below 1.
+    All factors have equal weight, also one that no latent predicts.  The rotation of the cube, one factor of seven, is
+    such a factor and keeps every model well below 1.
 
     Source: Eastwood and Williams 2018, with importances of gradient-boosted trees as in disentanglement_lib.
 
@@ -74,63 +73,50 @@ def dci(
         latents: (n, k).
         factors: (n, f).
         categorical: columns of factors that are classes without an order.
-        seed: of the split; the trees have no chance in them.
-        trees: of each factor.
-        depth: of a tree.
+        seed: seed of the split; the trees are deterministic.
+        trees: trees per factor.
+        depth: depth of a tree.
         workers: threads; None for all cores.
 
     Raises:
-        ValueError: fewer than 20 samples, or what `checked` refuses.
+        ValueError: fewer than 20 samples, or as `checked`.
     """
     from lightgbm import LGBMClassifier, LGBMRegressor
 
     z, v = checked(latents, factors, _FEWEST)
     classes = require_columns(categorical, v)
-    learn, test = _split(len(z), seed)
-
-    def of_factor(column: int) -> tuple[Floats, float]:
+    train, test = _split(len(z), seed)
+    importances, scores = [], []
+    for column in range(v.shape[1]):
         target = np.unique(v[:, column], return_inverse=True)[1] if column in classes else v[:, column]
         kind: Any = LGBMClassifier if column in classes else LGBMRegressor
-        model = kind(
-            n_estimators=trees,
-            max_depth=depth,
-            num_leaves=2**depth,
-            min_child_samples=least_in_a_leaf(len(learn)),
-            importance_type="gain",
-            deterministic=True,
-            force_row_wise=True,
-            n_jobs=workers,
-            verbosity=-1,
-        ).fit(z[learn], target[learn])
+        options = {"n_estimators": trees, "max_depth": depth, "num_leaves": 2**depth, "importance_type": "gain"}
+        model = kind(**options, **tree_options(len(train), workers)).fit(z[train], target[train])
         gain = model.feature_importances_.astype(np.float64)
-        return gain / max(gain.sum(), 1e-300), max(0.0, float(model.score(z[test], target[test])))
-
-    found = [of_factor(column) for column in range(v.shape[1])]
-    importance = np.stack([own for own, _ in found], axis=1)
-    told = np.array([score for _, score in found])
+        importances.append(gain / max(gain.sum(), 1e-300))
+        scores.append(max(0.0, float(model.score(z[test], target[test]))))
+    importance, informativeness = np.stack(importances, axis=1), np.array(scores)
     return DCI(
         disentanglement=disentanglement(importance),
         completeness=completeness(importance),
-        informativeness=float(told.mean()),
+        informativeness=float(informativeness.mean()),
         importance=importance,
-        informativeness_of=told,
+        informativeness_of=informativeness,
     )
 
 
 def disentanglement(importance: ArrayLike) -> float:
-    """1 − entropy (base f) of each latent's importances (k, f), weighted by how important it is altogether."""
-    matrix = np.asarray(importance, dtype=np.float64)
-    return _concentration(matrix)
+    """1 − entropy (base f) of each latent's importances (k, f), weighted by the latent's total importance."""
+    return _concentration(np.asarray(importance, dtype=np.float64))
 
 
 def completeness(importance: ArrayLike) -> float:
-    """1 − entropy (base k) of each factor's importances (k, f), weighted by how much importance there is."""
-    matrix = np.asarray(importance, dtype=np.float64)
-    return _concentration(matrix.T)
+    """1 − entropy (base k) of each factor's importances (k, f), weighted by the factor's total importance."""
+    return _concentration(np.asarray(importance, dtype=np.float64).T)
 
 
 def _concentration(matrix: Floats) -> float:
-    """Of each row 1 − entropy of its shares in base of their number, weighted by its sum; 0 where all is 0."""
+    """Mean over rows, weighted by their sums, of 1 − normalised entropy of the row's shares; 0 for a zero matrix."""
     total = matrix.sum()
     if total == 0:
         return 0.0
@@ -142,29 +128,28 @@ def _concentration(matrix: Floats) -> float:
 
 
 def sap(latents: ArrayLike, factors: ArrayLike, *, categorical: Iterable[int] = (), seed: int = 0) -> float:
-    """Separated attribute predictability: how much better the best latent tells a factor than the second best.
+    """Separated attribute predictability: mean gap between the scores of the best and the second best latent.
 
-    Of a continuous factor a latent's score is their squared correlation, of classes what a linear SVM on that latent
-    alone gets right of samples that it did not learn from.
+    A latent's score is its squared correlation with an ordered factor, or the test accuracy of a linear SVM on that
+    latent alone for a categorical factor.
 
     Source: Kumar et al. 2018.
 
-    Deviation: an ordered factor counts by the squared correlation, one of classes by a linear SVM on standardised
-    latents; disentanglement_lib takes SVMs on raw latents for all.  Why: an SVM forgets the order, and its C depends on
-    the scale.  Effect: SAP separates models here (.13 and .6) and does not in the paper; do not hold the two against
-    each other.
+    Deviation: ordered factors use the squared correlation, categorical ones a linear SVM on standardised latents;
+    disentanglement_lib uses SVMs on raw latents for all.  Why: an SVM forgets the order, and its C depends on the
+    scale.  Effect: SAP separates models here (.13 and .6) and does not in the paper; the values are not comparable.
 
     Args:
         latents: (n, k), k at least 2.
         factors: (n, f).
         categorical: columns of factors that are classes without an order.
-        seed: of the split.
+        seed: seed of the split.
 
     Returns:
         Mean gap over factors, in [0, 1].
 
     Raises:
-        ValueError: fewer than two latents or 20 samples, or what `checked` refuses.
+        ValueError: fewer than two latents or 20 samples, or as `checked`.
     """
     z, v = checked(latents, factors, _FEWEST)
     if z.shape[1] < 2:
@@ -179,80 +164,71 @@ def sap(latents: ArrayLike, factors: ArrayLike, *, categorical: Iterable[int] = 
 
 
 def _accuracies(latents: Floats, classes: Classes, seed: int) -> Floats:
-    """Share of held-out samples that a linear SVM on each latent alone gets right, (k,)."""
+    """Test accuracy of a linear SVM on each latent alone, (k,)."""
     from sklearn.svm import LinearSVC
 
-    learn, test = _split(len(latents), seed)
-    found = []
-    for own in latents.T:
+    train, test = _split(len(latents), seed)
+    scores = []
+    for latent in latents.T:
         machine = LinearSVC(C=0.01, class_weight="balanced", random_state=seed)
-        machine.fit(own[learn, None], classes[learn])
-        found.append(float(machine.score(own[test, None], classes[test])))
-    return np.array(found)
+        machine.fit(latent[train, None], classes[train])
+        scores.append(float(machine.score(latent[test, None], classes[test])))
+    return np.array(scores)
 
 
 def explicitness(latents: ArrayLike, factors: ArrayLike, *, bins: int = BINS, seed: int = 0) -> float:
-    """How well all latents together tell the factors, by logistic regression: its AUC, one value against the rest.
-
-    The mean over values, then over factors.
+    """One-versus-rest AUC of a logistic regression from all latents, averaged over values, then over factors.
 
     Source: Ridgeway and Mozer 2018, with the plain AUC as in disentanglement_lib.
 
-    Deviation: a factor with more values than bins is binned into as many parts of equal share.  Why: one AUC a value
-    needs samples of every value.  Effect: not measured.
+    Deviation: a factor with more values than bins is binned into bins of equal counts.  Why: one AUC per value needs
+    samples of every value.  Effect: not measured.
 
     Args:
         latents: (n, k).
         factors: (n, f).
-        bins: of factors with more values.
-        seed: of the split.
+        bins: bins of factors with more values.
+        seed: seed of the split.
 
     Returns:
-        A value in [0, 1], a half where nothing is told.
+        A value in [0, 1]; 0.5 at chance level.
 
     Raises:
-        ValueError: fewer than 20 samples, a value that only one has, or what `checked` refuses.
+        ValueError: fewer than 20 samples, a value of a single sample, or as `checked`.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
 
     z, v = checked(latents, factors, _FEWEST)
     unit = normalised(z)
-    found = []
+    means = []
     for column, classes in enumerate(as_classes(v, bins, equal_shares=True).T):
-        learn, test = _split_each(classes, seed)
-        _require_values(classes, learn, test, column)
-        regression = LogisticRegression(max_iter=200).fit(unit[learn], classes[learn])
-        shares = regression.predict_proba(unit[test])
+        train, test = _stratified_split(classes, seed)
+        if len(np.unique(classes[train])) < len(np.unique(classes)):
+            raise ValueError(f"factor column {column} has a value too seldom to fit and test on; give more samples")
+        regression = LogisticRegression(max_iter=200).fit(unit[train], classes[train])
+        probabilities = regression.predict_proba(unit[test]).T
         areas = [
-            roc_auc_score(classes[test] == value, shares[:, place]) for place, value in enumerate(regression.classes_)
+            roc_auc_score(classes[test] == value, probability)
+            for value, probability in zip(regression.classes_, probabilities, strict=True)
         ]
-        found.append(float(np.mean(areas)))
-    return float(np.mean(found))
-
-
-def _require_values(classes: Classes, learn: Classes, test: Classes, column: int) -> None:
-    """Check that every value of a factor is on both sides of a split."""
-    for value in np.unique(classes):
-        if not (classes[learn] == value).any() or not (classes[test] == value).any():
-            raise ValueError(
-                f"factor column {column} has a value too seldom to be learnt and tested; give more samples"
-            )
+        means.append(float(np.mean(areas)))
+    return float(np.mean(means))
 
 
 def _split(samples: int, seed: int) -> tuple[Classes, Classes]:
-    """Rows to learn from, and rows to test on."""
+    """Training rows and test rows."""
     order = np.random.default_rng(seed).permutation(samples)
-    tested = round(_TESTED * samples)
-    return order[tested:], order[:tested]
+    count = round(_TESTED * samples)
+    return order[count:], order[:count]
 
 
-def _split_each(classes: Classes, seed: int) -> tuple[Classes, Classes]:
-    """Rows to learn from, and rows to test on: of every class the same share, of a rare one at least one."""
+def _stratified_split(classes: Classes, seed: int) -> tuple[Classes, Classes]:
+    """Training rows and test rows: the same share of every class, and at least one test row of each."""
     order = np.random.default_rng(seed).permutation(len(classes))
     _, number, count = np.unique(classes[order], return_inverse=True, return_counts=True)
-    sorted_rows = np.argsort(number, kind="stable")
-    place = np.empty(len(order), dtype=np.int64)
-    place[sorted_rows] = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
-    tested = place < np.maximum(1, np.round(_TESTED * count))[number]
+    by_class = np.argsort(number, kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[by_class] = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
+    tested = rank < np.maximum(1, np.round(_TESTED * count))[number]
     return order[~tested], order[tested]

@@ -1,6 +1,7 @@
-"""Input checks and binning that all disentanglement metrics share."""
+"""Input checks, binning and tree options common to the disentanglement metrics."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,15 +9,15 @@ from scipy.stats import rankdata
 
 Floats = NDArray[np.float64]
 Classes = NDArray[np.int64]
-#: Equal-width bins of what is continuous, as in the literature.
+#: Equal-width bins of continuous values, as in the literature.
 BINS = 20
 
 
 def checked(latents: ArrayLike, factors: ArrayLike, at_least: int = 2) -> tuple[Floats, Floats]:
-    """Both as finite float64, (n, k) and (n, f).
+    """Check latents (n, k) and factors (n, f); return them as float64.
 
     Raises:
-        ValueError: shapes disagree, too few samples, values not finite, or a factor that never changes.
+        ValueError: shapes disagree, too few samples, values not finite, or a constant factor.
     """
     z, v = np.asarray(latents, dtype=np.float64), np.asarray(factors, dtype=np.float64)
     if z.ndim != 2 or v.ndim != 2 or not z.shape[1] or not v.shape[1]:
@@ -29,26 +30,26 @@ def checked(latents: ArrayLike, factors: ArrayLike, at_least: int = 2) -> tuple[
         bad = np.argwhere(~np.isfinite(values))
         if bad.size:
             raise ValueError(f"{name} are not finite: row {bad[0, 0]}, column {bad[0, 1]}")
-    still = np.flatnonzero(np.ptp(v, axis=0) == 0)
-    if still.size:
-        raise ValueError(f"factor column {still[0]} never changes, so nothing can stand for it; leave it out")
+    constant = np.flatnonzero(np.ptp(v, axis=0) == 0)
+    if constant.size:
+        raise ValueError(f"factor column {constant[0]} never changes, so no latent can represent it; omit it")
     return z, v
 
 
 def require_columns(columns: Iterable[int], factors: Floats) -> frozenset[int]:
-    """Columns of factors that are classes without an order.
+    """Check the columns of categorical factors.
 
     Raises:
         ValueError: there is no such column.
     """
-    chosen = frozenset(columns)
-    if chosen - set(range(factors.shape[1])):
-        raise ValueError(f"categorical columns {sorted(chosen)} are not all among the {factors.shape[1]} factors")
-    return chosen
+    categorical = frozenset(columns)
+    if categorical - set(range(factors.shape[1])):
+        raise ValueError(f"categorical columns {sorted(categorical)} are not all among the {factors.shape[1]} factors")
+    return categorical
 
 
 def binned(values: Floats, bins: int) -> Classes:
-    """Equal-width bins of each column between its least and its greatest value, (n, c); 0 where it never changes.
+    """Equal-width bins of each column between its minimum and maximum, (n, c); 0 for a constant column.
 
     Raises:
         ValueError: fewer than two bins.
@@ -61,7 +62,7 @@ def binned(values: Floats, bins: int) -> Classes:
 
 
 def as_classes(factors: Floats, bins: int, *, equal_shares: bool = False) -> Classes:
-    """Each factor as classes (n, f): its own values where they are few, else bins, of equal width or of equal shares.
+    """Each factor as classes (n, f): its values if there are at most `bins`, else bins of equal width or equal counts.
 
     Raises:
         ValueError: fewer than two bins.
@@ -69,19 +70,27 @@ def as_classes(factors: Floats, bins: int, *, equal_shares: bool = False) -> Cla
     columns = []
     measured = rankdata(factors, axis=0) if equal_shares else factors
     for values, coarse in zip(factors.T, binned(measured, bins).T, strict=True):
-        own, number = np.unique(values, return_inverse=True)
-        columns.append(number if len(own) <= bins else coarse)
+        distinct, number = np.unique(values, return_inverse=True)
+        columns.append(number if len(distinct) <= bins else coarse)
     return np.stack(columns, axis=1).astype(np.int64)
 
 
 def normalised(values: Floats) -> Floats:
-    """Columns of mean 0 and deviation 1; a constant column becomes 0."""
-    centred, spread = values - values.mean(axis=0), values.std(axis=0)
+    """Columns scaled to mean 0 and standard deviation 1; a constant column becomes 0."""
     constant = np.ptp(values, axis=0) == 0
-    result: Floats = np.where(constant, 0.0, centred / np.where(constant, 1.0, spread))
+    result: Floats = np.where(
+        constant, 0.0, (values - values.mean(axis=0)) / np.where(constant, 1.0, values.std(axis=0))
+    )
     return result
 
 
-def least_in_a_leaf(samples: int) -> int:
-    """Samples that a leaf of boosted trees has at least: LightGBM's 20, a quarter where there are few to learn from."""
-    return max(1, min(20, samples // 4))
+def tree_options(samples: int, workers: int | None) -> dict[str, Any]:
+    """LightGBM options for reproducible trees; leaves have at least 20 samples, or a quarter of a small data set."""
+    least = max(1, min(20, samples // 4))
+    return {
+        "min_child_samples": least,
+        "deterministic": True,
+        "force_row_wise": True,
+        "n_jobs": workers,
+        "verbosity": -1,
+    }
