@@ -19,7 +19,7 @@ from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.recipes import EncoderRecipe
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.training.loop import BatchAt
-from ropes.methods.validation_split import held_out_by_kind
+from ropes.methods.validation_split import stratified_held_out
 from ropes.models.encoder import ContrastNetwork
 
 #: Held-out poses of each regime that a record evaluates.
@@ -70,7 +70,7 @@ class RegimePoses:
         Raises:
             UserError: a policy has no poses in one part, for example because all its poses are of one anchor.
         """
-        kept, held = images.split(held_out_by_kind(images.anchor, images.regime, fraction, seed))
+        kept, held = images.split(stratified_held_out(images.anchor, images.regime, fraction, seed))
         for regime in head_regimes(joints)[1:]:
             number = images.regimes.index(regime)
             if not (kept.regime == number).any() or not (held.regime == number).any():

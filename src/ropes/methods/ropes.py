@@ -26,7 +26,7 @@ from ropes.methods.disentangle import fit_ae2
 from ropes.methods.image_size import require_size
 from ropes.methods.policies import bayes_floors, require_both_policies
 from ropes.methods.recipes import RopesRecipe
-from ropes.methods.run import Run, require_pretrained_in
+from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE1Stage, LDRStage, seeded
 from ropes.methods.training.loop import SUMMARY, BatchAt, has_ended
@@ -75,7 +75,7 @@ def fit(
     fingerprint = _ae1_digest(Context(run, out, show))
     if pretrained is not None and not has_ended(out / "ae1", fingerprint):  # otherwise it is reused already
         _require_ae1(pretrained, fingerprint)
-        require_pretrained_in(pretrained, run.in_precision(out, precision).precision)
+        require_pretraining_precision(pretrained, run.with_precision(out, precision).precision)
     cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     kept, held = images.split_anchors(recipe.held_out, seed)

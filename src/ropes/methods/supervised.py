@@ -21,7 +21,7 @@ from ropes.methods.context import Context
 from ropes.methods.image_size import require_size
 from ropes.methods.labels import Labels, angles_checksum, choose_labels
 from ropes.methods.recipes import JointNetRecipe, LabelledRecipe
-from ropes.methods.run import Run, require_pretrained_in
+from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.supervised_stage import AngleStage, PretrainingStage
@@ -78,7 +78,7 @@ def fit(
             pretrained = None  # it is reused already
         else:
             _require_pretraining(pretrained, fingerprint)
-            require_pretrained_in(pretrained, run.in_precision(out, precision).precision)
+            require_pretraining_precision(pretrained, run.with_precision(out, precision).precision)
     run.require_same(out)
     cache = ImageCache(dataset, "train", recipe.shape.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
