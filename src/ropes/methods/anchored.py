@@ -71,7 +71,6 @@ def fit(
     Raises:
         UserError: the data set lacks what the method needs, the recipe is another method's, or the folder holds
             something else.
-        KeyboardInterrupt: interrupted; the state is stored.
     """
     if method == "anchored" and not recipe.anchor_weight:
         raise UserError("method anchored needs an --anchor-weight above 0; to leave anchors out use --method ldr")

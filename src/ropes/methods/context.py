@@ -42,9 +42,9 @@ class Context:
         A stored run keeps its setting's name, even if the data set's folder has been renamed.
 
         Raises:
-            UserError: see `Run.write` and `Run.with_precision`.
+            UserError: see `Run.write` and `Run.in_precision`.
         """
-        stored = run.with_stored_name(folder).with_precision(folder, precision).write(folder)
+        stored = run.in_precision(folder, precision).write(folder)
         remove_leftovers(folder)
         return cls(stored, folder, show)
 

@@ -1,6 +1,8 @@
 """Objectives of `ldr` and `anchored`: regime classification and variance within anchors.
 
-Regimes are in the order of `head_regimes`: the observational one, then policies 1 and 2 of each joint.
+R = 1 + 2 d regimes of d joints are in the order of `head_regimes`: the observational one, then policies 1 and 2 of each
+joint.  Coordinates of A anchors are (A, R, d), and their images uint8 (A, R, V, S, S), with the observational pose of
+each anchor first; `target` is the joint of each intervention, see `targets`.
 """
 
 from collections.abc import Sequence
@@ -65,23 +67,14 @@ def targets(regimes: Sequence[Regime], joints: Sequence[str]) -> Tensor:
 
 
 def select_by_target(coordinates: Tensor, target: Tensor) -> Tensor:
-    """The poses under policies 1 and 2 of each joint: (A, R, d) → (A, d, 2, d), joints on the second axis.
-
-    Args:
-        coordinates: (A, R, d), the observational pose of each anchor first.
-        target: see `targets`.
-    """
+    """The poses under policies 1 and 2 of each joint: (A, R, d) → (A, d, 2, d), joints on the second axis."""
     return torch.stack([coordinates[:, 1:][:, target == i] for i in range(coordinates.shape[-1])], dim=1)
 
 
 def mean_differences(coordinates: Tensor, target: Tensor) -> Tensor:
     """Mean difference of every coordinate between the two policies on each joint, (d, d).
 
-        D_ij = E[ẑ_j(i, policy 1) − ẑ_j(i, policy 2)]    over anchors
-
-    Args:
-        coordinates: (A, R, d), the observational pose of each anchor first.
-        target: see `targets`.
+    D_ij = E[ẑ_j | do(policy 1 of joint i)] − E[ẑ_j | do(policy 2 of joint i)]    over anchors
     """
     means = select_by_target(coordinates, target).mean(0)
     return means[:, 0] - means[:, 1]
@@ -91,7 +84,7 @@ def change_map(images: Tensor, regime: int, cells: int) -> Tensor:
     """Distribution over a grid of the change of grey levels under the two policies on a joint.
 
     Args:
-        images: uint8 (A, R, V, S, S), the observational pose of each anchor first.
+        images: uint8 (A, R, V, S, S).
         regime: index of the joint's first policy.
         cells: along a side of the grid.
 
@@ -110,7 +103,7 @@ def attention_loss(attention: Tensor, images: Tensor, joint: int) -> Tensor:
 
     Args:
         attention: logits (A, R, V, s, s).
-        images: uint8 (A, R, V, S, S), the observational pose of each anchor first.
+        images: uint8 (A, R, V, S, S).
         joint: index of the joint.
     """
     first = 1 + 2 * joint
@@ -139,8 +132,8 @@ def within_anchor_variance(coordinates: Tensor, target: Tensor, excused: Tensor)
     policies and staying constant everywhere else.
 
     Args:
-        coordinates: (A, R, d), the observational pose of each anchor first.
-        target: see `targets`.
+        coordinates: (A, R, d).
+        target: (R − 1,).
         excused: (d, d), see `left_alone`.
     """
     residuals, counted = left_alone(coordinates, target, excused)
@@ -163,8 +156,8 @@ def left_alone(coordinates: Tensor, target: Tensor, excused: Tensor) -> tuple[Te
     must stay the same.
 
     Args:
-        coordinates: ẑ, (A, R, d), the observational pose of each anchor first.
-        target: see `targets`.
+        coordinates: ẑ, (A, R, d).
+        target: (R − 1,).
         excused: x, (d, d), weights in [0, 1]; the diagonal is ignored.
 
     Returns:

@@ -52,7 +52,6 @@ def fit(
     Raises:
         UserError: the data set has no pairs, fewer than two verbs or a verb with fewer than two pairs, or the folder
             holds something else.
-        KeyboardInterrupt: interrupted; the state is stored.
     """
     dataset = open_dataset(data)
     _require_terms(method, recipe)
@@ -180,11 +179,7 @@ def blocks_of(verbs: tuple[str, ...], antonyms: dict[str, str]) -> Tensor:
 
 
 def _require_terms(method: str, recipe: DeltaRecipe) -> None:
-    """Check that the method's network has the parts that the recipe's loss terms need.
-
-    Raises:
-        UserError: it has not.
-    """
+    """Raise `UserError` if the method's network lacks a part that the recipe's loss terms need."""
     if recipe.blocks and method.startswith("cde"):
         raise UserError(f"method {method} has no blocks of φ; leave --blocks at 0, or take --method sms")
     if recipe.independence and method != "icm":
@@ -192,11 +187,7 @@ def _require_terms(method: str, recipe: DeltaRecipe) -> None:
 
 
 def _require_enough(texts: np.ndarray, verbs: tuple[str, ...]) -> None:
-    """Check that there are two verbs or more, each with two pairs or more.
-
-    Raises:
-        UserError: there are not.
-    """
+    """Raise `UserError` unless there are two verbs or more, each with two pairs or more."""
     if len(verbs) < 2:
         raise UserError(f"training pairs have {len(verbs)} verb ({', '.join(verbs)}); two are the least")
     for verb in verbs:

@@ -43,7 +43,8 @@ def estimate_descendants(
 
     A coordinate may also respond because it contains some of another joint by mistake.  Three criteria exclude that:
 
-    - In the `discriminants`, which do not contain other joints, the effect is significant and at least `min_effect`.
+    - In the `discriminants`, which do not contain other joints, the effect is significant and at least `min_effect` of
+      that of the coordinate's own policies.
     - An effect e_ij implies a change of the images: e_ij · change_j ≤ change_i.
     - Only one of two joints is a descendant of the other.  Where both seem to be, it is the one that changes the images
       less (`ancestor_prior`).
@@ -51,13 +52,6 @@ def estimate_descendants(
     With `n_sigma`, every pair in the order of `ancestor_prior` also counts, unless `standardized_effects` exclude it by
     so many standard errors: its effect is below `min_effect`, or above what the images allow.  A missed descendant
     ruins its coordinate; a spurious one costs little.
-
-    Args:
-        coordinates: (A, R, d).
-        target: see the module.
-        change: (d,).
-        min_effect: as a share of the effect of the coordinate's own policies.
-        n_sigma: standard errors; 0 for none.
 
     Returns:
         bool (d, d), false on the diagonal.
@@ -113,12 +107,7 @@ def discriminants(coordinates: Tensor, target: Tensor, mask: Tensor) -> Tensor:
 
     Under a policy on joint j its angle has no causes, so that only this angle and its descendants depend on the policy.
     Other joints in the coordinate are noise there, and the discriminant removes them.  It is a logistic regression of
-    the policy on the coordinates of `mask`, without insignificant ones.
-
-    Args:
-        coordinates: (A, R, d).
-        target: see the module.
-        mask: (d, d), see `predictor_mask`.
+    the policy on the coordinates of `mask`, see `predictor_mask`, without insignificant ones.
     """
     scaled = _standardised(coordinates)
     poses = select_by_target(scaled, target).unbind(1)
@@ -127,19 +116,11 @@ def discriminants(coordinates: Tensor, target: Tensor, mask: Tensor) -> Tensor:
 
 
 def standardized_effects(coordinates: Tensor, target: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Total effects in shares of those of the coordinate's own policies, and their standard errors.
+    """Total effects in shares of those of the coordinate's own policies, (d, d), and their standard errors, (d, d).
 
     As the `mean_differences` of the `discriminants`, but with insignificant predictors: the errors are those of the
     regression weights, by the delta method.  They treat all poses as independent, which makes them a little too large,
     and leave out the errors of the means over anchors.
-
-    Args:
-        coordinates: (A, R, d).
-        target: see the module.
-        mask: (d, d), see `predictor_mask`.
-
-    Returns:
-        (d, d) and (d, d).
     """
     scaled = _standardised(coordinates)
     differences, poses = mean_differences(scaled, target), select_by_target(scaled, target)

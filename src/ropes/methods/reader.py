@@ -1,5 +1,6 @@
 """`Reader`: the interface of inference wrappers, and their output."""
 
+from abc import abstractmethod
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
@@ -34,14 +35,17 @@ class Reader(Protocol):
     size: int
     precision: Precision
 
-    def coordinates(self, images: Tensor) -> Tensor:
-        """(n, V, size, size) → (n, d)."""
-
+    @abstractmethod
     def read(self, images: Tensor) -> Read:
         """(n, V, size, size) → coordinates and features."""
 
+    def coordinates(self, images: Tensor) -> Tensor:
+        """(n, V, size, size) → (n, d)."""
+        return self.read(images).coordinates
+
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor] | None:
         """Reconstructions by both stages, grey levels in [0, 1]; None for a method without a decoder."""
+        return None
 
 
 def autocast(images: Tensor, precision: Precision) -> AbstractContextManager[None]:

@@ -26,7 +26,7 @@ from ropes.models.student import StudentNetwork
 Module = TypeVar("Module", bound=torch.nn.Module)
 
 
-class RopesReader:
+class RopesReader(Reader):
     """Method ropes: AE1's codes, then the coordinates of one AE2, or of one AE2 per joint, or the LDRs' logits."""
 
     precision: Precision = "32-true"
@@ -47,10 +47,6 @@ class RopesReader:
         if recipe.coordinates == "logits":
             self._standardise = loaded(Standardise(views), "codes")
             self._ratios = [loaded(LDR(recipe.ldr, views=views), f"ldr/{joint}") for joint in run.joints]
-
-    def coordinates(self, images: Tensor) -> Tensor:
-        """(n, V, size, size) → (n, d)."""
-        return self.read(images).coordinates
 
     def read(self, images: Tensor) -> Read:
         """(n, V, size, size) → coordinates (n, d), and AE1's codes as features."""
@@ -80,7 +76,7 @@ def network_of_codes(recipe: RopesRecipe, *, views: int, joints: int) -> AE2 | D
     return DenseAE2(views=views, joints=joints, directions=recipe.directions or joints)
 
 
-class NetworkReader:
+class NetworkReader(Reader):
     """One network from images to coordinates."""
 
     def __init__(
@@ -96,18 +92,10 @@ class NetworkReader:
         self.precision: Precision = "32-true" if full else precision_of(precision)
         warn_if_emulated(self.precision)
 
-    def coordinates(self, images: Tensor) -> Tensor:
-        """(n, V, size, size) → (n, d)."""
-        return self.read(images).coordinates
-
     def read(self, images: Tensor) -> Read:
         """(n, V, size, size) → coordinates (n, d), features, and a student's map of foreign objects."""
         with autocast(images, self.precision):
             return Read(*self._network.read(images))
-
-    def reconstructions(self, images: Tensor) -> None:
-        """None: the network has no decoder."""
-        return None
 
 
 def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder | StudentNetwork:

@@ -61,7 +61,6 @@ def fit(
     Raises:
         UserError: the data set lacks what the method needs, the folder holds something else, AE1 collapsed,
             `pretrained` holds another AE1, or there are more directions than a code has entries.
-        KeyboardInterrupt: interrupted; the state is stored.
     """
     dataset = open_dataset(data)
     require_both_policies(dataset)
@@ -75,7 +74,7 @@ def fit(
     fingerprint = _ae1_digest(Context(run, out, show))
     if pretrained is not None and not has_ended(out / "ae1", fingerprint):  # otherwise it is reused already
         _require_ae1(pretrained, fingerprint)
-        require_pretraining_precision(pretrained, run.with_precision(out, precision).precision)
+        require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
     cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     kept, held = images.split_anchors(recipe.held_out, seed)
@@ -84,8 +83,10 @@ def fit(
     context.pretrained = pretrained
 
     ae1, ae1_summary = _fit_ae1(context, kept, held)
-    if pretrained is not None and not _same_weights(pretrained / "ae1", out / "ae1"):
-        context.pretrained = None  # its density ratios are functions of other codes
+    if pretrained is not None:
+        theirs, ours = pretrained / "ae1" / WEIGHTS, out / "ae1" / WEIGHTS
+        if not theirs.exists() or sha256(theirs) != sha256(ours):
+            context.pretrained = None  # its density ratios are functions of other codes
     scale, (kept_codes, held_codes) = standardise(
         encode(ae1, kept, context.device, show=show), encode(ae1, held, context.device)
     )
@@ -93,7 +94,10 @@ def fit(
     held_out = Codes(held_codes, held.regime, dataset.regimes)
     ratios, ldr_summaries = _fit_ldrs(context, codes, held_out, ae1_summary["fingerprint"])
     upstream = [summary["fingerprint"] for summary in ldr_summaries.values()]
-    contrasts = _with_floors(ldr_summaries, floors)
+    contrasts = {
+        joint: {**summary["history"], "floor": floors[joint], "best": min(summary["history"]["held_out"])}
+        for joint, summary in ldr_summaries.items()
+    }
     _report_distances(contrasts, show=show)
     seconds = {
         "ae1": ae1_summary["seconds"],
@@ -148,11 +152,7 @@ def _ae1_digest(context: Context) -> str:
 
 
 def _require_ae1(pretrained: Path, fingerprint: str) -> None:
-    """Check that a run has trained this AE1.
-
-    Raises:
-        UserError: it has not.
-    """
+    """Raise `UserError` unless a run has trained this AE1."""
     if not has_ended(pretrained / "ae1", fingerprint):
         raise UserError(
             f"{pretrained} holds no AE1 of method ropes on these data, with this seed and these settings; "
@@ -209,11 +209,6 @@ def _ldr_batches(context: Context, codes: Codes, joint: str) -> tuple[BatchAt, i
     return batch_at, len(values)
 
 
-def _same_weights(one: Path, other: Path) -> bool:
-    """Whether two trainings ended with the same weights."""
-    return (one / WEIGHTS).exists() and sha256(one / WEIGHTS) == sha256(other / WEIGHTS)
-
-
 def _store_scale(scale: Standardise, folder: Path, ae1: str) -> None:
     """Store the standardisation of the codes, which otherwise an AE2 contains; `ae1` is the digest of AE1's weights."""
     summary = {"fingerprint": ae1}
@@ -239,11 +234,3 @@ def _report_distances(contrasts: dict[str, dict[str, Any]], *, show: bool) -> No
                 "held-out contrast are kept"
             )
             print(f"ropes: warning: {message}", file=sys.stderr)
-
-
-def _with_floors(summaries: dict[str, dict[str, Any]], floors: dict[str, float | None]) -> dict[str, dict[str, Any]]:
-    """Each joint's losses with its exact Bayes floor, None where the data set does not describe its distributions."""
-    return {
-        joint: {**summary["history"], "floor": floors[joint], "best": min(summary["history"]["held_out"])}
-        for joint, summary in summaries.items()
-    }

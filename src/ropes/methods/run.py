@@ -113,33 +113,24 @@ class Run:
         write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(run)})
         return run
 
-    def with_stored_name(self, folder: Path) -> "Run":
-        """This run with the setting's name stored in `folder`, if there is one."""
+    def in_precision(self, folder: Path, requested: AskedPrecision) -> "Run":
+        """This run in the requested precision, or with the precision and setting's name of the run stored in `folder`.
+
+        Raises:
+            UserError: no such precision, the stored run has another one, or see `require_same`.
+        """
         self.require_same(folder)
-        return replace(self, setting=Run.read(folder).setting) if (folder / RUN_FILE).exists() else self
-
-    def with_precision(self, folder: Path, requested: AskedPrecision) -> "Run":
-        """This run with the precision stored in `folder`, or else with the requested one.
-
-        Raises:
-            UserError: no such precision, or another one than the stored one.
-        """
         precision = precision_of(requested)
-        stored = Run.read(folder) if (folder / RUN_FILE).exists() else None
-        if stored is None or (stored.precision is None and stored.recipe != self.recipe):
-            return replace(self, precision=precision, processor=capability())
-        stored.require_precision(folder, requested)
-        return replace(self, precision=stored.precision, processor=stored.processor)
-
-    def require_precision(self, folder: Path, requested: AskedPrecision) -> None:
-        """Check that this run, stored in `folder`, can be resumed in the requested precision.
-
-        Raises:
-            UserError: it was begun in another one.
-        """
-        if requested not in ("auto", self.precision):
-            precision = self.precision or "an unknown precision"
-            raise UserError(f"{folder} was begun in {precision}; leave --precision out, or choose another --out")
+        run = replace(self, precision=precision, processor=capability())
+        if not (folder / RUN_FILE).exists():
+            return run
+        stored = Run.read(folder)
+        if stored.precision is None and stored.recipe != self.recipe:
+            return replace(run, setting=stored.setting)
+        if requested not in ("auto", stored.precision):
+            begun_in = stored.precision or "an unknown precision"
+            raise UserError(f"{folder} was begun in {begun_in}; leave --precision out, or choose another --out")
+        return replace(run, setting=stored.setting, precision=stored.precision, processor=stored.processor)
 
     def require_same(self, folder: Path) -> None:
         """Check that `folder` is empty or holds this run, perhaps with another recipe.

@@ -59,7 +59,6 @@ def fit(
     Raises:
         UserError: the data set has no angles, no interventions or too few labels, the folder holds something else, or
             `pretrained` is another pre-training.
-        KeyboardInterrupt: interrupted; the state is stored.
     """
     dataset = open_dataset(data)
     if dataset.state_names is None:
@@ -78,7 +77,7 @@ def fit(
             pretrained = None  # it is reused already
         else:
             _require_pretraining(pretrained, fingerprint)
-            require_pretraining_precision(pretrained, run.with_precision(out, precision).precision)
+            require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
     run.require_same(out)
     cache = ImageCache(dataset, "train", recipe.shape.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
@@ -142,11 +141,7 @@ def _pretraining_digest(context: Context, recipe: JointNetRecipe) -> str:
 
 
 def _require_pretraining(run: Path, fingerprint: str) -> None:
-    """Check that a run has finished this pre-training.
-
-    Raises:
-        UserError: it has not.
-    """
+    """Raise `UserError` unless a run has finished this pre-training."""
     folder = run / _PRETRAINING
     if not ((folder / SUMMARY).exists() and (folder / WEIGHTS).exists()):
         raise UserError(f"{run} holds no finished pre-training of method jointnet; leave --pretrained out")

@@ -44,7 +44,6 @@ def fit(
 
     Raises:
         UserError: the data set has other images or no pairs, or the folder holds something else.
-        KeyboardInterrupt: interrupted; the state is stored.
     """
     dataset = open_dataset(data)
     colour = len(dataset.image_shape) > 2

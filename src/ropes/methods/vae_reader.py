@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 from ropes.common.hardware import AskedPrecision, Precision, precision_of, warn_if_emulated
-from ropes.methods.reader import Read, autocast
+from ropes.methods.reader import Read, Reader, autocast
 from ropes.methods.recipes import VAERecipe
 from ropes.models.checkpoints import WEIGHTS, load_weights
 from ropes.models.vae import VAE, as_images, elbo_terms, levels
 
 
-class VAEReader:
+class VAEReader(Reader):
     """The VAE of methods `beta-vae` and `ada-gvae`; its coordinates are the posterior means."""
 
     def __init__(
@@ -26,13 +26,9 @@ class VAEReader:
         self.precision: Precision = precision_of(precision)
         warn_if_emulated(self.precision)
 
-    def coordinates(self, images: Tensor) -> Tensor:
-        """Images in the format of `ropes.models.vae.levels` → means (n, latents)."""
-        return self.read(images).coordinates
-
     @torch.no_grad()
     def read(self, images: Tensor) -> Read:
-        """Images → means, and as features means and log variances, (n, 2 · latents)."""
+        """Images as for `ropes.models.vae.levels` → means (n, latents), and as features means and log variances."""
         with autocast(images, self.precision):
             posterior = self._vae.encode(levels(images))
         return Read(posterior.mean, torch.cat(posterior, dim=1))
