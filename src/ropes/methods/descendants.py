@@ -105,6 +105,8 @@ def predictor_mask(coordinates: Tensor, target: Tensor, change: Tensor) -> Tenso
 def discriminants(coordinates: Tensor, target: Tensor, mask: Tensor) -> Tensor:
     """The linear discriminant of each joint's two policies, (A, R, d) → (A, R, d).
 
+        w_jᵀ ẑ    with w_j = argmin_w E[softplus(∓ wᵀ ẑ)] over poses under policy 1 (−) or 2 (+) of joint j
+
     Under a policy on joint j its angle has no causes, so that only this angle and its descendants depend on the policy.
     Other joints in the coordinate are noise there, and the discriminant removes them.  It is a logistic regression of
     the policy on the coordinates of `mask`, see `predictor_mask`, without insignificant ones.
