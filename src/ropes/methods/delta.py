@@ -122,12 +122,7 @@ def fit(
 
 
 def network_of(
-    method: str,
-    config: DeltaConfig,
-    channels: int,
-    verbs: int,
-    nouns: int,
-    stored: Mapping[str, Any] | None = None,
+    method: str, config: DeltaConfig, channels: int, verbs: int, nouns: int, stored: Mapping[str, Any] | None = None
 ) -> DeltaNetwork | PairNetwork:
     """The network of a method for that many verbs and nouns; `stored` as in `ropes.models.backbones.backbone_of`."""
     if method in ("cde-global", "cde-patch"):

@@ -99,10 +99,7 @@ def fit(
         for joint, summary in ldr_summaries.items()
     }
     _report_distances(contrasts, show=show)
-    seconds = {
-        "ae1": ae1_summary["seconds"],
-        "ldr": sum(summary["seconds"] for summary in ldr_summaries.values()),
-    }
+    seconds = {"ae1": ae1_summary["seconds"], "ldr": sum(summary["seconds"] for summary in ldr_summaries.values())}
     stages: dict[str, Any] = {"ae1": ae1_summary["history"], "ldr": contrasts}
     more: dict[str, Any] = {}
     if recipe.coordinates == "logits":
@@ -174,8 +171,7 @@ def _fit_ldrs(
     for joint in context.run.joints:
         batch_at, samples = _ldr_batches(context, codes, joint)
         network = seeded(
-            context.seed("ldr", joint, "weights"),
-            lambda: LDR(context.recipe.ldr, views=len(context.run.cameras)),
+            context.seed("ldr", joint, "weights"), lambda: LDR(context.recipe.ldr, views=len(context.run.cameras))
         )
         stage = LDRStage(
             network,

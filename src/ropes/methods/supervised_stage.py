@@ -36,14 +36,7 @@ class PretrainingStage(Stage):
     records = 16
 
     def __init__(
-        self,
-        network: JEPA,
-        recipe: JointNetRecipe,
-        *,
-        steps: int,
-        seed: int,
-        held_out: Tensor,
-        camera: Tensor,
+        self, network: JEPA, recipe: JointNetRecipe, *, steps: int, seed: int, held_out: Tensor, camera: Tensor
     ) -> None:
         super().__init__(network, recipe.pretraining, steps=steps, seed=seed)
         self.momentum, self.crop, self.side = recipe.momentum, recipe.crop, recipe.vit.side
