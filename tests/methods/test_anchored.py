@@ -182,7 +182,7 @@ def test_what_follows_is_asked_of_what_was_learnt_from(independent: bool, monkey
         return torch.tensor([[False, True], [False, False]]), torch.tensor([[1.0, 0.4], [0.7, 1.0]])
 
     monkeypatch.setattr(anchored_stage, "descendants", certain)
-    monkeypatch.setattr(anchored_stage, "descendants_and_effects", every)
+    monkeypatch.setattr(anchored_stage, "estimate_descendants", every)
     monkeypatch.setattr(stage, "stop_early", lambda loss: None)
     stage.recent = torch.rand(7, 5, 2)
     records = [stage.evaluate() for _ in range(4)]

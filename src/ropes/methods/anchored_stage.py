@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ropes.methods.contrast import attention_loss, image_changes, policy_loss, regime_loss, within_anchor_variance
 from ropes.methods.criteria import policy_contrasts
-from ropes.methods.descendants import ancestor_prior, descendants, descendants_and_effects
+from ropes.methods.descendants import ancestor_prior, descendants, estimate_descendants
 from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.recipes import EncoderRecipe
 from ropes.models.encoder import ContrastNetwork
@@ -131,14 +131,14 @@ class AnchoredStage(EncoderStage):
         """Estimate the descendants of each joint and the effects on them.
 
         The causal graph decides whether any joint has descendants; one graph in a hundred is wrong about that.  If so,
-        `descendants_and_effects` decides which ones: it misses few, at the price of some coordinates that contain
+        `estimate_descendants` decides which ones: it misses few, at the price of some coordinates that contain
         another joint by mistake, and then may go on doing so.
         """
         self.graphs = torch.cat([self.graphs, descendants(self.recent, self.target)[None]])[-_GRAPHS:]
         confirmed = self.graphs.sum(0) >= _CONFIRMATIONS
         self.descendants, self.effects = torch.zeros_like(confirmed), torch.zeros(confirmed.shape)
         if confirmed.any() and not self.independent:
-            self.descendants, effects = descendants_and_effects(self.recent, self.target, self.change, n_sigma=_N_SIGMA)
+            self.descendants, effects = estimate_descendants(self.recent, self.target, self.change, n_sigma=_N_SIGMA)
             self.effects = self.descendants * effects
 
     @torch.no_grad()

@@ -37,52 +37,37 @@ def descendants(coordinates: Tensor, target: Tensor) -> Tensor:
 
 
 def estimate_descendants(
-    coordinates: Tensor, target: Tensor, change: Tensor, *, min_effect: float = MIN_EFFECT, n_sigma: float = 0.0
-) -> Tensor:
+    coordinates: Tensor, target: Tensor, change: Tensor, *, n_sigma: float = 0.0
+) -> tuple[Tensor, Tensor]:
     """Which coordinates respond to interventions on joint i because their joint is a descendant of joint i.
 
     A coordinate may also respond because it contains some of another joint by mistake.  Three criteria exclude that:
 
-    - In the `discriminants`, which do not contain other joints, the effect is significant and at least `min_effect` of
+    - In the `discriminants`, which do not contain other joints, the effect is significant, and at least `MIN_EFFECT` of
       that of the coordinate's own policies.
     - An effect e_ij implies a change of the images: e_ij · change_j ≤ change_i.
     - Only one of two joints is a descendant of the other.  Where both seem to be, it is the one that changes the images
       less (`ancestor_prior`).
 
     With `n_sigma`, every pair in the order of `ancestor_prior` also counts, unless `standardized_effects` exclude it by
-    so many standard errors: its effect is below `min_effect`, or above what the images allow.  A missed descendant
+    so many standard errors: its effect is below `MIN_EFFECT`, or above what the images allow.  A missed descendant
     ruins its coordinate; a spurious one costs little.
 
     Returns:
-        bool (d, d), false on the diagonal.
+        bool (d, d), false on the diagonal, and the total effects |D_ij / D_jj| of all pairs, (d, d), with D of
+        `mean_differences` in the `discriminants`.
     """
-    return descendants_and_effects(coordinates, target, change, min_effect=min_effect, n_sigma=n_sigma)[0]
-
-
-def descendants_and_effects(
-    coordinates: Tensor, target: Tensor, change: Tensor, *, min_effect: float = MIN_EFFECT, n_sigma: float = 0.0
-) -> tuple[Tensor, Tensor]:
-    """`estimate_descendants` and `total_effects`, from the same regressions."""
     mask, prior = predictor_mask(coordinates, target, change), ancestor_prior(change)
     separated = discriminants(coordinates, target, mask)
     effect = _relative_effects(separated, target)
     significant = mean_differences(separated, target).abs() > _SIGNIFICANT * _standard_errors(separated, target)
-    descends = significant & (effect >= min_effect) & (effect * change <= change[:, None])
+    descends = significant & (effect >= MIN_EFFECT) & (effect * change <= change[:, None])
     descends &= ~(descends.T & prior.T)
     if n_sigma:
         mean, error = standardized_effects(coordinates, target, mask)
         least, most = (mean.abs() - n_sigma * error).clamp_min(0), mean.abs() + n_sigma * error
-        descends |= prior & ~descends.T & (most >= min_effect) & (least * change <= change[:, None])
+        descends |= prior & ~descends.T & (most >= MIN_EFFECT) & (least * change <= change[:, None])
     return descends.fill_diagonal_(False), effect
-
-
-def total_effects(coordinates: Tensor, target: Tensor, change: Tensor) -> Tensor:
-    """Total effects |D_ij / D_jj|, with D of `mean_differences`, in the `discriminants`, (d, d).
-
-    They are absolute values, as shares of the effects of the coordinates' own policies.
-    """
-    mask = predictor_mask(coordinates, target, change)
-    return _relative_effects(discriminants(coordinates, target, mask), target)
 
 
 def ancestor_prior(change: Tensor) -> Tensor:
