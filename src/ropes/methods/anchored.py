@@ -80,7 +80,7 @@ def fit(
             "to learn from them use --method anchored"
         )
     if method == "ldr" and recipe.independent:
-        raise UserError("--independent says how to learn from anchors, which method ldr leaves out; leave it out")
+        raise UserError("--independent is an option of method anchored; leave it out with --method ldr")
     dataset = open_dataset(data)
     require_both_policies(dataset)
     floors = bayes_floors(dataset)  # before the training: the description may be refused

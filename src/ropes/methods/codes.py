@@ -41,8 +41,8 @@ class Codes:
 
     def others(self, joint: str) -> Tensor:
         """The codes under neither policy on `joint`, (n, V, 8, 8)."""
-        own = np.concatenate([self._rows(Regime(joint, policy)) for policy in (1, 2)])
-        return self.values[np.setdiff1d(np.arange(len(self.values)), own)]
+        rows = np.concatenate([self._rows(Regime(joint, policy)) for policy in (1, 2)])
+        return self.values[np.setdiff1d(np.arange(len(self.values)), rows)]
 
     def _rows(self, regime: Regime) -> Indices:
         number = self.regimes.index(regime) if regime in self.regimes else -1

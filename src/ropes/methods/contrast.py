@@ -107,9 +107,9 @@ def attention_loss(attention: Tensor, images: Tensor, joint: int) -> Tensor:
         joint: index of the joint.
     """
     first = 1 + 2 * joint
-    wanted = change_map(images, first, attention.shape[-1])
+    expected = change_map(images, first, attention.shape[-1])
     log_attention = attention[:, [0, first, first + 1]].flatten(3).log_softmax(-1)
-    return -(wanted * log_attention).sum(-1).mean()
+    return -(expected * log_attention).sum(-1).mean()
 
 
 def image_changes(images: Tensor) -> Tensor:

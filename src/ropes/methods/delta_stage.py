@@ -89,10 +89,10 @@ class DeltaStage(BestWeightsStage):
         wrong = loss = 0.0
         for first in range(0, len(verbs), _CHUNK):
             part = images[first : first + _CHUNK].to(self.device)
-            wanted = verbs[first : first + _CHUNK].to(self.device)
+            labels = verbs[first : first + _CHUNK].to(self.device)
             probabilities = self.network(as_levels(part[:, 0]), as_levels(part[:, 1])).shares
-            wrong += float((probabilities.argmax(1) != wanted).sum())
-            loss += float(functional.nll_loss(probabilities.clamp_min(1e-9).log(), wanted, reduction="sum"))
+            wrong += float((probabilities.argmax(1) != labels).sum())
+            loss += float(functional.nll_loss(probabilities.clamp_min(1e-9).log(), labels, reduction="sum"))
         error, loss = wrong / len(verbs), loss / len(verbs)
         self.update_best(error)
         return {"held_out_error": error, "held_out_loss": loss}
@@ -114,7 +114,7 @@ def contrastive_loss(temperature: float, *, summed: bool = False) -> Callable[[T
 
     The cosine ignores the lengths of the deltas, which the L1 term shrinks.
 
-    Deviation: the contrastive loss is the mean over the batch, unless the recipe says the sum.  Why: it is the
+    Deviation: the contrastive loss is the mean over the batch, unless the recipe sets `contrast_sum`.  Why: it is the
     library's default.  Effect: if the paper means the sum over the batch, as one summary writes it, its weight of 2
     counts B (32 to 64) times as much; not measured yet (experiment "delta-options").
 

@@ -98,7 +98,7 @@ def discriminants(coordinates: Tensor, target: Tensor, mask: Tensor) -> Tensor:
     """
     scaled = _standardised(coordinates)
     poses = select_by_target(scaled, target).unbind(1)
-    weights = [_significant_weights(own, j, row) for j, (own, row) in enumerate(zip(poses, mask, strict=True))]
+    weights = [_significant_weights(pair, j, row) for j, (pair, row) in enumerate(zip(poses, mask, strict=True))]
     return (scaled @ torch.stack(weights, dim=1)).to(coordinates)
 
 
@@ -115,9 +115,9 @@ def standardized_effects(coordinates: Tensor, target: Tensor, mask: Tensor) -> t
     for j, row in enumerate(mask):
         weights, covariance = _logistic_regression(poses[:, j][..., row])
         effect = differences[:, row] @ weights
-        own = _away_from_zero(effect[j])
-        slope = (differences[:, row] - effect[:, None] / own * differences[j, row]) / own
-        effects.append(effect / own)
+        reference = _away_from_zero(effect[j])
+        slope = (differences[:, row] - effect[:, None] / reference * differences[j, row]) / reference
+        effects.append(effect / reference)
         errors.append(((slope @ covariance) * slope).sum(1).sqrt())
     return torch.stack(effects, dim=1), torch.stack(errors, dim=1)
 

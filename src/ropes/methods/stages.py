@@ -102,8 +102,8 @@ class LDRStage(BestWeightsStage):
             self.note(train=loss)
             return loss
         scores = self.network.kinds(codes)
-        own = scores[: len(first_policy)]
-        self.note(train=contrast_loss(own[:, 0] - own[:, 1], first_policy))
+        labelled = scores[: len(first_policy)]
+        self.note(train=contrast_loss(labelled[:, 0] - labelled[:, 1], first_policy))
         return kinds_loss(scores, first_policy)
 
     def evaluate(self) -> dict[str, float]:

@@ -52,8 +52,12 @@ def fit_student(
 
     def batch_at(step: int) -> Batch:
         batch = order(step)
-        wanted, maps = targets()
-        return torch.from_numpy(kept.pixels(batch)), wanted[batch], None if maps is None else maps[batch]
+        expected, maps = targets()
+        return (
+            torch.from_numpy(kept.pixels(batch)),
+            expected[batch],
+            None if maps is None else maps[batch],
+        )
 
     views, joints = len(context.run.cameras), len(context.run.joints)
     network = seeded(

@@ -62,12 +62,12 @@ class StudentStage(BestWeightsStage):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Loss of a batch; a share of its poses gets foreign objects."""
-        images, wanted, maps = batch
+        images, targets, maps = batch
         occluded = torch.rand(len(images), device=images.device) < self.share
         inputs = images.clone()
         inputs[occluded] = with_foreign_things(images[occluded])
         coordinates, attention, foreign = self.network(inputs)
-        error = self._error(coordinates.float(), wanted)
+        error = self._error(coordinates.float(), targets)
         segmentation = foreign_loss(foreign, images, inputs)
         self.note(apart=error, foreign=segmentation)
         loss = error + _FOREIGN * segmentation
@@ -77,21 +77,21 @@ class StudentStage(BestWeightsStage):
         self.note(gaze=attention_term)
         return loss + _ATTENTION * attention_term
 
-    def _error(self, coordinates: Tensor, wanted: Tensor) -> Tensor:
+    def _error(self, coordinates: Tensor, targets: Tensor) -> Tensor:
         """Huber loss of coordinates (B, d) in units of `scale`, summed over joints."""
         scale = self.scale.to(coordinates)
         losses = functional.smooth_l1_loss(
-            coordinates / scale, wanted.to(coordinates) / scale, beta=_HUBER, reduction="none"
+            coordinates / scale, targets.to(coordinates) / scale, beta=_HUBER, reduction="none"
         )
         return losses.sum(1).mean()
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
         """Error on held-out poses, clean and with foreign objects."""
-        images, wanted = self.held_out
+        images, targets = self.held_out
         (clean,) = self.outputs(images, 0)
         occluded, foreign = self.outputs(self.occluded, 0, 2)
-        errors = float(self._error(clean, wanted)), float(self._error(occluded, wanted))
+        errors = float(self._error(clean, targets)), float(self._error(occluded, targets))
         self.update_best(sum(errors))
         return {
             "held_out": errors[0],
