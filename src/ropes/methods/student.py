@@ -53,11 +53,8 @@ def fit_student(
     def batch_at(step: int) -> Batch:
         batch = order(step)
         expected, maps = targets()
-        return (
-            torch.from_numpy(kept.pixels(batch)),
-            expected[batch],
-            None if maps is None else maps[batch],
-        )
+        maps = None if maps is None else maps[batch]
+        return torch.from_numpy(kept.pixels(batch)), expected[batch], maps
 
     views, joints = len(context.run.cameras), len(context.run.joints)
     network = seeded(
