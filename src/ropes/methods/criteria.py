@@ -1,6 +1,7 @@
 """Label-free criteria on held-out poses: how well a coordinate discriminates the two policies on its joint."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
@@ -67,6 +68,9 @@ def held_out_contrast(coordinate: Callable[[Tensor], Tensor], codes: Codes, join
 def held_out_contrasts(ae2: AE2 | DenseAE2, codes: Codes, columns: dict[str, int]) -> dict[str, float]:
     """`held_out_contrast` of each joint's coordinate of an AE2; `columns` has the column of each joint."""
     return {
-        joint: held_out_contrast(lambda values, k=column: ae2.encode(values)[:, k], codes, joint)
-        for joint, column in columns.items()
+        joint: held_out_contrast(partial(_coordinate, ae2, column), codes, joint) for joint, column in columns.items()
     }
+
+
+def _coordinate(ae2: AE2 | DenseAE2, column: int, values: Tensor) -> Tensor:
+    return ae2.encode(values)[:, column]

@@ -127,10 +127,18 @@ class Run:
         stored = Run.read(folder)
         if stored.precision is None and stored.recipe != self.recipe:
             return replace(run, setting=stored.setting)
-        if requested not in ("auto", stored.precision):
-            begun_in = stored.precision or "an unknown precision"
-            raise UserError(f"{folder} was begun in {begun_in}; leave --precision out, or choose another --out")
+        stored.require_precision(folder, requested)
         return replace(run, setting=stored.setting, precision=stored.precision, processor=stored.processor)
+
+    def require_precision(self, folder: Path, requested: AskedPrecision) -> None:
+        """Check that this run, stored in `folder`, can be resumed in the requested precision.
+
+        Raises:
+            UserError: it was begun in another one.
+        """
+        if requested not in ("auto", self.precision):
+            precision = self.precision or "an unknown precision"
+            raise UserError(f"{folder} was begun in {precision}; leave --precision out, or choose another --out")
 
     def require_same(self, folder: Path) -> None:
         """Check that `folder` is empty or holds this run, perhaps with another recipe.
