@@ -63,7 +63,7 @@ def test_a_folder_of_an_earlier_version_has_the_precision_of_its_fits(
     begun(folder, "ropes", "bf16-mixed")
     begun(folder, "ldr", None)
     on_a_machine_fast_in("32-true", monkeypatch)
-    with pytest.raises(UserError, match="was begun in a precision that it does not say"):
+    with pytest.raises(UserError, match="was begun in an unknown precision"):
         precision_of_fits(folder, "32-true")
     assert precision_of_fits(folder, "auto") == "bf16-mixed"
 

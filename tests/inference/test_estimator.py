@@ -91,7 +91,7 @@ def test_other_images_are_refused(estimator: Estimator, wrong: np.ndarray) -> No
         (RUN_FILE, "run.json is missing"),
         ("ae1/weights.safetensors", "is missing: the run has no weights; finish it with `ropes fit`"),
         ("ae2/joint/weights.safetensors", "is missing: the run has no weights; finish it with `ropes fit`"),
-        (TRAINING_FILE, "is an unfinished run; run the same ropes fit command again to go on"),
+        (TRAINING_FILE, "is an unfinished run; run the same ropes fit command again to resume it"),
     ],
 )
 def test_an_unfinished_run_is_refused(own_run: Path, lost: str, line: str) -> None:

@@ -155,7 +155,7 @@ def test_a_data_set_that_cannot_calibrate_is_refused(own_run: Path, tiny_data: P
     with pytest.raises(UserError, match="has 20 training poses that the run has not learnt from, fewer than the 21"):
         calibrate(own_run, data=tiny_data, samples=21)
     other = tiny.write_data(tmp_path / "other", anchors=17)
-    with pytest.raises(UserError, match="has 85 training poses, fewer than the 86 samples asked for"):
+    with pytest.raises(UserError, match="has 85 training poses, fewer than the 86 requested samples"):
         calibrate(own_run, data=other, samples=86)
     strip_states(tiny_data, tmp_path / "stripped")
     with pytest.raises(UserError, match="has no joint angles"):

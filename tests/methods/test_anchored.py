@@ -117,18 +117,18 @@ def test_where_anchors_hardly_come_to_weigh_the_last_weights_are_kept(data: Path
 @pytest.mark.parametrize(("step", "weight"), [(0, 0.0), (10, 0.0), (30, 0.5), (50, 1.0), (100, 1.0)])
 def test_anchors_weigh_more_and_more_after_the_warm_up(step: int, weight: float) -> None:
     stage = stage_of(anchor_weight=1.0, alone_at_most=0.1)
-    assert stage.rise(step) == pytest.approx(weight)
-    stage.follows = torch.tensor([[False, True], [False, False]])
-    torch.testing.assert_close(stage.excused(), torch.tensor([[0.0, 0.97], [0.0, 0.0]]))
+    assert stage.penalty_ramp(step) == pytest.approx(weight)
+    stage.descendants = torch.tensor([[False, True], [False, False]])
+    torch.testing.assert_close(stage.partialling_weights(), torch.tensor([[0.0, 0.97], [0.0, 0.0]]))
 
 
 def test_a_coordinate_weighs_less_the_more_it_follows() -> None:
     stage = stage_of()
-    torch.testing.assert_close(stage.weight(), torch.tensor([1.0, 1.0]))
-    stage.responses = torch.tensor([[0.0, 0.4], [0.0, 0.0]])
-    torch.testing.assert_close(stage.weight(), torch.tensor([1.0, 1 / 3]))
-    stage.responses = torch.tensor([[0.0, 0.3], [0.04, 0.0]])
-    torch.testing.assert_close(stage.weight(), torch.tensor([1 / 1.02, 1 / 2.125]))
+    torch.testing.assert_close(stage.joint_weights(), torch.tensor([1.0, 1.0]))
+    stage.effects = torch.tensor([[0.0, 0.4], [0.0, 0.0]])
+    torch.testing.assert_close(stage.joint_weights(), torch.tensor([1.0, 1 / 3]))
+    stage.effects = torch.tensor([[0.0, 0.3], [0.04, 0.0]])
+    torch.testing.assert_close(stage.joint_weights(), torch.tensor([1 / 1.02, 1 / 2.125]))
 
 
 def test_the_warm_up_is_counted_in_poses_and_never_takes_the_better_part() -> None:
@@ -152,21 +152,21 @@ def stage_of(**changes: object) -> AnchoredStage:
 
 
 def test_only_the_last_anchors_are_remembered_and_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anchored_stage, "_ASKED", 6)
+    monkeypatch.setattr(anchored_stage, "_RECENT", 6)
     stage, read = stage_of(), torch.rand(3, 4, 5, 2)
     for anchors, coordinates in zip(([0, 1, 2, 3], [4, 5, 6, 7], [8, 6, 9, 6]), read, strict=True):
-        stage.remember_read(torch.tensor(anchors), coordinates)
-    assert stage.recent_of.tolist() == [4, 5, 7, 8, 6, 9]  # none twice
+        stage.store_recent(torch.tensor(anchors), coordinates)
+    assert stage.recent_anchors.tolist() == [4, 5, 7, 8, 6, 9]  # none twice
     torch.testing.assert_close(stage.recent, torch.cat([read[1][[0, 1, 3]], read[2][[0, 3, 2]]]))
-    stage.follows, stage.responses = torch.tensor([[False, True], [False, False]]), torch.rand(2, 2)
-    stage.found = torch.rand(3, 2, 2) > 0.5
+    stage.descendants, stage.effects = torch.tensor([[False, True], [False, False]]), torch.rand(2, 2)
+    stage.graphs = torch.rand(3, 2, 2) > 0.5
     other = stage_of()
     other.load_extra_state(stage.extra_state())
     assert torch.equal(other.recent, stage.recent)
-    assert torch.equal(other.recent_of, stage.recent_of)
-    assert torch.equal(other.found, stage.found)
-    assert torch.equal(other.follows, stage.follows)
-    assert torch.equal(other.responses, stage.responses)
+    assert torch.equal(other.recent_anchors, stage.recent_anchors)
+    assert torch.equal(other.graphs, stage.graphs)
+    assert torch.equal(other.descendants, stage.descendants)
+    assert torch.equal(other.effects, stage.effects)
 
 
 @pytest.mark.parametrize("independent", [False, True])
@@ -178,15 +178,15 @@ def test_what_follows_is_asked_of_what_was_learnt_from(independent: bool, monkey
         asked.append(coordinates)
         return torch.tensor([[False, len(asked) in (1, 2, 4)], [len(asked) == 3, False]])
 
-    def every(*_: object, doubt: float) -> tuple[torch.Tensor, torch.Tensor]:
+    def every(*_: object, n_sigma: float) -> tuple[torch.Tensor, torch.Tensor]:
         return torch.tensor([[False, True], [False, False]]), torch.tensor([[1.0, 0.4], [0.7, 1.0]])
 
     monkeypatch.setattr(anchored_stage, "descendants", certain)
-    monkeypatch.setattr(anchored_stage, "followers_and_responses", every)
-    monkeypatch.setattr(stage, "keep_best", lambda loss: None)
+    monkeypatch.setattr(anchored_stage, "estimate_descendants", every)
+    monkeypatch.setattr(stage, "stop_early", lambda loss: None)
     stage.recent = torch.rand(7, 5, 2)
     records = [stage.evaluate() for _ in range(4)]
-    weight = stage.weight().tolist()
+    weight = stage.joint_weights().tolist()
     records += [stage.evaluate() for _ in range(2)]
     assert asked[0].shape == (7, 5, 2)
     assert [record["certain_followers"] for record in records] == [1, 1, 1, 1, 0, 0]
@@ -205,7 +205,7 @@ def test_a_run_that_memorises_ends_with_its_best_weights(data: Path, tmp_path: P
         return regime_loss(logits, regime, log_prior) + (0.0 if logits.requires_grad else 10.0 * abs(len(seen) - 2))
 
     def look(stage: AnchoredStage) -> dict[str, float]:
-        rises.append(stage.rise(stage.global_step))
+        rises.append(stage.penalty_ramp(stage.global_step))
         seen.append({name: weight.clone() for name, weight in stage.network.state_dict().items()})
         return original(stage)
 

@@ -7,17 +7,17 @@ import torch
 
 from ropes.causal.scm import Regime
 from ropes.methods.contrast import (
-    anchor_loss,
-    changed_share,
-    gaze_loss,
+    attention_loss,
+    change_map,
     image_changes,
     left_alone,
+    mean_differences,
     policy_loss,
     regime_loss,
-    shifts,
     targets,
+    within_anchor_variance,
 )
-from ropes.methods.responses import followers
+from ropes.methods.descendants import estimate_descendants
 from tests import tiny
 from tests.structural import CHANGE, angles, effects, followed
 
@@ -25,7 +25,7 @@ NOTHING = torch.zeros(6, 6, dtype=torch.bool)
 
 
 def within(coordinates: torch.Tensor, target: torch.Tensor, excused: torch.Tensor) -> torch.Tensor:
-    return anchor_loss(coordinates, target, excused).mean()
+    return within_anchor_variance(coordinates, target, excused).mean()
 
 
 def test_equal_logits_cost_the_entropy_of_the_shares():
@@ -42,14 +42,14 @@ def test_interventions_are_matched_to_joints_by_name():
 
 def test_shifts_are_the_total_effects_of_the_equations():
     drawn, target = angles("panda-2c-causal")
-    found = shifts(drawn, target)
+    found = mean_differences(drawn, target)
     torch.testing.assert_close(found / found.diagonal()[:, None], effects("panda-2c-causal"), atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
 def test_the_true_angles_do_not_vary_within_an_anchor(setting):
     drawn, target = angles(setting)
-    assert float(anchor_loss(drawn, target, followed(setting).double()).max()) < 1e-12
+    assert float(within_anchor_variance(drawn, target, followed(setting).double()).max()) < 1e-12
 
 
 def test_noise_is_counted_as_its_share_of_the_variance():
@@ -64,7 +64,7 @@ def test_neither_scale_nor_sign_nor_shift_of_a_coordinate_matters():
     drawn, target = angles("panda-2c-causal")
     noisy = drawn + torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0))
     other = noisy * torch.tensor([2.0, -1, 3, 0.1, 1, -7]) + 5
-    before, after = (within(z, target, followers(z, target, CHANGE)) for z in (noisy, other))
+    before, after = (within(z, target, estimate_descendants(z, target, CHANGE)[0]) for z in (noisy, other))
     torch.testing.assert_close(before, after)
 
 
@@ -153,16 +153,16 @@ def test_interventions_are_told_by_how_many_grey_levels_they_change():
 
 
 def test_what_changed_is_shared_out_over_the_grid():
-    assert changed_share(scenes(), 3, 2).tolist() == [[[[0, 0, 0, 1]]] * 3]
-    torch.testing.assert_close(changed_share(scenes(), 1, 2)[0, 0, 0], torch.tensor([2 / 3, 1 / 3, 0, 0]))
+    assert change_map(scenes(), 3, 2).tolist() == [[[[0, 0, 0, 1]]] * 3]
+    torch.testing.assert_close(change_map(scenes(), 1, 2)[0, 0, 0], torch.tensor([2 / 3, 1 / 3, 0, 0]))
 
 
 def test_looking_where_the_images_change_costs_nothing():
     gaze = torch.full((1, 5, 1, 2, 2), -50.0)
     gaze[..., 1, 1] = 50
-    assert float(gaze_loss(gaze, scenes(), joint=1)) == pytest.approx(0, abs=1e-6)
-    assert float(gaze_loss(torch.zeros_like(gaze), scenes(), joint=1)) == pytest.approx(math.log(4))
-    assert float(gaze_loss(gaze, scenes(), joint=0)) > 50
+    assert float(attention_loss(gaze, scenes(), joint=1)) == pytest.approx(0, abs=1e-6)
+    assert float(attention_loss(torch.zeros_like(gaze), scenes(), joint=1)) == pytest.approx(math.log(4))
+    assert float(attention_loss(gaze, scenes(), joint=0)) > 50
 
 
 def test_unequal_numbers_do_not_shift_a_coordinate():
@@ -180,5 +180,5 @@ def test_a_single_joint_is_left_alone_by_nothing():
 
 def test_one_anchor_says_how_it_varies() -> None:
     drawn, target = angles("panda-2c-independent", anchors=1)
-    assert torch.isfinite(anchor_loss(drawn, target, NOTHING)).all()
-    assert float(anchor_loss(drawn[..., :1][:, :3], target[:2], torch.zeros(1, 1))) == 0
+    assert torch.isfinite(within_anchor_variance(drawn, target, NOTHING)).all()
+    assert float(within_anchor_variance(drawn[..., :1][:, :3], target[:2], torch.zeros(1, 1))) == 0

@@ -149,7 +149,7 @@ def test_encoders_of_poses_that_read_other_images_are_named(data: Path, tmp_path
     refused("unfinished", copy)
     short = recipe("sms", training=Optimisation(epochs=0.5, batch=16, learning_rate=1e-3))
     fit(data, tmp_path / "run", short, 0, method="sms", show=False)
-    refused("run of sms, which has no encoder of poses", tmp_path / "run")
+    refused("run of sms, which has no pose encoder", tmp_path / "run")
 
 
 def test_a_run_is_not_measured_on_other_images_nor_by_what_it_has_no_use_for(

@@ -1,11 +1,23 @@
-"""Which joint follows which, on structural models whose answer is known and in coordinates that mix joints."""
+"""Which joint follows which, on structural models whose answer is known and in coordinates that mix joints.
+
+First by the causal graph, then by effects.
+"""
 
 import numpy as np
 import pytest
 import torch
 
-from ropes.methods.descendants import descendants
-from tests.structural import angles, followed
+from ropes.methods import descendants as descendants_module
+from ropes.methods.contrast import mean_differences, targets
+from ropes.methods.descendants import (
+    descendants,
+    discriminants,
+    estimate_descendants,
+    predictor_mask,
+    standardized_effects,
+)
+from ropes.simulation.settings import panda_setting
+from tests.structural import CHANGE, angles, effects, followed
 
 
 def noisy(coordinates: torch.Tensor, share: float, seed: int = 0) -> torch.Tensor:
@@ -75,3 +87,147 @@ def test_an_effect_is_told_from_a_coordinate_that_holds_another_joint(causes: bo
 def test_coordinates_of_nothing_follow_nothing(anchors: int) -> None:
     noise = torch.from_numpy(np.random.default_rng(0).normal(size=(anchors, 7, 3)))
     assert not descendants(noise, torch.arange(3).repeat_interleave(2)).any()
+
+
+def followers(coordinates: torch.Tensor, target: torch.Tensor, change: torch.Tensor, **options: float) -> torch.Tensor:
+    return estimate_descendants(coordinates, target, change, **options)[0]
+
+
+@pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_joints_that_follow_are_estimated(setting, noise):
+    drawn, target = angles(setting)
+    generator = torch.Generator().manual_seed(0)
+    spread = noise * drawn.flatten(0, 1).std(0) * torch.tensor([1, -5, 1, 1, 0.2, 1])
+    read = drawn * torch.tensor([1, -5, 1, 1, 0.2, 1]) + spread * torch.randn(
+        drawn.shape, generator=generator, dtype=drawn.dtype
+    )
+    assert torch.equal(followers(read, target, CHANGE), followed(setting))
+
+
+@pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
+def test_sizes_of_responses_are_those_of_the_equations(setting: str) -> None:
+    drawn, target = angles(setting, anchors=2000)
+    own = mean_differences(drawn, target).diagonal()
+    true = (effects(setting) * own[:, None] / own).abs()
+    found = estimate_descendants(drawn * torch.tensor([1, -5, 1, 1, 0.2, 1]), target, CHANGE)[1]
+    torch.testing.assert_close(found, true, atol=0.06, rtol=0.0)
+
+
+def test_mixing_is_no_response():
+    drawn, target = angles("panda-2c-independent", anchors=1000)
+    drawn[..., 5] += 0.25 * drawn[..., 4]
+    differences = mean_differences(drawn, target)
+    assert float(differences[4, 5] / differences[4, 4]) == pytest.approx(0.25, abs=0.01)
+    assert not followers(drawn, target, CHANGE).any()
+    assert float(estimate_descendants(drawn, target, CHANGE)[1][4, 5]) < 0.05
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.12, 0.16), (0.2, 0.1), (0.2, 0.25), (0.3, 0.12), (0.5, 0.16)])
+def test_two_coordinates_that_hold_some_of_each_other_follow_neither_way(first, second):
+    drawn, target = angles("panda-2c-independent", anchors=2000)
+    mixed = drawn.clone()
+    mixed[..., 4] += first * drawn[..., 2]
+    mixed[..., 2] += second * drawn[..., 4]
+    assert not followers(mixed, target, CHANGE).any()
+
+
+def test_a_response_that_was_lost_is_not_excluded_where_the_cause_hardly_varies():
+    drawn, target = angles("panda-2c-causal", anchors=1000)
+    drawn[..., 5] -= effects("panda-2c-causal")[4, 5] * drawn[..., 4]
+    assert not followers(drawn, target, CHANGE)[4, 5]
+    assert followers(drawn, target, CHANGE, n_sigma=2.0)[4, 5]
+
+
+@pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
+def test_many_anchors_leave_little_doubt(setting: str) -> None:
+    drawn, target = angles(setting, anchors=2048)
+    noise = torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0), dtype=drawn.dtype)
+    found = followers(drawn + 0.2 * drawn[:, 0].std(0) * noise, target, CHANGE, n_sigma=2.0)
+    assert (found | ~followed(setting)).all()
+    assert int((found & ~followed(setting)).sum()) <= 1
+
+
+@pytest.mark.slow
+def test_errors_of_shares_are_those_of_repeated_samples() -> None:
+    model = panda_setting("panda-2c-independent").splits["train"]
+    target, rng = targets(model.regimes, model.joints), np.random.default_rng(0)
+    drawn = [torch.from_numpy(model.sample(rng, 400)) for _ in range(30)]
+    seen = [standardized_effects(each, target, predictor_mask(each, target, CHANGE)) for each in drawn]
+    found, errors = (torch.stack(each) for each in zip(*seen, strict=True))
+    ratio = found.std(0) / errors.mean(0)
+    assert 0.6 < float(ratio[~torch.eye(6, dtype=torch.bool)].median()) < 1.1  # rather too large than too small
+
+
+def beyond(share: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two joints; coordinate 0 answers to interventions on joint 1 alone, whose angle hardly varies otherwise."""
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randn(500, 1, 2, generator=generator).repeat(1, 5, 1) * torch.tensor([1.0, 0.01])
+    drawn[:, 1:3, 0] = torch.tensor([2.0, -2.0]) + torch.randn(500, 2, generator=generator)
+    drawn[:, 3:5, 1] = torch.tensor([2.0, -2.0]) + torch.randn(500, 2, generator=generator)
+    drawn[..., 0] += share * drawn[..., 1]
+    return drawn, torch.tensor([0, 0, 1, 1])
+
+
+def test_a_response_that_would_change_the_images_more_is_none():
+    drawn, target = beyond(0.5)
+    assert followers(drawn, target, torch.tensor([2.0, 1.1])).tolist() == [[False, False], [True, False]]
+    assert not followers(drawn, target, torch.tensor([2.0, 0.9])).any()
+
+
+def test_doubt_denies_no_response_that_is_certain():
+    drawn, target = beyond(0.5)
+    assert followers(drawn, target, torch.tensor([2.0, 1.1]), n_sigma=2.0).tolist() == [[False, False], [True, False]]
+
+
+@pytest.mark.parametrize(("share", "follows"), [(0.9, True), (3.0, False)])
+def test_doubt_goes_no_further_than_images_change(share, follows):
+    drawn, target = beyond(0.0)
+    drawn[:, 1:3, 1] += share * drawn[:, 1:3, 0]
+    assert bool(followers(drawn, target, torch.tensor([1.1, 1.0]), n_sigma=2.0)[0, 1]) == follows
+
+
+def test_of_two_joints_only_one_follows_the_other():
+    drawn, target = beyond(0.5)
+    drawn[:, 1:3, 1] += 0.2 * drawn[:, 1:3, 0]
+    assert followers(drawn, target, torch.tensor([2.0, 1.1])).tolist() == [[False, True], [False, False]]
+
+
+@pytest.mark.slow
+def test_few_anchors_show_no_followers_by_chance() -> None:
+    found = 0
+    for seed in range(10):
+        drawn, target = angles("panda-2c-independent", anchors=25)
+        noise = torch.randn(drawn.shape, generator=torch.Generator().manual_seed(seed), dtype=drawn.dtype)
+        found += int(followers(drawn + 0.3 * drawn.flatten(0, 1).std(0) * noise, target, CHANGE).sum())
+    assert found <= 5  # of 300 pairs
+
+
+def test_a_coordinate_that_lacks_what_follows_is_found_to_follow():
+    """An encoder that was taught the noise of joint 5's equation instead of its angle."""
+    drawn, target = angles("panda-2c-causal", anchors=1000)
+    drawn[..., 4] -= effects("panda-2c-causal")[2, 4] * drawn[..., 2]
+    assert abs(float(mean_differences(drawn, target)[2, 4])) < 1e-9
+    found = followers(drawn, target, CHANGE)
+    assert found[1:3, 4].any()
+    assert not (found & ~followed("panda-2c-causal")).any()
+
+
+def test_echoes_of_a_joint_are_not_taken_out_of_it():
+    """A noisy coordinate is told better with the help of its followers, which would then seem to move it."""
+    drawn, target = angles("panda-2c-causal", anchors=1000)
+    generator = torch.Generator().manual_seed(0)
+    noisy = drawn + 0.5 * torch.randn(drawn.shape, generator=generator, dtype=drawn.dtype) * drawn.flatten(0, 1).std(0)
+    clear = discriminants(noisy, target, predictor_mask(noisy, target, CHANGE))
+    told, before = (
+        mean_differences(read, target)[1, 1] / read[:, 1:][:, target == 1, 1].std() for read in (clear, noisy)
+    )
+    assert float(told) == pytest.approx(float(before), rel=1e-3)
+
+
+def test_descendants_and_effects_share_their_regressions(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn, target = angles("panda-2c-causal", anchors=200)
+    asked, regress = [], descendants_module.discriminants
+    monkeypatch.setattr(descendants_module, "discriminants", lambda *given: asked.append(given) or regress(*given))
+    estimate_descendants(drawn, target, CHANGE, n_sigma=2.0)
+    assert len(asked) == 2  # to find echoes, and without them

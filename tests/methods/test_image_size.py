@@ -91,9 +91,9 @@ def test_a_window_that_is_not_there_is_not_asked_for() -> None:
 @pytest.mark.parametrize(
     ("method", "size", "line"),
     [
-        ("anchored", (64, 64), "has 64x64 images: they cannot be had at 128x128; add --encoder.image-size 64"),
-        ("ldr", (32, 32), "has 32x32 images: they cannot be had at 128x128; add --encoder.image-size 32"),
-        ("ropes", (32, 32), "has 32x32 images: they cannot be had at 64x64; add --ae1.image-size 32 --ae1.stem 2"),
+        ("anchored", (64, 64), "has 64x64 images, smaller than 128x128; add --encoder.image-size 64"),
+        ("ldr", (32, 32), "has 32x32 images, smaller than 128x128; add --encoder.image-size 32"),
+        ("ropes", (32, 32), "has 32x32 images, smaller than 64x64; add --ae1.image-size 32 --ae1.stem 2"),
         ("anchored", (64, 96), "images of 64x96 pixels are not square; crop them, to 64x64 at most"),
         ("ropes", (24, 16), "images of 24x16 pixels are not square; crop them, to 16x16 at most"),
         ("ldr", (4, 4), "images of 4x4 pixels are smaller than 8x8, the least that the network's stages take; record"),

@@ -139,7 +139,7 @@ def test_a_run_of_an_earlier_version_does_not_say_its_precision(own_run: Path, t
     write_json(own_run / RUN_FILE, content)
     fit(tiny_data, own_run, tiny.recipe(), method="ropes", show=False)
     assert read_json(own_run / RUN_FILE) == content
-    with pytest.raises(UserError, match="was begun in a precision that it does not say"):
+    with pytest.raises(UserError, match="was begun in an unknown precision"):
         fit(tiny_data, own_run, tiny.recipe(), method="ropes", precision="32-true", show=False)
 
 

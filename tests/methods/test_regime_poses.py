@@ -18,9 +18,9 @@ from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.methods import anchored
 from ropes.methods.contrast import head_regimes, regime_loss, targets
-from ropes.methods.criteria import coordinate_contrast
+from ropes.methods.criteria import coordinate_contrast, policy_contrasts
 from ropes.methods.recipes import Optimisation
-from ropes.methods.regime_poses import RegimePoses, log_shares, policy_contrasts
+from ropes.methods.regime_poses import RegimePoses, log_shares
 from ropes.methods.run import TRAINING_FILE
 from tests import tiny
 
@@ -122,8 +122,8 @@ def test_episodes_unlike_one_another_are_not_said_to_be_one(tmp_path: Path, cach
 @pytest.mark.parametrize(
     ("asked", "line"),
     [
-        (6, "--anchors 6: of the first 6 of 20 anchors none has images under elbow/2; ask for more"),
-        (13, "--anchors 13: of the first 13 of 20 anchors only one has images under wrist/1; ask for more"),
+        (6, "--anchors 6: of the first 6 of 20 anchors none has images under elbow/2; choose more"),
+        (13, "--anchors 13: of the first 13 of 20 anchors only one has images under wrist/1; choose more"),
     ],
 )
 def test_regimes_that_anchors_cuts_off_are_named_with_the_option(
@@ -152,7 +152,7 @@ def test_batches_carry_each_image_with_its_regime_in_the_order_of_the_head(tmp_p
     joints = open_dataset(tmp_path / "data").joints
     assert joints == ("wrist", "elbow")
     poses = RegimePoses.of(images, joints, 0.3, seed=0)
-    places = poses._places(images)
+    places = poses._head_index(images)
     order = head_regimes(joints)
     assert [order[int(place)] for place in places] == [shuffled[task] for task in images.regime]
 
@@ -171,7 +171,7 @@ def test_contrasts_come_from_the_joint_s_own_policies_in_equal_numbers() -> None
     coordinates = torch.from_numpy(rng.normal(size=(200, 2)))
     coordinates[regime == 1, 0] += 2
     target = targets(head_regimes(tiny.JOINTS), tiny.JOINTS)
-    first, second = policy_contrasts(coordinates, regime, target)
+    first, second = policy_contrasts(coordinates, regime, target).values()
     own = torch.cat([coordinates[regime == 1, 0], coordinates[regime == 2, 0][:30]]).numpy()
     assert first == pytest.approx(coordinate_contrast(own, np.repeat([1.0, 0.0], 30)))
     assert first < 0.5 < second <= np.log(2)

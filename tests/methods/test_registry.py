@@ -50,10 +50,10 @@ def test_kinds_of_methods_are_read_off_the_table() -> None:
 @pytest.mark.parametrize(
     ("name", "found", "line"),
     [
-        ("ldr", method_named("ldr"), "comes with ropes; choose another name"),
+        ("ldr", method_named("ldr"), "is part of ropes; choose another name"),
         ("other", method_named("ldr"), "is called other and its Method ldr"),
-        ("other", "a word", "is no Method but str"),
-        ("other", replace(method_named("sms"), name="other"), "plug-ins learn joints and have a reader"),
+        ("other", "a word", "is a str, not a Method"),
+        ("other", replace(method_named("sms"), name="other"), "a plug-in must learn joints and have a reader"),
         ("other", ImportError("no torch"), "ImportError: no torch"),
     ],
 )

@@ -19,7 +19,7 @@ from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate, images_of
 from ropes.methods import supervised
 from ropes.methods.fit import fit
-from ropes.methods.labelled import choose_labels, labelled_rows
+from ropes.methods.labels import choose_labels, labelled_rows
 from ropes.methods.recipes import Optimisation
 from ropes.methods.registry import LABELLED_METHODS
 from ropes.methods.run import TRAINING_FILE, Run

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.distributions import Normal, kl_divergence
 
-from ropes.methods.vae_stage import noisy, share, symmetric_divergence
+from ropes.methods.vae_stage import average_shared, noisy, symmetric_divergence
 from ropes.models.vae import Posterior, as_images, divergence_from_prior, levels
 
 
@@ -26,26 +26,26 @@ def test_divergences_are_those_of_normals() -> None:
 
 def test_a_pair_shares_what_differs_least() -> None:
     """Divergences 0, .5 and 8 (unit variances: half the squared distance); halfway between 0 and 8 is 4."""
-    found = share(posterior([[(0.0, 1.0), (1.0, 1.0), (0.0, 1.0)], [(0.0, 1.0), (2.0, 1.0), (4.0, 1.0)]]))
+    found = average_shared(posterior([[(0.0, 1.0), (1.0, 1.0), (0.0, 1.0)], [(0.0, 1.0), (2.0, 1.0), (4.0, 1.0)]]))
     assert found.mean.tolist() == [[0.0, 1.5, 0.0], [0.0, 1.5, 4.0]]
 
 
 def test_variances_are_averaged_not_their_logarithms() -> None:
-    found = share(posterior([[(0.0, 1.0), (0.0, 1.0)], [(0.0, 3.0), (9.0, 1.0)]]))
+    found = average_shared(posterior([[(0.0, 1.0), (0.0, 1.0)], [(0.0, 3.0), (9.0, 1.0)]]))
     assert found.log_variance.exp()[:, 0].tolist() == pytest.approx([2.0, 2.0])
 
 
 def test_where_all_differ_alike_nothing_is_shared() -> None:
     given = posterior([[(0.0, 1.0), (0.0, 1.0)], [(1.0, 1.0), (1.0, 1.0)]])
-    torch.testing.assert_close(share(given).mean, given.mean)
+    torch.testing.assert_close(average_shared(given).mean, given.mean)
 
 
 def test_pairs_do_not_see_one_another() -> None:
     one = [[(0.0, 1.0), (0.0, 1.0)], [(0.2, 1.0), (4.0, 1.0)]]
     other = [[(5.0, 2.0), (1.0, 1.0)], [(-5.0, 1.0), (1.1, 1.0)]]
-    together = share(posterior(one + other))
+    together = average_shared(posterior(one + other))
     for part, start in ((one, 0), (other, 2)):
-        alone = share(posterior(part))
+        alone = average_shared(posterior(part))
         torch.testing.assert_close(together.mean[start : start + 2], alone.mean)
         torch.testing.assert_close(together.log_variance[start : start + 2], alone.log_variance)
 

@@ -11,14 +11,14 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.methods.regime_poses import RegimePoses
 from ropes.methods.run import Run
-from ropes.methods.validation_split import held_out_by_kind, not_learnt_from, rows_to_label, without_intervention
+from ropes.methods.validation_split import not_learnt_from, rows_to_label, stratified_held_out, without_intervention
 from tests import tiny
 from tests.methods.test_regime_poses import images_of, write_apart
 
 
 def mask_of(data: Path, fraction: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     frames = open_dataset(data).frames("train")
-    return frames.anchor, frames.regime, held_out_by_kind(frames.anchor, frames.regime, fraction, 0)
+    return frames.anchor, frames.regime, stratified_held_out(frames.anchor, frames.regime, fraction, 0)
 
 
 def test_whole_recordings_are_held_out_of_every_regime(tmp_path: Path, cache_home: Path) -> None:

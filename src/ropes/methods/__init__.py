@@ -1,1 +1,1 @@
-"""Training methods: an objective, a stage and a fit for each."""
+"""Training methods: objectives, training stages and fits, and the inference wrappers of finished runs."""

@@ -1,8 +1,9 @@
 """Methods `ldr` (regimes alone) and `anchored` (regimes and anchors): one encoder from images to coordinates.
 
 The log density ratio of a joint's two policies is a function of that joint's angle alone, and affine in it where the
-policies have equal variance and bounds (ROPES Section 3.1): a network that tells the regimes apart as well as can be
-has therefore read the joint.  Anchors say more: what an intervention does not move stays as it was, to the last bit.
+policies have equal variance and bounds (ROPES Section 3.1).  An encoder whose coordinates discriminate the policies as
+well as possible has therefore learned the joints.  Anchors add exact information: what an intervention does not move
+stays the same.
 """
 
 from dataclasses import asdict, dataclass
@@ -41,9 +42,10 @@ from ropes.models.encoder import NETWORK, ContrastNetwork
 
 Indices = NDArray[np.int64]
 _HELD_OUT_ANCHORS = 384
-#: Counts the changes of what anchors ask of an encoder: a training that began before one is not gone on with.
+#: Version of the objective of `anchored`: a training under an earlier one is not resumed.
 _OBJECTIVE = 5
-_ADAPTED_TO = 256
+#: Number of poses from which the encoder takes the background.
+_BACKGROUND_POSES = 256
 
 
 def fit(
@@ -56,22 +58,19 @@ def fit(
     precision: AskedPrecision = "auto",
     show: bool = True,
 ) -> Run:
-    """Fit one encoder on the training split of the data set `data`; the run is left in the folder `out`.
+    """Fit one encoder on the training split; for the arguments see `ropes.methods.fit.fit`.
 
-    Deviation: method anchored also learns which images are of one anchor: a pose before and after each joint was moved
-    alone.  Why: it makes the joints that move few pixels learnable.  Effect: its rows use more than the paper's ROPES,
-    which learns from distributions alone.
+    Deviation: method anchored also uses which images are of one anchor: a pose before and after interventions on each
+    joint.  Why: the joints that move few pixels become learnable.  Effect: it uses more information than the paper's
+    ROPES, which learns from distributions alone.
 
     Deviation: method ldr trains one encoder through density ratios, end to end.  Why: it is the encoder of anchored
-    without anchors.  Effect: it is no part of the paper, whose LDRs are the networks of Table 4, a stage of method
+    without anchors.  Effect: it is not a method of the paper, whose LDRs are the networks of Table 4, a stage of method
     ropes.
-
-    Interrupted or killed, the same call goes on and ends with the same weights.
 
     Raises:
         UserError: the data set lacks what the method needs, the recipe is another method's, or the folder holds
             something else.
-        KeyboardInterrupt: interrupted; everything so far is stored.
     """
     if method == "anchored" and not recipe.anchor_weight:
         raise UserError("method anchored needs an --anchor-weight above 0; to leave anchors out use --method ldr")
@@ -81,28 +80,28 @@ def fit(
             "to learn from them use --method anchored"
         )
     if method == "ldr" and recipe.independent:
-        raise UserError("--independent says how to learn from anchors, which method ldr leaves out; leave it out")
+        raise UserError("--independent is an option of method anchored; leave it out with --method ldr")
     dataset = open_dataset(data)
     require_both_policies(dataset)
-    floors = bayes_floors(dataset)  # before the training: what the data set tells may be refused
-    chosen = _chosen_rows(dataset, recipe)
+    floors = bayes_floors(dataset)  # before the training: the description may be refused
+    rows = _training_rows(dataset, recipe)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     run.require_same(out)
     require_size(dataset, recipe)
     cache = ImageCache(dataset, "train", recipe.encoder.image_size, progress=show)
-    images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(chosen)
+    images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(rows)
     poses: AnchoredPoses | RegimePoses
     if method == "ldr":
         poses = RegimePoses.of(images, dataset.joints, recipe.held_out, seed)
     else:
         poses = AnchoredPoses.of(dataset, images, recipe.held_out, seed)
-    # Only now: what the data lack must not leave a run behind.
+    # After all checks: data that are refused leave no run behind.
     context = Context.begin(run, out, precision=precision, show=show)
     summary, stage = _fit_encoder(context, recipe, poses)
     curves = summary["history"]
-    ratios = _ratios(curves, floors)
-    best = stage.kept_record(curves)
-    stages, seconds = {"encoder": curves, "ldr": ratios}, {"encoder": summary["seconds"]}
+    contrasts = _contrasts(curves, floors)
+    best = stage.best_record(curves)
+    stages, seconds = {"encoder": curves, "ldr": contrasts}, {"encoder": summary["seconds"]}
     if recipe.foreign:
         student = fit_student(context, recipe, stage.network.encoder, poses.kept, poses.held)
         stages["student"], seconds["student"] = student["history"], student["seconds"]
@@ -112,35 +111,34 @@ def fit(
         dataset,
         stages=stages,
         seconds=seconds,
-        coordinate_contrast={joint: ratio["held_out"][best] for joint, ratio in ratios.items()},
-        best_step=int(curves["steps"][best]),
-        planned_steps=stage.steps,
+        coordinate_contrast={joint: contrast["held_out"][best] for joint, contrast in contrasts.items()},
+        **stage.steps_of(curves),
         anchors=len(np.unique(images.anchor)),
         poses=len(images),
     )
     return context.run
 
 
-def _chosen_rows(dataset: Dataset, recipe: EncoderRecipe) -> Indices:
-    """The training frames to learn from or hold out; what they lack is said before their images are decoded.
+def _training_rows(dataset: Dataset, recipe: EncoderRecipe) -> Indices:
+    """Rows of the training frames that the fit uses; checks them before their images are decoded.
 
     Raises:
-        UserError: too few anchors or, where they count, one without one pose under each regime.
+        UserError: too few anchors or, for method anchored, an anchor without one pose under each regime.
     """
     frames = dataset.frames("train")
     rows = np.flatnonzero(first_anchors(frames.anchor, recipe.anchors))
-    if frames.regime.max(initial=0) >= len(dataset.regimes):  # `TrainingImages` says so
+    if frames.regime.max(initial=0) >= len(dataset.regimes):  # `TrainingImages` reports it
         return rows
-    chosen = Frames(frames.index[rows], frames.anchor[rows], frames.regime[rows])
+    selected = Frames(frames.index[rows], frames.anchor[rows], frames.regime[rows])
     if recipe.anchor_weight:
-        by_anchor(dataset, chosen)
+        by_anchor(dataset, selected)
     if recipe.anchors is not None:
-        require_all_regimes(chosen, frames, dataset.regimes)
+        require_all_regimes(selected, frames, dataset.regimes)
     return rows
 
 
-def _ratios(curves: dict[str, list[float]], floors: dict[str, float | None]) -> dict[str, dict[str, Any]]:
-    """Each joint's held-out contrast beside its Bayes floor, taken out of the encoder's curves."""
+def _contrasts(curves: dict[str, list[float]], floors: dict[str, float | None]) -> dict[str, dict[str, Any]]:
+    """Each joint's held-out contrast with its Bayes floor; removes the contrasts from the encoder's curves."""
     held_out = {joint: curves.pop(f"contrast_{k}") for k, joint in enumerate(floors)}
     return {
         joint: {"steps": curves["steps"], "held_out": values, "floor": floors[joint], "best": min(values)}
@@ -150,7 +148,7 @@ def _ratios(curves: dict[str, list[float]], floors: dict[str, float | None]) -> 
 
 @dataclass(frozen=True)
 class AnchoredPoses:
-    """Anchors to learn from and anchors held out; the tables give their rows by anchor and regime, see `by_anchor`."""
+    """Training anchors and held-out anchors; the tables give their rows by anchor and regime, see `by_anchor`."""
 
     kept: TrainingImages
     held: TrainingImages
@@ -168,7 +166,7 @@ class AnchoredPoses:
         return cls(kept, held, by_anchor(dataset, kept), by_anchor(dataset, held))
 
     def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[AnchoredStage, BatchAt]:
-        """What trains `network`, and its batches of whole anchors."""
+        """The stage that trains `network`, and its batches of whole anchors."""
         run, optimisation, regimes = context.run, recipe.training, self.table.shape[1]
         order = EpochShuffle(len(self.table), max(2, optimisation.batch // regimes), context.seed("encoder", "order"))
 
@@ -179,8 +177,8 @@ class AnchoredPoses:
             regime = torch.arange(regimes).expand(rows.shape)
             return pixels.unflatten(0, rows.shape), regime, torch.from_numpy(anchors)
 
-        held = len(self.held_table)
-        shown = self.held_table[EpochShuffle(held, min(held, _HELD_OUT_ANCHORS), context.seed("held out"))(0)]
+        count = len(self.held_table)
+        held = self.held_table[EpochShuffle(count, min(count, _HELD_OUT_ANCHORS), context.seed("held out"))(0)]
         stage = AnchoredStage(
             network,
             recipe,
@@ -188,7 +186,7 @@ class AnchoredPoses:
             seed=context.seed("encoder"),
             log_prior=torch.full((regimes,), -float(np.log(regimes))),
             target=targets(head_regimes(run.joints), run.joints),
-            held_out=torch.from_numpy(self.held.pixels(shown.reshape(-1))).unflatten(0, shown.shape),
+            held_out=torch.from_numpy(self.held.pixels(held.reshape(-1))).unflatten(0, held.shape),
         )
         return stage, batch_at
 
@@ -196,14 +194,14 @@ class AnchoredPoses:
 def _fit_encoder(
     context: Context, recipe: EncoderRecipe, poses: AnchoredPoses | RegimePoses
 ) -> tuple[dict[str, Any], EncoderStage]:
-    """The summary of the training, and what was trained."""
+    """Train the encoder; returns the summary of the training, and the stage."""
     run = context.run
     network = seeded(
         context.seed("encoder", "weights"),
         lambda: ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints)),
     ).to(memory_format=torch.channels_last)
-    few = EpochShuffle(len(poses.kept), min(len(poses.kept), _ADAPTED_TO), context.seed("background"))
-    network.encoder.adapt(torch.from_numpy(poses.kept.pixels(few(0))))
+    sample = EpochShuffle(len(poses.kept), min(len(poses.kept), _BACKGROUND_POSES), context.seed("background"))
+    network.encoder.adapt(torch.from_numpy(poses.kept.pixels(sample(0))))
     stage: EncoderStage
     stage, batch_at = poses.stage(context, recipe, network)
     settings = {name: value for name, value in asdict(recipe).items() if name not in ("foreign", "student")}

@@ -2,54 +2,58 @@
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from ropes.methods.contrast import anchor_loss, gaze_loss, image_changes, policy_loss, regime_loss, under_policies
-from ropes.methods.criteria import coordinate_contrast
-from ropes.methods.descendants import descendants
+from ropes.methods.contrast import attention_loss, image_changes, policy_loss, regime_loss, within_anchor_variance
+from ropes.methods.criteria import policy_contrasts
+from ropes.methods.descendants import ancestor_prior, descendants, estimate_descendants
 from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.recipes import EncoderRecipe
-from ropes.methods.responses import followers_and_responses, precedes
 from ropes.models.encoder import ContrastNetwork
 
-#: Share of the steps in which the weight of the anchors rises.
-_RISE = 0.4
-#: Weight of the map of where to look, which nothing else teaches.
-_GAZE = 0.1
-#: Share of the response of a coordinate that follows which is excused; a thousandth of its weight, (1 − x)², is left.
-_EXCUSED = 0.97
-#: How fast the anchors' weight on a joint falls with its responses to others: a tenth is left of .85 of its own change.
-_YIELD = 12.5
-#: Anchors, the last ones learnt from, that are asked what follows what.
-_ASKED = 2_048
-#: Some joint follows another where so many of the last records find the same pair: one noisy record changes nothing.
-_CONFIRMED, _REMEMBERED = 3, 4
-#: Standard errors by which a response must fall short of what counts before it is denied, where some joint follows.
-_DOUBT = 2.0
-_STORED = ("follows", "found", "recent", "recent_of", "responses")
-#: From here in the rise of the weight on, weights are compared: earlier ones have hardly met an anchor.
+#: Share of the steps over which the weight of the anchors' term rises.
+_RAMP = 0.4
+#: Weight of the attention loss.
+_ATTENTION = 0.1
+#: Share x of a descendant's response that is partialled out; the rest keeps (1 − x)², a thousandth, of its weight.
+_PARTIALLED = 0.97
+#: Decrease of a joint's weight with the effects of others on it: an effect of .85 leaves a tenth of the weight.
+_EFFECT_DOWNWEIGHTING = 12.5
+#: Number of recent training anchors from which descendants are estimated.
+_RECENT = 2_048
+#: Joints have descendants if so many of the last graphs contain the same pair: one noisy graph changes nothing.
+_CONFIRMATIONS, _GRAPHS = 3, 4
+#: Standard errors by which an effect must be too small before a pair is excluded, where joints have descendants.
+_N_SIGMA = 2.0
+#: Value of the ramp from which on weights can be the best: earlier ones have hardly been trained on anchors.
 _COMPARED_FROM = 0.5
+#: Key in a checkpoint → attribute.
+_STORED = {
+    "follows": "descendants",
+    "found": "graphs",
+    "recent": "recent",
+    "recent_of": "recent_anchors",
+    "responses": "effects",
+}
 
 
 class AnchoredStage(EncoderStage):
-    """Tell the regimes apart, and keep together what an intervention left alone.
+    """Classification of regimes and policies, plus the variance within anchors.
 
-    Every record asks the held-out anchors, uint8 (A, R, V, S, S), and finds anew which coordinates follow which
-    intervention, from what the last anchors learnt from were read as: they are many, and cost nothing.  Once anchors
-    weigh enough the best weights are kept, and a run that memorises is ended.
+        L = L_regimes + L_policies + λ ρ² mean_j(w_j v_j) + .1 L_attention
+
+    with v of `within_anchor_variance`, λ the recipe's anchor weight, ρ of `penalty_ramp` and w of `joint_weights`.
+    Every record evaluates the held-out anchors, uint8 (A, R, V, S, S), and estimates descendants from the coordinates
+    of recent training anchors, which are many and already computed.
 
     Attributes:
-        recent: (at most `_ASKED`, R, d), coordinates of the last anchors learnt from, as they were when each was last
-            learnt from.
-        recent_of: (at most `_ASKED`,), which anchors those are.
-        found: what the causal graph of the last records shows to follow, bool (at most `_REMEMBERED`, d, d), the latest
-            last.
-        follows: bool (d, d), which coordinates follow which joint; none where nothing was found, nor where the recipe
-            says that joints are independent.
-        responses: (d, d), how much where they do, in shares of what a coordinate's own policies do to it; 0 elsewhere.
-        change: (d,), how much interventions on each joint change the images; the least show where to look closely.
+        recent: coordinates of recent training anchors, each at its last training step, (at most `_RECENT`, R, d).
+        recent_anchors: the numbers of those anchors.
+        graphs: descendants in the causal graphs of the last records, bool (at most `_GRAPHS`, d, d), the latest last.
+        descendants: bool (d, d); none where the graphs have none, or where the recipe says that joints are independent.
+        effects: total effects on descendants, (d, d); 0 elsewhere.
+        change: change of the images under interventions on each joint, (d,); the attention is on the least one.
     """
 
     patience = 3
@@ -62,118 +66,111 @@ class AnchoredStage(EncoderStage):
         self.change = image_changes(self.held_out)
         joints = network.head.joints
         self.recent = torch.empty(0, self.held_out.shape[1], joints)
-        self.recent_of = torch.empty(0, dtype=torch.int64)
-        self.found = torch.empty(0, joints, joints, dtype=torch.bool)
-        self.follows = torch.zeros(joints, joints, dtype=torch.bool)
-        self.responses = torch.zeros(joints, joints)
+        self.recent_anchors = torch.empty(0, dtype=torch.int64)
+        self.graphs = torch.empty(0, joints, joints, dtype=torch.bool)
+        self.descendants = torch.zeros(joints, joints, dtype=torch.bool)
+        self.effects = torch.zeros(joints, joints)
 
-    def rise(self, step: int) -> float:
-        """From 0 at the end of the warm-up to 1 after another two fifths of the steps.
+    def penalty_ramp(self, step: int) -> float:
+        """Rises from 0 at the end of the warm-up to 1 after another two fifths of the steps.
 
-        Anchors say precisely what belongs together, but not which coordinate is whose: policies must have said that.
+        Anchors determine which poses share a coordinate, but not which coordinate belongs to which joint.  Policies
+        must determine that first.
         """
-        return min(1.0, max(0.0, (step - self.warm_up) / (_RISE * self.steps)))
+        return min(1.0, max(0.0, (step - self.warm_up) / (_RAMP * self.steps)))
 
-    def compared(self, step: int) -> bool:
-        """From the middle of the rise on; where that is never reached, at the end."""
-        return self.rise(step) >= min(_COMPARED_FROM, self.rise(self.steps))
+    def may_be_best(self, step: int) -> bool:
+        """From the middle of the ramp on; at the last step if that is never reached."""
+        return self.penalty_ramp(step) >= min(_COMPARED_FROM, self.penalty_ramp(self.steps))
 
-    def excused(self) -> Tensor:
-        """How much of each response is no matter of the anchors, (d, d), see `left_alone`.
+    def partialling_weights(self) -> Tensor:
+        """Share of each response that is partialled out, (d, d), see `left_alone`.
 
-        Next to all of it where a coordinate follows: what follows indeed is held up by its joint's contrast, and what
-        was taken for it by mistake fades.
+        It is below 1, so that a coordinate slowly loses a response that is spurious.  The policies of its joint keep
+        up a true one.
         """
-        return _EXCUSED * self.follows.float()
+        return _PARTIALLED * self.descendants.float()
 
-    def weight(self) -> Tensor:
-        """Of each joint among the anchors' terms, (d,).
+    def joint_weights(self) -> Tensor:
+        """Weight of each joint in the anchors' term, (d,): w_j = 1 / (1 + 12.5 Σ_i effect_ij²).
 
-        Mixtures of a coordinate with one that it follows respond as well.  Some are quieter within anchors, or vary
-        more between them, and gain; only policies tell them from the angle.
+        Mixtures of a coordinate with an ancestor respond as well.  Some have a lower variance within anchors, or a
+        higher one between them, than the true angle; only policies discriminate them from it.
         """
-        return 1 / (1 + _YIELD * (self.responses**2).sum(0))
+        return 1 / (1 + _EFFECT_DOWNWEIGHTING * (self.effects**2).sum(0))
 
     def training_step(self, batch: tuple[Tensor, ...], batch_idx: int) -> Tensor:
         """Images, uint8 (A, R, V, S, S), their regimes (A, R) and the number of each anchor (A,) → loss."""
         images, regime, self._anchors = batch
         return super().training_step((images, regime), batch_idx)
 
-    def remember_read(self, anchors: Tensor, coordinates: Tensor) -> None:
-        """Keep what anchors (A,) were read as, (A, R, d), in the place of what they were read as before."""
-        # The last of each: an anchor comes twice in a batch where one pass over all of them ends and the next begins.
+    def store_recent(self, anchors: Tensor, coordinates: Tensor) -> None:
+        """Store the coordinates (A, R, d) of anchors (A,) in place of earlier ones of the same anchors."""
+        # The last of each: an anchor is in a batch twice where one epoch ends and the next begins.
         last = {anchor: row for row, anchor in enumerate(anchors.tolist())}
-        others = ~torch.isin(self.recent_of, anchors.cpu())
-        self.recent_of = torch.cat([self.recent_of[others], torch.tensor(list(last))])[-_ASKED:]
-        self.recent = torch.cat([self.recent[others], coordinates.detach().cpu()[list(last.values())]])[-_ASKED:]
+        others = ~torch.isin(self.recent_anchors, anchors.cpu())
+        self.recent_anchors = torch.cat([self.recent_anchors[others], torch.tensor(list(last))])[-_RECENT:]
+        self.recent = torch.cat([self.recent[others], coordinates.detach().cpu()[list(last.values())]])[-_RECENT:]
 
-    def further_loss(self, images: Tensor, coordinates: Tensor, gaze: Tensor | None) -> Tensor:
-        """The anchors' term for images (A, R, V, S, S) with coordinates (A, R, d), and where to look."""
-        self.remember_read(self._anchors, coordinates)
-        target, excused, weight = (each.to(coordinates.device) for each in (self.target, self.excused(), self.weight()))
-        apart = anchor_loss(coordinates, target, excused)
-        self.note(within=apart.mean())
-        loss = self.anchor_weight * self.rise(self.global_step) ** 2 * (weight * apart).mean()
-        if gaze is None:
+    def further_loss(self, images: Tensor, coordinates: Tensor, attention: Tensor | None) -> Tensor:
+        """The anchors' term and the attention loss of images (A, R, V, S, S) with coordinates (A, R, d)."""
+        self.store_recent(self._anchors, coordinates)
+        arguments = self.target, self.partialling_weights(), self.joint_weights()
+        target, excused, weight = (each.to(coordinates.device) for each in arguments)
+        within = within_anchor_variance(coordinates, target, excused)
+        self.note(within=within.mean())
+        loss = self.anchor_weight * self.penalty_ramp(self.global_step) ** 2 * (weight * within).mean()
+        if attention is None:
             return loss
-        seen = gaze_loss(gaze.unflatten(0, coordinates.shape[:2]), images, int(self.change.argmin()))
-        self.note(gaze=seen)
-        return loss + _GAZE * seen
+        maps = attention.unflatten(0, coordinates.shape[:2])
+        attention_term = attention_loss(maps, images, int(self.change.argmin()))
+        self.note(gaze=attention_term)
+        return loss + _ATTENTION * attention_term
 
-    def ask_what_follows(self) -> None:
-        """Find anew which coordinates follow which joint, and by how much.
+    def update_descendants(self) -> None:
+        """Estimate the descendants of each joint and the effects on them.
 
-        Two questions are asked.  Does any joint follow another?  The causal graph says so, by mistake in one of a
-        hundred answers.  If so, `followers` says which: it misses few of those that do follow, and takes some for
-        followers that hold another joint by mistake, as they then may go on doing.
+        The causal graph decides whether any joint has descendants; one graph in a hundred is wrong about that.  If so,
+        `estimate_descendants` decides which ones: it misses few, at the price of some coordinates that contain
+        another joint by mistake, and then may go on doing so.
         """
-        self.found = torch.cat([self.found, descendants(self.recent, self.target)[None]])[-_REMEMBERED:]
-        confirmed = self.found.sum(0) >= _CONFIRMED
-        self.follows, self.responses = torch.zeros_like(confirmed), torch.zeros(confirmed.shape)
+        self.graphs = torch.cat([self.graphs, descendants(self.recent, self.target)[None]])[-_GRAPHS:]
+        confirmed = self.graphs.sum(0) >= _CONFIRMATIONS
+        self.descendants, self.effects = torch.zeros_like(confirmed), torch.zeros(confirmed.shape)
         if confirmed.any() and not self.independent:
-            self.follows, sizes = followers_and_responses(self.recent, self.target, self.change, doubt=_DOUBT)
-            self.responses = self.follows * sizes
+            self.descendants, effects = estimate_descendants(self.recent, self.target, self.change, n_sigma=_N_SIGMA)
+            self.effects = self.descendants * effects
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
-        """Held-out cross-entropy of the regimes, variance within anchors, and each joint's contrast.
+        """Held-out cross-entropy of the regimes, variance within anchors, and contrast of each joint.
 
-        Every response that there could be is excused, whatever follows what, so that records can be compared.
+        The variance is that with every possible response partialled out, so that records are comparable.
         """
         anchors, regimes = self.held_out.shape[:2]
-        read, logits = self.read(self.held_out.flatten(0, 1))
-        coordinates = read.unflatten(0, (anchors, regimes))
+        coordinates, logits = self.read(self.held_out.flatten(0, 1))
         regime = torch.arange(regimes).repeat(anchors)
-        self.ask_what_follows()
-        told = float(regime_loss(logits, regime, self.log_prior))
-        within = float(anchor_loss(coordinates, self.target, precedes(self.change)).mean())
-        loss = told + float(policy_loss(read, regime, self.log_prior)) + self.anchor_weight * within
-        self.keep_best(loss)
+        self.update_descendants()
+        cross_entropy = float(regime_loss(logits, regime, self.log_prior))
+        by_anchor = coordinates.unflatten(0, (anchors, regimes))
+        within = float(within_anchor_variance(by_anchor, self.target, ancestor_prior(self.change)).mean())
+        loss = cross_entropy + float(policy_loss(coordinates, regime, self.log_prior)) + self.anchor_weight * within
+        self.stop_early(loss)
         return {
-            "held_out": told,
+            "held_out": cross_entropy,
             "held_out_within": within,
             "held_out_loss": loss,
-            "certain_followers": float(self.found[-1].sum()),
-            "followers": float(self.follows.sum()),
-            **{f"contrast_{k}": value for k, value in enumerate(contrasts(coordinates, self.target))},
+            "certain_followers": float(self.graphs[-1].sum()),
+            "followers": float(self.descendants.sum()),
+            **policy_contrasts(coordinates, regime, self.target),
         }
 
     def extra_state(self) -> dict[str, Any]:
-        """What each intervention was last seen to move, and in what, besides the best weights so far."""
-        return super().extra_state() | {name: getattr(self, name) for name in _STORED}
+        """The recent coordinates and what was estimated from them, besides the best weights so far."""
+        return super().extra_state() | {key: getattr(self, name) for key, name in _STORED.items()}
 
     def load_extra_state(self, state: dict[str, Any]) -> None:
-        """Take them back."""
+        """Restore `extra_state`."""
         super().load_extra_state(state)
-        for name in _STORED:
-            setattr(self, name, state[name])
-
-
-def contrasts(coordinates: Tensor, target: Tensor) -> list[float]:
-    """`coordinate_contrast` of every joint's own coordinate: (A, R, d) → d values, nats."""
-    found = []
-    for i, own in enumerate(under_policies(coordinates, target).unbind(1)):
-        first, second = own[..., i].double().numpy().T
-        labels = np.concatenate([np.ones(len(first)), np.zeros(len(second))])
-        found.append(coordinate_contrast(np.concatenate([first, second]), labels))
-    return found
+        for key, name in _STORED.items():
+            setattr(self, name, state[key])

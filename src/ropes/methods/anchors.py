@@ -15,7 +15,7 @@ Indices = NDArray[np.int64]
 
 
 def by_anchor(dataset: Dataset, images: TrainingImages | Frames) -> Indices:
-    """Rows of `images` by anchor and regime, (A, R), regimes as in `head_regimes`.
+    """Rows of `images` by anchor and regime, (A, R), regimes in the order of `head_regimes`.
 
     Raises:
         UserError: an anchor lacks a regime or has several poses under one, or there are no observational images.
@@ -31,42 +31,39 @@ def by_anchor(dataset: Dataset, images: TrainingImages | Frames) -> Indices:
             "record it, leave the anchor out, or fit with --method ldr, which does without anchors"
         )
     if len(images) > table.size:
-        twice = np.flatnonzero(~np.isin(np.arange(len(images)), table))[0]
+        second = np.flatnonzero(~np.isin(np.arange(len(images)), table))[0]
         raise UserError(
-            f"{dataset.path}: anchor {images.anchor[twice]} has several poses under "
-            f"{dataset.regimes[images.regime[twice]].name}; give each an anchor (episode) of its own, or fit with "
+            f"{dataset.path}: anchor {images.anchor[second]} has several poses under "
+            f"{dataset.regimes[images.regime[second]].name}; give each an anchor (episode) of its own, or fit with "
             "--method ldr, which does without anchors"
         )
-    return table[:, _order(dataset)]
-
-
-def _order(dataset: Dataset) -> Indices:
-    """Where the head's regimes are among the data set's."""
     if Regime() not in dataset.regimes:
         raise UserError(
             f"{dataset.path} has no observational images; anchors need the pose without intervention: record it, "
             "or fit with --method ldr, which does without anchors"
         )
-    return np.array([dataset.regimes.index(regime) for regime in head_regimes(dataset.joints)])
+    return table[:, [dataset.regimes.index(regime) for regime in head_regimes(dataset.joints)]]
 
 
-def require_all_regimes(first: Frames, every: Frames, regimes: Sequence[Regime]) -> None:
-    """Check that the first anchors alone show each regime that there is, and each policy more than once if all do.
+def require_all_regimes(first: Frames, total: Frames, regimes: Sequence[Regime]) -> None:
+    """Check that the first anchors show every regime, and every policy twice where the data set has two or more.
+
+    One anchor of each policy is needed for training, another one to hold out.
 
     Args:
-        first: the training frames of the anchors that --anchors asks for.
-        every: all training frames.
-        regimes: the regime that each task index stands for.
+        first: the training frames of the anchors that --anchors selects.
+        total: all training frames.
+        regimes: the regime of each regime index.
 
     Raises:
-        UserError: they do not; some of a policy's anchors must be learnt from and some held out.
+        UserError: they do not.
     """
-    asked, total = (len(np.unique(frames.anchor)) for frames in (first, every))
+    selected, available = (len(np.unique(frames.anchor)) for frames in (first, total))
     for number, regime in enumerate(regimes):
-        left, there = (len(np.unique(frames.anchor[frames.regime == number])) for frames in (first, every))
-        if left < min(there, 1 if regime.joint is None else 2):
-            few = "only one" if left else "none"
+        count, most = (len(np.unique(frames.anchor[frames.regime == number])) for frames in (first, total))
+        if count < min(most, 1 if regime.joint is None else 2):
+            few = "only one" if count else "none"
             raise UserError(
-                f"--anchors {asked}: of the first {asked} of {total} anchors {few} has images under {regime.name}; "
-                "ask for more, or leave --anchors out"
+                f"--anchors {selected}: of the first {selected} of {available} anchors {few} has images under "
+                f"{regime.name}; choose more, or leave --anchors out"
             )

@@ -13,14 +13,14 @@ from ropes.methods.training.stage import Stage
 _CHUNK = 128
 
 
-class KeptWeightsStage(Stage):
-    """A stage whose `evaluate` tells `remember` each record's held-out loss.
+class BestWeightsStage(Stage):
+    """A stage whose `evaluate` passes each held-out loss to `update_best`.
 
     Attributes:
-        criterion: the curve that holds those losses.
-        best: the weights so far of the least loss that was told.
+        criterion: name of the curve of those losses.
+        best: the weights of the least loss so far.
         best_loss: that loss.
-        best_step: the step that they are of.
+        best_step: its step.
     """
 
     records = 16
@@ -31,32 +31,36 @@ class KeptWeightsStage(Stage):
         self.best: dict[str, Tensor] = {}
         self.best_loss, self.best_step = math.inf, 0
 
-    def remember(self, loss: float) -> None:
-        """Keep the weights as they are now where no record had a lower loss; of equal ones the last."""
+    def update_best(self, loss: float) -> None:
+        """Store the current weights if no earlier loss is lower."""
         if loss <= self.best_loss:
             self.best_loss, self.best_step = loss, self.global_step
             self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.network.state_dict().items()}
 
     def chunks(self, images: Tensor) -> Iterator[Tensor]:
-        """Images some at a time, where the network is."""
+        """Images in chunks, on the network's device."""
         return (part.to(self.device) for part in images.split(_CHUNK))
 
     def outputs(self, images: Tensor, *which: int) -> tuple[Tensor, ...]:
-        """Some of what the network makes of images, by their places among its outputs: float32, on the CPU."""
-        found = [self.network(part) for part in self.chunks(images)]
-        return tuple(torch.cat([part[k] for part in found]).float().cpu() for k in which)
+        """The network's outputs with the given indices for all images: float32, on the CPU."""
+        outputs = [self.network(part) for part in self.chunks(images)]
+        return tuple(torch.cat([part[k] for part in outputs]).float().cpu() for k in which)
 
-    def compared(self, step: int) -> bool:
-        """Whether the weights of a record at this step may be kept."""
+    def may_be_best(self, step: int) -> bool:
+        """Whether the weights of this step may be chosen."""
         return True
 
-    def kept_record(self, curves: Mapping[str, Sequence[float]]) -> int:
-        """Which record's weights a training with these curves ended with."""
-        among = [k for k, step in enumerate(curves["steps"]) if self.compared(int(step))]
-        return min(reversed(among), key=lambda k: curves[self.criterion][k])
+    def best_record(self, curves: Mapping[str, Sequence[float]]) -> int:
+        """Index of the record whose weights a training with these curves ends with."""
+        candidates = [k for k, step in enumerate(curves["steps"]) if self.may_be_best(int(step))]
+        return min(reversed(candidates), key=lambda k: curves[self.criterion][k])
+
+    def steps_of(self, curves: Mapping[str, Sequence[float]]) -> dict[str, int]:
+        """For the training summary: the step of the best record, and the planned number of steps."""
+        return {"best_step": int(curves["steps"][self.best_record(curves)]), "planned_steps": self.steps}
 
     def finish(self) -> None:
-        """Go back to the best weights (early stopping on held-out anchors)."""
+        """Load the best weights."""
         self.network.load_state_dict(self.best)
 
     def extra_state(self) -> dict[str, Any]:
@@ -64,5 +68,6 @@ class KeptWeightsStage(Stage):
         return {"best": self.best, "best_loss": self.best_loss, "best_step": self.best_step}
 
     def load_extra_state(self, state: dict[str, Any]) -> None:
-        """Take them back."""
-        self.best, self.best_loss, self.best_step = state["best"], state["best_loss"], state["best_step"]
+        """Restore `extra_state`."""
+        self.best, self.best_loss = state["best"], state["best_loss"]
+        self.best_step = state.get("best_step", 0)  # checkpoints of earlier density ratios lack it

@@ -1,4 +1,4 @@
-"""AE1's codes of all training poses, and the batches that later stages take from them."""
+"""AE1's codes of all training poses, and the subsets of them for the later stages of ROPES."""
 
 import numpy as np
 import torch
@@ -18,12 +18,12 @@ Indices = NDArray[np.int64]
 
 
 class Codes:
-    """Standardised codes of some poses with their regimes.
+    """Standardised codes of poses with their regimes.
 
     Attributes:
         values: (n, V, 8, 8), or (n, k) along k directions of `ropes.models.dense.Directions`.
         regime: regime index of each pose, (n,).
-        regimes: what the indices stand for.
+        regimes: the regime of each index.
     """
 
     def __init__(self, values: Tensor, regime: Indices, regimes: tuple[Regime, ...]) -> None:
@@ -41,15 +41,15 @@ class Codes:
 
     def others(self, joint: str) -> Tensor:
         """The codes under neither policy on `joint`, (n, V, 8, 8)."""
-        own = np.concatenate([self._rows(Regime(joint, policy)) for policy in (1, 2)])
-        return self.values[np.setdiff1d(np.arange(len(self.values)), own)]
+        rows = np.concatenate([self._rows(Regime(joint, policy)) for policy in (1, 2)])
+        return self.values[np.setdiff1d(np.arange(len(self.values)), rows)]
 
     def _rows(self, regime: Regime) -> Indices:
         number = self.regimes.index(regime) if regime in self.regimes else -1
-        found = np.flatnonzero(self.regime == number)
-        if not len(found):
+        rows = np.flatnonzero(self.regime == number)
+        if not len(rows):
             raise UserError(f"no image under {regime.name}: this method needs both policies on every joint")
-        return found
+        return rows
 
     @torch.no_grad()
     def logits(self, ratios: list[torch.nn.Module], device: torch.device) -> Tensor:
@@ -58,20 +58,20 @@ class Codes:
         return torch.cat([torch.stack([ratio(part.to(device)).cpu() for ratio in ratios], 1) for part in parts])
 
     def scores(self, ratios: list[torch.nn.Module], device: torch.device, *, show: bool = False) -> Tensor:
-        """Score differences of every pose, (n, k, V, 8, 8): one for each density ratio given; `show` shows progress."""
-        out = torch.empty(len(self.values), len(ratios), *self.values.shape[1:])
+        """Score differences Δs of every pose, one for each density ratio, (n, k, V, 8, 8)."""
+        scores = torch.empty(len(self.values), len(ratios), *self.values.shape[1:])
         with progress("score differences, poses", len(self.values), show=show) as update:
             for start in range(0, len(self.values), _CHUNK):
                 part = self.values[start : start + _CHUNK].to(device)
                 for k, ratio in enumerate(ratios):
-                    out[start : start + _CHUNK, k] = score_difference(ratio, part).cpu()
+                    scores[start : start + _CHUNK, k] = score_difference(ratio, part).cpu()
                 update(start + len(part))
-        return out
+        return scores
 
 
 @torch.no_grad()
 def encode(ae1: AE1, images: TrainingImages, device: torch.device, *, show: bool = False) -> Tensor:
-    """Raw codes of all poses, (n, V, 8, 8), on the CPU; `show` shows progress."""
+    """Codes of all poses before standardisation, (n, V, 8, 8), on the CPU."""
     ae1 = ae1.to(device)
     parts = []
     with progress("encode, poses", len(images), show=show) as update:
@@ -84,7 +84,7 @@ def encode(ae1: AE1, images: TrainingImages, device: torch.device, *, show: bool
 
 
 def standardise(train: Tensor, *others: Tensor) -> tuple[Standardise, list[Tensor]]:
-    """The affine map fitted on training codes, and all codes under it.
+    """The affine map that standardises the training codes, and all codes standardised by it.
 
     Raises:
         UserError: the codes of a camera are constant.

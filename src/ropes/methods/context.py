@@ -19,73 +19,84 @@ from ropes.models.checkpoints import remove_leftovers
 
 @dataclass
 class Context:
-    """A run under way in `folder`; `show` its progress.
+    """The context of a fit.
 
-    `run` is what the folder stores of it: begun by an earlier version, unless weights are trained anew.  `said` is
-    whether its precision was.  Trainings that another run has ended, `pretrained`, are taken over where they are of the
-    same inputs.
+    Attributes:
+        run: as stored in the folder, perhaps by an earlier version.
+        folder: of the run.
+        show: show progress.
+        precision_shown: whether the precision was printed.
+        pretrained: another run, whose finished stages are reused where their inputs are the same.
     """
 
     run: Run
     folder: Path
     show: bool
-    said: bool = False
+    precision_shown: bool = False
     pretrained: Path | None = None
 
     @classmethod
     def begin(cls, run: Run, folder: Path, *, precision: AskedPrecision = "auto", show: bool) -> "Context":
-        """Store the run's identity in its folder, and clear what a killed run left half-written.
+        """Store the run's identity in its folder, and delete unfinished files of a killed run.
 
-        A data set whose folder has another name by now is still the one that the run began with.
+        A stored run keeps its setting's name, even if the data set's folder has been renamed.
 
         Raises:
             UserError: see `Run.write` and `Run.in_precision`.
         """
-        stored = run.named_as_in(folder).in_precision(folder, precision).write(folder)
+        stored = run.in_precision(folder, precision).write(folder)
         remove_leftovers(folder)
         return cls(stored, folder, show)
 
     @property
     def precision(self) -> Precision:
-        """That networks are trained in, but for stages that always take float32."""
+        """The training precision, except for stages that always use float32."""
         return self.run.precision or training_precision()
 
     @property
     def recipe(self) -> RopesRecipe:
-        """The settings of a run of ROPES."""
+        """The recipe of a run of method ropes."""
         assert isinstance(self.run.recipe, RopesRecipe)
         return self.run.recipe
 
     @property
     def device(self) -> torch.device:
-        """Where networks are evaluated."""
+        """The device on which networks are evaluated."""
         return torch.device(device_kind())
 
     def digest(self, *parts: Any) -> str:
-        """Digest of the data, the seed and `parts`."""
-        named = [self.run.data_checksum, self.run.seed, self.run.recipe.held_out, *parts]
-        return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+        """SHA-256 of the data, the seed, the validation fraction and `parts`."""
+        content = [self.run.data_checksum, self.run.seed, self.run.recipe.held_out, *parts]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def seed(self, *names: str | int) -> int:
-        """The run's seed, spread by name."""
+        """A seed derived from the run's seed and `names`."""
         return integer(self.run.seed, *names)
 
     def train(self, stage: Stage, batch_at: BatchAt, name: str, fingerprint: str, *, full: bool) -> dict[str, Any]:
-        """Train a stage in its own folder; `full` keeps float32 where bf16 would blur score differences.
+        """Train a stage in its own folder, or resume it, or reuse its weights; returns the summary of the training.
 
-        Where weights were lost, or are of other inputs, the run is one of this version from now on.  The run's
-        precision is said on standard error, once, where something is left to train in it.
+        Where the stage starts again in an existing run, the run is from now on one of this version.  The first training
+        that is not finished prints the run's precision on standard error.
+
+        Args:
+            stage: to train.
+            batch_at: step → batch.
+            name: of the folder and the progress bar.
+            fingerprint: digest of all inputs of the training.
+            full: use float32, where bf16 is too coarse for score differences.
         """
         folder = self.folder / name
-        ended = self.pretrained is not None and has_ended(self.pretrained / name, fingerprint)
-        if self.pretrained is not None and ended and not has_ended(folder, fingerprint):
+        finished = has_ended(folder, fingerprint)
+        if self.pretrained is not None and not finished and has_ended(self.pretrained / name, fingerprint):
             take_over(self.pretrained / name, folder)
+            finished = True
         earlier = self.folder / TRAINING_FILE, folder / SUMMARY, folder / CHECKPOINT
         if begins_anew(folder, fingerprint) and any(path.exists() for path in earlier):
-            self.run = self.run.begin_anew(self.folder)
-        if self.show and not self.said and not full and not has_ended(folder, fingerprint):
+            self.run = self.run.restart(self.folder)
+        if self.show and not self.precision_shown and not full and not finished:
             say_precision(self.precision)
-            self.said = True
+            self.precision_shown = True
         return train(
             stage,
             batch_at,

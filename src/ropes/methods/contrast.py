@@ -1,4 +1,9 @@
-"""Objectives of `ldr` and `anchored`: regime classification and within-anchor variance."""
+"""Objectives of `ldr` and `anchored`: regime classification and variance within anchors.
+
+R = 1 + 2 d regimes of d joints are in the order of `head_regimes`: the observational one, then policies 1 and 2 of each
+joint.  Coordinates of A anchors are (A, R, d), and their images uint8 (A, R, V, S, S), with the observational pose of
+each anchor first; `target` is the joint of each intervention, see `targets`.
+"""
 
 from collections.abc import Sequence
 
@@ -10,44 +15,48 @@ from ropes.causal.scm import Regime
 
 
 def regime_loss(logits: Tensor, regime: Tensor, log_prior: Tensor) -> Tensor:
-    """Cross-entropy of "taken under which regime", in nats: logits (B, R), regime (B,), log share of each regime (R,).
+    """Cross-entropy of the regime of each pose, in nats.
 
-    The logits are log density ratios against the observational regime, so the shares enter as in Bayes' rule.
+        L = E[−log softmax_r(ℓ_r + log π_r)]
+
+    The logits ℓ_r are log density ratios against the observational regime; the shares π_r enter as in Bayes' rule.
+
+    Args:
+        logits: (B, R).
+        regime: (B,).
+        log_prior: log π, (R,).
     """
     return functional.cross_entropy(logits + log_prior, regime)
 
 
 def policy_loss(coordinates: Tensor, regime: Tensor, log_prior: Tensor) -> Tensor:
-    """The sum over joints of the cross-entropy of "which policy on joint i", told by the logit ẑ_i alone, in nats.
+    """Cross-entropy of policy 1 against policy 2 of each joint, from its own coordinate; summed over joints, in nats.
 
-    In `regime_loss` a joint's two policies are two regimes of 1 + 2 d, so that a coordinate hardly begins to learn;
-    the minimum of both is the same log ratio.
+        L = d · E[softplus(∓(ẑ_i + log π_i1 − log π_i2))]    over poses under policy 1 (−) or 2 (+) of a joint i
+
+    Its minimum is the log density ratio, as that of `regime_loss`.  Alone, `regime_loss` gives a coordinate little
+    gradient at first: its joint's policies are only two of 1 + 2 d regimes.
 
     Args:
-        coordinates: (B, d).
-        regime: (B,), 0 observational, then both policies of each joint in turn.
-        log_prior: (1 + 2 d,), log share of each regime.
+        coordinates: ẑ, (B, d).
+        regime: (B,).
+        log_prior: log π, (1 + 2 d,).
     """
-    moved = regime > 0
-    joint, policy = (regime[moved] - 1) // 2, (regime[moved] - 1) % 2
+    intervened = regime > 0
+    joint, policy = (regime[intervened] - 1) // 2, (regime[intervened] - 1) % 2
     prior = log_prior.to(coordinates)
-    logit = coordinates[moved].gather(1, joint[:, None]).squeeze(1) + (prior[1::2] - prior[2::2])[joint]
-    each = functional.softplus(torch.where(policy == 0, -logit, logit))
-    return each.sum() / moved.sum().clamp_min(1) * coordinates.shape[1]
-
-
-def changes(coordinates: Tensor) -> Tensor:
-    """ẑ(r) − ẑ(observational) of every anchor and intervention: (A, R, d) → (A, R − 1, d)."""
-    return coordinates[:, 1:] - coordinates[:, :1]
+    logit = coordinates[intervened].gather(1, joint[:, None]).squeeze(1) + (prior[1::2] - prior[2::2])[joint]
+    losses = functional.softplus(torch.where(policy == 0, -logit, logit))
+    return losses.sum() / intervened.sum().clamp_min(1) * coordinates.shape[1]
 
 
 def head_regimes(joints: Sequence[str]) -> list[Regime]:
-    """The regimes in the order of the head: observational, then both policies of each joint in turn."""
+    """The regimes in the order of the network's head: observational, then both policies of each joint."""
     return [Regime(), *(Regime(joint, policy) for joint in joints for policy in (1, 2))]
 
 
 def targets(regimes: Sequence[Regime], joints: Sequence[str]) -> Tensor:
-    """Which joint each intervention is on: column of `joints` for every regime but the first, (R − 1,).
+    """The index in `joints` of each intervention's target, for every regime but the first, (R − 1,).
 
     Raises:
         ValueError: the first regime is not the observational one, or another is.
@@ -57,117 +66,111 @@ def targets(regimes: Sequence[Regime], joints: Sequence[str]) -> Tensor:
     return torch.tensor([joints.index(regime.joint) for regime in regimes[1:] if regime.joint is not None])
 
 
-def shifts(coordinates: Tensor, target: Tensor) -> Tensor:
-    """What telling joint i to follow its first policy instead of its second does to every coordinate, on average.
-
-        D_ij = E[ẑ_j(i, policy 1) − ẑ_j(i, policy 2)]    over anchors
-
-    Args:
-        coordinates: (A, R, d), the observational pose of each anchor first.
-        target: see `targets`.
-    """
-    found = under_policies(coordinates, target).mean(0)
-    return found[:, 0] - found[:, 1]
-
-
-def under_policies(coordinates: Tensor, target: Tensor) -> Tensor:
-    """The poses under both policies on each joint: (A, R, d) → (A, d, 2, d), the second axis whose policies.
-
-    Args:
-        coordinates: (A, R, d), the observational pose of each anchor first.
-        target: see `targets`.
-    """
+def select_by_target(coordinates: Tensor, target: Tensor) -> Tensor:
+    """The poses under policies 1 and 2 of each joint: (A, R, d) → (A, d, 2, d), joints on the second axis."""
     return torch.stack([coordinates[:, 1:][:, target == i] for i in range(coordinates.shape[-1])], dim=1)
 
 
-def changed_share(images: Tensor, regime: int, cells: int) -> Tensor:
-    """Where interventions changed the images: shares of the grey levels' change, in cells of a grid.
+def mean_differences(coordinates: Tensor, target: Tensor) -> Tensor:
+    """Mean difference of every coordinate between the two policies on each joint, (d, d).
+
+    D_ij = E[ẑ_j | do(policy 1 of joint i)] − E[ẑ_j | do(policy 2 of joint i)]    over anchors
+    """
+    means = select_by_target(coordinates, target).mean(0)
+    return means[:, 0] - means[:, 1]
+
+
+def change_map(images: Tensor, regime: int, cells: int) -> Tensor:
+    """Distribution over a grid of the change of grey levels under the two policies on a joint.
 
     Args:
-        images: uint8 (A, R, V, S, S), the observational pose of each anchor first.
-        regime: the first of a joint's two regimes.
-        cells: a side.
+        images: uint8 (A, R, V, S, S).
+        regime: index of the joint's first policy.
+        cells: along a side of the grid.
 
     Returns:
-        For the observational poses and those under the joint's two policies: (A, 3, V, cells²), each summing to one;
-        all zero where nothing changed.
+        (A, 3, V, cells²), each map summing to one; zero where nothing changed.  The first map, of the observational
+        pose, is that of the mean change under both policies.
     """
-    change = _changed(images[:, [regime, regime + 1]], images[:, :1])
+    change = _absolute_change(images[:, [regime, regime + 1]], images[:, :1])
     change = torch.cat([change.mean(1, keepdim=True), change], dim=1)
-    parts = functional.avg_pool2d(change.flatten(0, 1), change.shape[-1] // cells).flatten(2).unflatten(0, (-1, 3))
-    return parts / parts.sum(-1, keepdim=True).clamp_min(1e-9)
+    pooled = functional.avg_pool2d(change.flatten(0, 1), change.shape[-1] // cells).flatten(2).unflatten(0, (-1, 3))
+    return pooled / pooled.sum(-1, keepdim=True).clamp_min(1e-9)
 
 
-def gaze_loss(gaze: Tensor, images: Tensor, joint: int) -> Tensor:
-    """Cross-entropy of the map of where to look against where interventions on one joint change the images, in nats.
+def attention_loss(attention: Tensor, images: Tensor, joint: int) -> Tensor:
+    """Cross-entropy of the attention map against the `change_map` of interventions on one joint, in nats.
 
     Args:
-        gaze: logits (A, R, V, s, s).
-        images: uint8 (A, R, V, S, S), the observational pose of each anchor first.
-        joint: whose interventions.
+        attention: logits (A, R, V, s, s).
+        images: uint8 (A, R, V, S, S).
+        joint: index of the joint.
     """
     first = 1 + 2 * joint
-    share = changed_share(images, first, gaze.shape[-1])
-    said = gaze[:, [0, first, first + 1]].flatten(3).log_softmax(-1)
-    return -(share * said).sum(-1).mean()
+    expected = change_map(images, first, attention.shape[-1])
+    log_attention = attention[:, [0, first, first + 1]].flatten(3).log_softmax(-1)
+    return -(expected * log_attention).sum(-1).mean()
 
 
 def image_changes(images: Tensor) -> Tensor:
-    """How much interventions on each joint change the images: uint8 (A, R, V, S, S) → (d,), grey levels a pixel."""
-    change = torch.stack([_changed(under, images[:, 0]).mean() for under in images[:, 1:].unbind(1)])
+    """Mean change of images under interventions on each joint: uint8 (A, R, V, S, S) → (d,), grey levels a pixel."""
+    change = torch.stack([_absolute_change(under, images[:, 0]).mean() for under in images[:, 1:].unbind(1)])
     return change.unflatten(0, (-1, 2)).mean(1)
 
 
-def _changed(images: Tensor, usual: Tensor) -> Tensor:
-    return (images.float() - usual.float()).abs()
+def _absolute_change(images: Tensor, observational: Tensor) -> Tensor:
+    return (images.float() - observational.float()).abs()
 
 
-def anchor_loss(coordinates: Tensor, target: Tensor, excused: Tensor) -> Tensor:
-    """What each coordinate varies by within an anchor, over the poses whose intervention is on another joint, (d,).
+def within_anchor_variance(coordinates: Tensor, target: Tensor, excused: Tensor) -> Tensor:
+    """Variance of each coordinate within anchors, as a share of its variance over the same poses, (d,).
 
-    The variance within anchors of `left_alone`, in shares of its variance over the same poses: no coordinate gains by
-    shrinking, nor by responding more to interventions alone.  Poses under a joint's own policies count in neither:
-    otherwise a coordinate gained by growing where only those lead, and lying flat everywhere else.
+        L_j = E[Var_r a_j(r)] / Var a_j    over the poses whose intervention is not on joint j
+
+    with a of `left_alone`.  A coordinate therefore gains nothing by shrinking, nor by responding more to interventions.
+    Poses under a joint's own policies count in neither variance: otherwise a coordinate gains by growing under these
+    policies and staying constant everywhere else.
 
     Args:
-        coordinates: (A, R, d), the observational pose of each anchor first.
-        target: see `targets`.
+        coordinates: (A, R, d).
+        target: (R − 1,).
         excused: (d, d), see `left_alone`.
     """
-    every, counted = left_alone(coordinates, target, excused)
+    residuals, counted = left_alone(coordinates, target, excused)
     number = counted.sum(0)
-    mean = (every * counted).sum(1, keepdim=True) / number
-    within = ((every - mean).square() * counted).sum((0, 1)) / (len(every) * (number - 1).clamp_min(1))
-    from_all = (every - mean.mean(0)).square() * counted
-    whole = from_all.sum((0, 1)) / (len(every) * number - 1).clamp_min(1)
-    return within / whole.clamp_min(1e-12)
+    mean = (residuals * counted).sum(1, keepdim=True) / number
+    within = ((residuals - mean).square() * counted).sum((0, 1)) / (len(residuals) * (number - 1).clamp_min(1))
+    squares = (residuals - mean.mean(0)).square() * counted
+    total = squares.sum((0, 1)) / (len(residuals) * number - 1).clamp_min(1)
+    return within / total.clamp_min(1e-12)
 
 
 def left_alone(coordinates: Tensor, target: Tensor, excused: Tensor) -> tuple[Tensor, Tensor]:
-    """What should be the same over the poses of an anchor, (A, R, d).
+    """Partial the responses to ancestors out of the coordinates, (A, R, d).
 
         a_j(r) = ẑ_j(r) − x_ij T_ij (ẑ_i(r) − ẑ_i(observational)),   r an intervention on i ≠ j
-        a_j(observational) = ẑ_j
+        a_j(observational) = ẑ_j(observational)
 
-    with T_ij the least-squares response over these very poses.  Where joint j follows joint i the whole response is
-    excused, x_ij = 1: nothing is asked of it, neither that it be there nor how large.  Where joint j is left alone none
-    of it is: ẑ_j itself must be the same.
+    T_ij is the least-squares response of coordinate j to coordinate i over the same poses.  Where joint j is a
+    descendant of joint i, x_ij = 1 removes the whole response, whatever its size.  Elsewhere x_ij = 0, and ẑ_j itself
+    must stay the same.
 
     Args:
-        coordinates: (A, R, d), the observational pose of each anchor first.
-        target: see `targets`.
-        excused: x, (d, d), shares in [0, 1]; the diagonal does not count.
+        coordinates: ẑ, (A, R, d).
+        target: (R − 1,).
+        excused: x, (d, d), weights in [0, 1]; the diagonal is ignored.
 
     Returns:
-        a, and (R, d), 1 where a is to be the same and 0 where the intervention is on joint j itself.
+        a, and a mask (R, d): 1 where a should not vary within an anchor, 0 where the intervention is on joint j itself.
     """
-    moved = changes(coordinates)
-    on = torch.eye(coordinates.shape[-1]).to(coordinates)[target]
-    cause = (moved * on).sum(-1, keepdim=True)
+    change = coordinates[:, 1:] - coordinates[:, :1]
+    on_target = torch.eye(coordinates.shape[-1]).to(coordinates)[target]
+    cause = (change * on_target).sum(-1, keepdim=True)
     # Sums of products, not matrix products: autocast would round those to bf16.
-    together, alone = (cause * moved).sum(0), cause.square().sum(0)
+    products, squares = (cause * change).sum(0), cause.square().sum(0)
     joints = range(coordinates.shape[-1])
-    response = torch.stack([together[target == i].sum(0) / alone[target == i].sum().clamp_min(1e-12) for i in joints])
-    taken = (response * excused.to(coordinates) * (1 - torch.eye(len(excused)).to(coordinates)))[target]
-    adjusted = coordinates[:, 1:] - cause * taken
-    return torch.cat([coordinates[:, :1], adjusted], dim=1), torch.cat([torch.ones_like(on[:1]), 1 - on])
+    slopes = torch.stack([products[target == i].sum(0) / squares[target == i].sum().clamp_min(1e-12) for i in joints])
+    removed = (slopes * excused.to(coordinates) * (1 - torch.eye(len(excused)).to(coordinates)))[target]
+    adjusted = coordinates[:, 1:] - cause * removed
+    mask = torch.cat([torch.ones_like(on_target[:1]), 1 - on_target])
+    return torch.cat([coordinates[:, :1], adjusted], dim=1), mask

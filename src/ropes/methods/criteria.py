@@ -1,4 +1,4 @@
-"""Label-free criteria of method ropes on held-out anchors."""
+"""Label-free criteria on held-out poses: how well a coordinate discriminates the two policies on its joint."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,17 +15,19 @@ from ropes.models.dense import DenseAE2
 
 
 def coordinate_contrast(coordinate: NDArray[np.float64], first_policy: NDArray[np.float64]) -> float:
-    """How well one coordinate alone tells the two policies apart: the least cross-entropy of an affine logit, nats.
+    """Least cross-entropy of the two policies on a joint from one coordinate, in nats.
 
-    The true log ratio depends on its joint alone and, with equal variances and bounds, is affine in it.  No
-    coordinate can come below the Bayes floor, and one that also carries other joints, or noise, stays above it.
+        min_{a, b} E[−log σ(±(a ẑ + b))]    + under policy 1, − under policy 2
+
+    The true log density ratio depends on its joint alone and, with equal variances and bounds, is affine in it.  No
+    coordinate goes below the Bayes floor; one that also contains other joints, or noise, stays above it.
 
     Args:
-        coordinate: (n,).
+        coordinate: ẑ, (n,).
         first_policy: (n,), 1 for policy 1 and 0 for policy 2.
     """
-    spread = coordinate.std()
-    x = (coordinate - coordinate.mean()) / (spread if spread > 0 else 1.0)
+    deviation = coordinate.std()
+    x = (coordinate - coordinate.mean()) / (deviation if deviation > 0 else 1.0)
     sign = 2 * first_policy - 1
 
     def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -36,17 +38,39 @@ def coordinate_contrast(coordinate: NDArray[np.float64], first_policy: NDArray[n
     return float(optimize.minimize(loss, np.zeros(2), jac=True, method="BFGS").fun)
 
 
-def held_out_contrasts(ae2: AE2 | DenseAE2, codes: Codes, columns: dict[str, int]) -> dict[str, float]:
-    """`held_out_contrast` of each joint's coordinate (joint → column)."""
-    return {joint: held_out_contrast(partial(_column, ae2, column), codes, joint) for joint, column in columns.items()}
+def policy_contrasts(coordinates: Tensor, regime: Tensor, target: Tensor) -> dict[str, float]:
+    """`coordinate_contrast` of each joint's coordinate, on as many poses under either policy.
 
+    Args:
+        coordinates: (n, d).
+        regime: index of each pose's regime, see `ropes.methods.contrast.head_regimes`, (n,).
+        target: see `ropes.methods.contrast.targets`.
 
-def _column(ae2: AE2 | DenseAE2, column: int, values: Tensor) -> Tensor:
-    return ae2.encode(values)[:, column]
+    Returns:
+        "contrast_k" → nats, k from 0 to d − 1; comparable with the Bayes floor, which is for equally many.
+    """
+    contrasts = {}
+    for i in range(coordinates.shape[1]):
+        first, second = (coordinates[regime == 1 + int(place), i] for place in torch.nonzero(target == i))
+        count = min(len(first), len(second))
+        values = torch.cat([first[:count], second[:count]]).double().numpy()
+        contrasts[f"contrast_{i}"] = coordinate_contrast(values, np.repeat([1.0, 0.0], count))
+    return contrasts
 
 
 @torch.no_grad()
 def held_out_contrast(coordinate: Callable[[Tensor], Tensor], codes: Codes, joint: str) -> float:
-    """`coordinate_contrast` on held-out codes of what reads one joint's coordinate off them, (n, ...) → (n,)."""
+    """`coordinate_contrast` of a function of held-out codes, (n, ...) → (n,), that gives a joint's coordinate."""
     values, labels = codes.contrast(joint).tensors
     return coordinate_contrast(coordinate(values).double().numpy(), labels.double().numpy())
+
+
+def held_out_contrasts(ae2: AE2 | DenseAE2, codes: Codes, columns: dict[str, int]) -> dict[str, float]:
+    """`held_out_contrast` of each joint's coordinate of an AE2; `columns` has the column of each joint."""
+    return {
+        joint: held_out_contrast(partial(_coordinate, ae2, column), codes, joint) for joint, column in columns.items()
+    }
+
+
+def _coordinate(ae2: AE2 | DenseAE2, column: int, values: Tensor) -> Tensor:
+    return ae2.encode(values)[:, column]

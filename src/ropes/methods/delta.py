@@ -1,4 +1,4 @@
-"""Fits methods that tell an action from two images: `cde-global`, `cde-patch` and the baselines."""
+"""Fits methods that predict an action from two images: `cde-global`, `cde-patch` and the baselines."""
 
 import hashlib
 from collections.abc import Mapping
@@ -30,8 +30,8 @@ from ropes.models.registry import PACKAGED, find_run
 from ropes.models.shapes import DeltaConfig
 from ropes.simulation.actions import TRAIN, VALIDATION
 
-#: Held-out pairs that a record asks.
-_ASKED = 512
+#: Held-out pairs that a record evaluates.
+_EVALUATED = 512
 
 
 def fit(
@@ -44,58 +44,48 @@ def fit(
     precision: AskedPrecision = "auto",
     show: bool = True,
 ) -> Run:
-    """Fit a method on the training pairs of the data set `data`; the run is left in the folder `out`.
+    """Fit a method on the training pairs of a data set of actions; for the arguments see `ropes.methods.fit.fit`.
 
-    Weights are chosen on the validation split, or on training pairs held out where there is none: never on a test.
-    Interrupted or killed, the same call goes on and ends with the same weights.
-
-    Args:
-        data: the data set, of actions.
-        out: folder of the run.
-        recipe: of that method.
-        seed: of weights, splits and batches.
-        method: one of `ropes.methods.registry.DELTA_METHODS`.
-        precision: see `ropes.methods.fit.fit`.
-        show: show progress.
+    The best weights are selected on the validation split, or on held-out training pairs where there is none; never on a
+    test split.
 
     Raises:
         UserError: the data set has no pairs, fewer than two verbs or a verb with fewer than two pairs, or the folder
             holds something else.
-        KeyboardInterrupt: interrupted; everything so far is stored.
     """
     dataset = open_dataset(data)
     _require_terms(method, recipe)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
-    begun = encoder_of(recipe.delta, dataset)
+    encoder = encoder_of(recipe.delta, dataset)
     size, channels = recipe.delta.image_size, 3 if len(dataset.image_shape) > 2 else len(dataset.cameras)
     pairs = ActionPairs(dataset, TRAIN, size, progress=show)
     order = generator(seed, "held-out pairs").permutation(len(pairs))
     if VALIDATION in dataset.splits:
-        rows, asked = np.arange(len(pairs)), ActionPairs(dataset, VALIDATION, size, progress=show)
-        held = np.sort(generator(seed, "asked pairs").permutation(len(asked))[:_ASKED])
+        rows, validation = np.arange(len(pairs)), ActionPairs(dataset, VALIDATION, size, progress=show)
+        held = np.sort(generator(seed, "asked pairs").permutation(len(validation))[:_EVALUATED])
     else:
         count = max(1, round(recipe.held_out * len(pairs)))
-        rows, asked, held = np.sort(order[count:]), pairs, order[:count][:_ASKED]
+        rows, validation, held = np.sort(order[count:]), pairs, order[:count][:_EVALUATED]
     verbs, nouns = (tuple(sorted(set(texts[rows].tolist()))) for texts in (pairs.verbs, pairs.nouns))
     _require_enough(pairs.verbs[rows], verbs)
     numbers = numbers_of(pairs.verbs, verbs), numbers_of(pairs.nouns, nouns)
 
-    def batch_of(of: ActionPairs, chosen: np.ndarray, verb: np.ndarray, noun: np.ndarray) -> Batch:
-        return torch.from_numpy(of.pixels(chosen)), torch.from_numpy(verb[chosen]), torch.from_numpy(noun[chosen])
+    def batch_of(source: ActionPairs, batch: np.ndarray, verb: np.ndarray, noun: np.ndarray) -> Batch:
+        return torch.from_numpy(source.pixels(batch)), torch.from_numpy(verb[batch]), torch.from_numpy(noun[batch])
 
-    asked_verbs = numbers_of(asked.verbs, verbs)
-    held = held[asked_verbs[held] >= 0]
+    validation_verbs = numbers_of(validation.verbs, verbs)
+    held = held[validation_verbs[held] >= 0]
     if not len(held):
         raise UserError(f"{data} has no validation pair with a verb of the training; add some")
-    stored = None if begun is None else begun.description
+    stored = None if encoder is None else encoder.description
     shape = recipe.delta, channels, len(verbs), len(nouns)
     network = seeded(Context(run, out, show).seed("weights"), lambda: network_of(method, *shape, stored=stored))
-    if begun is not None:
-        network.backbone.load_state_dict(begun.state_dict())
-    began_as = None if recipe.delta.checkpoint is None else weights_digest(network.backbone)
-    recipe = _by_content(recipe, began_as)
+    if encoder is not None:
+        network.backbone.load_state_dict(encoder.state_dict())
+    initial = None if recipe.delta.checkpoint is None else state_digest(network.backbone)
+    recipe = _with_checkpoint_digest(recipe, initial)
     run = replace(run, recipe=recipe)
-    # Only now: what is refused must not leave a run behind.
+    # After all checks: data that are refused leave no run behind.
     context = Context.begin(run, out, precision=precision, show=show)
     shuffle = EpochShuffle(len(rows), recipe.training.batch, context.seed("order"))
 
@@ -108,13 +98,13 @@ def fit(
         recipe,
         steps=recipe.training.steps(len(rows)),
         seed=context.seed("delta"),
-        held_out=batch_of(asked, held, asked_verbs, numbers_of(asked.nouns, nouns)),
+        held_out=batch_of(validation, held, validation_verbs, numbers_of(validation.nouns, nouns)),
         block_of=blocks_of(verbs, dataset.antonyms),
     )
     settings = asdict(recipe)
-    if recipe.delta.checkpoint is not None:  # both spellings of a packaged estimator's name are the same beginning
+    if recipe.delta.checkpoint is not None:  # both spellings of a packaged estimator's name are equal
         settings["delta"]["checkpoint"] = recipe.delta.checkpoint.removeprefix(PACKAGED)
-    fingerprint = context.digest("delta in hundredths", method, settings, began_as)
+    fingerprint = context.digest("delta in hundredths", method, settings, initial)
     summary = context.train(stage, batch_at, "delta", fingerprint, full=False)
     write_story(
         context,
@@ -126,31 +116,25 @@ def fit(
         nouns=list(nouns),
         channels=channels,
         backbone=network.backbone.description,
-        best_step=int(summary["history"]["steps"][stage.kept_record(summary["history"])]),
-        planned_steps=stage.steps,
+        **stage.steps_of(summary["history"]),
     )
     return context.run
 
 
 def network_of(
-    method: str,
-    config: DeltaConfig,
-    channels: int,
-    verbs: int,
-    nouns: int,
-    stored: Mapping[str, Any] | None = None,
+    method: str, config: DeltaConfig, channels: int, verbs: int, nouns: int, stored: Mapping[str, Any] | None = None
 ) -> DeltaNetwork | PairNetwork:
-    """The network of a method, of that many verbs and nouns; `stored` as in `ropes.models.backbones.backbone_of`."""
+    """The network of a method for that many verbs and nouns; `stored` as in `ropes.models.backbones.backbone_of`."""
     if method in ("cde-global", "cde-patch"):
         return DeltaNetwork(config, channels, verbs, patchwise=method == "cde-patch", stored=stored)
     return PairNetwork(config, channels, verbs, nouns=nouns if method == "icm" else 0, stored=stored)
 
 
 def encoder_of(config: DeltaConfig, dataset: Dataset) -> PoseBackbone | None:
-    """The encoder of poses that a network begins from, of backbone pose.
+    """The pre-trained pose encoder of a network with backbone pose; None for other backbones.
 
     Raises:
-        UserError: the checkpoint is no finished run of `anchored` or `ldr`, or reads other images.
+        UserError: the checkpoint is no finished run of `anchored` or `ldr`, or takes other images.
     """
     if config.backbone != "pose":
         return None
@@ -161,42 +145,36 @@ def encoder_of(config: DeltaConfig, dataset: Dataset) -> PoseBackbone | None:
             f"{config.checkpoint} reads grey images of {', '.join(run.cameras)}; "
             f"{dataset.path} has images{' in colour' if colour else ''} of {', '.join(dataset.cameras)}"
         )
-    if config.image_size != (wanted := encoder.config.image_size):
-        raise UserError(f"{config.checkpoint} reads images of {wanted} pixels; give --delta.image-size {wanted}")
+    if config.image_size != (size := encoder.config.image_size):
+        raise UserError(f"{config.checkpoint} reads images of {size} pixels; give --delta.image-size {size}")
     return PoseBackbone(encoder)
 
 
-def _by_content(recipe: DeltaRecipe, began_as: str | None) -> DeltaRecipe:
-    """The recipe with the name and the weights of a folder that it begins from, wherever on this machine that lies."""
+def _with_checkpoint_digest(recipe: DeltaRecipe, initial: str | None) -> DeltaRecipe:
+    """The recipe with the name and digest of its checkpoint in place of the folder's path on this machine."""
     folder = Path(str(recipe.delta.checkpoint))
-    if began_as is None or not folder.is_dir():
+    if initial is None or not folder.is_dir():
         return recipe
-    known = f"{folder.resolve().name}@{began_as[:16]}"
-    return replace(recipe, delta=replace(recipe.delta, checkpoint=known))
+    return replace(recipe, delta=replace(recipe.delta, checkpoint=f"{folder.resolve().name}@{initial[:16]}"))
 
 
-def weights_digest(network: torch.nn.Module) -> str:
-    """SHA-256 of a network's weights: a checkpoint's name does not tell whether its content has changed."""
-    found = hashlib.sha256()
+def state_digest(network: torch.nn.Module) -> str:
+    """SHA-256 of a network's weights, by which a changed checkpoint of the same name is recognised."""
+    digest = hashlib.sha256()
     for name, value in sorted(network.state_dict().items()):
-        found.update(name.encode())
-        found.update(value.detach().cpu().contiguous().numpy().tobytes())
-    return found.hexdigest()
+        digest.update(name.encode())
+        digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def blocks_of(verbs: tuple[str, ...], antonyms: dict[str, str]) -> Tensor:
-    """The block of each verb, (verbs,): a verb and its antonym share one."""
+    """Index of each verb's block, (verbs,): a verb and its antonym share one."""
     groups = [min(verb, antonyms.get(verb, verb)) for verb in verbs]
-    known = sorted(set(groups))
-    return torch.tensor([known.index(group) for group in groups])
+    return torch.from_numpy(np.unique(groups, return_inverse=True)[1])
 
 
 def _require_terms(method: str, recipe: DeltaRecipe) -> None:
-    """Check that no term is asked for that the method's network has nothing for.
-
-    Raises:
-        UserError: one is.
-    """
+    """Raise `UserError` if the method's network lacks a part that the recipe's loss terms need."""
     if recipe.blocks and method.startswith("cde"):
         raise UserError(f"method {method} has no blocks of φ; leave --blocks at 0, or take --method sms")
     if recipe.independence and method != "icm":
@@ -204,13 +182,9 @@ def _require_terms(method: str, recipe: DeltaRecipe) -> None:
 
 
 def _require_enough(texts: np.ndarray, verbs: tuple[str, ...]) -> None:
-    """Check that actions can be told apart and contrasted.
-
-    Raises:
-        UserError: there are fewer than two verbs, or a verb has a single pair.
-    """
+    """Raise `UserError` unless there are two verbs or more, each with two pairs or more."""
     if len(verbs) < 2:
-        raise UserError(f"training pairs have {len(verbs)} verb ({', '.join(verbs)}); actions are told from two on")
+        raise UserError(f"training pairs have {len(verbs)} verb ({', '.join(verbs)}); two are the least")
     for verb in verbs:
         if (count := int((texts == verb).sum())) < 2:
             raise UserError(f"verb {verb!r} has {count} training pair; the contrastive loss needs two, add another")

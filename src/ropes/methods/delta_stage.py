@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ropes.methods.augmentation import random_crops, random_mirrors
-from ropes.methods.best_weights import KeptWeightsStage
+from ropes.methods.best_weights import BestWeightsStage
 from ropes.methods.recipes import DeltaRecipe
 from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, as_levels, reversed_gradient
 
@@ -20,16 +20,20 @@ _CHUNK = 128
 Batch = tuple[Tensor, Tensor, Tensor]
 
 
-class DeltaStage(KeptWeightsStage):
-    """Cross-entropy of the verb, and what a method adds to it; ends with the weights of the least held-out error.
+class DeltaStage(BestWeightsStage):
+    """Classification of the verb from the delta δ = φ(x̃) − φ(x), plus the terms of the recipe.
+
+        L = CE(verb | δ) + w_c L_SupCon(δ) + w_s E‖δ‖₁ (+ critic of ICM, + block sparsity of SMS)
+
+    Ends with the weights of the least held-out error.
 
     Args:
         network: to train.
-        recipe: how.
-        steps: of the training.
+        recipe: its settings.
+        steps: number of training steps.
         seed: of its noise.
-        held_out: pairs that a record asks.
-        block_of: block of φ that belongs to each verb, (verbs,): antonyms share one.
+        held_out: pairs for `evaluate`.
+        block_of: index of each verb's block of φ, (verbs,): antonyms share one.
     """
 
     network: DeltaNetwork | PairNetwork
@@ -53,51 +57,49 @@ class DeltaStage(KeptWeightsStage):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Pairs with their verbs and nouns → loss."""
         images, verbs, nouns = batch
-        found = self.network(*random_views(as_levels(images[:, 0]), as_levels(images[:, 1]), self.recipe.crop))
-        terms = self._terms(found, verbs, nouns)
+        outputs = self.network(*random_views(as_levels(images[:, 0]), as_levels(images[:, 1]), self.recipe.crop))
+        terms = self._terms(outputs, verbs, nouns)
         self.note(**{name: value for name, (_, value) in terms.items()})
         return torch.stack([weight * value for weight, value in terms.values()]).sum()
 
-    def _terms(self, found: Reading, verbs: Tensor, nouns: Tensor) -> dict[str, tuple[float, Tensor]]:
-        """Name → weight and value of each term of the loss; of patches, each of them counts by itself."""
-        recipe, chosen = self.recipe, found.logits.shape[1]
-        of_each = verbs.repeat_interleave(chosen)
-        deltas = found.deltas.flatten(0, 1)
-        terms = {"classification": (1.0, functional.cross_entropy(found.logits.flatten(0, 1), of_each))}
+    def _terms(self, outputs: Reading, verbs: Tensor, nouns: Tensor) -> dict[str, tuple[float, Tensor]]:
+        """Name → weight and value of each term of the loss; patches count as samples of their own."""
+        recipe, patches = self.recipe, outputs.logits.shape[1]
+        of_each = verbs.repeat_interleave(patches)
+        deltas = outputs.deltas.flatten(0, 1)
+        terms = {"classification": (1.0, functional.cross_entropy(outputs.logits.flatten(0, 1), of_each))}
         if recipe.contrast:
-            # Summed over the batch, and over patches the mean.
-            terms["contrast"] = recipe.contrast, self.contrast(deltas, of_each) / (chosen if recipe.contrast_sum else 1)
+            # With `contrast_sum` the sum over the batch, but the mean over patches.
+            divisor = patches if recipe.contrast_sum else 1
+            terms["contrast"] = recipe.contrast, self.contrast(deltas, of_each) / divisor
         if recipe.sparsity:
             terms["sparsity"] = recipe.sparsity, deltas.abs().sum(-1).mean()
         if recipe.independence and isinstance(self.network, PairNetwork) and self.network.critic is not None:
-            told = self.network.critic(reversed_gradient(deltas, recipe.independence))
-            terms["critic"] = 1.0, functional.cross_entropy(told.float(), nouns)
+            noun_logits = self.network.critic(reversed_gradient(deltas, recipe.independence))
+            terms["critic"] = 1.0, functional.cross_entropy(noun_logits.float(), nouns)
         if recipe.blocks:
-            terms["outside"] = recipe.blocks, change_outside(found, *self._blocks(verbs))
+            block, count = self.block_of.to(verbs.device)[verbs], int(self.block_of.max()) + 1
+            terms["outside"] = recipe.blocks, change_outside(outputs, block, count)
         return terms
-
-    def _blocks(self, verbs: Tensor) -> tuple[Tensor, int]:
-        """The block of each verb (B,), and how many there are."""
-        return self.block_of.to(verbs.device)[verbs], int(self.block_of.max()) + 1
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
-        """Error and loss of classification on held-out pairs; remembers the weights of the least error."""
+        """Error rate and cross-entropy of the verb on held-out pairs."""
         images, verbs, _ = self.held_out
         wrong = loss = 0.0
         for first in range(0, len(verbs), _CHUNK):
             part = images[first : first + _CHUNK].to(self.device)
-            wanted = verbs[first : first + _CHUNK].to(self.device)
-            shares = self.network(as_levels(part[:, 0]), as_levels(part[:, 1])).shares
-            wrong += float((shares.argmax(1) != wanted).sum())
-            loss += float(functional.nll_loss(shares.clamp_min(1e-9).log(), wanted, reduction="sum"))
+            labels = verbs[first : first + _CHUNK].to(self.device)
+            probabilities = self.network(as_levels(part[:, 0]), as_levels(part[:, 1])).shares
+            wrong += float((probabilities.argmax(1) != labels).sum())
+            loss += float(functional.nll_loss(probabilities.clamp_min(1e-9).log(), labels, reduction="sum"))
         error, loss = wrong / len(verbs), loss / len(verbs)
-        self.remember(error)
+        self.update_best(error)
         return {"held_out_error": error, "held_out_loss": loss}
 
 
 def random_views(before: Tensor, after: Tensor, least: float) -> tuple[Tensor, Tensor]:
-    """The same part of both images of each pair (B, C, S, S), mirrored or not; at 1 they stay as they are."""
+    """The same random crop and mirroring of both images of each pair, (B, C, S, S); unchanged for `least` = 1."""
     if least >= 1:
         return before, after
     first, second = random_mirrors(random_crops(torch.cat([before, after], dim=1), least)).chunk(2, dim=1)
@@ -106,18 +108,20 @@ def random_views(before: Tensor, after: Tensor, least: float) -> tuple[Tensor, T
 
 
 def contrastive_loss(temperature: float, *, summed: bool = False) -> Callable[[Tensor, Tensor], Tensor]:
-    """Supervised contrastive loss of deltas (n, l) with their verbs (n,), of their directions alone.
+    """Supervised contrastive loss of deltas (n, l) with their verbs (n,), by cosine similarity.
 
-    Deltas themselves, not their directions, would shrink the L1 term's way without an end.
+        L = −E_i mean_{p: verb_p = verb_i} log( exp(cos(δ_i, δ_p) / τ) / Σ_{k ≠ i} exp(cos(δ_i, δ_k) / τ) )
 
-    Deviation: the contrastive loss is the mean over the batch, unless the recipe says the sum.  Why: it is the
+    The cosine ignores the lengths of the deltas, which the L1 term shrinks.
+
+    Deviation: the contrastive loss is the mean over the batch, unless the recipe sets `contrast_sum`.  Why: it is the
     library's default.  Effect: if the paper means the sum over the batch, as one summary writes it, its weight of 2
     counts B (32 to 64) times as much; not measured yet (experiment "delta-options").
 
-    Source: Khosla et al. 2020, as pytorch-metric-learning has it.
+    Source: Khosla et al. 2020, in the implementation of pytorch-metric-learning.
 
     Args:
-        temperature: of the softmax.
+        temperature: τ.
         summed: the sum over the batch instead of the mean.
     """
     from pytorch_metric_learning.distances import CosineSimilarity
@@ -129,9 +133,9 @@ def contrastive_loss(temperature: float, *, summed: bool = False) -> Callable[[T
     return loss
 
 
-def change_outside(found: Reading, block: Tensor, count: int) -> Tensor:
-    """Mean squared change of φ outside of each action's block (B,); `count` blocks share φ out evenly."""
-    size = found.before.shape[1]
+def change_outside(outputs: Reading, block: Tensor, count: int) -> Tensor:
+    """Mean squared change of φ outside each action's block (B,); φ has `count` blocks of equal size."""
+    size = outputs.before.shape[1]
     of_dimension = torch.arange(size, device=block.device) * count // size
     outside = of_dimension[None] != block[:, None]
-    return ((found.after - found.before).square() * outside).mean()
+    return ((outputs.after - outputs.before).square() * outside).mean()

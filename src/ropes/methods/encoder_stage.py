@@ -1,31 +1,30 @@
-"""What the training stages of `ldr` and `anchored` share."""
+"""The training stage that `ldr` and `anchored` share."""
 
 from torch import Tensor
 
 from ropes.methods.augmentation import erase
-from ropes.methods.best_weights import KeptWeightsStage
+from ropes.methods.best_weights import BestWeightsStage
 from ropes.methods.contrast import policy_loss, regime_loss
 from ropes.methods.recipes import EncoderRecipe
 from ropes.models.encoder import ContrastNetwork
 
 
-class EncoderStage(KeptWeightsStage):
-    """Tell the regimes apart, the policies on each joint by its coordinate alone.
+class EncoderStage(BestWeightsStage):
+    """Classification of regimes, and of each joint's policy from its coordinate: `regime_loss` + `policy_loss`.
 
-    Subclasses say in `evaluate` what held-out images are asked.  The weights are kept as they were where held-out loss
-    was least, and a run whose held-out loss has long stopped falling ends.
+    Subclasses evaluate the held-out images.  Ends early, with the weights of the least held-out loss.
 
     Args:
         network: to train.
-        recipe: how.
-        steps: of the training.
+        recipe: its settings.
+        steps: number of training steps.
         seed: of its noise.
-        log_prior: log share of each regime among the poses to learn from.
+        log_prior: log share of each regime among the training poses, (R,).
         target: see `ropes.methods.contrast.targets`.
-        held_out: what `evaluate` asks, uint8.
+        held_out: images for `evaluate`, uint8.
 
     Attributes:
-        patience: records without a better one after which a run counts as memorising.
+        patience: records without improvement until training stops.
     """
 
     patience = 5
@@ -51,16 +50,16 @@ class EncoderStage(KeptWeightsStage):
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
         """Images, uint8 (..., V, S, S), and their regimes (...) → loss."""
         images, regime = batch
-        coordinates, logits, gaze = self.network(erase(images, self.erased).flatten(0, -4))
+        coordinates, logits, attention = self.network(erase(images, self.erased).flatten(0, -4))
         coordinates, logits = coordinates.float(), logits.float()
-        told = regime_loss(logits, regime.flatten(), self.log_prior.to(logits))
+        regimes = regime_loss(logits, regime.flatten(), self.log_prior.to(logits))
         policies = policy_loss(coordinates, regime.flatten(), self.log_prior)
-        loss = told + policies + self.further_loss(images, coordinates.unflatten(0, regime.shape), gaze)
-        self.note(loss=loss, regimes=told, policies=policies)
+        loss = regimes + policies + self.further_loss(images, coordinates.unflatten(0, regime.shape), attention)
+        self.note(loss=loss, regimes=regimes, policies=policies)
         return loss
 
-    def further_loss(self, images: Tensor, coordinates: Tensor, gaze: Tensor | None) -> Tensor | float:
-        """What else a step asks of images (..., V, S, S), nothing hidden, and what was made of them."""
+    def further_loss(self, images: Tensor, coordinates: Tensor, attention: Tensor | None) -> Tensor | float:
+        """Further terms of the loss, from images (..., V, S, S) before erasing, and the network's outputs."""
         return 0.0
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
@@ -68,10 +67,10 @@ class EncoderStage(KeptWeightsStage):
         coordinates, logits = self.outputs(images, 0, 1)
         return coordinates, logits
 
-    def keep_best(self, loss: float) -> None:
-        """Remember the weights where held-out loss is least, and end a run where it has long stopped falling."""
-        if not self.compared(self.global_step):
+    def stop_early(self, loss: float) -> None:
+        """Update the best weights; stop the training after `patience` records without improvement."""
+        if not self.may_be_best(self.global_step):
             return
-        self.remember(loss)
+        self.update_best(loss)
         if self.global_step - self.best_step >= self.patience * self.evaluate_every:
             self.trainer.should_stop = True

@@ -1,4 +1,4 @@
-"""`fit`: dispatches to the method's own fit."""
+"""`fit`: the entry point of every method's training."""
 
 from pathlib import Path
 from typing import Any
@@ -21,34 +21,35 @@ def fit(
     precision: AskedPrecision = "auto",
     show: bool = True,
 ) -> Run:
-    """Fit a method on the training split of the data set `data`; the run is left in the folder `out`.
+    """Fit a method on the training split of the data set `data`, in the folder `out`.
+
+    To resume an interrupted or killed fit, call it again: it ends with the same weights.
 
     Args:
-        data: the data set; its angles are read by the methods of `ropes.methods.registry.LABELLED_METHODS` alone.
-        out: folder of the run; interrupted, the same call goes on there.
-        recipe: of that method, see `ropes.methods.registry.recipe_of`.
+        data: the data set; only methods of `ropes.methods.registry.LABELLED_METHODS` read its angles.
+        out: folder of the run.
+        recipe: of the method, see `ropes.methods.registry.recipe_of`.
         seed: of weights, splits and batches.
         method: one of `ropes.methods.registry.METHODS`.
-        pretrained: a run to take over first stages of: the pre-training of `jointnet`, or AE1 and the LDRs of `ropes`;
-            of the same method, and of these methods alone.
-        precision: "bf16-mixed" (bf16 autocast), "32-true" (float32), or "auto": the one that this machine is fast in.
-            A run that is gone on with keeps the one that it was begun in.  Stages that measure score differences take
-            float32 whatever is asked for.
+        pretrained: a run of the same method whose first stages are reused: the pre-training of `jointnet`, or AE1 and
+            the LDRs of `ropes`.  Other methods have none.
+        precision: "bf16-mixed" (bf16 autocast), "32-true" (float32), or "auto": the faster one on this machine.  A
+            resumed run keeps its precision.  Stages that compute score differences always use float32.
         show: show progress.
 
     Raises:
-        UserError: no such method, another method's recipe, another precision than the run was begun in, or as the
-            method's own `fit`.
-        KeyboardInterrupt: interrupted; everything so far is stored.
+        UserError: no such method, another method's recipe, another precision than the stored run's, or as the method's
+            own `fit`.
+        KeyboardInterrupt: interrupted; the state is stored.
     """
-    chosen = method_named(method)
-    if pretrained is not None and not chosen.pretrained:
-        able = " and ".join(name for name in METHODS if method_named(name).pretrained)
-        raise UserError(f"method {method} is not pre-trained; leave --pretrained out, which goes with {able}")
-    if not isinstance(recipe, chosen.recipe_type):
-        raise UserError(f"method {method} cannot be fitted with another method's recipe; take the one of its presets")
+    entry = method_named(method)
+    if pretrained is not None and not entry.pretrained:
+        names = " and ".join(name for name in METHODS if method_named(name).pretrained)
+        raise UserError(f"method {method} is not pre-trained; leave --pretrained out, which is an option of {names}")
+    if not isinstance(recipe, entry.recipe_type):
+        raise UserError(f"method {method} cannot be fitted with another method's recipe; use one of its presets")
     options: dict[str, Any] = {"method": method, "precision": precision, "show": show}
-    if chosen.pretrained:
+    if entry.pretrained:
         options["pretrained"] = pretrained
-    run: Run = chosen.load("fit")(Path(data), Path(out), recipe, seed, **options)
+    run: Run = entry.load("fit")(Path(data), Path(out), recipe, seed, **options)
     return run

@@ -1,4 +1,4 @@
-"""Checks image sizes against a recipe, and names the options that change it."""
+"""Checks the size of images against a recipe, and suggests options of `ropes fit` for smaller images."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ Shape = AE1Config | EncoderConfig | ViTConfig
 
 
 def size_fault(size: tuple[int, int], shape: Shape) -> str | None:
-    """Why no network with the stages of `shape` takes images of this size (height, width), and what to do; or None."""
+    """Why no network with the stages of `shape` can process images of this size (height, width); None if one can."""
     height, width = size
     if height != width:
         side = min(size)
@@ -26,52 +26,55 @@ def size_fault(size: tuple[int, int], shape: Shape) -> str | None:
 
 
 def size_options(size: tuple[int, int], shape: Shape) -> str:
-    """What to add to `ropes fit` so that images of this size (height, width) are large enough.
+    """Options of `ropes fit` for images of this size (height, width), smaller than those of `shape`.
 
-    Nothing where they are, or where `size_fault` says why no option helps.  The stages stay as they are; of the first
-    one's patches and the window only what does not fit is made smaller.
+    Empty if the images are large enough, or if `size_fault` has a fault.  The stages stay the same; the stem and the
+    window become smaller only if they have to.
     """
     height, width = size
-    found = _nearest(shape, height)
-    if height != width or height >= shape.image_size or found is None:
+    fitting = _nearest(shape, height)
+    if height != width or height >= shape.image_size or fitting is None:
         return ""
     part = {AE1Config: "ae1", EncoderConfig: "encoder", ViTConfig: "vit"}[type(shape)]
     changed = [
-        name for name in ("image_size", "stem", "window", "patch") if getattr(found, name, 0) != getattr(shape, name, 0)
+        name
+        for name in ("image_size", "stem", "window", "patch")
+        if getattr(fitting, name, 0) != getattr(shape, name, 0)
     ]
-    return " ".join(f"--{part}.{name.replace('_', '-')} {getattr(found, name)}" for name in changed)
+    return " ".join(f"--{part}.{name.replace('_', '-')} {getattr(fitting, name)}" for name in changed)
 
 
 def require_size(dataset: Dataset, recipe: Recipe) -> None:
-    """Check that a data set's images can be had at the size that a recipe fits on.
+    """Check that a data set's images are square, grey and at least as large as those of the recipe.
 
     Raises:
-        UserError: they are not square, or smaller; names the options that help.
+        UserError: they are not; suggests options for smaller images.
     """
     shape = recipe.shape
-    assert not isinstance(shape, VAEConfig | DeltaConfig)  # of the methods that read colour
+    assert not isinstance(shape, VAEConfig | DeltaConfig)  # their methods also take colour
     if len(dataset.image_shape) > 2:
-        raise UserError(f"{dataset.path} has images in colour; the method reads grey ones (BT.601)")
+        raise UserError(f"{dataset.path} has images in colour; the method needs grey ones (BT.601)")
     if (fault := size_fault(dataset.image_size, shape)) is not None:
         raise UserError(f"{dataset.path}: {fault}")
     if options := size_options(dataset.image_size, shape):
         height, width = dataset.image_size
-        asked = f"{shape.image_size}x{shape.image_size}"
-        raise UserError(f"{dataset.path} has {height}x{width} images: they cannot be had at {asked}; add {options}")
+        needed = f"{shape.image_size}x{shape.image_size}"
+        raise UserError(f"{dataset.path} has {height}x{width} images, smaller than {needed}; add {options}")
 
 
 def _nearest(shape: Shape, limit: int) -> Shape | None:
-    """`shape` for the largest images of at most `limit` pixels a side that its stages take, or None."""
+    """`shape` with the largest possible image size of at most `limit` pixels; None if there is none."""
     stem = shape.patch if isinstance(shape, ViTConfig) else shape.stem
     while stem:
         for side in range(min(limit, shape.image_size), 0, -1):
-            if (found := _at(shape, side, stem)) is not None:
-                return found
+            if (fitting := _resized(shape, side, stem)) is not None:
+                return fitting
         stem //= 2
     return None
 
 
-def _at(shape: Shape, side: int, stem: int) -> Shape | None:
+def _resized(shape: Shape, side: int, stem: int) -> Shape | None:
+    """`shape` with that image size and stem; None if its stages do not allow them."""
     try:
         if isinstance(shape, AE1Config):
             return replace(shape, image_size=side, stem=stem)

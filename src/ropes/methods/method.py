@@ -1,11 +1,11 @@
-"""`Method`: what the package knows of a training method. Other packages register one by an entry point."""
+"""`Method`: the description of a training method. Other packages register one by an entry point."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-#: What a run's coordinates, or answers, are of.
+#: What a method learns: coordinates of joints, factors of variation, or actions.
 Learns = Literal["joints", "factors", "actions"]
 
 
@@ -13,20 +13,20 @@ Learns = Literal["joints", "factors", "actions"]
 class Method:
     """A training method.
 
-    Functions are named as "MODULE:FUNCTION" and imported on first use, so that the table stays light.
+    Functions are given as "MODULE:FUNCTION" and imported on first use.
 
     Attributes:
-        name: as `ropes fit --method` has it.
-        summary: what it learns from and how, for `ropes fit --help`; a phrase.
-        description: for the model card, sentences; the summary where empty.
-        learns: "joints": coordinates of joints; "factors": latents; "actions": what was done between two images.
+        name: for `ropes fit --method`.
+        summary: a phrase for `ropes fit --help`: what it learns, and from what.
+        description: sentences for the model card; the summary if empty.
+        learns: "joints": coordinates of joints; "factors": latents; "actions": the action between two images.
         recipe_type: dataclass of its recipe.
         recipe: (preset, share of the labels) → its recipe.
-        fit: (data, out, recipe, seed, *, method, precision, show) → the run; with `pretrained` where that is true.
-        reader: (run, folder, device, precision) → `ropes.methods.reader.Reader`; None for a method that reads no pose.
+        fit: (data, out, recipe, seed, *, method, precision, show) → the run; with `pretrained` if that is true.
+        reader: (run, folder, device, precision) → `ropes.methods.reader.Reader`; None for a method of actions.
         weights: (run) → the files of weights, within the run's folder, that the reader loads.
-        reads_labels: whether training reads joint angles.
-        pretrained: whether first stages can be taken over from another run.
+        reads_labels: whether training uses joint angles.
+        pretrained: whether first stages of another run can be reused.
     """
 
     name: str
@@ -42,8 +42,7 @@ class Method:
     pretrained: bool = False
 
     def load(self, part: Literal["fit", "reader", "weights"]) -> Callable[..., Any]:
-        """One of its functions."""
-        place: str = getattr(self, part)
-        module, _, function = place.partition(":")
-        loaded: Callable[..., Any] = getattr(import_module(module), function)
-        return loaded
+        """Import one of its functions."""
+        module, _, name = str(getattr(self, part)).partition(":")
+        function: Callable[..., Any] = getattr(import_module(module), name)
+        return function

@@ -1,4 +1,8 @@
-"""The objectives of ROPES, one function per equation, and two of our own."""
+"""The objectives of ROPES, one function per equation, and two of our own.
+
+Symbols: x an image, y = E(x) its code, ẑ = h(y) the coordinates, g the decoder with Jacobian J_g, Δs_i the score
+difference of the two policies on joint i.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -8,22 +12,22 @@ from torch.nn import functional
 
 Encoder = Callable[[Tensor], Tensor]
 Decoder = Callable[[Tensor], Tensor]
-#: Directions along which a decoder moves by less than this share of the most count as none.
+#: Singular values of J_g below this share of the largest count as zero.
 _RANK = 1e-4
 
 
 def reconstruction_loss(images: Tensor, reconstructed: Tensor) -> Tensor:
     """E ‖x − D(E(x))‖², as the mean over pixels (ROPES Eq. 4).
 
-    Deviation: the loss is the mean over entries, where the paper has the squared norm.  Why: its size then depends on
-    no image size.  Effect: a constant factor, which moves only λ; a candidate λ corresponds to one 64 to 128 times as
+    Deviation: the loss is the mean over entries, where the paper has the squared norm.  Why: it does not depend on the
+    image size.  Effect: a constant factor, which changes only λ; a candidate λ corresponds to one 64 to 128 times as
     large in the paper's units.
     """
     return functional.mse_loss(reconstructed, images)
 
 
 def contrast_loss(logits: Tensor, first_policy: Tensor) -> Tensor:
-    """Binary cross-entropy of "policy 1 rather than 2", in nats (ROPES Section 3.3); logits and labels (B,)."""
+    """Binary cross-entropy of policy 1 against policy 2, in nats (ROPES Section 3.3); logits and labels (B,)."""
     return functional.binary_cross_entropy_with_logits(logits, first_policy)
 
 
@@ -34,17 +38,16 @@ def kinds_loss(scores: Tensor, first_policy: Tensor) -> Tensor:
         scores: (B, 3); the first poses are under one of the two policies, the others under neither.
         first_policy: (b,) for the first b poses, 1 for policy 1 and 0 for policy 2.
 
-    Deviation: under the compact preset the LDRs tell three kinds apart: both policies, which the paper contrasts, and
-    the poses of all other regimes.  Why: every image then teaches every joint, and what the third kind shares with them
-    cancels from s_1 − s_2, which stays log q(y) − log q̄(y).  Effect: held-out contrasts are lower, that is, better
-    (docs/log.md).
+    Deviation: under the compact preset the LDRs discriminate three classes: the two policies, as in the paper, and the
+    poses of all other regimes.  Why: each joint's LDR then learns from every image, and s_1 − s_2 is still
+    log q(y) − log q̄(y).  Effect: held-out contrasts are lower, that is, better (docs/log.md).
     """
     neither = first_policy.new_full((len(scores) - len(first_policy),), 2)
     return functional.cross_entropy(scores, torch.cat([1 - first_policy, neither]).long())
 
 
 def decode_with_scores(decoder: Decoder, coordinates: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-    """g(ẑ) and J_g(ẑ)ᵀ Δs for one or several score differences, by vector-Jacobian products.
+    """g(ẑ) and J_g(ẑ)ᵀ Δs_i for one or several i, by vector-Jacobian products.
 
     Args:
         decoder: g, (B, d) → (B, V, 8, 8), or another shape of codes.
@@ -52,7 +55,7 @@ def decode_with_scores(decoder: Decoder, coordinates: Tensor, scores: Tensor) ->
         scores: Δs in the space of codes, (k, B, V, 8, 8).
 
     Returns:
-        g(ẑ) (B, V, 8, 8) and the latent score differences (k, B, d); gradients flow through both.
+        g(ẑ) (B, V, 8, 8) and the latent score differences (k, B, d); both are differentiable.
     """
     decoded: Tensor
     decoded, pullback, *_ = torch.func.vjp(decoder, coordinates)
@@ -64,10 +67,10 @@ def logit_loss(coordinates: Tensor, logits: Tensor) -> Tensor:
 
     Where reconstruction is perfect, ẑ_i = LDR_i(y) solves Eq. 1: J_gᵀ ∇_y LDR_i(y) is then exactly e_i.
 
-    Deviation: the compact preset adds this term.  Why: far from perfect reconstruction Eq. 3 alone is also solved by a
-    decoder that moves along Δs_i for a coordinate i that its encoder never uses.  Effect: every figure of method
-    `ropes` under the compact preset is made with it, but for docs/eq3.md, which compares it with others; without it a
-    trial of docs/log.md gave correlations of .15 .77 .00 .18 .00 .01.
+    Deviation: the compact preset adds this term.  Why: without perfect reconstruction, Eq. 3 alone is also solved by a
+    decoder that moves along Δs_i for a coordinate i that its encoder never uses.  Effect: all results of method `ropes`
+    under the compact preset use it, except for the comparisons of docs/eq3.md; without it a trial of docs/log.md gave
+    correlations of .15 .77 .00 .18 .00 .01.
     """
     return functional.mse_loss(coordinates, logits)
 
@@ -78,16 +81,16 @@ def encode_with_gradients(encoder: Encoder, codes: Tensor, columns: Sequence[int
     Args:
         encoder: h, (B, V, 8, 8), or another shape of codes, → (B, d).
         codes: y, (B, V, 8, 8).
-        columns: k coordinates.
+        columns: the k coordinates i.
 
     Returns:
-        ẑ (B, d) and the gradients (k, B, V, 8, 8); what trains h flows through both.
+        ẑ (B, d) and the gradients (k, B, V, 8, 8); both are differentiable in the weights of h.
     """
     with torch.enable_grad():
         at = codes.detach().requires_grad_()
         coordinates = encoder(at)
-        found = [torch.autograd.grad(coordinates[:, k].sum(), at, create_graph=True)[0] for k in columns]
-    return coordinates, torch.stack(found)
+        gradients = [torch.autograd.grad(coordinates[:, k].sum(), at, create_graph=True)[0] for k in columns]
+    return coordinates, torch.stack(gradients)
 
 
 def score_loss(gradients: Tensor, scores: Tensor) -> Tensor:
@@ -97,8 +100,8 @@ def score_loss(gradients: Tensor, scores: Tensor) -> Tensor:
     that joint alone (ROPES Section 3.1).
 
     Deviation: with `score_weight` score differences are imposed on AE2's encoder, where Eq. 3 imposes them on its
-    decoder.  Why: the decoder can meet Eq. 3 by a step that leaves the surface of codes and that no image takes.
-    Effect: a trial read joints 2, 4 and 6 of one camera with correlations of .98 .99 .89, where Eq. 3 gave .80 .77 .04.
+    decoder.  Why: the decoder can satisfy Eq. 3 by steps that leave the surface of the codes, which no image takes.
+    Effect: in a trial with one camera the correlations of joints 2, 4 and 6 were .98 .99 .89; Eq. 3 gave .80 .77 .04.
     """
     return (gradients - scores).square().flatten(2).sum(-1).mean(1).sum()
 
@@ -109,14 +112,14 @@ def sparsity_matrix(latent_scores: Tensor) -> Tensor:
 
 
 def sparsity_loss(matrix: Tensor, targets: Tensor) -> Tensor:
-    """‖E|J_gᵀ Δs| − e_i‖², summed over the rows given (ROPES Eq. 1 and 3); both (k, d)."""
+    """Σ_i ‖E|J_gᵀ Δs_i| − e_i‖², over the given rows (ROPES Eq. 1 and 3); both (k, d)."""
     return (matrix - targets).square().sum()
 
 
 def tangent_share(decoder: Decoder, coordinates: Tensor, scores: Tensor) -> Tensor:
-    """E ‖P Δs_i‖ / ‖Δs_i‖ for each i, with P onto the tangent of the surface of codes, the span of J_g: (k,).
+    """E ‖P Δs_i‖ / ‖Δs_i‖ for each i, with P the projection on the span of J_g, the tangent space of the codes: (k,).
 
-    A score difference that lies off the surface can be met by a step that no image takes.
+    A decoder can match a score difference outside the tangent space only by a step that no image takes.
 
     Args:
         decoder: g, (B, d) → (B, ...).
@@ -125,11 +128,12 @@ def tangent_share(decoder: Decoder, coordinates: Tensor, scores: Tensor) -> Tens
     """
     decoded: Tensor
     decoded, pullback, *_ = torch.func.vjp(decoder, coordinates)
-    _, push, *_ = torch.func.vjp(lambda scores: pullback(scores)[0], torch.zeros_like(decoded))  # of Jᵀ: J
+    # The vector-Jacobian product of u ↦ J_gᵀ u is the Jacobian-vector product of g.
+    _, push, *_ = torch.func.vjp(lambda scores: pullback(scores)[0], torch.zeros_like(decoded))
     axes = torch.eye(coordinates.shape[1]).to(coordinates)
     columns = [push(axis.expand_as(coordinates).contiguous())[0].flatten(1) for axis in axes]
-    frame, sizes, _ = torch.linalg.svd(torch.stack(columns, -1), full_matrices=False)
-    frame = frame * (sizes > _RANK * sizes[:, :1])[:, None]
+    basis, sizes, _ = torch.linalg.svd(torch.stack(columns, -1), full_matrices=False)
+    basis = basis * (sizes > _RANK * sizes[:, :1])[:, None]
     flat = scores.flatten(2)
-    along = torch.einsum("bnd,kbn->kbd", frame, flat)
-    return (along.norm(dim=-1) / flat.norm(dim=-1).clamp_min(1e-12)).mean(1)
+    projected = torch.einsum("bnd,kbn->kbd", basis, flat)
+    return (projected.norm(dim=-1) / flat.norm(dim=-1).clamp_min(1e-12)).mean(1)

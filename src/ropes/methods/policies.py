@@ -1,4 +1,4 @@
-"""Checks what a data set offers about the two policies on each joint."""
+"""The two policies on each joint of a data set: their images, distributions and Bayes floors."""
 
 from ropes.causal.scm import CausalModel, Regime
 from ropes.data.dataset import Dataset
@@ -23,10 +23,10 @@ def require_both_policies(dataset: Dataset) -> None:
 
 
 def described_model(dataset: Dataset) -> CausalModel | None:
-    """The causal model that the training split was drawn from; None where the data set does not tell.
+    """The causal model of the training split; None if the data set does not describe it.
 
     Raises:
-        UserError: what it tells is no causal model.
+        UserError: its description is no causal model.
     """
     described = (dataset.provenance or {}).get("setting", {}).get("splits", {}).get("train")
     if not described:
@@ -36,12 +36,12 @@ def described_model(dataset: Dataset) -> CausalModel | None:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{dataset.path}: meta/ropes.json describes no causal model of the training split ({error}); "
-            "mend it, or take it out"
+            "correct it, or remove it"
         ) from error
 
 
 def bayes_floors(dataset: Dataset) -> dict[str, float | None]:
-    """The exact Bayes floor of each joint's contrast, nats; None where the data set does not tell its policies.
+    """The exact Bayes floor of each joint's contrast, nats; None if the data set does not describe its policies.
 
     Raises:
         UserError: see `described_model`.

@@ -1,5 +1,6 @@
-"""`Reader`: the interface of what reads images, and what it returns."""
+"""`Reader`: the interface of inference wrappers, and their output."""
 
+from abc import abstractmethod
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
@@ -10,12 +11,12 @@ from ropes.common.hardware import Precision
 
 
 class Read(NamedTuple):
-    """What a reader makes of n poses.
+    """A reader's output for n poses.
 
     Attributes:
         coordinates: (n, d).
-        features: (n, f), what the network knows of the images besides.
-        foreign: (n, V, s, s), logits of "something foreign is in this part of this view"; None where nobody asks.
+        features: (n, f), from which uncertainty is estimated.
+        foreign: (n, V, s, s), logits of "a foreign object is in this cell of this view"; None without a student.
     """
 
     coordinates: Tensor
@@ -24,26 +25,29 @@ class Read(NamedTuple):
 
 
 class Reader(Protocol):
-    """Images of poses to coordinates; images are grey levels, uint8 (n, V, size, size).
+    """An inference wrapper: images of poses, grey levels, uint8 (n, V, size, size), to coordinates.
 
     Attributes:
         size: side of the images, in pixels.
-        precision: that they are read in.
+        precision: of the computation.
     """
 
     size: int
     precision: Precision
 
+    @abstractmethod
+    def read(self, images: Tensor) -> Read:
+        """(n, V, size, size) → coordinates and features."""
+
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, V, size, size) → (n, d)."""
-
-    def read(self, images: Tensor) -> Read:
-        """(n, V, size, size) → all that is made of them."""
+        return self.read(images).coordinates
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Two stages of reconstruction, grey levels in [0, 1]; None for a method that reconstructs nothing."""
+        """Reconstructions by both stages, grey levels in [0, 1]; None for a method without a decoder."""
+        return None
 
 
 def autocast(images: Tensor, precision: Precision) -> AbstractContextManager[None]:
-    """Have networks read images in a precision meanwhile."""
+    """The autocast context of a precision, on the device of the images."""
     return torch.autocast(images.device.type, torch.bfloat16, enabled=precision == "bf16-mixed")

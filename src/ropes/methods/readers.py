@@ -11,7 +11,7 @@ from torch import Tensor
 from ropes.common.hardware import AskedPrecision, Precision, precision_of, require_precision, warn_if_emulated
 from ropes.errors import UserError
 from ropes.methods.reader import Read, Reader, autocast
-from ropes.methods.recipes import CNNRecipe, EncoderRecipe, JointNetRecipe, LabelledRecipe, RopesRecipe, VAERecipe
+from ropes.methods.recipes import CNNRecipe, EncoderRecipe, JointNetRecipe, RopesRecipe, VAERecipe
 from ropes.methods.registry import method_named
 from ropes.methods.run import Run, read_training
 from ropes.methods.vae_reader import VAEReader
@@ -26,8 +26,8 @@ from ropes.models.student import StudentNetwork
 Module = TypeVar("Module", bound=torch.nn.Module)
 
 
-class RopesReader:
-    """AE1's encoder, then the coordinates of one AE2 for all joints or of each joint's own; or the LDRs' logits."""
+class RopesReader(Reader):
+    """Method ropes: AE1's codes, then the coordinates of one AE2, or of one AE2 per joint, or the LDRs' logits."""
 
     precision: Precision = "32-true"
 
@@ -48,43 +48,36 @@ class RopesReader:
             self._standardise = loaded(Standardise(views), "codes")
             self._ratios = [loaded(LDR(recipe.ldr, views=views), f"ldr/{joint}") for joint in run.joints]
 
-    def coordinates(self, images: Tensor) -> Tensor:
-        """(n, V, size, size) → (n, d)."""
-        return self.read(images).coordinates
-
     def read(self, images: Tensor) -> Read:
-        """(n, V, size, size) → (n, d), and AE1's codes in a row."""
+        """(n, V, size, size) → coordinates (n, d), and AE1's codes as features."""
         codes = self._ae1.encode_views(_in_unit(images))
         if self._ratios:
             standardised = self._standardise(codes)
             return Read(torch.stack([ratio(standardised) for ratio in self._ratios], dim=1), codes.flatten(1))
-        found = codes.new_empty(len(codes), self._joints)
+        coordinates = codes.new_empty(len(codes), self._joints)
         for name, network in self._ae2.items():
             columns = self._columns[name]
-            found[:, columns] = network.read(codes)[:, columns]
-        return Read(found, codes.flatten(1))
+            coordinates[:, columns] = network.read(codes)[:, columns]
+        return Read(coordinates, codes.flatten(1))
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor] | None:
-        """What AE1, and AE2 followed by AE1's decoder, make of images; with one AE2 a joint the first one's.
-
-        None without any AE2.
-        """
+        """Reconstructions by AE1, and by AE1 around AE2 (the first joint's of several); None without an AE2."""
         if not self._ae2:
             return None
         codes = self._ae1.encode_views(_in_unit(images))
-        again = next(iter(self._ae2.values())).rebuilt(codes)
-        return self._ae1.decode_views(codes), self._ae1.decode_views(again)
+        rebuilt = next(iter(self._ae2.values())).rebuilt(codes)
+        return self._ae1.decode_views(codes), self._ae1.decode_views(rebuilt)
 
 
 def network_of_codes(recipe: RopesRecipe, *, views: int, joints: int) -> AE2 | DenseAE2:
-    """An AE2 of a recipe, before any training."""
+    """The AE2 of a recipe, untrained."""
     if recipe.basis == "none":
         return AE2(recipe.ae2, views=views, joints=joints)
     return DenseAE2(views=views, joints=joints, directions=recipe.directions or joints)
 
 
-class NetworkReader:
-    """One network straight from images, as all methods but `ropes` train."""
+class NetworkReader(Reader):
+    """One network from images to coordinates."""
 
     def __init__(
         self,
@@ -94,44 +87,29 @@ class NetworkReader:
         precision: AskedPrecision = "auto",
     ) -> None:
         self.size, self._network = size, network.to(device).eval()
-        # Left to us, convolutions read in float32, which is fast enough; a transformer is much slower in it.
-        always = precision == "auto" and not isinstance(network, AngleTransformer)
-        self.precision: Precision = "32-true" if always else precision_of(precision)
+        # "auto": float32 is fast enough for convolutions; a transformer is much slower in it.
+        full = precision == "auto" and not isinstance(network, AngleTransformer)
+        self.precision: Precision = "32-true" if full else precision_of(precision)
         warn_if_emulated(self.precision)
 
-    def coordinates(self, images: Tensor) -> Tensor:
-        """(n, V, size, size) → (n, d)."""
-        return self.read(images).coordinates
-
     def read(self, images: Tensor) -> Read:
-        """(n, V, size, size) → (n, d), the features that they are read from, and a student's map of foreign things."""
+        """(n, V, size, size) → coordinates (n, d), features, and a student's map of foreign objects."""
         with autocast(images, self.precision):
             return Read(*self._network.read(images))
 
-    def reconstructions(self, images: Tensor) -> None:
-        """Nothing: the network has no decoder."""
-        return None
-
 
 def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder | StudentNetwork:
-    """The encoder of the methods `ldr` and `anchored`, or its student where the fit trained one."""
-    kind = StudentNetwork if recipe.foreign else ContrastNetwork
-    network = kind(recipe.encoder, views=len(run.cameras), joints=len(run.joints))
+    """The encoder of the methods `ldr` and `anchored`, or its student if the fit trained one."""
+    network_type = StudentNetwork if recipe.foreign else ContrastNetwork
+    network = network_type(recipe.encoder, views=len(run.cameras), joints=len(run.joints))
     load_weights(network, folder / _last_training(recipe) / WEIGHTS)
     torch.nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
     return network if isinstance(network, StudentNetwork) else network.encoder
 
 
 def _last_training(recipe: EncoderRecipe) -> str:
-    """The folder of the training whose weights a run reads with."""
+    """The folder of the training with the weights for inference."""
     return "student" if recipe.foreign else "encoder"
-
-
-def _angles(run: Run, recipe: LabelledRecipe, folder: Path) -> AngleCNN | AngleTransformer:
-    """A network of the supervised baselines: its coordinates are angles in radians."""
-    network = angle_network(recipe.shape, views=len(run.cameras), joints=len(run.joints))
-    load_weights(network, folder / "angles" / WEIGHTS)
-    return network
 
 
 def _in_unit(images: Tensor) -> Tensor:
@@ -139,38 +117,29 @@ def _in_unit(images: Tensor) -> Tensor:
 
 
 def ropes_weights(run: Run) -> list[str]:
-    """The files of weights that method ropes reads with."""
+    """The weight files of method ropes."""
     recipe = run.recipe
     assert isinstance(recipe, RopesRecipe)
-    read = [f"ae2/{one}" for one in recipe.networks(run.joints)]
+    folders = [f"ae2/{name}" for name in recipe.networks(run.joints)]
     if recipe.coordinates == "logits":
-        read = ["codes", *(f"ldr/{joint}" for joint in run.joints)]
-    return [f"{name}/{WEIGHTS}" for name in ("ae1", *read)]
+        folders = ["codes", *(f"ldr/{joint}" for joint in run.joints)]
+    return [f"{folder}/{WEIGHTS}" for folder in ("ae1", *folders)]
 
 
 def encoder_weights(run: Run) -> list[str]:
-    """Those of methods `anchored` and `ldr`."""
+    """The weight files of methods `anchored` and `ldr`."""
     assert isinstance(run.recipe, EncoderRecipe)
     return [f"{_last_training(run.recipe)}/{WEIGHTS}"]
 
 
-def vae_weights(_: Run) -> list[str]:
-    """Those of VAEs."""
-    return [f"vae/{WEIGHTS}"]
-
-
-def delta_weights(_: Run) -> list[str]:
-    """Those of methods that tell actions."""
-    return [f"delta/{WEIGHTS}"]
-
-
-def angles_weights(_: Run) -> list[str]:
-    """Those of the supervised baselines."""
-    return [f"angles/{WEIGHTS}"]
+def network_weights(run: Run) -> list[str]:
+    """The weight files of methods with one network: supervised baselines, VAEs, methods of actions."""
+    folder = {"joints": "angles", "factors": "vae", "actions": "delta"}[method_named(run.method).learns]
+    return [f"{folder}/{WEIGHTS}"]
 
 
 def ropes_reader(run: Run, folder: Path, device: torch.device, precision: AskedPrecision) -> RopesReader:
-    """The reader of method ropes, in float32; asked for another precision, a line on standard error says so."""
+    """The reader of method ropes, always in float32; prints a line on standard error if another one is requested."""
     assert isinstance(run.recipe, RopesRecipe)
     if precision not in ("auto", RopesReader.precision):
         print(f"ropes: method ropes reads in {RopesReader.precision}, not in {precision}", file=sys.stderr)
@@ -184,9 +153,11 @@ def encoder_reader(run: Run, folder: Path, device: torch.device, precision: Aske
 
 
 def angles_reader(run: Run, folder: Path, device: torch.device, precision: AskedPrecision) -> NetworkReader:
-    """The reader of the supervised baselines."""
+    """The reader of the supervised baselines, whose coordinates are angles in radians."""
     assert isinstance(run.recipe, CNNRecipe | JointNetRecipe)
-    return NetworkReader(_angles(run, run.recipe, folder), run.recipe.shape.image_size, device, precision)
+    network = angle_network(run.recipe.shape, views=len(run.cameras), joints=len(run.joints))
+    load_weights(network, folder / "angles" / WEIGHTS)
+    return NetworkReader(network, run.recipe.shape.image_size, device, precision)
 
 
 def vae_reader(run: Run, folder: Path, device: torch.device, precision: AskedPrecision) -> VAEReader:
@@ -196,7 +167,7 @@ def vae_reader(run: Run, folder: Path, device: torch.device, precision: AskedPre
 
 
 def weight_files(run: Run) -> list[str]:
-    """The files of weights, within the run's folder, that its reader loads."""
+    """The weight files that the run's reader loads, relative to its folder."""
     files: list[str] = method_named(run.method).load("weights")(run)
     return files
 
@@ -207,25 +178,25 @@ def load_reader(run: Run, folder: Path, device: torch.device, precision: AskedPr
     Args:
         run: its identity.
         folder: of the run.
-        device: where its networks are computed.
-        precision: that they read in; "auto": float32 for convolutions, for others the one that this machine is fast in.
+        device: of the networks.
+        precision: of the networks; "auto": float32 for convolutions, for others the faster one on this machine.
 
     Raises:
-        UserError: no such precision; weights are missing, damaged or of another shape; or the run tells actions.
+        UserError: no such precision; weights are missing, damaged or of another shape; or the method predicts actions.
     """
     require_precision(precision)
     method = method_named(run.method)
     if method.reader is None:
-        raise UserError(f"{folder} is of method {run.method}, which tells actions and reads no joints")
+        raise UserError(f"{folder} is of method {run.method}, which predicts actions, not joints")
     reader: Reader = method.load("reader")(run, folder, device, precision)
     return reader
 
 
 def finished_reader(folder: Path, device: torch.device, precision: AskedPrecision = "auto") -> tuple[Run, Reader]:
-    """The run in `folder` with its reader, see `load_reader`.
+    """The finished run in `folder` with its reader, see `load_reader`.
 
     Raises:
-        UserError: no run there, one of another version, one without weights, an unfinished or a damaged one.
+        UserError: no run there, or one of another version, without weights, unfinished or damaged.
     """
     run = Run.read(folder)
     reader = load_reader(run, folder, device, precision)
@@ -234,7 +205,7 @@ def finished_reader(folder: Path, device: torch.device, precision: AskedPrecisio
 
 
 def finished_encoder(folder: Path) -> tuple[Run, PoseEncoder]:
-    """The run in `folder`, of `anchored` or `ldr`, with its encoder; the student's where there is one.
+    """The finished run of `anchored` or `ldr` in `folder` with its encoder; the student's if there is one.
 
     Raises:
         UserError: no such run there, or as `finished_reader`.
@@ -244,10 +215,10 @@ def finished_encoder(folder: Path) -> tuple[Run, PoseEncoder]:
 
 
 def finished_network(folder: Path) -> tuple[Run, PoseEncoder | StudentNetwork]:
-    """The run in `folder`, of `anchored` or `ldr`, with the network that reads poses: see `finished_encoder`."""
+    """The finished run of `anchored` or `ldr` in `folder` with its network for inference, see `finished_encoder`."""
     run = Run.read(folder)
     if not isinstance(run.recipe, EncoderRecipe):
-        raise UserError(f"{folder} is a run of {run.method}, which has no encoder of poses; give one of anchored")
+        raise UserError(f"{folder} is a run of {run.method}, which has no pose encoder; give a run of anchored")
     network = _encoder(run, run.recipe, folder)
     read_training(folder)
     return run, network

@@ -1,4 +1,4 @@
-"""Training poses of method `ldr`: any number under each regime, with or without anchors."""
+"""Training poses and training stage of method `ldr`: any number of poses under each regime, with or without anchors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,25 +14,25 @@ from ropes.data.batches import TrainingImages
 from ropes.errors import UserError
 from ropes.methods.context import Context
 from ropes.methods.contrast import head_regimes, policy_loss, regime_loss, targets
-from ropes.methods.criteria import coordinate_contrast
+from ropes.methods.criteria import policy_contrasts
 from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.recipes import EncoderRecipe
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.training.loop import BatchAt
-from ropes.methods.validation_split import held_out_by_kind
+from ropes.methods.validation_split import stratified_held_out
 from ropes.models.encoder import ContrastNetwork
 
-#: Held-out poses of each regime that a record asks.
-_ASKED = 64
+#: Held-out poses of each regime that a record evaluates.
+_EVALUATED = 64
 
 
 class RegimeStage(EncoderStage):
-    """Tell the regimes apart; every record asks held-out poses, each under a regime of its own.
+    """Classification of regimes and policies; every record evaluates held-out poses of all regimes.
 
     Args:
         network: to train.
-        recipe: how.
-        held_regime: place of each held-out pose's regime in the order of the head, (n,).
+        recipe: its settings.
+        held_regime: index of each held-out pose's regime, see `head_regimes`, (n,).
         common: as of `EncoderStage`, with held_out uint8 (n, V, S, S).
     """
 
@@ -42,23 +42,22 @@ class RegimeStage(EncoderStage):
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
-        """Held-out cross-entropy of the regimes, and each joint's contrast."""
+        """Held-out cross-entropy of the regimes, and contrast of each joint."""
         coordinates, logits = self.read(self.held_out)
         shares = log_shares(self.held_regime, logits.shape[1])
-        told = float(regime_loss(logits, self.held_regime, shares))
-        loss = told + float(policy_loss(coordinates, self.held_regime, shares))
-        self.keep_best(loss)
-        contrasts = policy_contrasts(coordinates, self.held_regime, self.target)
+        cross_entropy = float(regime_loss(logits, self.held_regime, shares))
+        loss = cross_entropy + float(policy_loss(coordinates, self.held_regime, shares))
+        self.stop_early(loss)
         return {
-            "held_out": told,
+            "held_out": cross_entropy,
             "held_out_loss": loss,
-            **{f"contrast_{k}": value for k, value in enumerate(contrasts)},
+            **policy_contrasts(coordinates, self.held_regime, self.target),
         }
 
 
 @dataclass(frozen=True)
 class RegimePoses:
-    """Poses to learn from and poses held out, with the place of each one's regime in the order of the head."""
+    """Training poses and held-out poses."""
 
     kept: TrainingImages
     held: TrainingImages
@@ -66,31 +65,31 @@ class RegimePoses:
 
     @classmethod
     def of(cls, images: TrainingImages, joints: Sequence[str], fraction: float, seed: int) -> "RegimePoses":
-        """Hold out a share of the anchors, so that every policy has poses on both sides.
+        """Hold out a share of the anchors, so that every policy has poses in both parts.
 
         Raises:
-            UserError: a policy has no poses on one of them, as where all its poses are of one anchor.
+            UserError: a policy has no poses in one part, for example because all its poses are of one anchor.
         """
-        kept, held = images.split(held_out_by_kind(images.anchor, images.regime, fraction, seed))
+        kept, held = images.split(stratified_held_out(images.anchor, images.regime, fraction, seed))
         for regime in head_regimes(joints)[1:]:
             number = images.regimes.index(regime)
             if not (kept.regime == number).any() or not (held.regime == number).any():
-                raise UserError(_not_shared_out(regime, len(np.unique(images.anchor[images.regime == number]))))
+                raise UserError(_split_fault(regime, len(np.unique(images.anchor[images.regime == number]))))
         return cls(kept, held, tuple(joints))
 
     def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[RegimeStage, BatchAt]:
-        """What trains `network`, and its batches: poses of all regimes as they come, at random."""
-        optimisation, regime = recipe.training, self._places(self.kept)
+        """The stage that trains `network`, and its batches: random poses of all regimes."""
+        optimisation, regime = recipe.training, self._head_index(self.kept)
         order = EpochShuffle(len(self.kept), optimisation.batch, context.seed("encoder", "order"))
 
         def batch_at(step: int) -> tuple[Tensor, Tensor]:
-            drawn = order(step)
-            return torch.from_numpy(self.kept.pixels(drawn)), regime[torch.from_numpy(drawn)]
+            rows = order(step)
+            return torch.from_numpy(self.kept.pixels(rows)), regime[torch.from_numpy(rows)]
 
-        held_regime, rng = self._places(self.held), generator(context.run.seed, "held-out poses")
+        held_regime, rng = self._head_index(self.held), generator(context.run.seed, "held-out poses")
         order_of_head = head_regimes(self.joints)
-        rows = [np.flatnonzero(held_regime == k) for k in range(len(order_of_head))]
-        asked = np.concatenate([rng.permutation(own)[:_ASKED] for own in rows])
+        by_regime = [np.flatnonzero(held_regime == k) for k in range(len(order_of_head))]
+        evaluated = np.concatenate([rng.permutation(rows)[:_EVALUATED] for rows in by_regime])
         stage = RegimeStage(
             network,
             recipe,
@@ -98,20 +97,19 @@ class RegimePoses:
             seed=context.seed("encoder"),
             log_prior=log_shares(regime, len(order_of_head)),
             target=targets(order_of_head, self.joints),
-            held_out=torch.from_numpy(self.held.pixels(asked)),
-            held_regime=held_regime[asked],
+            held_out=torch.from_numpy(self.held.pixels(evaluated)),
+            held_regime=held_regime[evaluated],
         )
         return stage, batch_at
 
-    def _places(self, images: TrainingImages) -> Tensor:
-        """Where each image's regime is in the order of the head, (n,)."""
+    def _head_index(self, images: TrainingImages) -> Tensor:
+        """Index of each image's regime in `head_regimes`, (n,)."""
         order = head_regimes(self.joints)
-        place = np.array([order.index(regime) for regime in images.regimes])
-        return torch.from_numpy(place[images.regime])
+        return torch.from_numpy(np.array([order.index(regime) for regime in images.regimes])[images.regime])
 
 
-def _not_shared_out(regime: Regime, anchors: int) -> str:
-    """Why a policy with so many anchors has none of them held out, or none kept, and how to mend it."""
+def _split_fault(regime: Regime, anchors: int) -> str:
+    """The error message for a policy whose anchors cannot be split into training and held-out ones."""
     if anchors < 2:
         return (
             f"all images under {regime.name} are of one anchor (episode), so that none can be held out; "
@@ -124,25 +122,5 @@ def _not_shared_out(regime: Regime, anchors: int) -> str:
 
 
 def log_shares(regime: Tensor, regimes: int) -> Tensor:
-    """Log share of each regime among poses with these regimes, (n,) → (R,); −inf for one that none is under."""
+    """Log share of each regime among poses with these regimes, (n,) → (R,); −inf for a regime without poses."""
     return (torch.bincount(regime, minlength=regimes) / len(regime)).log()
-
-
-def policy_contrasts(coordinates: Tensor, regime: Tensor, target: Tensor) -> list[float]:
-    """`coordinate_contrast` of every joint's own coordinate, on as many poses under either policy.
-
-    Args:
-        coordinates: (n, d).
-        regime: place of each pose's regime in the order of the head, (n,).
-        target: see `ropes.methods.contrast.targets`.
-
-    Returns:
-        d values, nats; comparable with the Bayes floor, which is for equally many.
-    """
-    found = []
-    for i in range(coordinates.shape[1]):
-        first, second = (coordinates[regime == 1 + int(place), i] for place in torch.nonzero(target == i))
-        few = min(len(first), len(second))
-        values = torch.cat([first[:few], second[:few]]).double().numpy()
-        found.append(coordinate_contrast(values, np.repeat([1.0, 0.0], few)))
-    return found

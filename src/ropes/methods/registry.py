@@ -1,4 +1,4 @@
-"""The table of methods. Each is registered once: here, or by another package's entry point `ropes.methods`."""
+"""The table of methods: those of this package, and those of other packages' entry points `ropes.methods`."""
 
 from dataclasses import is_dataclass, replace
 from importlib.metadata import entry_points
@@ -30,7 +30,7 @@ def _without_anchors(preset: str, _: float) -> EncoderRecipe:
     return replace(recipe, anchor_weight=0.0, foreign=0.0, encoder=replace(recipe.encoder, window=0))
 
 
-def _of_actions(name: str, summary: str) -> Method:
+def _action_method(name: str, summary: str) -> Method:
     return Method(
         name=name,
         summary=summary,
@@ -39,7 +39,7 @@ def _of_actions(name: str, summary: str) -> Method:
         recipe=lambda preset, _: delta_recipe(name, preset),
         fit="ropes.methods.delta:fit",
         reader=None,
-        weights="ropes.methods.readers:delta_weights",
+        weights="ropes.methods.readers:network_weights",
     )
 
 
@@ -54,7 +54,7 @@ _SUPERVISED: dict[str, Any] = {
     "learns": "joints",
     "fit": "ropes.methods.supervised:fit",
     "reader": "ropes.methods.readers:angles_reader",
-    "weights": "ropes.methods.readers:angles_weights",
+    "weights": "ropes.methods.readers:network_weights",
     "reads_labels": True,
 }
 _VAE: dict[str, Any] = {
@@ -63,21 +63,21 @@ _VAE: dict[str, Any] = {
     "recipe": lambda preset, _: vae_recipe(preset),
     "fit": "ropes.methods.vae:fit",
     "reader": "ropes.methods.readers:vae_reader",
-    "weights": "ropes.methods.readers:vae_weights",
+    "weights": "ropes.methods.readers:network_weights",
 }
 _OWN = (
     Method(
         name="anchored",
         summary="joints from regimes and anchors, without labels",
-        description="One network straight from images, trained to tell the arm's actuation policies apart and to keep "
-        "what an intervention leaves alone.",
+        description="One network from images to coordinates, trained to classify the arm's actuation policies, with "
+        "coordinates that do not change under interventions on other joints.",
         recipe=lambda preset, _: encoder_recipe(preset),
         **_ENCODER,
     ),
     Method(
         name="ldr",
         summary="joints from regimes alone, without labels",
-        description="One network straight from images, trained to tell the arm's actuation policies apart.",
+        description="One network from images to coordinates, trained to classify the arm's actuation policies.",
         recipe=_without_anchors,
         **_ENCODER,
     ),
@@ -110,49 +110,49 @@ _OWN = (
     ),
     Method(name="beta-vae", summary="factors from single images", **_VAE),
     Method(name="ada-gvae", summary="factors from pairs that differ in one", **_VAE),
-    _of_actions("cde-global", "actions by deltas of whole images"),
-    _of_actions("cde-patch", "actions by deltas of patches"),
-    _of_actions("icm", "actions by the baseline ICM"),
-    _of_actions("plain-resnet", "actions by a plain ResNet"),
-    _of_actions("plain-vit", "actions by a plain vision transformer"),
-    _of_actions("sms", "actions by the baseline SMS"),
+    _action_method("cde-global", "actions by deltas of whole images"),
+    _action_method("cde-patch", "actions by deltas of patches"),
+    _action_method("icm", "actions by the baseline ICM"),
+    _action_method("plain-resnet", "actions by a plain ResNet"),
+    _action_method("plain-vit", "actions by a plain vision transformer"),
+    _action_method("sms", "actions by the baseline SMS"),
 )
 
 
 def _table() -> tuple[dict[str, Method], dict[str, str]]:
-    """Name → method, in alphabetical order, those of other packages included; and name → why a plug-in is left out."""
-    found, broken = {each.name: each for each in _OWN}, {}
+    """Name → method, in alphabetical order and with plug-ins; and name → the fault of a plug-in that cannot be used."""
+    methods, broken = {method.name: method for method in _OWN}, {}
     for point in entry_points(group="ropes.methods"):
         try:
             method = point.load()
-        except Exception as error:  # another package's; it must not take all commands down with it
+        except Exception as error:  # a fault in another package must not break every command
             broken[point.name] = f"{type(error).__name__}: {error}"
             continue
         if (fault := _fault(point.name, method)) is not None:
             broken[point.name] = fault
         else:
-            found[method.name] = method
-    return dict(sorted(found.items())), broken
+            methods[method.name] = method
+    return dict(sorted(methods.items())), broken
 
 
 def _fault(name: str, method: object) -> str | None:
-    """Why an entry point's object cannot join the table; None where it can."""
+    """The fault of an entry point's object; None if it can join the table."""
     if not isinstance(method, Method):
-        return f"its entry point is no Method but {type(method).__name__}"
+        return f"its entry point is a {type(method).__name__}, not a Method"
     if method.name != name:
         return f"its entry point is called {name} and its Method {method.name}"
     if name in OWN_METHODS:
-        return f"method {name} comes with ropes; choose another name"
+        return f"method {name} is part of ropes; choose another name"
     if method.learns != "joints" or method.reader is None:
-        return "plug-ins learn joints and have a reader"
+        return "a plug-in must learn joints and have a reader"
     return None
 
 
-#: Those that come with the package.
+#: Methods of this package.
 OWN_METHODS = tuple(sorted(each.name for each in _OWN))
 _METHODS, _BROKEN = _table()
 METHODS = tuple(_METHODS)
-#: Those that learn factors of variation; actions; from joint angles.
+#: Methods that learn factors of variation; actions; joints with labels.
 VAE_METHODS = tuple(name for name, each in _METHODS.items() if each.learns == "factors")
 DELTA_METHODS = tuple(name for name, each in _METHODS.items() if each.learns == "actions")
 LABELLED_METHODS = tuple(name for name, each in _METHODS.items() if each.reads_labels)
@@ -162,7 +162,7 @@ def method_named(name: str) -> Method:
     """The method of that name.
 
     Raises:
-        UserError: there is none; names the one that was meant.
+        UserError: see `require_method`.
     """
     require_method(name)
     return _METHODS[name]
@@ -172,7 +172,7 @@ def require_method(name: str) -> None:
     """Check that there is a method of that name.
 
     Raises:
-        UserError: there is none, and names the one that was meant; or its package cannot be loaded.
+        UserError: there is none, with the most similar name; or its package cannot be loaded.
     """
     if name in _BROKEN and name not in METHODS:
         raise UserError(f"method {name} cannot be loaded ({_BROKEN[name]}); update or uninstall its package")
@@ -180,7 +180,7 @@ def require_method(name: str) -> None:
 
 
 def method_of(label: str) -> str:
-    """The method of a fit that an experiment calls METHOD or METHOD@VARIANT."""
+    """The method of a fit labelled METHOD or METHOD@VARIANT in an experiment."""
     return label.partition("@")[0]
 
 
@@ -190,19 +190,19 @@ def recipe_of(method: str, preset: str, *, labels: float = 1.0) -> Recipe:
     Args:
         method: see `METHODS`.
         preset: see `ropes.methods.recipes.PRESETS`.
-        labels: share of the labels that a method of `LABELLED_METHODS` reads; nothing to the others.
+        labels: share of the labels, for methods of `LABELLED_METHODS`; ignored by the others.
 
     Raises:
         UserError: no method or preset of that name.
     """
-    chosen = method_named(method)
+    entry = method_named(method)
     require_name(preset, PRESETS, "preset")
-    recipe: Recipe = chosen.recipe(preset, labels)
+    recipe: Recipe = entry.recipe(preset, labels)
     return recipe
 
 
 def recipe_from_dict(content: dict[str, Any], kind: type[Any]) -> Any:
-    """The inverse of `dataclasses.asdict` for a recipe of that type, lists read back from JSON included.
+    """The inverse of `dataclasses.asdict` for a recipe of that type; JSON lists become tuples.
 
     Raises:
         TypeError, ValueError: an unknown field, a missing one, or a value out of range.
@@ -213,6 +213,6 @@ def recipe_from_dict(content: dict[str, Any], kind: type[Any]) -> Any:
 
 
 def _part(hint: Any, value: Any) -> Any:
-    """A nested dataclass of a recipe from its dictionary; anything else as it is."""
+    """A nested dataclass of a recipe from its dictionary; other values unchanged."""
     kinds = [each for each in (hint, *get_args(hint)) if isinstance(each, type) and is_dataclass(each)]
     return kinds[0](**with_tuples(value)) if kinds and isinstance(value, dict) else value

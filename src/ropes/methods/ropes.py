@@ -1,8 +1,8 @@
 """Method `ropes`: joint angles from images under interventions, in three stages (ROPES Section 3).
 
-AE1 compresses images, one density ratio a joint learns score differences between its two policies, and AE2 turns
-codes into coordinates such that the score difference of joint i lives on coordinate i.  Every stage is stored under
-a digest of all that it depends on, is skipped when that has not changed, and goes on where it was killed.
+AE1 compresses images to codes y.  One density ratio per joint gives the score difference Δs_i between its two policies.
+AE2 maps codes to coordinates ẑ = h(y), with a decoder g, such that the latent score difference J_gᵀ Δs_i of joint i is
+e_i.  Each stage is stored with a digest of its inputs: it is skipped while they are the same, and resumed after a kill.
 """
 
 import sys
@@ -26,7 +26,7 @@ from ropes.methods.disentangle import fit_ae2
 from ropes.methods.image_size import require_size
 from ropes.methods.policies import bayes_floors, require_both_policies
 from ropes.methods.recipes import RopesRecipe
-from ropes.methods.run import Run, require_pretrained_in
+from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE1Stage, LDRStage, seeded
 from ropes.methods.training.loop import SUMMARY, BatchAt, has_ended
@@ -38,7 +38,7 @@ from ropes.models.density_ratio import LDR
 from ropes.models.shapes import CODE_SIDE
 
 _HELD_OUT_IMAGES = 512
-#: How far below its floor, in nats, a training loss must end to count as memorising (it is a mean over few batches).
+#: Nats below the Bayes floor from which a final training loss counts as memorising (it is a mean over few batches).
 MEMORISED = 0.03
 
 
@@ -53,29 +53,18 @@ def fit(
     precision: AskedPrecision = "auto",
     show: bool = True,
 ) -> Run:
-    """Fit ROPES on the training split of the data set `data`; the run is left in the folder `out`.
+    """Fit ROPES on the training split; for the arguments see `ropes.methods.fit.fit`.
 
-    Interrupted or killed, the same call goes on and ends with the same weights.
-
-    Args:
-        data: the data set.
-        out: folder of the run.
-        recipe: of method ropes.
-        seed: of weights, splits and batches.
-        method: that the run is of.
-        pretrained: run of ropes whose AE1 is taken over, and its LDRs where they are asked to be the same: of the same
-            data and seed.
-        precision: see `ropes.methods.fit.fit`.
-        show: show progress.
+    `pretrained` is a run of ropes on the same data with the same seed.  Its AE1 is reused, and its LDRs where their
+    inputs and settings are the same.
 
     Raises:
         UserError: the data set lacks what the method needs, the folder holds something else, AE1 collapsed,
             `pretrained` holds another AE1, or there are more directions than a code has entries.
-        KeyboardInterrupt: interrupted; everything so far is stored.
     """
     dataset = open_dataset(data)
     require_both_policies(dataset)
-    floors = bayes_floors(dataset)  # before the training: what the data set tells may be refused
+    floors = bayes_floors(dataset)  # before the training: the description may be refused
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     run.require_same(out)
     require_size(dataset, recipe)
@@ -83,19 +72,21 @@ def fit(
         most = f"{len(run.cameras) * CODE_SIDE**2} entries of a code of {len(run.cameras)} cameras"
         raise UserError(f"{recipe.directions} directions are more than the {most}; choose fewer --directions")
     fingerprint = _ae1_digest(Context(run, out, show))
-    if pretrained is not None and not has_ended(out / "ae1", fingerprint):  # otherwise it was taken over before
+    if pretrained is not None and not has_ended(out / "ae1", fingerprint):  # otherwise it is reused already
         _require_ae1(pretrained, fingerprint)
-        require_pretrained_in(pretrained, run.in_precision(out, precision).precision)
+        require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
     cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     kept, held = images.split_anchors(recipe.held_out, seed)
-    # Only now: what the data lack must not leave a run behind.
+    # After all checks: data that are refused leave no run behind.
     context = Context.begin(run, out, precision=precision, show=show)
     context.pretrained = pretrained
 
     ae1, ae1_summary = _fit_ae1(context, kept, held)
-    if pretrained is not None and not _same_weights(pretrained / "ae1", out / "ae1"):
-        context.pretrained = None  # its density ratios are of other codes
+    if pretrained is not None:
+        theirs, ours = pretrained / "ae1" / WEIGHTS, out / "ae1" / WEIGHTS
+        if not theirs.exists() or sha256(theirs) != sha256(ours):
+            context.pretrained = None  # its density ratios are functions of other codes
     scale, (kept_codes, held_codes) = standardise(
         encode(ae1, kept, context.device, show=show), encode(ae1, held, context.device)
     )
@@ -103,21 +94,19 @@ def fit(
     held_out = Codes(held_codes, held.regime, dataset.regimes)
     ratios, ldr_summaries = _fit_ldrs(context, codes, held_out, ae1_summary["fingerprint"])
     upstream = [summary["fingerprint"] for summary in ldr_summaries.values()]
-    contrasts = _with_floors(ldr_summaries, floors)
-    _tell_distances(contrasts, show=show)
-    seconds = {
-        "ae1": ae1_summary["seconds"],
-        "ldr": sum(summary["seconds"] for summary in ldr_summaries.values()),
+    contrasts = {
+        joint: {**summary["history"], "floor": floors[joint], "best": min(summary["history"]["held_out"])}
+        for joint, summary in ldr_summaries.items()
     }
+    _report_distances(contrasts, show=show)
+    seconds = {"ae1": ae1_summary["seconds"], "ldr": sum(summary["seconds"] for summary in ldr_summaries.values())}
     stages: dict[str, Any] = {"ae1": ae1_summary["history"], "ldr": contrasts}
     more: dict[str, Any] = {}
     if recipe.coordinates == "logits":
-        _keep(scale, out / "codes", sha256(out / "ae1" / WEIGHTS))
-        told = zip(run.joints, ratios, strict=True)
-        more = {
-            "coordinate_contrast": {
-                joint: held_out_contrast(ratio.cpu().eval(), held_out, joint) for joint, ratio in told
-            }
+        _store_scale(scale, out / "codes", sha256(out / "ae1" / WEIGHTS))
+        more["coordinate_contrast"] = {
+            joint: held_out_contrast(ratio.cpu().eval(), held_out, joint)
+            for joint, ratio in zip(run.joints, ratios, strict=True)
         }
     else:
         ae2 = fit_ae2(context, codes, held_out, ratios, scale, upstream)
@@ -160,11 +149,7 @@ def _ae1_digest(context: Context) -> str:
 
 
 def _require_ae1(pretrained: Path, fingerprint: str) -> None:
-    """Check that a run has trained this AE1.
-
-    Raises:
-        UserError: it has not.
-    """
+    """Raise `UserError` unless a run has trained this AE1."""
     if not has_ended(pretrained / "ae1", fingerprint):
         raise UserError(
             f"{pretrained} holds no AE1 of method ropes on these data, with this seed and these settings; "
@@ -173,7 +158,7 @@ def _require_ae1(pretrained: Path, fingerprint: str) -> None:
 
 
 def _single(images: Tensor) -> Tensor:
-    """Poses (B, V, S, S) as single images (B·V, 1, S, S), channels last."""
+    """Poses (B, V, S, S) → images of single cameras (B·V, 1, S, S), channels last."""
     return images.flatten(0, 1).unsqueeze(1).contiguous(memory_format=torch.channels_last)
 
 
@@ -186,8 +171,7 @@ def _fit_ldrs(
     for joint in context.run.joints:
         batch_at, samples = _ldr_batches(context, codes, joint)
         network = seeded(
-            context.seed("ldr", joint, "weights"),
-            lambda: LDR(context.recipe.ldr, views=len(context.run.cameras)),
+            context.seed("ldr", joint, "weights"), lambda: LDR(context.recipe.ldr, views=len(context.run.cameras))
         )
         stage = LDRStage(
             network,
@@ -197,45 +181,44 @@ def _fit_ldrs(
             held_out=held_out.contrast(joint),
             noise=context.recipe.code_noise,
         )
-        asked = joint, asdict(context.recipe.ldr), asdict(optimisation), upstream
-        blurred = [context.recipe.code_noise] if context.recipe.code_noise else []
-        fingerprint = context.digest("ldr", *asked, *blurred)
+        settings = joint, asdict(context.recipe.ldr), asdict(optimisation), upstream
+        noise = [context.recipe.code_noise] if context.recipe.code_noise else []
+        fingerprint = context.digest("ldr", *settings, *noise)
         summaries[joint] = context.train(stage, batch_at, f"ldr/{joint}", fingerprint, full=True)
         ratios.append(network)
     return ratios, summaries
 
 
 def _ldr_batches(context: Context, codes: Codes, joint: str) -> tuple[BatchAt, int]:
-    """Step → codes and labels of a batch, as many poses under neither policy behind; and the number of own poses."""
+    """Step → codes and labels of a batch, then as many codes under neither policy; and the number of labelled poses."""
     values, labels = codes.contrast(joint).tensors
     batch = context.recipe.ldr_training.batch
     order = EpochShuffle(len(values), batch, context.seed("ldr", joint, "order"))
     if not context.recipe.ldr.others:
         return lambda step: (values[order(step)], labels[order(step)]), len(values)
     others = codes.others(joint)
-    mixed = EpochShuffle(len(others), batch, context.seed("ldr", joint, "others"))
-    return lambda step: (torch.cat([values[order(step)], others[mixed(step)]]), labels[order(step)]), len(values)
+    order_of_others = EpochShuffle(len(others), batch, context.seed("ldr", joint, "others"))
+
+    def batch_at(step: int) -> tuple[Tensor, Tensor]:
+        return torch.cat([values[order(step)], others[order_of_others(step)]]), labels[order(step)]
+
+    return batch_at, len(values)
 
 
-def _same_weights(one: Path, other: Path) -> bool:
-    """Whether two trainings ended with the same weights."""
-    return (one / WEIGHTS).exists() and sha256(one / WEIGHTS) == sha256(other / WEIGHTS)
-
-
-def _keep(scale: Standardise, folder: Path, ae1: str) -> None:
-    """Store how codes are standardised, which an AE2 would hold, unless it is stored for this AE1 (its digest)."""
-    of = {"fingerprint": ae1}
-    if (folder / WEIGHTS).exists() and (folder / SUMMARY).exists() and read_json(folder / SUMMARY) == of:
+def _store_scale(scale: Standardise, folder: Path, ae1: str) -> None:
+    """Store the standardisation of the codes, which otherwise an AE2 contains; `ae1` is the digest of AE1's weights."""
+    summary = {"fingerprint": ae1}
+    if (folder / WEIGHTS).exists() and (folder / SUMMARY).exists() and read_json(folder / SUMMARY) == summary:
         return
     folder.mkdir(exist_ok=True)
     (folder / SUMMARY).unlink(missing_ok=True)
     save_weights(scale, folder / WEIGHTS)
-    write_json(folder / SUMMARY, of)
+    write_json(folder / SUMMARY, summary)
 
 
-def _tell_distances(ldrs: dict[str, dict[str, Any]], *, show: bool) -> None:
-    """Say how far each held-out contrast is from its Bayes floor, and where training went below it."""
-    for joint, curves in ldrs.items():
+def _report_distances(contrasts: dict[str, dict[str, Any]], *, show: bool) -> None:
+    """Print the distance of each held-out contrast from its Bayes floor, and warn of memorisation."""
+    for joint, curves in contrasts.items():
         if curves["floor"] is None:
             continue
         if show:
@@ -243,15 +226,7 @@ def _tell_distances(ldrs: dict[str, dict[str, Any]], *, show: bool) -> None:
         if curves["train"][-1] < curves["floor"] - MEMORISED:
             message = (
                 f"{joint}: the density ratio ended at {curves['train'][-1]:.3f} nats on its training poses, below the "
-                f"Bayes floor of {curves['floor']:.3f}: it memorised them; kept are the weights of its best "
-                "held-out contrast"
+                f"Bayes floor of {curves['floor']:.3f}: it memorised them; the weights of the best "
+                "held-out contrast are kept"
             )
             print(f"ropes: warning: {message}", file=sys.stderr)
-
-
-def _with_floors(summaries: dict[str, dict[str, Any]], floors: dict[str, float | None]) -> dict[str, dict[str, Any]]:
-    """Each joint's losses beside its exact Bayes floor, where the data set tells its distributions."""
-    return {
-        joint: {**summary["history"], "floor": floors[joint], "best": min(summary["history"]["held_out"])}
-        for joint, summary in summaries.items()
-    }

@@ -1,4 +1,4 @@
-"""The identity of a run: method, recipe, seed, and the data that it was fitted on."""
+"""The identity of a run: method, recipe, seed and training data."""
 
 import sys
 from collections.abc import Mapping
@@ -26,24 +26,23 @@ FORMAT = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """The identity of a run; stored as `run.json`.
+    """The identity of a run, stored as `run.json`.
 
     Attributes:
         method: one of `ropes.methods.registry.METHODS`.
         recipe: all its settings.
         seed: of the fit.
-        setting: name of the setting that was filmed, or of the data set's folder.
-        cameras: their names, in the order of the views.
+        setting: name of the simulated setting, or of the data set's folder.
+        cameras: names, in the order of the views.
         joints: names, in the order of the coordinates.
         image_size: side of the images in the data set, in pixels.
         data_checksum: of the images and regimes (never of the angles).
-        version: of the package that began the run, or last began weights of it anew.
-        anchors: in the training split; None where a run of an earlier version does not say.
-        angles_checksum: of the training angles, of a method that reads labels; None for the others.
-        precision: that its networks are trained in, but for stages that always take float32; None where a run of an
-            earlier version does not say.
-        processor: what the machine that began it computes with, see `ropes.common.hardware.capability`; None likewise.
-        scene: behind the arm in the images, see `scene_of`.
+        version: of the package that began the run, or last restarted a stage of it.
+        anchors: number in the training split; None for some runs of earlier versions.
+        angles_checksum: of the training angles, for methods with labels; None for the others.
+        precision: of the training, except for stages that always use float32; None for some runs of earlier versions.
+        processor: `ropes.common.hardware.capability` of the machine that began the run; None likewise.
+        scene: background of the images, see `scene_of`.
     """
 
     method: str
@@ -81,16 +80,16 @@ class Run:
         )
 
     def write(self, folder: Path) -> "Run":
-        """Store in `folder`, unless it is stored there already, by whichever version began it.
+        """Store the run in `folder`, unless it is stored there already.
 
-        What a run there led to under another recipe is no longer vouched for: until the fit ends again the folder
-        counts as unfinished, and a calibration of other weights is gone.
+        With another recipe than the stored one, the folder's training summary, calibration and uncertainty model are
+        deleted: it is unfinished until the fit ends again.
 
         Returns:
-            What is stored.
+            The stored run.
 
         Raises:
-            UserError: the folder holds something else, or a run of another method, seed or data set.
+            UserError: see `require_same`.
         """
         self.require_same(folder)
         if (folder / RUN_FILE).exists():
@@ -102,48 +101,47 @@ class Run:
         write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(self)})
         return self
 
-    def begin_anew(self, folder: Path) -> "Run":
-        """Store in `folder` that weights are trained anew by this version; until the fit ends it is unfinished.
+    def restart(self, folder: Path) -> "Run":
+        """Store in `folder` that this version trains a stage again; the folder is unfinished until the fit ends.
 
-        A precision that an earlier version did not store is from now on what this machine is fast in.
+        A precision that an earlier version did not store is chosen for this machine.
         """
         (folder / TRAINING_FILE).unlink(missing_ok=True)
-        anew = replace(self, version=__version__)
+        run = replace(self, version=__version__)
         if self.precision is None:
-            anew = replace(anew, precision=precision_of("auto"), processor=capability())
-        write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(anew)})
-        return anew
+            run = replace(run, precision=precision_of("auto"), processor=capability())
+        write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(run)})
+        return run
 
-    def named_as_in(self, folder: Path) -> "Run":
-        """This run with the setting's name that `folder` has for it, if it holds this run already."""
-        self.require_same(folder)
-        return replace(self, setting=Run.read(folder).setting) if (folder / RUN_FILE).exists() else self
-
-    def in_precision(self, folder: Path, asked: AskedPrecision) -> "Run":
-        """This run in the precision that `folder` began it in; where it has not, in the one that is asked for.
+    def in_precision(self, folder: Path, requested: AskedPrecision) -> "Run":
+        """This run in the requested precision, or with the precision and setting's name of the run stored in `folder`.
 
         Raises:
-            UserError: no such precision, or another one than the run was begun in.
+            UserError: no such precision, the stored run has another one, or see `require_same`.
         """
-        precision = precision_of(asked)
-        begun = Run.read(folder) if (folder / RUN_FILE).exists() else None
-        if begun is None or (begun.precision is None and begun.recipe != self.recipe):
-            return replace(self, precision=precision, processor=capability())
-        begun.require_precision(folder, asked)
-        return replace(self, precision=begun.precision, processor=begun.processor)
+        self.require_same(folder)
+        precision = precision_of(requested)
+        run = replace(self, precision=precision, processor=capability())
+        if not (folder / RUN_FILE).exists():
+            return run
+        stored = Run.read(folder)
+        if stored.precision is None and stored.recipe != self.recipe:
+            return replace(run, setting=stored.setting)
+        stored.require_precision(folder, requested)
+        return replace(run, setting=stored.setting, precision=stored.precision, processor=stored.processor)
 
-    def require_precision(self, folder: Path, asked: AskedPrecision) -> None:
-        """Check that this run, which `folder` holds, may go on in the precision that is asked for.
+    def require_precision(self, folder: Path, requested: AskedPrecision) -> None:
+        """Check that this run, stored in `folder`, can be resumed in the requested precision.
 
         Raises:
             UserError: it was begun in another one.
         """
-        if asked not in ("auto", self.precision):
-            how = self.precision or "a precision that it does not say"
-            raise UserError(f"{folder} was begun in {how}; leave --precision out, or choose another --out")
+        if requested not in ("auto", self.precision):
+            precision = self.precision or "an unknown precision"
+            raise UserError(f"{folder} was begun in {precision}; leave --precision out, or choose another --out")
 
     def require_same(self, folder: Path) -> None:
-        """Check that `folder` may hold this run: it is empty, or holds it already; another recipe is no other run.
+        """Check that `folder` is empty or holds this run, perhaps with another recipe.
 
         Raises:
             UserError: the folder holds something else, or a run of another method, seed or data set.
@@ -153,7 +151,7 @@ class Run:
             return
         other = Run.read(folder)
         identity = ("method", "seed", "data_checksum", "angles_checksum")
-        if changed := [name for name in identity if _differ(self, other, name)]:
+        if changed := [name for name in identity if getattr(self, name) != getattr(other, name)]:
             raise UserError(f"{folder} holds a run with another {changed[0].replace('_', ' ')}; choose another --out")
 
     @classmethod
@@ -165,34 +163,34 @@ class Run:
         """
         content = read_json(folder / RUN_FILE)
         if not isinstance(content, Mapping) or content.get("format") != FORMAT:
-            found = content.get("format") if isinstance(content, Mapping) else None
+            stored = content.get("format") if isinstance(content, Mapping) else None
             raise UserError(
-                f"{folder / RUN_FILE} has format {found}, this version of ropes reads {FORMAT}; fit the run again"
+                f"{folder / RUN_FILE} has format {stored}, this version of ropes reads {FORMAT}; fit the run again"
             )
         fields: dict[str, Any] = {key: value for key, value in content.items() if key != "format"}
         method = fields.get("method")
         if isinstance(method, str) and method not in METHODS:
             raise UserError(f"{folder} is of method {method}, which is not installed; install the package that has it")
         try:
-            if "scene" not in fields and fields["setting"] in SETTINGS:  # from before there was another one
+            if "scene" not in fields and fields["setting"] in SETTINGS:  # written before there were other scenes
                 fields["scene"] = "white"
             fields["recipe"] = recipe_from_dict(fields["recipe"], method_named(fields["method"]).recipe_type)
             fields["cameras"], fields["joints"] = tuple(fields["cameras"]), tuple(fields["joints"])
             return cls(**fields)
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{folder / RUN_FILE} is damaged ({error}); fit the run again") from error
-        except UserError as error:  # a value that recipes no longer take
+        except UserError as error:  # a value that recipes no longer accept
             raise UserError(f"{folder / RUN_FILE} is of another version ({error}); fit the run again") from error
 
 
 def scene_of(dataset: Dataset) -> str | None:
-    """The scene of a data set that ropes simulated, see `ropes.simulation.settings.SceneName`; None of others."""
+    """The scene of a data set simulated by ropes, see `ropes.simulation.settings.SceneName`; None for others."""
     setting = (dataset.provenance or {}).get("setting", {})
     return str(setting.get("scene", "white")) if "robot" in setting else None
 
 
 def warn_of_scene(run: Run, dataset: Dataset) -> None:
-    """Say on standard error that a data set shows another scene than the run was fitted on, where both are known."""
+    """Warn on standard error if a data set has another scene than the run's training data, where both are known."""
     if run.scene is not None and (shown := scene_of(dataset)) not in (None, run.scene):
         print(
             f"ropes: warning: {dataset.path} shows the scene {shown}, and the run was fitted on {run.scene}",
@@ -200,30 +198,26 @@ def warn_of_scene(run: Run, dataset: Dataset) -> None:
         )
 
 
-def _differ(first: Run, second: Run, name: str) -> bool:
-    return bool(getattr(first, name) != getattr(second, name))
-
-
-def require_pretrained_in(run: Path, wanted: Precision | None) -> None:
-    """Check that the run in a folder was pre-trained in the precision of another one, where both are known.
+def require_pretraining_precision(run: Path, precision: Precision | None) -> None:
+    """Check that the pre-trained run in a folder has the given precision, where both are known.
 
     Raises:
-        UserError: in another one.
+        UserError: it has another one.
     """
-    begun = Run.read(run).precision
-    if wanted is not None and begun not in (None, wanted):
-        raise UserError(f"{run} was pre-trained in {begun}; give --precision {begun}, or leave --pretrained out")
+    stored = Run.read(run).precision
+    if precision is not None and stored not in (None, precision):
+        raise UserError(f"{run} was pre-trained in {stored}; give --precision {stored}, or leave --pretrained out")
 
 
 def read_training(folder: Path) -> dict[str, Any]:
-    """What the fit in `folder` tells of itself, training.json.
+    """Read the training summary of the fit in `folder`, training.json.
 
     Raises:
         UserError: the fit is unfinished, or the file is damaged.
     """
     path = folder / TRAINING_FILE
     if not path.exists():
-        raise UserError(f"{folder} is an unfinished run; run the same ropes fit command again to go on")
+        raise UserError(f"{folder} is an unfinished run; run the same ropes fit command again to resume it")
     content = read_json(path)
     parts = ("stages", "provenance")
     if not isinstance(content, dict) or not all(isinstance(content.get(part), Mapping) for part in parts):
@@ -232,5 +226,5 @@ def read_training(folder: Path) -> dict[str, Any]:
 
 
 def training_seconds(story: Mapping[str, Any]) -> float:
-    """How long all stages of a fit trained, from what `read_training` found."""
+    """Total training time of all stages, from the training summary of `read_training`."""
     return float(sum(story["provenance"]["seconds"].values()))

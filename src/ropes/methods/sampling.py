@@ -1,4 +1,4 @@
-"""Batch indices as a function of the step alone."""
+"""Batch indices that depend on seed and step alone."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ Indices = NDArray[np.int64]
 
 
 class EpochShuffle:
-    """Batches of `batch` out of `n` samples, each epoch in a fresh order that depends on seed and epoch alone."""
+    """Batches of `batch` out of `n` samples, in a random order of each epoch that depends on seed and epoch alone."""
 
     def __init__(self, n: int, batch: int, seed: int) -> None:
         self.n, self.batch, self.seed = n, batch, seed
@@ -23,7 +23,7 @@ class EpochShuffle:
         return self._order
 
     def __call__(self, step: int) -> Indices:
-        """Indices of step `step`; a batch that reaches an epoch's end goes on with the next one's order."""
+        """Indices of the batch of a step; a batch across two epochs continues with the order of the second."""
         parts = []
         position, end = step * self.batch, (step + 1) * self.batch
         while position < end:

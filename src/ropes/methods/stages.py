@@ -1,4 +1,4 @@
-"""The three training stages of ROPES: AE1 on images, an LDR per joint, AE2 on codes."""
+"""The three training stages of ROPES: AE1 on images, one LDR per joint, AE2 on codes."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.utils.data import TensorDataset
 
 from ropes.errors import UserError
+from ropes.methods.best_weights import BestWeightsStage
 from ropes.methods.objectives import (
     contrast_loss,
     decode_with_scores,
@@ -24,16 +25,17 @@ from ropes.models.autoencoder import AE1, AE2
 from ropes.models.dense import DenseAE2
 from ropes.models.density_ratio import LDR
 
+#: Greatest share of dead units in a code.
 MAX_DEAD = 0.5
 
 
 def dead_fraction(codes: Tensor) -> float:
-    """Share of the code's units that are zero for every sample: codes (B, 1, 8, 8), never negative."""
+    """Share of the code's units that are zero for every sample; codes (B, 1, 8, 8), ≥ 0."""
     return float((codes.amax(0) <= 0).float().mean())
 
 
 class AE1Stage(Stage):
-    """AE1 on single grey images (ROPES Eq. 4); held-out reconstruction and dead units are recorded."""
+    """AE1 on single grey images, by `reconstruction_loss` (ROPES Eq. 4)."""
 
     network: AE1
     rate_option = "--ae1-training.learning-rate"
@@ -49,10 +51,10 @@ class AE1Stage(Stage):
         return loss
 
     def evaluate(self) -> dict[str, float]:
-        """Mean squared error and dead share on the held-out images.
+        """Mean squared error and share of dead units on the held-out images.
 
         Raises:
-            UserError: past the middle of the training, more than half of the code's units are always zero.
+            UserError: more than half of the code's units are dead after half of the steps.
         """
         images = self.held_out.to(self.device)
         codes = self.network.encode(images)
@@ -66,14 +68,16 @@ class AE1Stage(Stage):
         return {"held_out": float(loss), "dead_fraction": dead}
 
 
-class LDRStage(Stage):
-    """The log density ratio of one joint's two policies, kept as it was where its held-out contrast was least.
+class LDRStage(BestWeightsStage):
+    """The log density ratio of one joint's two policies, by `contrast_loss` or `kinds_loss` (ROPES Section 3.3).
 
-    With `noise` codes are blurred while it learns, which points its gradient along the surface that codes lie on.
+    With `noise`, Gaussian noise is added to the training codes: the gradient of the log ratio then points along the
+    surface of the codes.  Ends with the weights of the least held-out contrast.
     """
 
     network: LDR
     rate_option = "--ldr-training.learning-rate"
+    records, criterion = 40, "held_out"
 
     def __init__(
         self,
@@ -87,8 +91,6 @@ class LDRStage(Stage):
     ) -> None:
         super().__init__(network, optimisation, steps=steps, seed=seed)
         self.held_out, self.noise = held_out, noise
-        self.best_loss = float("inf")
-        self.best: dict[str, Tensor] = {}
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
         """Standardised codes (B, V, 8, 8), those under neither policy last, and labels (b,) → loss."""
@@ -100,37 +102,26 @@ class LDRStage(Stage):
             self.note(train=loss)
             return loss
         scores = self.network.kinds(codes)
-        own = scores[: len(first_policy)]
-        self.note(train=contrast_loss(own[:, 0] - own[:, 1], first_policy))
+        labelled = scores[: len(first_policy)]
+        self.note(train=contrast_loss(labelled[:, 0] - labelled[:, 1], first_policy))
         return kinds_loss(scores, first_policy)
 
     def evaluate(self) -> dict[str, float]:
-        """Held-out contrast; remembers the best weights so far."""
+        """Held-out contrast."""
         codes, first_policy = (tensor.to(self.device) for tensor in self.held_out.tensors)
         loss = float(contrast_loss(self.network(codes), first_policy))
-        if loss < self.best_loss:
-            self.best_loss = loss
-            self.best = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
+        if loss < self.best_loss:  # of equal losses the first
+            self.update_best(loss)
         return {"held_out": loss}
-
-    def finish(self) -> None:
-        """Go back to the best weights (early stopping on held-out anchors)."""
-        self.network.load_state_dict(self.best)
-
-    def extra_state(self) -> dict[str, Any]:
-        """The best weights so far."""
-        return {"best": self.best, "best_loss": self.best_loss}
-
-    def load_extra_state(self, state: dict[str, Any]) -> None:
-        """Take them back."""
-        self.best, self.best_loss = state["best"], state["best_loss"]
 
 
 class AE2Stage(Stage):
-    """AE2 under reconstruction plus λ times sparsity of the latent score differences (ROPES Eq. 3).
+    """AE2 by reconstruction plus λ times the sparsity of the latent score differences (ROPES Eq. 3).
 
-    The sparsity loss is a sum over the joints in `columns`: one for a joint's own AE2, else all of them.
-    A batch may bring only some of them; what it brings is scaled up, so that the sum is estimated without bias.
+        L = E ‖y − g(h(y))‖² + λ Σ_i ‖E|J_gᵀ Δs_i| − e_i‖² (+ `logit_loss`, `score_loss` with their weights)
+
+    The sum is over the joints in `columns`: one for a joint's own AE2, else all of them.  A batch may contain the score
+    differences of only some joints; its sum is scaled up, which keeps it unbiased.
     """
 
     network: AE2 | DenseAE2
@@ -157,24 +148,24 @@ class AE2Stage(Stage):
         self.held_out = held_out
 
     def _losses(self, codes: Tensor, scores: Tensor, targets: Tensor, logits: Tensor) -> dict[str, Tensor]:
-        share, further = len(self.columns) / len(targets), {}
+        scale, further = len(self.columns) / len(targets), {}
         if self.score_weight:
             coordinates, gradients = encode_with_gradients(self.network.encode, codes, targets.argmax(1).tolist())
-            further = {"score": share * score_loss(gradients, scores)}
+            further = {"score": scale * score_loss(gradients, scores)}
         else:
             coordinates = self.network.encode(codes)
         decoded, latent = decode_with_scores(self.network.decode, coordinates, scores)
         return {
             "reconstruction": reconstruction_loss(codes, decoded),
-            "sparsity": share * sparsity_loss(sparsity_matrix(latent), targets),
+            "sparsity": scale * sparsity_loss(sparsity_matrix(latent), targets),
             "logit": logit_loss(coordinates[:, self.columns], logits),
             **further,
         }
 
     def training_step(self, batch: tuple[Tensor, Tensor, Tensor, Tensor], batch_idx: int) -> Tensor:
-        """Loss of a batch: codes (B, V, 8, 8), scores (k, B, V, 8, 8), targets (k, d), logits (B, columns).
+        """Loss of codes (B, V, 8, 8), scores (k, B, V, 8, 8), targets e_i (k, d) and logits (B, columns).
 
-        Along directions codes are (B, directions), and scores (k, B, directions).
+        With directions, codes are (B, directions) and scores (k, B, directions).
         """
         terms = self._losses(*batch)
         loss = terms["reconstruction"] + self.sparsity_weight * terms["sparsity"]
@@ -186,13 +177,13 @@ class AE2Stage(Stage):
         return loss
 
     def evaluate(self) -> dict[str, float]:
-        """Every term on held-out anchors."""
+        """Each term of the loss on held-out anchors."""
         terms = self._losses(*(tensor.to(self.device) for tensor in self.held_out))
         return {f"held_out_{name}": float(value) for name, value in terms.items()}
 
 
 def seeded(seed: int, make: Any) -> Any:
-    """Build a network with its initial weights drawn from `seed` alone."""
+    """Build a network whose initial weights depend on `seed` alone."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return make()

@@ -1,4 +1,4 @@
-"""Fits a student that reads images with foreign objects in them, from a trained encoder."""
+"""Fits a student encoder on images with foreign objects, by distillation of a trained encoder."""
 
 from dataclasses import asdict
 from functools import cache
@@ -21,10 +21,10 @@ from ropes.models.checkpoints import WEIGHTS
 from ropes.models.encoder import PoseEncoder
 from ropes.models.student import StudentNetwork
 
-#: Counts the changes of its network and of what it is taught: a training of an earlier number begins anew.
+#: Version of the network and its targets: a training of an earlier one begins anew.
 _STUDENT = 4
-#: Held-out poses that the student is asked.
-_ASKED = 1_024
+#: Held-out poses that a record evaluates.
+_EVALUATED = 1_024
 _CHUNK = 256
 
 
@@ -34,26 +34,27 @@ def fit_student(
     """Train a student of a trained encoder; returns the summary of the training.
 
     Args:
-        context: of the fit, in whose folder the encoder's weights are.
+        context: of the fit, whose folder has the encoder's weights.
         recipe: of the fit.
         teacher: the encoder.
-        kept: poses to learn from.
-        held: poses held out.
+        kept: training poses.
+        held: held-out poses.
     """
-    given = sha256(context.folder / "encoder" / WEIGHTS), recipe.foreign, asdict(recipe.student), _STUDENT
-    fingerprint = context.digest("student", *given)
-    rows = EpochShuffle(len(held), min(len(held), _ASKED), context.seed("student", "held out"))(0)
+    depends_on = sha256(context.folder / "encoder" / WEIGHTS), recipe.foreign, asdict(recipe.student), _STUDENT
+    fingerprint = context.digest("student", *depends_on)
+    rows = EpochShuffle(len(held), min(len(held), _EVALUATED), context.seed("student", "held out"))(0)
     order = EpochShuffle(len(kept), min(len(kept), recipe.student.batch), context.seed("student", "order"))
-    coordinates, looks = read_all(teacher, held.take(rows), context)
+    coordinates, attention = teacher_outputs(teacher, held.take(rows), context)
 
     @cache
-    def taught() -> tuple[Tensor, Tensor | None]:  # not before a first step is taken
-        return read_all(teacher, kept, context)
+    def targets() -> tuple[Tensor, Tensor | None]:  # computed at the first step, if there is one
+        return teacher_outputs(teacher, kept, context)
 
     def batch_at(step: int) -> Batch:
-        chosen = order(step)
-        told, look = taught()
-        return torch.from_numpy(kept.pixels(chosen)), told[chosen], None if look is None else look[chosen]
+        batch = order(step)
+        expected, maps = targets()
+        maps = None if maps is None else maps[batch]
+        return torch.from_numpy(kept.pixels(batch)), expected[batch], maps
 
     views, joints = len(context.run.cameras), len(context.run.joints)
     network = seeded(
@@ -66,27 +67,27 @@ def fit_student(
         steps=recipe.student.steps(len(kept)),
         seed=context.seed("student"),
         scale=coordinates.std(0).clamp_min(1e-6),
-        held_out=(torch.from_numpy(held.pixels(rows)), coordinates, looks),
+        held_out=(torch.from_numpy(held.pixels(rows)), coordinates, attention),
     )
     return context.train(stage, batch_at, "student", fingerprint, full=False)
 
 
 @torch.no_grad()
-def read_all(teacher: PoseEncoder, images: TrainingImages, context: Context) -> tuple[Tensor, Tensor | None]:
-    """Coordinates (n, d) of all poses, and shares of where to look, (n, V, s, s), in half precision; None without any.
+def teacher_outputs(teacher: PoseEncoder, images: TrainingImages, context: Context) -> tuple[Tensor, Tensor | None]:
+    """The teacher's coordinates (n, d) and attention maps (n, V, s, s) in half precision; None for no attention.
 
-    The same chunks of poses are read together whenever this is called: their sizes decide the last bits.
+    Chunks are the same in every call: their sizes affect the last bits.
     """
     teacher.to(context.device).eval()
-    read, looks = [], []
+    coordinates, attention = [], []
     with progress("student: its targets", len(images), show=context.show) as update:
         for start in range(0, len(images), _CHUNK):
             rows = np.arange(start, min(start + _CHUNK, len(images)))
             pixels = torch.from_numpy(images.pixels(rows)).to(context.device)
             with autocast(pixels, context.precision):
-                coordinates, gaze = teacher.look(pixels)
-            read.append(coordinates.float().cpu())
-            if gaze is not None:
-                looks.append(gaze.float().flatten(2).softmax(-1).view_as(gaze).half().cpu())
+                part, logits = teacher.look(pixels)
+            coordinates.append(part.float().cpu())
+            if logits is not None:
+                attention.append(logits.float().flatten(2).softmax(-1).view_as(logits).half().cpu())
             update(start + len(rows))
-    return torch.cat(read), torch.cat(looks) if looks else None
+    return torch.cat(coordinates), torch.cat(attention) if attention else None

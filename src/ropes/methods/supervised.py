@@ -1,6 +1,6 @@
 """Supervised baselines: `cnn`, and `jointnet` (I-JEPA and JointNet, ROPES Section 4.4).
 
-They say what labels are worth: the same images, test poses and occlusions as for the methods that read none.
+They are an upper reference for the methods without labels, on the same images, test poses and occlusions.
 """
 
 import sys
@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ropes.common.files import read_json
 from ropes.common.hardware import AskedPrecision
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
@@ -20,13 +19,13 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.context import Context
 from ropes.methods.image_size import require_size
-from ropes.methods.labelled import Labelled, angles_checksum, choose_labels
+from ropes.methods.labels import Labels, angles_checksum, choose_labels
 from ropes.methods.recipes import JointNetRecipe, LabelledRecipe
-from ropes.methods.run import Run, require_pretrained_in
+from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.supervised_stage import AngleStage, PretrainingStage
-from ropes.methods.training.loop import SUMMARY, take_over
+from ropes.methods.training.loop import SUMMARY, has_ended, take_over
 from ropes.methods.training_summary import write_story
 from ropes.methods.uncertainty.fit import fit_trust
 from ropes.methods.validation_split import not_learnt_from
@@ -35,8 +34,10 @@ from ropes.models.checkpoints import WEIGHTS
 from ropes.models.encoder import NETWORK
 from ropes.models.jepa import JEPA, collapse
 
-#: Held-out poses that a record asks, and images of single cameras; and images that tell the background.
-_ASKED, _ASKED_IMAGES, _ADAPTED_TO = 2_048, 1_024, 256
+#: Held-out poses, and held-out images of single cameras, that a record evaluates.
+_EVALUATED_POSES, _EVALUATED_IMAGES = 2_048, 1_024
+#: Number of poses from which the encoder takes the background.
+_BACKGROUND_POSES = 256
 _PRETRAINING = "pretraining"
 
 
@@ -51,24 +52,13 @@ def fit(
     precision: AskedPrecision = "auto",
     show: bool = True,
 ) -> Run:
-    """Fit a supervised baseline on a share of the labels of the data set `data`; the run is left in the folder `out`.
+    """Fit `cnn` or `jointnet` on a share of the labels; for the arguments see `ropes.methods.fit.fit`.
 
-    Interrupted or killed, the same call goes on and ends with the same weights.
-
-    Args:
-        data: the data set.
-        out: folder of the run.
-        recipe: of that method.
-        seed: of weights, splits and batches.
-        method: "cnn" or "jointnet".
-        pretrained: run of `jointnet` whose pre-training is taken over: of the same data, seed and settings.
-        precision: see `ropes.methods.fit.fit`.
-        show: show progress.
+    `pretrained` is a run of jointnet, with the same data, seed and settings, whose pre-training is reused.
 
     Raises:
         UserError: the data set has no angles, no interventions or too few labels, the folder holds something else, or
             `pretrained` is another pre-training.
-        KeyboardInterrupt: interrupted; everything so far is stored.
     """
     dataset = open_dataset(data)
     if dataset.state_names is None:
@@ -76,25 +66,25 @@ def fit(
             f"{data} has no joint angles (observation.state); method {method} needs them, anchored does not"
         )
     if not dataset.joints:
-        raise UserError(f"{data} has no interventions, which name the joints to be read; mark them (docs/data.md)")
+        raise UserError(f"{data} has no interventions, which name the joints; mark them (docs/data.md)")
     labels = choose_labels(dataset, recipe.labels, recipe.held_out, seed)
     checksum = angles_checksum(labels.angles)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed, angles_checksum=checksum)
     require_size(dataset, recipe)
     if isinstance(recipe, JointNetRecipe) and pretrained is not None:
         fingerprint = _pretraining_digest(Context(run, out, show), recipe)
-        if _holds(out / _PRETRAINING, fingerprint):
-            pretrained = None  # it was taken over before
+        if has_ended(out / _PRETRAINING, fingerprint):
+            pretrained = None  # it is reused already
         else:
             _require_pretraining(pretrained, fingerprint)
-            require_pretrained_in(pretrained, run.in_precision(out, precision).precision)
+            require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
     run.require_same(out)
     cache = ImageCache(dataset, "train", recipe.shape.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
-    # Only now: what the data lack must not leave a run behind.
+    # After all checks: data that are refused leave no run behind.
     context = Context.begin(run, out, precision=precision, show=show)
-    fresh = not_learnt_from(run, dataset)
-    learnt_from, held = images.split(fresh)
+    held_out = not_learnt_from(run, dataset)
+    kept, held = images.split(held_out)
     stages: dict[str, Any] = {}
     seconds: dict[str, float] = {}
     more: dict[str, Any] = {}
@@ -105,21 +95,20 @@ def fit(
     if pretrained is not None:
         take_over(pretrained / _PRETRAINING, out / _PRETRAINING)
     if isinstance(recipe, JointNetRecipe):
-        stages["pretraining"], seconds["pretraining"] = _pretrain(context, recipe, learnt_from, held, network)
-        more["collapse"] = _signs(stages["pretraining"])
+        stages["pretraining"], seconds["pretraining"] = _pretrain(context, recipe, kept, held, network)
+        more["collapse"] = _collapse(stages["pretraining"])
     if isinstance(network, AngleCNN):
-        few = EpochShuffle(len(learnt_from), min(len(learnt_from), _ADAPTED_TO), context.seed("background"))
-        network.encoder.adapt(torch.from_numpy(learnt_from.pixels(few(0))))
+        sample = EpochShuffle(len(kept), min(len(kept), _BACKGROUND_POSES), context.seed("background"))
+        network.encoder.adapt(torch.from_numpy(kept.pixels(sample(0))))
     summary, stage = _fit_angles(context, recipe, network, images, labels)
     stages["angles"], seconds["angles"] = summary["history"], summary["seconds"]
-    fit_trust(context, dataset, learnt_from, held, labels.held_angles(np.flatnonzero(fresh)))
+    fit_trust(context, dataset, kept, held, labels.held_angles(np.flatnonzero(held_out)))
     write_story(
         context,
         dataset,
         stages=stages,
         seconds=seconds,
-        best_step=int(summary["history"]["steps"][stage.kept_record(summary["history"])]),
-        planned_steps=stage.steps,
+        **stage.steps_of(summary["history"]),
         labelled_poses=len(labels),
         labelled_poses_held_out=len(labels.held),
         labelled_images=len(labels) * len(run.cameras),
@@ -128,10 +117,10 @@ def fit(
     return context.run
 
 
-def _signs(curves: dict[str, list[float]]) -> dict[str, Any] | None:
-    """How a pre-training ended: its last signs of collapse, and what is wrong with them, on standard error too.
+def _collapse(curves: dict[str, list[float]]) -> dict[str, Any] | None:
+    """The last signs of collapse of a pre-training, with the fault, if any, which is also printed as a warning.
 
-    None where too few images were held out to tell.
+    None where too few images were held out to measure them.
     """
     if "rank" not in curves:
         return None
@@ -143,7 +132,7 @@ def _signs(curves: dict[str, list[float]]) -> dict[str, Any] | None:
 
 
 def _pretraining_digest(context: Context, recipe: JointNetRecipe) -> str:
-    """Of all that pre-training depends on: neither labels nor JointNet are part of it."""
+    """Digest of all inputs of the pre-training, which labels and JointNet are not."""
     content = asdict(recipe)
     settings = {key: content[key] for key in ("vit", "pretraining", "momentum", "crop")}
     for of_jointnet in ("hidden", "rounds"):
@@ -151,23 +140,12 @@ def _pretraining_digest(context: Context, recipe: JointNetRecipe) -> str:
     return context.digest(_PRETRAINING, settings)
 
 
-def _holds(folder: Path, fingerprint: str) -> bool:
-    """Whether a folder holds this very pre-training, finished."""
-    summary = folder / SUMMARY
-    done = summary.exists() and (folder / WEIGHTS).exists()
-    return done and read_json(summary).get("fingerprint") == fingerprint
-
-
 def _require_pretraining(run: Path, fingerprint: str) -> None:
-    """Check that the run in a folder has finished the very pre-training that is asked for.
-
-    Raises:
-        UserError: it has not.
-    """
+    """Raise `UserError` unless a run has finished this pre-training."""
     folder = run / _PRETRAINING
     if not ((folder / SUMMARY).exists() and (folder / WEIGHTS).exists()):
         raise UserError(f"{run} holds no finished pre-training of method jointnet; leave --pretrained out")
-    if not _holds(folder, fingerprint):
+    if not has_ended(folder, fingerprint):
         raise UserError(
             f"{run} was pre-trained on other data, with another seed or other settings; leave --pretrained out"
         )
@@ -176,27 +154,27 @@ def _require_pretraining(run: Path, fingerprint: str) -> None:
 def _pretrain(
     context: Context, recipe: JointNetRecipe, kept: TrainingImages, held: TrainingImages, network: AngleTransformer
 ) -> tuple[dict[str, list[float]], float]:
-    """Give `network` the encoder that I-JEPA leaves, the moving average; returns curves and seconds."""
+    """Pre-train by I-JEPA and load its target encoder into `network`; returns curves and seconds."""
     fingerprint = _pretraining_digest(context, recipe)
     views = len(context.run.cameras)
     steps = recipe.pretraining.steps(len(kept) * views)
     order = EpochShuffle(len(kept) * views, recipe.pretraining.batch, context.seed("pretraining", "order"))
 
-    def of_one_camera(poses: TrainingImages, drawn: np.ndarray[Any, Any]) -> Tensor:
-        pose, view = np.divmod(drawn, views)
+    def single_images(poses: TrainingImages, indices: np.ndarray[Any, Any]) -> Tensor:
+        pose, view = np.divmod(indices, views)
         return torch.from_numpy(poses.pixels(pose)[np.arange(len(pose)), view][:, None])
 
-    asked = EpochShuffle(len(held) * views, min(_ASKED_IMAGES, len(held) * views), context.seed("held out"))(0)
+    evaluated = EpochShuffle(len(held) * views, min(_EVALUATED_IMAGES, len(held) * views), context.seed("held out"))(0)
     jepa = seeded(context.seed("pretraining", "weights"), lambda: JEPA(recipe.vit))
     stage = PretrainingStage(
         jepa,
         recipe,
         steps=steps,
         seed=context.seed("pretraining"),
-        held_out=of_one_camera(held, asked),
-        camera=torch.from_numpy(asked % views),
+        held_out=single_images(held, evaluated),
+        camera=torch.from_numpy(evaluated % views),
     )
-    summary = context.train(stage, lambda step: of_one_camera(kept, order(step)), _PRETRAINING, fingerprint, full=False)
+    summary = context.train(stage, lambda step: single_images(kept, order(step)), _PRETRAINING, fingerprint, full=False)
     network.encoder.load_state_dict(jepa.average.state_dict())
     return summary["history"], summary["seconds"]
 
@@ -206,29 +184,32 @@ def _fit_angles(
     recipe: LabelledRecipe,
     network: AngleCNN | AngleTransformer,
     images: TrainingImages,
-    labels: Labelled,
+    labels: Labels,
 ) -> tuple[dict[str, Any], AngleStage]:
-    """The summary of the training on labels, and what was trained."""
+    """Train on the labels; returns the summary of the training, and the stage."""
     kept, held = images.take(labels.kept), images.take(labels.held)
-    every = torch.from_numpy(labels.angles[labels.kept]).float()
-    network.radians.adapt(every)
+    angles = torch.from_numpy(labels.angles[labels.kept]).float()
+    network.radians.adapt(angles)
     if isinstance(recipe, JointNetRecipe) and isinstance(network, AngleTransformer) and recipe.frozen:
         network.encoder.requires_grad_(False)
     order = EpochShuffle(len(kept), min(recipe.training.batch, len(kept)), context.seed("angles", "order"))
 
     def batch_at(step: int) -> tuple[Tensor, Tensor]:
-        drawn = order(step)
-        return torch.from_numpy(kept.pixels(drawn)), every[torch.from_numpy(drawn)]
+        rows = order(step)
+        return torch.from_numpy(kept.pixels(rows)), angles[torch.from_numpy(rows)]
 
-    asked = EpochShuffle(len(held), min(len(held), _ASKED), context.seed("asked"))(0)
+    evaluated = EpochShuffle(len(held), min(len(held), _EVALUATED_POSES), context.seed("asked"))(0)
     stage = AngleStage(
         network,
         recipe.training,
         steps=recipe.training.steps(len(kept)),
         seed=context.seed("angles"),
         erased=recipe.erased,
-        held_out=(torch.from_numpy(held.pixels(asked)), torch.from_numpy(labels.angles[labels.held[asked]]).float()),
+        held_out=(
+            torch.from_numpy(held.pixels(evaluated)),
+            torch.from_numpy(labels.angles[labels.held[evaluated]]).float(),
+        ),
     )
-    counted = [NETWORK] if isinstance(network, AngleCNN) else []
-    fingerprint = context.digest("angles", asdict(recipe), context.run.angles_checksum, *counted)
+    version = [NETWORK] if isinstance(network, AngleCNN) else []
+    fingerprint = context.digest("angles", asdict(recipe), context.run.angles_checksum, *version)
     return context.train(stage, batch_at, "angles", fingerprint, full=False), stage

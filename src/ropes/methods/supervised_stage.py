@@ -6,7 +6,7 @@ from torch import Tensor
 
 from ropes.common.seeds import generator
 from ropes.methods.augmentation import erase, random_crops
-from ropes.methods.best_weights import KeptWeightsStage
+from ropes.methods.best_weights import BestWeightsStage
 from ropes.methods.blocks import draw_blocks
 from ropes.methods.recipes import JointNetRecipe, Optimisation
 from ropes.methods.training.stage import Stage
@@ -17,18 +17,18 @@ _CHUNK = 128
 
 
 class PretrainingStage(Stage):
-    """I-JEPA on images of single cameras, without a label.
+    """I-JEPA on images of single cameras: predict the target encoder's tokens of hidden blocks from the context.
 
-    Every record asks held-out images for their loss, in blocks that stay the same, and whether their targets still tell
-    them apart, see `ropes.models.jepa.signs_of_collapse`.
+    Every record evaluates the loss on held-out images, with fixed blocks, and signs of collapse, see
+    `ropes.models.jepa.signs_of_collapse`.
 
     Args:
         network: to train.
-        steps: of the training.
+        recipe: its settings, with the initial momentum of the moving average; it rises linearly to 1.
+        steps: number of training steps.
         seed: of its noise.
-        recipe: of the method: how, and the moving average's momentum at the beginning; it rises to 1 along a line.
         held_out: uint8 (n, 1, S, S).
-        camera: of each, (n,).
+        camera: of each held-out image, (n,).
     """
 
     network: JEPA
@@ -36,14 +36,7 @@ class PretrainingStage(Stage):
     records = 16
 
     def __init__(
-        self,
-        network: JEPA,
-        recipe: JointNetRecipe,
-        *,
-        steps: int,
-        seed: int,
-        held_out: Tensor,
-        camera: Tensor,
+        self, network: JEPA, recipe: JointNetRecipe, *, steps: int, seed: int, held_out: Tensor, camera: Tensor
     ) -> None:
         super().__init__(network, recipe.pretraining, steps=steps, seed=seed)
         self.momentum, self.crop, self.side = recipe.momentum, recipe.crop, recipe.vit.side
@@ -51,41 +44,43 @@ class PretrainingStage(Stage):
 
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
         """Images, uint8 (B, 1, S, S) → loss."""
-        seen, hidden = draw_blocks(generator(self.seed, "blocks", self.global_step), len(batch), self.side)
+        context, targets = draw_blocks(generator(self.seed, "blocks", self.global_step), len(batch), self.side)
         images = random_crops(darkness(batch), self.crop)
-        loss: Tensor = self.network(images, seen.to(self.device), hidden.to(self.device))
+        loss: Tensor = self.network(images, context.to(self.device), targets.to(self.device))
         self.note(loss=loss)
         return loss
 
     def after_step(self) -> None:
-        """The average follows the encoder, ever more slowly; here, so that no checkpoint comes between."""
-        done = min(1.0, self.global_step / self.steps)
-        self.network.follow(self.momentum + (1 - self.momentum) * done)
+        """Update the moving average, before a checkpoint can be saved."""
+        progress = min(1.0, self.global_step / self.steps)
+        self.network.follow(self.momentum + (1 - self.momentum) * progress)
         super().after_step()
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
-        """Loss on held-out images, and the signs of collapse where there are enough of them."""
+        """Loss on held-out images, and the signs of collapse if there are enough images."""
         losses, pooled = [], []
         for number, part in enumerate(self.held_out.split(_CHUNK)):
-            seen, hidden = draw_blocks(generator(self.seed, "held-out blocks", number), len(part), self.side)
+            context, targets = draw_blocks(generator(self.seed, "held-out blocks", number), len(part), self.side)
             images = darkness(part.to(self.device))
-            targets = self.network.targets(images)
-            loss = self.network.loss(images, targets, seen.to(self.device), hidden.to(self.device))
+            tokens = self.network.targets(images)
+            loss = self.network.loss(images, tokens, context.to(self.device), targets.to(self.device))
             losses.append(float(loss) * len(part))
-            pooled.append(targets.mean(1).cpu())
+            pooled.append(tokens.mean(1).cpu())
         return {"held_out": sum(losses) / len(self.held_out), **signs_of_collapse(torch.cat(pooled), self.camera)}
 
 
-class AngleStage(KeptWeightsStage):
-    """Angles from labels, L2 in units of each label's deviation; kept as they were where held-out error was least.
+class AngleStage(BestWeightsStage):
+    """Regression of angles θ: L = E ((θ̂ − θ) / σ)², with σ the standard deviations of the labels.
+
+    Ends with the weights of the least held-out loss.
 
     Args:
-        network: to train, in the units of the labels it will see.
-        optimisation: how.
-        steps: of the training.
+        network: to train, adapted to the labels.
+        optimisation: its settings.
+        steps: number of training steps.
         seed: of its noise.
-        erased: share of the images in which a square hides something.
+        erased: share of the images with random erasing.
         held_out: uint8 (n, V, S, S), and angles (n, d) in radians.
     """
 
@@ -118,8 +113,8 @@ class AngleStage(KeptWeightsStage):
     def evaluate(self) -> dict[str, float]:
         """The same loss on held-out poses, and each joint's mean squared error in rad²."""
         images, angles = self.held_out
-        read = torch.cat([self.network(part.to(self.device)).float().cpu() for part in images.split(_CHUNK)])
-        error = (read - angles).square().mean(0)
+        predicted = torch.cat([self.network(part.to(self.device)).float().cpu() for part in images.split(_CHUNK)])
+        error = (predicted - angles).square().mean(0)
         loss = float((error / self.network.radians.deviation.cpu().square()).mean())
-        self.remember(loss)
+        self.update_best(loss)
         return {"held_out": loss, **{f"mse_{k}": float(value) for k, value in enumerate(np.asarray(error))}}

@@ -1,4 +1,4 @@
-"""Writes training.json: curves, choices, settings and provenance of a finished fit."""
+"""Writes the training summary of a finished fit, training.json: curves, settings and provenance."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -21,21 +21,21 @@ def write_story(
     poses: int | None = None,
     **more: Any,
 ) -> None:
-    """Store the story of a fit in its folder, unless that has one: then nothing was trained since.
+    """Write the training summary of a fit, unless its folder has one: then no stage was trained in this call.
 
     Args:
         context: of the fit.
-        dataset: what it was fitted on.
+        dataset: its data set.
         stages: stage → curves by name, or joint → curves.
         seconds: stage → seconds.
-        anchors: that were learnt from or held out; all of the training split where None.
+        anchors: number used for training or held out; None for all of the training split.
         poses: likewise.
-        more: what else the method found, JSON-able.
+        more: further results of the method, for JSON.
     """
     run, path = context.run, context.folder / TRAINING_FILE
     if path.exists():
         return
-    story = {
+    summary = {
         "setup": run.setting,
         "method": run.method,
         "seed": run.seed,
@@ -52,4 +52,4 @@ def write_story(
             "seconds": {stage: round(value, 1) for stage, value in seconds.items()},
         },
     }
-    write_json(path, story)
+    write_json(path, summary)

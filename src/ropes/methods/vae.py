@@ -23,8 +23,8 @@ from ropes.methods.training_summary import write_story
 from ropes.methods.vae_stage import VAEStage
 from ropes.models.vae import VAE
 
-#: Held-out images that a record asks.
-_ASKED = 512
+#: Held-out images that a record evaluates.
+_EVALUATED = 512
 
 
 def fit(
@@ -37,25 +37,13 @@ def fit(
     precision: AskedPrecision = "auto",
     show: bool = True,
 ) -> Run:
-    """Fit a VAE on the images of the data set `data`, without a label; the run is left in the folder `out`.
+    """Fit a VAE on the training images, without labels; for the arguments see `ropes.methods.fit.fit`.
 
-    Interrupted or killed, the same call goes on and ends with the same weights.
-
-    A record's ELBO and reconstruction are of at most 512 held-out images, another draw for each seed; those by which
-    models are compared are `ropes.evaluation.factors`'s.
-
-    Args:
-        data: the data set: colour images of one camera, or grey ones; for ada-gvae with pairs, see `pairs_of`.
-        out: folder of the run.
-        recipe: of that method.
-        seed: of weights, splits and batches.
-        method: "beta-vae" or "ada-gvae".
-        precision: see `ropes.methods.fit.fit`.
-        show: show progress.
+    Images are in colour of one camera, or in grey; for ada-gvae with pairs, see `pairs_of`.  A record evaluates at most
+    512 held-out images, which depend on the seed; models are compared by the figures of `ropes.evaluation.factors`.
 
     Raises:
         UserError: the data set has other images or no pairs, or the folder holds something else.
-        KeyboardInterrupt: interrupted; everything so far is stored.
     """
     dataset = open_dataset(data)
     colour = len(dataset.image_shape) > 2
@@ -68,8 +56,8 @@ def fit(
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     run.require_same(out)
     cache = ImageCache(dataset, "train", shape.image_size, progress=show)
-    every = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
-    images = every.take(np.flatnonzero(first_anchors(every.anchor, recipe.anchors)))
+    images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
+    images = images.take(np.flatnonzero(first_anchors(images.anchor, recipe.anchors)))
     kept, held = images.split_anchors(recipe.held_out, seed)
     rows = pairs_of(kept) if method == "ada-gvae" else np.arange(len(kept))[:, None]
     if not len(rows):
@@ -93,7 +81,7 @@ def fit(
         pairs=method == "ada-gvae",
         steps=steps,
         seed=context.seed("vae"),
-        held_out=torch.from_numpy(held.pixels(np.arange(min(_ASKED, len(held))))),
+        held_out=torch.from_numpy(held.pixels(np.arange(min(_EVALUATED, len(held))))),
     )
     fingerprint = context.digest("vae", method, asdict(recipe))
     summary = context.train(stage, batch_at, "vae", fingerprint, full=False)
@@ -109,16 +97,15 @@ def fit(
 
 
 def pairs_of(images: TrainingImages) -> NDArray[np.int64]:
-    """Rows of two images of the same anchor, (pairs, 2): its first one without intervention, and every other one.
+    """Rows of pairs of images, (pairs, 2): an anchor's first image without intervention, and each other image of it.
 
-    Where no joint causes another they differ in what that intervention changed alone; in finger-cube, where no image
-    has an intervention that is known, in one factor.
+    Where no joint causes another, the images of a pair differ only in what the intervention changed; in finger-cube,
+    where no regime of an image is given, in one factor.
     """
-    known_free = [number for number, regime in enumerate(images.regimes) if regime == Regime()]
-    free = np.flatnonzero(np.isin(images.regime, known_free))
+    observational = [number for number, regime in enumerate(images.regimes) if regime == Regime()]
+    free = np.flatnonzero(np.isin(images.regime, observational))
     anchors, first = np.unique(images.anchor[free], return_index=True)
-    place = np.searchsorted(anchors, images.anchor).clip(max=max(0, len(anchors) - 1))
-    known = np.isin(images.anchor, anchors)
-    base = free[first][place] if len(anchors) else np.zeros(len(images), np.int64)
-    rows = np.flatnonzero(known & (base != np.arange(len(images))))
+    index = np.searchsorted(anchors, images.anchor).clip(max=max(0, len(anchors) - 1))
+    base = free[first][index] if len(anchors) else np.zeros(len(images), np.int64)
+    rows = np.flatnonzero(np.isin(images.anchor, anchors) & (base != np.arange(len(images))))
     return np.stack([base[rows], rows], axis=1)

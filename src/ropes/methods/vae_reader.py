@@ -6,14 +6,14 @@ import torch
 from torch import Tensor
 
 from ropes.common.hardware import AskedPrecision, Precision, precision_of, warn_if_emulated
-from ropes.methods.reader import Read, autocast
+from ropes.methods.reader import Read, Reader, autocast
 from ropes.methods.recipes import VAERecipe
 from ropes.models.checkpoints import WEIGHTS, load_weights
 from ropes.models.vae import VAE, as_images, elbo_terms, levels
 
 
-class VAEReader:
-    """The VAE of methods `beta-vae` and `ada-gvae`: its coordinates are the posterior's means."""
+class VAEReader(Reader):
+    """The VAE of methods `beta-vae` and `ada-gvae`; its coordinates are the posterior means."""
 
     def __init__(
         self, recipe: VAERecipe, folder: Path, device: torch.device, precision: AskedPrecision = "auto"
@@ -26,36 +26,32 @@ class VAEReader:
         self.precision: Precision = precision_of(precision)
         warn_if_emulated(self.precision)
 
-    def coordinates(self, images: Tensor) -> Tensor:
-        """Images as `ropes.models.vae.levels` takes them → means (n, latents)."""
-        return self.read(images).coordinates
-
     @torch.no_grad()
     def read(self, images: Tensor) -> Read:
-        """The same images → means, and all that the posterior says, (n, 2 · latents)."""
+        """Images as for `ropes.models.vae.levels` → means (n, latents), and as features means and log variances."""
         with autocast(images, self.precision):
             posterior = self._vae.encode(levels(images))
         return Read(posterior.mean, torch.cat(posterior, dim=1))
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """What the decoder makes of the means, in the shape of the images, levels in [0, 1], twice."""
-        made = self.decoded(self.coordinates(images), colour=images.ndim == 5)
-        return made, made
+        """The decoded means, in the shape of the images, in [0, 1]; twice, as there is one stage."""
+        decoded = self.decoded(self.coordinates(images), colour=images.ndim == 5)
+        return decoded, decoded
 
     @torch.no_grad()
     def elbo_terms(self, images: Tensor) -> tuple[float, float]:
-        """−log p(x | z) of a draw z of torch's random numbers, and KL(q(z | x) || p(z)); float32, nats an image."""
+        """−log p(x | z) for one draw z (torch's global generator), and KL(q(z | x) ‖ p(z)); float32, nats an image."""
         planes = levels(images)
         reconstruction, divergence = elbo_terms(self._vae, planes, self._vae.encode(planes))
         return float(reconstruction), float(divergence)
 
     @torch.no_grad()
     def drawn(self, count: int, *, colour: bool) -> Tensor:
-        """What the decoder makes of so many draws from the prior, as `decoded`."""
+        """`count` decoded draws from the prior, see `decoded`."""
         latents = torch.randn(count, self._vae.config.latents).to(self._vae.mean.weight.device)
         return self.decoded(latents, colour=colour)
 
     @torch.no_grad()
     def decoded(self, latents: Tensor, *, colour: bool) -> Tensor:
-        """(n, latents) → levels in [0, 1], (n, 1, size, size, 3), or in grey (n, cameras, size, size)."""
+        """(n, latents) → images in [0, 1], (n, 1, size, size, 3), or in grey (n, cameras, size, size)."""
         return as_images(self._vae.decode(latents).sigmoid(), colour=colour)

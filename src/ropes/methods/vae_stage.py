@@ -19,18 +19,20 @@ _FINE, _COARSE, _GRID = 0.03, 0.15, 16
 
 
 class VAEStage(Stage):
-    """Minus the ELBO, with the divergence weighted.
+    """The objective of β-VAE: minus the ELBO, with a weighted divergence.
+
+        L = E_q(z|x)[−log p(x | z)] + β KL(q(z | x) ‖ p(z))
 
     Deviation: standard deviations of the input noise, .03 and .15, are ours.  Why: the paper's text at hand does not
     give them.  Effect: not measured.
 
     Args:
         network: to train.
-        recipe: how.
-        pairs: learn from pairs which latents their images share.
-        steps: of the training.
+        recipe: its settings.
+        pairs: batches are pairs, whose shared latents are averaged, see `average_shared`.
+        steps: number of training steps.
         seed: of its noise.
-        held_out: images as `ropes.models.vae.levels` takes them.
+        held_out: images in the format of `ropes.models.vae.levels`.
     """
 
     network: VAE
@@ -43,19 +45,19 @@ class VAEStage(Stage):
         self.recipe, self.pairs, self.held_out = recipe, pairs, held_out
 
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
-        """Images as `ropes.models.vae.levels` takes them, pairs one after the other → loss."""
+        """Images in the format of `ropes.models.vae.levels`, pairs in adjacent rows → loss."""
         images = levels(batch)
         posterior = self.network.encode(noisy(images) if self.recipe.noise else images)
         if self.pairs:
-            posterior = share(posterior)
+            posterior = average_shared(posterior)
         reconstruction, divergence = elbo_terms(self.network, images, posterior)
-        rise = min(1.0, (self.global_step + 1) / self.recipe.warm_up) if self.recipe.warm_up else 1.0
+        ramp = min(1.0, (self.global_step + 1) / self.recipe.warm_up) if self.recipe.warm_up else 1.0
         self.note(reconstruction=reconstruction, divergence=divergence)
-        return reconstruction + rise * self.recipe.beta * divergence
+        return reconstruction + ramp * self.recipe.beta * divergence
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
-        """ELBO of held-out images, by one draw of each: β = 1, no noise added, nothing shared; and its two terms."""
+        """ELBO of held-out images and its two terms, by one draw of each: β = 1, no input noise, nothing averaged."""
         sums = torch.zeros(2)
         for part in self.held_out.split(_CHUNK):
             images = levels(part.to(self.device))
@@ -70,7 +72,7 @@ class VAEStage(Stage):
 
 
 def noisy(images: Tensor) -> Tensor:
-    """With noise of each subpixel's own and a coarse grey field (App. A), (B, C, S, S)."""
+    """Images plus independent noise of each subpixel plus a coarse grey field (App. A), (B, C, S, S)."""
     count, _, side, _ = images.shape
     coarse = torch.randn(count, 1, max(1, side // _GRID), max(1, side // _GRID), device=images.device)
     field = functional.interpolate(coarse, size=(side, side), mode="bilinear", align_corners=False)
@@ -78,17 +80,17 @@ def noisy(images: Tensor) -> Tensor:
 
 
 def symmetric_divergence(one: Posterior, other: Posterior) -> Tensor:
-    """(KL(p || q) + KL(q || p)) / 2 of each latent, (B, d)."""
+    """(KL(p ‖ q) + KL(q ‖ p)) / 2 of each latent, (B, d)."""
     gap = (one.mean - other.mean).square()
     first, second = one.log_variance.exp(), other.log_variance.exp()
     return 0.25 * ((first + gap) / second + (second + gap) / first - 2)
 
 
-def share(posterior: Posterior) -> Posterior:
-    """Ada-GVAE's aggregation: of pairs one after the other, (2n, d), what both images share is averaged.
+def average_shared(posterior: Posterior) -> Posterior:
+    """Ada-GVAE's aggregation: averages the latents that the two images of a pair share, (2n, d) → (2n, d).
 
-    Shared are the latents whose divergence lies below halfway between the pair's least and greatest; where all are
-    equal, none.  Means are averaged, and variances.
+    The images of a pair are in adjacent rows.  A latent is shared if its `symmetric_divergence` is below
+    (min + max) / 2 over the pair's latents.  Means are averaged, and variances.
     """
     pairs = Posterior(*(each.unflatten(0, (-1, 2)) for each in posterior))
     one, other = (Posterior(pairs.mean[:, k], pairs.log_variance[:, k]) for k in (0, 1))

@@ -1,4 +1,4 @@
-"""Digests of a run's weights and standard deviations."""
+"""Digests of a run's weights and of its uncertainty model."""
 
 import hashlib
 import json
@@ -10,11 +10,11 @@ from ropes.models.checkpoints import WEIGHTS
 
 
 def weights_digest(folder: Path) -> str:
-    """Digest of every weights.safetensors of a run's folder, by relative path."""
-    found = {path.relative_to(folder).as_posix(): sha256(path) for path in sorted(folder.rglob(WEIGHTS))}
-    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+    """SHA-256 of every weights.safetensors in a run's folder, with their relative paths."""
+    digests = {path.relative_to(folder).as_posix(): sha256(path) for path in sorted(folder.rglob(WEIGHTS))}
+    return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
 
 
 def trust_digest(folder: Path) -> str | None:
-    """Digest of what a run knows of its own errors; None for one that knows nothing."""
+    """SHA-256 of a run's uncertainty model; None if it has none."""
     return sha256(folder / TRUST_FILE) if (folder / TRUST_FILE).exists() else None

@@ -1,4 +1,4 @@
-"""Labelled poses for the supervised baselines: a share of the training split, drawn by seed."""
+"""Selects the labelled poses of the supervised baselines: a share of the training split, by seed."""
 
 import hashlib
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Labelled:
-    """Which training poses' angles are read.
+class Labels:
+    """The labelled training poses, split into training and held-out ones.
 
     Attributes:
         angles: of all training poses, radians, (n, d) in the order of the data set's joints.
-        kept: rows of the poses to learn from.
-        held: rows of those held out.
+        kept: rows of the labelled poses for training.
+        held: rows of the labelled poses held out.
     """
 
     angles: Array
@@ -33,7 +33,7 @@ class Labelled:
         return len(self.kept) + len(self.held)
 
     def held_angles(self, rows: Indices) -> Array:
-        """Angles of some rows, (k, d): NaN but for the held-out poses."""
+        """Angles of rows (k,) that are labelled and held out, NaN for the others, (k, d)."""
         return np.where(np.isin(rows, self.held)[:, None], self.angles[rows], np.nan)
 
 
@@ -43,9 +43,7 @@ def angles_checksum(angles: Array) -> str:
 
 
 def labelled_rows(poses: int, share: float, seed: int) -> Indices:
-    """Training poses whose angles are read: `share` of them all, drawn by seed, in order.
-
-    The poses of a smaller share are among those of a larger one.
+    """Sorted rows of a random share of the training poses; those of a smaller share are a subset of a larger one's.
 
     Raises:
         UserError: fewer than two.
@@ -59,8 +57,8 @@ def labelled_rows(poses: int, share: float, seed: int) -> Indices:
     return np.sort(generator(seed, "labels").permutation(poses)[:count])
 
 
-def choose_labels(dataset: Dataset, share: float, held_out: float, seed: int) -> Labelled:
-    """The labelled poses, and which of them are held out: those of a share of all anchors, labelled or not.
+def choose_labels(dataset: Dataset, share: float, held_out: float, seed: int) -> Labels:
+    """Select labelled poses, and hold out those of a share of all anchors.
 
     Raises:
         UserError: fewer than two labelled poses, or all of them are held out, or none.
@@ -73,4 +71,4 @@ def choose_labels(dataset: Dataset, share: float, held_out: float, seed: int) ->
             f"of {len(rows)} labelled poses {int(out.sum())} are of held-out anchors, and both kinds are needed: raise "
             "--labels, or change --held-out"
         )
-    return Labelled(dataset.states("train"), rows[~out], rows[out])
+    return Labels(dataset.states("train"), rows[~out], rows[out])
