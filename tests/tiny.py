@@ -112,7 +112,7 @@ def recipe(**changes: object) -> RopesRecipe:
         ae2_training=Optimisation(epochs=4, batch=40, learning_rate=1e-3),
         joint_ae2=True,
         sparsity_weights=(1.0,),
-        held_out=0.25,
+        val_fraction=0.25,
     )
     return replace(small, **changes)  # type: ignore[arg-type]
 
@@ -133,7 +133,7 @@ def encoder_recipe(**changes: object) -> EncoderRecipe:
         ),
         training=Optimisation(epochs=8, batch=20, learning_rate=1e-2),
         anchor_weight=3.0,
-        held_out=0.25,
+        val_fraction=0.25,
     )
     if changes.get("anchor_weight") == 0:
         changes["encoder"] = replace(small.encoder, window=0)
@@ -146,7 +146,7 @@ def cnn_recipe(**changes: object) -> CNNRecipe:
         preset="tiny",
         encoder=replace(encoder_recipe().encoder, window=0),
         training=Optimisation(epochs=8, batch=20, learning_rate=1e-2),
-        held_out=0.25,
+        val_fraction=0.25,
     )
     return replace(small, **changes)  # type: ignore[arg-type]
 
@@ -169,7 +169,7 @@ def jointnet_recipe(**changes: object) -> JointNetRecipe:
         ),
         pretraining=Optimisation(epochs=0.2, batch=20, learning_rate=1e-3),
         training=Optimisation(epochs=12, batch=20, learning_rate=1e-3, clip=1.0),
-        held_out=0.25,
+        val_fraction=0.25,
     )
     return replace(small, **changes)  # type: ignore[arg-type]
 
@@ -180,7 +180,7 @@ def vae_recipe(**changes: object) -> VAERecipe:
         preset="tiny",
         vae=VAEConfig(image_size=SIDE, stem=4, widths=(4, 8), blocks=1, hidden=16, latents=4),
         training=Optimisation(epochs=3, batch=8, learning_rate=1e-3, clip=1.0),
-        held_out=0.25,
+        val_fraction=0.25,
     )
     return replace(small, **changes)  # type: ignore[arg-type]
 

@@ -1,20 +1,20 @@
 import json
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ropes.errors import UserError
-from ropes.methods.recipes import PRESETS, Optimisation, encoder_recipe, ropes_recipe
-from ropes.methods.registry import recipe_from_dict, recipe_of
+from ropes.methods.recipes import PRESETS, Optimisation, encoder_recipe, recipe_from_dict, recipe_to_dict, ropes_recipe
+from ropes.methods.registry import recipe_of
 from ropes.models.shapes import EncoderConfig
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_recipes_survive_json(preset: str) -> None:
     recipe = ropes_recipe(preset)
-    assert recipe_from_dict(json.loads(json.dumps(asdict(recipe))), type(recipe)) == recipe
+    assert recipe_from_dict(json.loads(json.dumps(recipe_to_dict(recipe))), type(recipe)) == recipe
 
 
 def test_unknown_presets_are_refused() -> None:
@@ -30,7 +30,7 @@ def training(**changes: Any) -> Optimisation:
 
 def test_steps_round_and_are_never_none() -> None:
     assert [training().steps(samples) for samples in (100, 1)] == [15, 1]
-    assert [training(at_least=300).steps(samples) for samples in (100, 1000)] == [30, 150]
+    assert [training(min_samples=300).steps(samples) for samples in (100, 1000)] == [30, 150]
 
 
 NAN = float("nan")
@@ -44,7 +44,7 @@ NAN = float("nan")
         ({"batch": -1}, "batch must be positive, got -1"),
         ({"learning_rate": NAN}, "learning_rate must be positive, got nan"),
         ({"weight_decay": -1.0}, "weight_decay must be at least 0, got -1.0"),
-        ({"at_least": -1}, "at_least must be at least 0, got -1"),
+        ({"min_samples": -1}, "min_samples must be at least 0, got -1"),
         ({"clip": 0.0}, "clip must be positive, got 0.0; leave it out for no bound"),
     ],
 )
@@ -59,7 +59,7 @@ def test_optimisation_out_of_range_is_refused(change: dict[str, Any], line: str)
         ({"sparsity_weights": ()}, "sparsity_weights must be one or more numbers of at least 0"),
         ({"sparsity_weights": (1.0, -1.0)}, "sparsity_weights must be one or more numbers of at least 0"),
         ({"search_share": 1.0}, "search_share must lie between 0 and 1, got 1.0"),
-        ({"held_out": 0.0}, "held_out must lie between 0 and 1, got 0.0"),
+        ({"val_fraction": 0.0}, "val_fraction must lie between 0 and 1, got 0.0"),
         ({"sparsity_rows": -1}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
         ({"logit_weight": NAN}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
         ({"score_weight": -1.0}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
@@ -82,7 +82,7 @@ def test_recipes_out_of_range_are_refused(change: dict[str, Any], line: str) -> 
 def test_weights_of_terms_of_an_ae2_mean_nothing_without_one() -> None:
     recipe = replace(ropes_recipe("compact"), coordinates="logits")
     assert recipe == replace(recipe, score_weight=3.0, logit_weight=2.0, sparsity_weights=(0.1, 1.0))
-    stored = json.loads(json.dumps({**asdict(recipe), "logit_weight": 1.0}))  # as earlier versions had it
+    stored = json.loads(json.dumps({**recipe_to_dict(recipe), "logit_weight": 1.0}))  # as earlier versions had it
     assert recipe_from_dict(stored, type(recipe)) == recipe
 
 
@@ -96,7 +96,7 @@ def test_a_window_without_anchors_is_refused_with_the_method_that_has_neither() 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_recipes_without_a_student_are_those_from_before_there_was_one(preset: str) -> None:
     recipe = recipe_of("ldr", preset)
-    earlier = asdict(recipe)
+    earlier = recipe_to_dict(recipe)
     del earlier["foreign"], earlier["student"], earlier["independent"]
     assert recipe_from_dict(json.loads(json.dumps(earlier)), type(recipe)) == recipe
     other = replace(recipe, student=Optimisation(epochs=1, batch=2, learning_rate=1e-3))  # of which there is none
@@ -112,4 +112,4 @@ def test_a_student_reads_images_that_its_parts_divide() -> None:
 
 def test_a_stored_recipe_may_have_another_name_than_the_package_s() -> None:
     recipe = replace(ropes_recipe("compact"), preset="tiny")
-    assert recipe_from_dict(json.loads(json.dumps(asdict(recipe))), type(recipe)) == recipe
+    assert recipe_from_dict(json.loads(json.dumps(recipe_to_dict(recipe))), type(recipe)) == recipe

@@ -13,6 +13,7 @@ from ropes.cli.options import RunFolder, at_least, image_sources
 from ropes.common.hardware import AskedPrecision
 from ropes.errors import UserError
 from ropes.methods.recipes import Recipe
+from ropes.methods.recipes.base import old_options
 from ropes.methods.recipes.encoder import OF_ANCHORS
 from ropes.methods.registry import LABELLED_METHODS, METHODS, method_named, recipe_of
 
@@ -92,7 +93,7 @@ def fit_with_recipe(arguments: Sequence[str]) -> type[Fit]:
         "Fit",
         [("recipe", options, field(default=recipe))],
         bases=(Fit,),
-        namespace={"__doc__": Fit.__doc__},
+        namespace={"__doc__": Fit.__doc__, "renamed": dict(old_options(recipe))},
         frozen=True,
         kw_only=True,
     )

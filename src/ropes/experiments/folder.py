@@ -13,8 +13,8 @@ from ropes.common.hardware import AskedPrecision, Precision, precision_of
 from ropes.errors import UserError
 from ropes.evaluation.record import RESULTS_FILE
 from ropes.experiments.plan import Experiment
-from ropes.methods.recipes import Recipe
-from ropes.methods.registry import METHODS, method_of, recipe_from_dict
+from ropes.methods.recipes import Recipe, recipe_from_dict, recipe_to_dict
+from ropes.methods.registry import METHODS, method_of
 from ropes.methods.run import RUN_FILE, Run
 from ropes.metrics import PAPER_SIZES
 
@@ -32,7 +32,10 @@ def claim(out: Path, plan: Experiment, preset: str) -> None:
     described = {"experiment": _described(plan), "preset": preset}
     claim_record(out / EXPERIMENT_FILE, described, "holds another experiment, preset or scene; choose a new --out")
     content = read_json(out / EXPERIMENT_FILE)
-    begun, asked = content.get("recipes", {}), as_json({name: asdict(recipe) for name, recipe in plan.recipes.items()})
+    begun, asked = (
+        content.get("recipes", {}),
+        as_json({name: recipe_to_dict(recipe) for name, recipe in plan.recipes.items()}),
+    )
     for method, recipe in plan.recipes.items():
         if method in begun and not _is_recipe(begun[method], recipe):
             raise UserError(f"{out} holds method {method} by another recipe; choose a new --out")

@@ -5,7 +5,7 @@ policies have equal variance and bounds (ROPES Section 3.1): a network that tell
 has therefore read the joint.  Anchors say more: what an intervention does not move stays as it was, to the last bit.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from ropes.methods.contrast import head_regimes, targets
 from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.image_size import require_size
 from ropes.methods.policies import bayes_floors, require_both_policies
-from ropes.methods.recipes import EncoderRecipe
+from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
 from ropes.methods.recipes.encoder import OF_ANCHORS
 from ropes.methods.regime_poses import RegimePoses
 from ropes.methods.run import Run
@@ -93,9 +93,9 @@ def fit(
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(chosen)
     poses: AnchoredPoses | RegimePoses
     if method == "ldr":
-        poses = RegimePoses.of(images, dataset.joints, recipe.held_out, seed)
+        poses = RegimePoses.of(images, dataset.joints, recipe.val_fraction, seed)
     else:
-        poses = AnchoredPoses.of(dataset, images, recipe.held_out, seed)
+        poses = AnchoredPoses.of(dataset, images, recipe.val_fraction, seed)
     # Only now: what the data lack must not leave a run behind.
     context = Context.begin(run, out, precision=precision, show=show)
     summary, stage = _fit_encoder(context, recipe, poses)
@@ -206,11 +206,8 @@ def _fit_encoder(
     network.encoder.adapt(torch.from_numpy(poses.kept.pixels(few(0))))
     stage: EncoderStage
     stage, batch_at = poses.stage(context, recipe, network)
-    settings = {name: value for name, value in asdict(recipe).items() if name not in ("foreign", "student")}
+    settings = recipe_to_dict(recipe, without=("foreign", "student", *(() if recipe.anchor_weight else OF_ANCHORS)))
     if recipe.anchor_weight:
         settings["objective"] = _OBJECTIVE
-    else:
-        for name in OF_ANCHORS:
-            del settings[name]
     fingerprint = context.digest("encoder", settings, NETWORK)
     return context.train(stage, batch_at, "encoder", fingerprint, full=False), stage

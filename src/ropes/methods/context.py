@@ -63,7 +63,7 @@ class Context:
 
     def digest(self, *parts: Any) -> str:
         """Digest of the data, the seed and `parts`."""
-        named = [self.run.data_checksum, self.run.seed, self.run.recipe.held_out, *parts]
+        named = [self.run.data_checksum, self.run.seed, self.run.recipe.val_fraction, *parts]
         return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 
     def seed(self, *names: str | int) -> int:

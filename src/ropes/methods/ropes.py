@@ -25,7 +25,7 @@ from ropes.methods.criteria import held_out_contrast
 from ropes.methods.disentangle import fit_ae2
 from ropes.methods.image_size import require_size
 from ropes.methods.policies import bayes_floors, require_both_policies
-from ropes.methods.recipes import RopesRecipe
+from ropes.methods.recipes import RopesRecipe, recipe_to_dict
 from ropes.methods.run import Run, require_pretrained_in
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE1Stage, LDRStage, seeded
@@ -88,7 +88,7 @@ def fit(
         require_pretrained_in(pretrained, run.in_precision(out, precision).precision)
     cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
-    kept, held = images.split_anchors(recipe.held_out, seed)
+    kept, held = images.split_anchors(recipe.val_fraction, seed)
     # Only now: what the data lack must not leave a run behind.
     context = Context.begin(run, out, precision=precision, show=show)
     context.pretrained = pretrained
@@ -156,7 +156,7 @@ def _fit_ae1(context: Context, kept: TrainingImages, held: TrainingImages) -> tu
 
 
 def _ae1_digest(context: Context) -> str:
-    return context.digest("ae1", asdict(context.recipe.ae1), asdict(context.recipe.ae1_training))
+    return context.digest("ae1", asdict(context.recipe.ae1), recipe_to_dict(context.recipe.ae1_training))
 
 
 def _require_ae1(pretrained: Path, fingerprint: str) -> None:
@@ -197,7 +197,7 @@ def _fit_ldrs(
             held_out=held_out.contrast(joint),
             noise=context.recipe.code_noise,
         )
-        asked = joint, asdict(context.recipe.ldr), asdict(optimisation), upstream
+        asked = joint, asdict(context.recipe.ldr), recipe_to_dict(optimisation), upstream
         blurred = [context.recipe.code_noise] if context.recipe.code_noise else []
         fingerprint = context.digest("ldr", *asked, *blurred)
         summaries[joint] = context.train(stage, batch_at, f"ldr/{joint}", fingerprint, full=True)

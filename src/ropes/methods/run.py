@@ -13,8 +13,8 @@ from ropes.common.files import read_json, require_free, write_json
 from ropes.common.hardware import AskedPrecision, Precision, capability, precision_of
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.methods.recipes import Recipe
-from ropes.methods.registry import METHODS, method_named, recipe_from_dict
+from ropes.methods.recipes import Recipe, recipe_from_dict, recipe_to_dict
+from ropes.methods.registry import METHODS, method_named
 from ropes.models import registry
 from ropes.simulation.settings import SETTINGS
 
@@ -99,7 +99,7 @@ class Run:
                 return stored
             for stale in (TRAINING_FILE, CALIBRATION_FILE, TRUST_FILE):
                 (folder / stale).unlink(missing_ok=True)
-        write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(self)})
+        write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(self), "recipe": recipe_to_dict(self.recipe)})
         return self
 
     def begin_anew(self, folder: Path) -> "Run":
@@ -111,7 +111,7 @@ class Run:
         anew = replace(self, version=__version__)
         if self.precision is None:
             anew = replace(anew, precision=precision_of("auto"), processor=capability())
-        write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(anew)})
+        write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(anew), "recipe": recipe_to_dict(anew.recipe)})
         return anew
 
     def named_as_in(self, folder: Path) -> "Run":

@@ -4,7 +4,6 @@ They say what labels are worth: the same images, test poses and occlusions as fo
 """
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from ropes.errors import UserError
 from ropes.methods.context import Context
 from ropes.methods.image_size import require_size
 from ropes.methods.labelled import Labelled, angles_checksum, choose_labels
-from ropes.methods.recipes import JointNetRecipe, LabelledRecipe
+from ropes.methods.recipes import JointNetRecipe, LabelledRecipe, recipe_to_dict
 from ropes.methods.run import Run, require_pretrained_in
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
@@ -77,7 +76,7 @@ def fit(
         )
     if not dataset.joints:
         raise UserError(f"{data} has no interventions, which name the joints to be read; mark them (docs/data.md)")
-    labels = choose_labels(dataset, recipe.labels, recipe.held_out, seed)
+    labels = choose_labels(dataset, recipe.labels, recipe.val_fraction, seed)
     checksum = angles_checksum(labels.angles)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed, angles_checksum=checksum)
     require_size(dataset, recipe)
@@ -144,7 +143,7 @@ def _signs(curves: dict[str, list[float]]) -> dict[str, Any] | None:
 
 def _pretraining_digest(context: Context, recipe: JointNetRecipe) -> str:
     """Of all that pre-training depends on: neither labels nor JointNet are part of it."""
-    content = asdict(recipe)
+    content = recipe_to_dict(recipe)
     settings = {key: content[key] for key in ("vit", "pretraining", "momentum", "crop")}
     for of_jointnet in ("hidden", "rounds"):
         del settings["vit"][of_jointnet]
@@ -226,9 +225,9 @@ def _fit_angles(
         recipe.training,
         steps=recipe.training.steps(len(kept)),
         seed=context.seed("angles"),
-        erased=recipe.erased,
+        erased=recipe.random_erasing,
         held_out=(torch.from_numpy(held.pixels(asked)), torch.from_numpy(labels.angles[labels.held[asked]]).float()),
     )
     counted = [NETWORK] if isinstance(network, AngleCNN) else []
-    fingerprint = context.digest("angles", asdict(recipe), context.run.angles_checksum, *counted)
+    fingerprint = context.digest("angles", recipe_to_dict(recipe), context.run.angles_checksum, *counted)
     return context.train(stage, batch_at, "angles", fingerprint, full=False), stage

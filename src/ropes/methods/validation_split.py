@@ -30,9 +30,9 @@ def not_learnt_from(run: Run, dataset: Dataset) -> Mask:
         return ~learnt
     anchor, regime = frames.anchor[learnt], frames.regime[learnt]
     if run.method == "ldr":
-        held = held_out_by_kind(anchor, regime, recipe.held_out, run.seed)
+        held = held_out_by_kind(anchor, regime, recipe.val_fraction, run.seed)
     else:
-        held = np.isin(anchor, held_out_anchors(anchor, recipe.held_out, run.seed))
+        held = np.isin(anchor, held_out_anchors(anchor, recipe.val_fraction, run.seed))
     out = ~learnt
     out[np.flatnonzero(learnt)[held]] = True
     return out

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from ropes.errors import UserError
+from ropes.methods.recipes.base import renamed
 from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require_name
 from ropes.models.shapes import DeltaConfig
 
@@ -24,7 +25,7 @@ class DeltaRecipe:
         blocks: weight of what changes outside of an action's block (sms).
         crop: least share of the images' area that training shows of a pair; below 1 pairs are mirrored half the time as
             well, so leave it at 1 where left and right matter.
-        held_out: share of the training pairs held out; the validation split, where there is one, is that instead.
+        val_fraction: share of the training pairs held out; the validation split, where there is one, is that instead.
     """
 
     preset: Preset
@@ -37,7 +38,7 @@ class DeltaRecipe:
     independence: float = 0.0
     blocks: float = 0.0
     crop: float = 1.0
-    held_out: float = 0.05
+    val_fraction: float = renamed("held_out", 0.05)
 
     def __post_init__(self) -> None:
         for name in ("contrast", "sparsity", "independence", "blocks"):
@@ -47,8 +48,8 @@ class DeltaRecipe:
             raise UserError(f"temperature must be positive, got {self.temperature}")
         if not 0 < self.crop <= 1:
             raise UserError(f"crop must be a share above 0 and at most 1, got {self.crop:g}; 1 crops nothing")
-        if not 0 < self.held_out < 1:
-            raise UserError(f"held_out must be a share between 0 and 1, got {self.held_out}")
+        if not 0 < self.val_fraction < 1:
+            raise UserError(f"val_fraction must be a share between 0 and 1, got {self.val_fraction}")
 
     @property
     def shape(self) -> DeltaConfig:
@@ -93,7 +94,7 @@ def delta_recipe(method: str, preset: str) -> DeltaRecipe:
         resnet = replace(recipe, delta=of_imagenet, training=like_the_reference)
     else:
         training = Optimisation(
-            epochs=1, at_least=2_000 * 32, batch=32, learning_rate=1e-3, weight_decay=0.05, clip=1.0
+            epochs=1, min_samples=2_000 * 32, batch=32, learning_rate=1e-3, weight_decay=0.05, clip=1.0
         )
         recipe = DeltaRecipe(preset="compact", training=training)
         resnet = replace(recipe, delta=DeltaConfig(backbone="resnet"))

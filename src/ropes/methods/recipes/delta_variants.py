@@ -39,7 +39,7 @@ def delta_variants(recipe: DeltaRecipe) -> Mapping[str, DeltaRecipe]:
                 latents=recipe.delta.latents,
             ),
             training=Optimisation(
-                epochs=1, at_least=2_000 * 32, batch=32, learning_rate=5e-4, weight_decay=0.05, clip=1.0
+                epochs=1, min_samples=2_000 * 32, batch=32, learning_rate=5e-4, weight_decay=0.05, clip=1.0
             ),
         ),
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ropes.errors import UserError
+from ropes.methods.recipes.base import renamed
 
 Preset = Literal["compact", "paper"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
@@ -18,7 +19,7 @@ class Optimisation:
 
     Attributes:
         epochs: passes over the stage's training samples.
-        at_least: samples seen at least, however few there are to pass over.
+        min_samples: lower bound on the samples seen, for small training sets.
         batch: samples a step.
         learning_rate: peak learning rate of Adam.
         weight_decay: decoupled weight decay.
@@ -32,14 +33,14 @@ class Optimisation:
     learning_rate: float
     weight_decay: float = 0.0
     clip: float | None = None
-    at_least: int = 0
+    min_samples: int = renamed("at_least", 0)
     schedule: Literal["constant", "one-cycle", "halved"] = "one-cycle"
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "learning_rate"):
             if not 0 < getattr(self, name) < math.inf:
                 raise UserError(f"{name} must be positive, got {getattr(self, name)}")
-        for name in ("weight_decay", "at_least"):
+        for name in ("weight_decay", "min_samples"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise UserError(f"{name} must be at least 0, got {getattr(self, name)}")
         if self.clip is not None and not self.clip > 0:
@@ -47,7 +48,7 @@ class Optimisation:
 
     def steps(self, samples: int) -> int:
         """Number of optimiser steps for `samples` training samples."""
-        return max(1, round(max(self.epochs * samples, self.at_least) / self.batch))
+        return max(1, round(max(self.epochs * samples, self.min_samples) / self.batch))
 
 
 def require_name(name: str, known: Sequence[str], kind: str) -> None:

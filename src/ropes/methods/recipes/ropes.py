@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from ropes.errors import UserError
+from ropes.methods.recipes.base import renamed
 from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require_name
 from ropes.models.shapes import AE1Config, AE2Config, LDRConfig
 
@@ -37,7 +38,7 @@ class RopesRecipe:
         directions: how many; 0 for as many as there are joints.
         sparsity_weights: candidates for λ of Eq. 3; more than one are compared on held-out anchors.
         search_share: share of AE2's epochs that each candidate gets.
-        held_out: share of the training anchors kept for label-free criteria: early stopping and choices.
+        val_fraction: share of the training anchors kept for label-free criteria: early stopping and choices.
     """
 
     preset: Preset
@@ -57,12 +58,12 @@ class RopesRecipe:
     directions: int = 0
     sparsity_weights: tuple[float, ...] = (1.0,)
     search_share: float = 0.25
-    held_out: float = 0.1
+    val_fraction: float = renamed("held_out", 0.1)
 
     def __post_init__(self) -> None:
         if not self.sparsity_weights or not all(0 <= weight < math.inf for weight in self.sparsity_weights):
             raise UserError(f"sparsity_weights must be one or more numbers of at least 0, got {self.sparsity_weights}")
-        for name in ("search_share", "held_out"):
+        for name in ("search_share", "val_fraction"):
             if not 0 < getattr(self, name) < 1:
                 raise UserError(f"{name} must lie between 0 and 1, got {getattr(self, name)}")
         weights = self.sparsity_rows, self.logit_weight, self.score_weight, self.code_noise
@@ -143,9 +144,9 @@ def compact_recipe() -> RopesRecipe:
         ),
         ldr=LDRConfig(dropout=0.3, others=True),
         ae2=AE2Config(encoder_widths=(32, 64, 128), decoder_widths=(128, 64, 32), seed_width=128, blocks=1),
-        ae1_training=Optimisation(epochs=0.4, at_least=48_000, batch=16, learning_rate=3e-3, clip=0.5),
+        ae1_training=Optimisation(epochs=0.4, min_samples=48_000, batch=16, learning_rate=3e-3, clip=0.5),
         ldr_training=Optimisation(epochs=24, batch=128, learning_rate=1.5e-3, weight_decay=0.05),
-        ae2_training=Optimisation(epochs=1, at_least=144_000, batch=128, learning_rate=2e-3, clip=1.0),
+        ae2_training=Optimisation(epochs=1, min_samples=144_000, batch=128, learning_rate=2e-3, clip=1.0),
         joint_ae2=True,
         sparsity_rows=1,
         score_weight=1.0,

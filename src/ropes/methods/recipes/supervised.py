@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from ropes.errors import UserError
+from ropes.methods.recipes.base import renamed
 from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require_name
 from ropes.models.shapes import EncoderConfig, ViTConfig
 
@@ -11,13 +12,13 @@ LABEL_SHARES = (0.01, 0.05, 0.1, 1.0)
 _JOINTNET_EPOCHS = dict(zip(LABEL_SHARES, (100, 75, 25, 15), strict=True))
 
 
-def _require_shares(labels: float, held_out: float, erased: float) -> None:
+def _require_shares(labels: float, val_fraction: float, random_erasing: float) -> None:
     if not 0 < labels <= 1:
         raise UserError(f"labels must be a share above 0 and at most 1, got {labels:g}; 0.05 reads one pose in twenty")
-    if not 0 < held_out < 1:
-        raise UserError(f"held_out must be a share between 0 and 1, got {held_out:g}")
-    if not 0 <= erased <= 1:
-        raise UserError(f"erased must be a share between 0 and 1, got {erased:g}")
+    if not 0 < val_fraction < 1:
+        raise UserError(f"val_fraction must be a share between 0 and 1, got {val_fraction:g}")
+    if not 0 <= random_erasing <= 1:
+        raise UserError(f"random_erasing must be a share between 0 and 1, got {random_erasing:g}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,19 +30,19 @@ class CNNRecipe:
         encoder: its shape, without a window: nothing but anchors tells where to look closely.
         training: how it is optimised; samples are labelled poses.
         labels: share of the training poses whose angles are read.
-        held_out: share of all anchors whose labels are kept to end the training by.
-        erased: share of the training images (each view by itself) in which a white square hides something.
+        val_fraction: share of all anchors whose labels are kept to end the training by.
+        random_erasing: share of the training images (each view by itself) in which a white square hides something.
     """
 
     preset: Preset
     encoder: EncoderConfig = field(default_factory=lambda: EncoderConfig(window=0))
     training: Optimisation
     labels: float = 1.0
-    held_out: float = 0.1
-    erased: float = 0.0
+    val_fraction: float = renamed("held_out", 0.1)
+    random_erasing: float = renamed("erased", 0.0)
 
     def __post_init__(self) -> None:
-        _require_shares(self.labels, self.held_out, self.erased)
+        _require_shares(self.labels, self.val_fraction, self.random_erasing)
         if self.encoder.window:
             raise UserError("method cnn has no window: only anchors tell where to look closely; leave it out")
 
@@ -64,8 +65,8 @@ class JointNetRecipe:
         training: how encoder and JointNet are optimised on labels; samples are labelled poses.
         frozen: leave the encoder as pre-training left it, and train JointNet alone.
         labels: share of the training poses whose angles are read.
-        held_out: share of the anchors kept: of all images to watch pre-training, of the labels to end training by.
-        erased: share of the images with labels (each view by itself) in which a white square hides something.
+        val_fraction: share of the anchors kept: of all images to watch pre-training, of the labels to end training by.
+        random_erasing: share of the images with labels (each view by itself) in which a white square hides something.
     """
 
     preset: Preset
@@ -76,11 +77,11 @@ class JointNetRecipe:
     training: Optimisation
     frozen: bool = False
     labels: float = 1.0
-    held_out: float = 0.1
-    erased: float = 0.0
+    val_fraction: float = renamed("held_out", 0.1)
+    random_erasing: float = renamed("erased", 0.0)
 
     def __post_init__(self) -> None:
-        _require_shares(self.labels, self.held_out, self.erased)
+        _require_shares(self.labels, self.val_fraction, self.random_erasing)
         if not 0 <= self.momentum <= 1:
             raise UserError(f"momentum must lie in 0 to 1, got {self.momentum:g}")
         if not 0 < self.crop <= 1:
@@ -106,14 +107,16 @@ def cnn_recipe(preset: str, labels: float = 1.0) -> CNNRecipe:
             preset="paper",
             encoder=EncoderConfig(widths=(64, 128, 320, 608), blocks=(2, 2, 2, 2), hidden=512, window=0),
             training=Optimisation(
-                epochs=20, at_least=400_000, batch=208, learning_rate=1e-3, weight_decay=0.05, clip=1.0
+                epochs=20, min_samples=400_000, batch=208, learning_rate=1e-3, weight_decay=0.05, clip=1.0
             ),
             labels=labels,
         )
     return CNNRecipe(
         preset="compact",
         encoder=EncoderConfig(widths=(32, 64, 160, 256), window=0),
-        training=Optimisation(epochs=5, at_least=100_000, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0),
+        training=Optimisation(
+            epochs=5, min_samples=100_000, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0
+        ),
         labels=labels,
     )
 
@@ -163,6 +166,8 @@ def jointnet_recipe(preset: str, labels: float = 1.0) -> JointNetRecipe:
             predictor_heads=4,
             hidden=512,
         ),
-        pretraining=Optimisation(epochs=1, at_least=60_000, batch=64, learning_rate=1e-3, weight_decay=0.05, clip=1.0),
-        training=Optimisation(epochs=3, at_least=30_000, batch=64, learning_rate=1e-3, weight_decay=0.05, clip=1.0),
+        pretraining=Optimisation(
+            epochs=1, min_samples=60_000, batch=64, learning_rate=1e-3, weight_decay=0.05, clip=1.0
+        ),
+        training=Optimisation(epochs=3, min_samples=30_000, batch=64, learning_rate=1e-3, weight_decay=0.05, clip=1.0),
     )

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 
 from ropes.errors import UserError
+from ropes.methods.recipes.base import renamed
 from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require_name
 from ropes.models.shapes import VAEConfig
 
@@ -19,7 +20,7 @@ class VAERecipe:
         beta: weight of the divergence from the prior.
         warm_up: steps over which that weight rises from 0.
         noise: add noise to what the encoder sees.
-        held_out: share of the anchors (or pairs) kept to measure the ELBO on.
+        val_fraction: share of the anchors (or pairs) kept to measure the ELBO on.
         anchors: learn from the first anchors (or pairs) only; from all where None.
     """
 
@@ -29,7 +30,7 @@ class VAERecipe:
     beta: float = 1.0
     warm_up: int = 0
     noise: bool = False
-    held_out: float = 0.02
+    val_fraction: float = renamed("held_out", 0.02)
     anchors: int | None = None
 
     def __post_init__(self) -> None:
@@ -39,8 +40,8 @@ class VAERecipe:
             raise UserError(f"warm_up must be a number of steps, at least 0, got {self.warm_up}")
         if self.anchors is not None and self.anchors < 2:
             raise UserError(f"anchors must be at least 2, got {self.anchors}")
-        if not 0 < self.held_out < 1:
-            raise UserError(f"held_out must be a share between 0 and 1, got {self.held_out}")
+        if not 0 < self.val_fraction < 1:
+            raise UserError(f"val_fraction must be a share between 0 and 1, got {self.val_fraction}")
         if self.training.batch % 2:
             raise UserError(f"a batch holds whole pairs: give an even number of images, not {self.training.batch}")
 
@@ -65,10 +66,12 @@ def vae_recipe(preset: str) -> VAERecipe:
     """
     require_name(preset, PRESETS, "preset")
     if preset == "paper":
-        steps = Optimisation(epochs=1, at_least=400_000 * 64, batch=64, learning_rate=1e-4, clip=1.0, schedule="halved")
+        steps = Optimisation(
+            epochs=1, min_samples=400_000 * 64, batch=64, learning_rate=1e-4, clip=1.0, schedule="halved"
+        )
         return VAERecipe(preset="paper", training=steps)
     return VAERecipe(
         preset="compact",
         vae=VAEConfig(image_size=64, stem=16, widths=(16, 32, 64, 128), blocks=1, hidden=256),
-        training=Optimisation(epochs=1, at_least=14_000 * 32, batch=32, learning_rate=2e-3, clip=1.0),
+        training=Optimisation(epochs=1, min_samples=14_000 * 32, batch=32, learning_rate=2e-3, clip=1.0),
     )

@@ -104,10 +104,10 @@ def fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     if isinstance(recipe, RopesRecipe):  # learns from all that there are
         yield f"{method}@{max(COMPARED)}-anchors", recipe
         return
-    training = replace(recipe.training, at_least=max(recipe.training.at_least, _POSES_AT_LEAST))
+    training = replace(recipe.training, min_samples=max(recipe.training.min_samples, _POSES_AT_LEAST))
     if recipe.preset == "compact":
         shown = _SHOWN if isinstance(recipe, VAERecipe) else _POSES_AT_LEAST
-        training = replace(recipe.training, epochs=1, at_least=shown)
+        training = replace(recipe.training, epochs=1, min_samples=shown)
     base = replace(recipe, training=training)
     for number in COMPARED:
         yield f"{method}@{number}-anchors", replace(base, anchors=number)
@@ -164,10 +164,10 @@ def curves(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     """The recipe with fewer anchors, with smaller images, and with squares in training."""
     if not isinstance(recipe, EncoderRecipe):
         raise UserError("the curves are of methods anchored and ldr; leave the other ones out")
-    base = replace(recipe, training=replace(recipe.training, at_least=_POSES_AT_LEAST))
+    base = replace(recipe, training=replace(recipe.training, min_samples=_POSES_AT_LEAST))
     for number in NUMBERS:
         yield f"{number}-anchors", replace(base, anchors=number)
     for side, smaller in _SMALLER.items():
         window = {} if base.encoder.window else {"window": 0}
         yield f"{side}-pixels", replace(base, anchors=_AT, encoder=replace(base.encoder, **smaller | window))
-    yield "squares", replace(base, erased=0.5)
+    yield "squares", replace(base, random_erasing=0.5)
