@@ -33,7 +33,7 @@ from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of, states_of, views_of
 from ropes.methods.recipes import RopesRecipe
 from ropes.methods.run import TRAINING_FILE, read_training, scene_of, warn_of_scene
-from ropes.methods.uncertainty.coverage import USUAL, Condition, ToAngles, measure_trust
+from ropes.methods.uncertainty.coverage import IN_DISTRIBUTION, Condition, ToAngles, measure_uncertainty
 from ropes.methods.uncertainty.model import Reading
 from ropes.metrics import PAPER_SIZES, Evaluation, ProtocolSizes
 from ropes.models.registry import find_run
@@ -127,7 +127,7 @@ def evaluate(
             for occlusion in sorted({0, *occlusions}):  # what to trust is learnt from images without squares
                 condition = split, occlusion
                 reading = readings[condition] = estimator.read(occluded(images, occlusion, seed, split, hide))
-                if condition == USUAL:
+                if condition == IN_DISTRIBUTION:
                     flags = flag_rows(estimator, called, reading, images, foreign)
                 if occlusion not in occlusions:
                     continue
@@ -136,7 +136,7 @@ def evaluate(
                 shift_rows += tested.shift_rows(condition)
                 pose_rows += tested.pose_rows(condition)
                 update(len({(row.split, row.occlusion) for row in rows}))
-                if shown is None or condition == USUAL:
+                if shown is None or condition == IN_DISTRIBUTION:
                     shown = condition, measured
     assert shown is not None
     artefacts = out / ARTEFACTS / estimator.run.setting / called
@@ -144,7 +144,7 @@ def evaluate(
     write_text(artefacts / TRAINING_FILE, (run / TRAINING_FILE).read_text(encoding="utf-8"))
     of_ropes = isinstance(estimator.run.recipe, RopesRecipe)
     criteria = criterion_rows(read_training(run), called) if of_ropes else ()
-    freed = freed_rows(estimator.run, dataset, called, readings[USUAL].coordinates) if "id" in splits else ()
+    freed = freed_rows(estimator.run, dataset, called, readings[IN_DISTRIBUTION].coordinates) if "id" in splits else ()
     if "train" in dataset.splits:
         write_graph(artefacts / GRAPH_FILE, estimator, dataset, seed=seed)
     results = Results(
@@ -197,7 +197,7 @@ def _trust_rows(
     """Intervals and flags against the truth; nothing for a run that knows nothing of its errors."""
     if estimator.trust is None:
         return ()
-    measured = measure_trust(
+    measured = measure_uncertainty(
         estimator.trust,
         readings,
         angles,

@@ -28,7 +28,7 @@ from ropes.inference.calibration import (
 from ropes.inference.estimator import Estimator
 from ropes.inference.poses import chosen_arm
 from ropes.methods.run import Run, warn_of_scene
-from ropes.methods.uncertainty.annotations import foreign_boxes, missing_columns, trust_columns
+from ropes.methods.uncertainty.annotations import foreign_boxes, missing_columns, uncertainty_columns
 from ropes.methods.uncertainty.conformal import LEVEL, intervals_from_labels
 from ropes.methods.validation_split import rows_to_label
 
@@ -137,8 +137,8 @@ def predict_lines(
 ) -> Iterator[str]:
     """One JSON line a pose: its images, the unit ("rad", or "raw" before calibration), a value a joint, what to trust.
 
-    See `ropes.methods.uncertainty.annotations.trust_columns`; a run that does not know gets one line on standard error
-    instead.
+    See `ropes.methods.uncertainty.annotations.uncertainty_columns`; a run that does not know gets one line on standard
+    error instead.
 
     With `poses`, the poses of links of the arm as well, and the frame that they are in; see
     `ropes.inference.poses.Arm.describe`.
@@ -167,7 +167,7 @@ def predict_lines(
             lacking = None
         reading = estimator.read(images)
         values = to_shown(reading.coordinates)
-        doubts = trust_columns(estimator.run.joints, reading, intervals, to_shown)
+        doubts = uncertainty_columns(estimator.run.joints, reading, intervals, to_shown)
         if reading.foreign is not None:
             cameras, side = estimator.run.cameras, estimator.run.image_size
             for doubt, parts in zip(doubts, reading.foreign, strict=True):

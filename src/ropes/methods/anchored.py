@@ -36,7 +36,7 @@ from ropes.methods.stages import seeded
 from ropes.methods.student import fit_student
 from ropes.methods.training.loop import BatchAt
 from ropes.methods.training_summary import write_story
-from ropes.methods.uncertainty.fit import fit_trust
+from ropes.methods.uncertainty.fit import fit_uncertainty
 from ropes.models.encoder import NETWORK, ContrastNetwork
 
 Indices = NDArray[np.int64]
@@ -106,7 +106,7 @@ def fit(
     if recipe.foreign:
         student = fit_student(context, recipe, stage.network.encoder, poses.kept, poses.held)
         stages["student"], seconds["student"] = student["history"], student["seconds"]
-    fit_trust(context, dataset, poses.kept, poses.held)
+    fit_uncertainty(context, dataset, poses.kept, poses.held)
     write_story(
         context,
         dataset,

@@ -31,7 +31,7 @@ from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE1Stage, LDRStage, seeded
 from ropes.methods.training.loop import SUMMARY, BatchAt, has_ended
 from ropes.methods.training_summary import write_story
-from ropes.methods.uncertainty.fit import fit_trust
+from ropes.methods.uncertainty.fit import fit_uncertainty
 from ropes.models.autoencoder import AE1, Standardise
 from ropes.models.checkpoints import WEIGHTS, save_weights
 from ropes.models.density_ratio import LDR
@@ -130,7 +130,7 @@ def fit(
             "search": ae2.search,
             "coordinate_contrast": ae2.contrasts,
         }
-    fit_trust(context, dataset, kept, held)
+    fit_uncertainty(context, dataset, kept, held)
     write_story(context, dataset, stages=stages, seconds=seconds, **more)
     return context.run
 

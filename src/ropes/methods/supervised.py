@@ -27,7 +27,7 @@ from ropes.methods.stages import seeded
 from ropes.methods.supervised_stage import AngleStage, PretrainingStage
 from ropes.methods.training.loop import SUMMARY, take_over
 from ropes.methods.training_summary import write_story
-from ropes.methods.uncertainty.fit import fit_trust
+from ropes.methods.uncertainty.fit import fit_uncertainty
 from ropes.methods.validation_split import not_learnt_from
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.checkpoints import WEIGHTS
@@ -111,7 +111,7 @@ def fit(
         network.encoder.adapt(torch.from_numpy(learnt_from.pixels(few(0))))
     summary, stage = _fit_angles(context, recipe, network, images, labels)
     stages["angles"], seconds["angles"] = summary["history"], summary["seconds"]
-    fit_trust(context, dataset, learnt_from, held, labels.held_angles(np.flatnonzero(fresh)))
+    fit_uncertainty(context, dataset, learnt_from, held, labels.held_angles(np.flatnonzero(fresh)))
     write_story(
         context,
         dataset,
