@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -95,6 +96,11 @@ def change_states(path: Path, split: str, change: Callable[[list[list[float]]], 
     note = files.read_json(path / schema.PROVENANCE)
     note["files"][shard.relative_to(path).as_posix()]["sha256"] = files.sha256(shard)
     files.write_json(path / schema.PROVENANCE, note)
+
+
+def count_weights(module: Any) -> int:
+    """Number of weights."""
+    return sum(weight.numel() for weight in module.parameters())
 
 
 def recipe(**changes: object) -> RopesRecipe:

@@ -40,7 +40,7 @@ def test_the_help_of_fit_does_not_pass_over_a_bad_share_of_labels(
     typed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = refusal(capsys, "fit", "--method", "cnn", "--labels", typed, "--help")
-    assert line == f"fit: --labels is {typed}; it is a share of the labels, above 0 and at most 1, for example 0.05"
+    assert line == f"fit: --labels is {typed}; give a fraction above 0 and at most 1, for example 0.05"
 
 
 @pytest.mark.parametrize("images", ["1", "7"])
@@ -52,7 +52,7 @@ def test_a_batch_of_a_vae_that_holds_no_whole_pairs_is_refused(images: str, caps
 @pytest.mark.parametrize("words", ["--independent", "--anchor-warmup-poses 9", "--anchor-warmup-fraction .1"])
 def test_what_is_of_anchors_is_refused_where_they_are_left_out(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     line = refusal(capsys, "fit", "--method", "ldr", *words.split(), "--data", "D", "--out", "R")
-    assert line == f"{words.split()[0]} says how to learn from anchors, which method ldr leaves out; leave it out"
+    assert line == f"{words.split()[0]} has no effect with method ldr, which does not use anchors; leave it out"
 
 
 @pytest.mark.parametrize(

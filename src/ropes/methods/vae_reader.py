@@ -8,8 +8,9 @@ from torch import Tensor
 from ropes.common.hardware import AskedPrecision, Precision, precision_of, warn_if_emulated
 from ropes.methods.reader import Read, autocast
 from ropes.methods.recipes import VAERecipe
+from ropes.models.blocks import as_levels
 from ropes.models.checkpoints import WEIGHTS, load_weights
-from ropes.models.vae import VAE, as_images, elbo_terms, levels
+from ropes.models.vae import VAE, as_images, elbo_terms
 
 
 class VAEReader:
@@ -27,14 +28,14 @@ class VAEReader:
         warn_if_emulated(self.precision)
 
     def coordinates(self, images: Tensor) -> Tensor:
-        """Images as `ropes.models.vae.levels` takes them → means (n, latents)."""
+        """Images as `ropes.models.blocks.as_levels` takes them → means (n, latents)."""
         return self.read(images).coordinates
 
     @torch.no_grad()
     def read(self, images: Tensor) -> Read:
         """The same images → means, and all that the posterior says, (n, 2 · latents)."""
         with autocast(images, self.precision):
-            posterior = self._vae.encode(levels(images))
+            posterior = self._vae.encode(as_levels(images))
         return Read(posterior.mean, torch.cat(posterior, dim=1))
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor]:
@@ -45,7 +46,7 @@ class VAEReader:
     @torch.no_grad()
     def elbo_terms(self, images: Tensor) -> tuple[float, float]:
         """−log p(x | z) of a draw z of torch's random numbers, and KL(q(z | x) || p(z)); float32, nats an image."""
-        planes = levels(images)
+        planes = as_levels(images)
         reconstruction, divergence = elbo_terms(self._vae, planes, self._vae.encode(planes))
         return float(reconstruction), float(divergence)
 

@@ -11,7 +11,8 @@ from torch.nn import functional
 
 from ropes.methods.recipes import VAERecipe
 from ropes.methods.training.stage import Stage
-from ropes.models.vae import VAE, Posterior, elbo_terms, levels
+from ropes.models.blocks import as_levels
+from ropes.models.vae import VAE, Posterior, elbo_terms
 
 _CHUNK = 128
 #: Standard deviations of the encoder's noise: of each subpixel, and of a grey field on a grid 16 times as coarse.
@@ -30,7 +31,7 @@ class VAEStage(Stage):
         pairs: learn from pairs which latents their images share.
         steps: of the training.
         seed: of its noise.
-        held_out: images as `ropes.models.vae.levels` takes them.
+        held_out: images as `ropes.models.blocks.as_levels` takes them.
     """
 
     network: VAE
@@ -43,8 +44,8 @@ class VAEStage(Stage):
         self.recipe, self.pairs, self.held_out = recipe, pairs, held_out
 
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
-        """Images as `ropes.models.vae.levels` takes them, pairs one after the other → loss."""
-        images = levels(batch)
+        """Images as `ropes.models.blocks.as_levels` takes them, pairs one after the other → loss."""
+        images = as_levels(batch)
         posterior = self.network.encode(noisy(images) if self.recipe.noise else images)
         if self.pairs:
             posterior = share(posterior)
@@ -58,7 +59,7 @@ class VAEStage(Stage):
         """ELBO of held-out images, by one draw of each: β = 1, no noise added, nothing shared; and its two terms."""
         sums = torch.zeros(2)
         for part in self.held_out.split(_CHUNK):
-            images = levels(part.to(self.device))
+            images = as_levels(part.to(self.device))
             terms = elbo_terms(self.network, images, self.network.encode(images))
             sums += len(part) * torch.stack(terms).float().cpu()
         reconstruction, divergence = (sums / len(self.held_out)).tolist()

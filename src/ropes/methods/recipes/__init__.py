@@ -1,4 +1,4 @@
-"""Frozen configurations: everything that a fit depends on besides its data and its seed."""
+"""Recipes: the frozen configuration of a fit, without its data and its seed."""
 
 from ropes.methods.recipes.base import Recipe, recipe_from_dict, recipe_to_dict
 from ropes.methods.recipes.delta import DeltaRecipe, delta_recipe

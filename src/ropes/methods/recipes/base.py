@@ -48,7 +48,11 @@ def recipe_to_dict(recipe: Any, without: Collection[str] = ()) -> dict[str, Any]
         recipe: the dataclass.
         without: names of fields to leave out.
     """
-    return {_stored(each): _value(getattr(recipe, each.name)) for each in fields(recipe) if each.name not in without}
+    return {
+        _stored(each): recipe_to_dict(value) if is_dataclass(value := getattr(recipe, each.name)) else value
+        for each in fields(recipe)
+        if each.name not in without
+    }
 
 
 def recipe_from_dict(content: Mapping[str, Any], kind: type[Any]) -> Any:
@@ -75,10 +79,6 @@ def old_options(recipe: Any, prefix: str = "--") -> Iterator[tuple[str, str]]:
 def _stored(each: Field[Any]) -> str:
     name: str = each.metadata.get("stored", each.name)
     return name
-
-
-def _value(value: Any) -> Any:
-    return recipe_to_dict(value) if is_dataclass(value) else value
 
 
 def _part(hint: Any, value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -127,11 +126,7 @@ def _calibrate(poses: LabelledPoses, level: float) -> tuple[Intervals | None, To
     reading = poses.reading
     slope, intercept = linear_calibration(reading.coordinates, poses.angles)
     width = intervals_from_labels(reading.coordinates, reading.deviation, poses.angles, slope, level)
-    return width, partial(_on_line, slope, intercept)
-
-
-def _on_line(slope: Array, intercept: Array, coordinates: Array) -> Array:
-    return coordinates * slope + intercept
+    return width, lambda coordinates: coordinates * slope + intercept
 
 
 def _score(reading: Reading, intervals: Intervals, to_angles: ToAngles, truth: Array) -> Array:

@@ -1,11 +1,11 @@
 """Out-of-distribution score of an image: distance of its features and of its pixels from the training images."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
+
+from ropes.models.checkpoints import ArrayTree
 
 Array = NDArray[np.float64]
 
@@ -17,7 +17,7 @@ _FINEST = (1 / 255) ** 2
 
 
 @dataclass(frozen=True)
-class OODScore:
+class OODScore(ArrayTree):
     """The greatest of two or three distances from the training images, each in units of its 99th percentile.
 
     The first is the Mahalanobis distance of the network's features φ, with a covariance shrunk towards a multiple of
@@ -60,18 +60,6 @@ class OODScore:
     def __call__(self, features: Array, pixels: Array, foreign: Array | None = None) -> Array:
         """Score of each image (n,), above 1 for unusual images; arguments as in `parts`."""
         return np.asarray((self.parts(features, pixels, foreign) / self.usual).max(1) / self.bound)
-
-    def to_tree(self) -> dict[str, Any]:
-        """For a checkpoint, in single precision."""
-        return {
-            name: torch.from_numpy(value).float() if isinstance(value, np.ndarray) else value
-            for name, value in vars(self).items()
-        }
-
-    @classmethod
-    def from_tree(cls, tree: dict[str, Any]) -> "OODScore":
-        """The inverse of `to_tree`."""
-        return cls(**{name: each if isinstance(each, float) else each.double().numpy() for name, each in tree.items()})
 
 
 def fit_ood(

@@ -1,18 +1,18 @@
 """A heteroscedastic variance model: a standard deviation for each joint and image."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy import optimize
+
+from ropes.models.checkpoints import ArrayTree
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class VarianceModel:
+class VarianceModel(ArrayTree):
     """log σ_j² as an affine function of features of the image, clipped to its range over the training samples.
 
     Attributes:
@@ -33,15 +33,6 @@ class VarianceModel:
         """Features (n, f) → standard deviations (n, d), in the units of the samples."""
         log_variance = self.level + (features - self.centre) / self.scale @ self.weights
         return np.asarray(np.exp(log_variance.clip(self.lowest, self.highest) / 2))
-
-    def to_tree(self) -> dict[str, torch.Tensor]:
-        """For a checkpoint, in single precision."""
-        return {name: torch.from_numpy(value).float() for name, value in vars(self).items()}
-
-    @classmethod
-    def from_tree(cls, tree: dict[str, Any]) -> "VarianceModel":
-        """The inverse of `to_tree`."""
-        return cls(**{name: tensor.double().numpy() for name, tensor in tree.items()})
 
 
 def fit_variance(features: Array, samples: Array) -> VarianceModel:
