@@ -32,8 +32,8 @@ class Optimisation:
         learning_rate: peak learning rate of AdamW.
         weight_decay: decoupled weight decay.
         clip: gradient norm clipping; None for none.
-        schedule: learning rate schedule: constant; one-cycle (linear warm-up over a tenth of the steps, then cosine
-            decay to zero); or halved after 3/8 and after 6/8 of the steps.
+        schedule: learning rate schedule: constant; one-cycle (warm-up over a tenth of the steps, then decay to zero);
+            or halved after 3/8 and after 6/8 of the steps.
     """
 
     epochs: float
