@@ -120,13 +120,7 @@ class PairNetwork(nn.Module):
     """
 
     def __init__(
-        self,
-        config: DeltaConfig,
-        channels: int,
-        verbs: int,
-        *,
-        nouns: int = 0,
-        stored: Mapping[str, Any] | None = None,
+        self, config: DeltaConfig, channels: int, verbs: int, *, nouns: int = 0, stored: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__()
         self.backbone = backbone_of(config, channels, stored)

@@ -153,13 +153,7 @@ def jointnet_recipe(preset: str, labels: float = 1.0) -> JointNetRecipe:
         paper,
         preset="compact",
         vit=ViTConfig(
-            width=128,
-            depth=6,
-            heads=4,
-            predictor_width=64,
-            predictor_depth=3,
-            predictor_heads=4,
-            hidden=512,
+            width=128, depth=6, heads=4, predictor_width=64, predictor_depth=3, predictor_heads=4, hidden=512
         ),
         pretraining=Optimisation(
             epochs=1, min_samples=60_000, batch=64, learning_rate=1e-3, weight_decay=0.05, clip=1.0

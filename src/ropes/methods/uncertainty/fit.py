@@ -42,11 +42,7 @@ Array = NDArray[np.float64]
 
 
 def fit_uncertainty(
-    context: Context,
-    dataset: Dataset,
-    learnt_from: TrainingImages,
-    held: TrainingImages,
-    angles: Array | None = None,
+    context: Context, dataset: Dataset, learnt_from: TrainingImages, held: TrainingImages, angles: Array | None = None
 ) -> None:
     """Fit the uncertainty model on the held-out poses and store it with the run, unless it is stored already.
 
