@@ -83,8 +83,8 @@ class DenseAE2(nn.Module):
     """Autoencoder of dense layers from codes along a few directions to one coordinate per joint and back.
 
     Deviation: with `basis`, never in a preset, AE2 works in linear directions of the codes, scaled to unit variance,
-    where Table 5 has convolutions on the codes.  Why: what moves the code little then counts as much in the
-    reconstruction as what moves it much, and Eq. 1 can be asked in as many dimensions as there are joints.  Effect: see
+    where Table 5 has convolutions on the codes.  Why: directions of small variance then count as much in the
+    reconstruction as those of large variance, and Eq. 1 can be imposed in as many dimensions as joints.  Effect: see
     docs/eq3.md.
     """
 

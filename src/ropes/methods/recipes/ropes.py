@@ -99,16 +99,16 @@ def paper_recipe() -> RopesRecipe:
     """Tables 3 to 5 and App. C: 128×128 images, full widths, an AE2 of its own for each joint.
 
     Deviation: λ is chosen among .1, 1 and 10 on held-out anchors, once, on the first joint; rates are those of the
-    tables, not searched, and rectified ends begin with a positive bias.  Why: the paper gives no λ; its search of rates
-    (App. C) takes many trainings, and a rectified end that begins below zero learns nothing.  Effect: not measured;
-    this preset has not been run whole, for want of a GPU.
+    tables, not searched, and rectified outputs start with a positive bias.  Why: the paper gives no λ; its search of
+    rates (App. C) takes many trainings, and a rectified output that starts below zero gets no gradient.  Effect: not
+    measured; this preset has not been run completely, for want of a GPU.
 
     Deviation: LDRs train for up to 20 passes and stop early on held-out anchors; Section 4.4 trains ROPES "for just a
-    single epoch".  Why: one pass leaves their cross-entropy far from its floor.  Effect: more computing than the paper
-    reports.
+    single epoch".  Why: one pass leaves their cross-entropy far from its floor.  Effect: more computation than in the
+    paper.
 
-    Deviation: a tenth of the anchors is held out.  Why: λ and early stopping need poses that nothing was fitted on.
-    Effect: nine tenths of the paper's training images.
+    Deviation: a tenth of the anchors is held out.  Why: λ and early stopping need held-out poses.  Effect: nine tenths
+    of the paper's training images.
     """
     return RopesRecipe(
         preset="paper",

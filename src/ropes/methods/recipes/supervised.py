@@ -119,18 +119,18 @@ def cnn_recipe(preset: str, labels: float = 1.0) -> CNNRecipe:
 def jointnet_recipe(preset: str, labels: float = 1.0) -> JointNetRecipe:
     """The recipe of method `jointnet` for a fraction of the labels, with the epochs of the paper's next fraction.
 
-    Deviation: grey images have one input channel instead of three, patches 16 pixels instead of 14, and grey levels
-    count from white in quarters of the way to black.  Why: the images are grey, and 14 does not divide 128.  Effect:
+    Deviation: grey images have one input channel instead of three, patches have 16 pixels instead of 14, and grey
+    levels are inverted, with a range of 0 to 4.  Why: the images are grey, and 14 does not divide 128.  Effect:
     not measured.
 
-    Deviation: first weights deviate by 1/√width; pre-training's cosine begins with a rise over a tenth of the steps,
-    and its weight decay of .05 and the bound on its gradients are ours.  Why: the paper gives none of these.  Effect:
+    Deviation: initial weights have a standard deviation of 1/√width; pre-training has a warm-up over a tenth of the
+    steps, and its weight decay of .05 and its gradient clipping are ours.  Why: the paper gives none of these.  Effect:
     not measured.
 
     Deviation: a tenth of the anchors is held out, and weights are those of the least error on their labels; the compact
-    preset is smaller in everything, with rates of its own.  Why: a choice needs poses that nothing was fitted on, and
-    two cores cannot train a ViT-Huge.  Effect: the compact rows are another network than the paper's baseline, and its
-    published rows stand beside them.
+    preset is smaller in everything, with rates of its own.  Why: early stopping needs held-out poses, and two cores
+    cannot train a ViT-Huge.  Effect: the compact rows are another network than the paper's baseline, and its published
+    rows stand beside them.
 
     Raises:
         UserError: unknown preset.

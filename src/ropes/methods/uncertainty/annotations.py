@@ -25,13 +25,13 @@ def foreign_boxes(cameras: Sequence[str], foreign: NDArray[np.bool_], side: int)
     Returns:
         Camera → its boxes, for each camera that has any.
     """
-    found, width = {}, side / foreign.shape[-1]
+    boxes, width = {}, side / foreign.shape[-1]
     for camera, parts in zip(cameras, foreign, strict=True):
         slices = ndimage.find_objects(ndimage.label(parts, structure=np.ones((3, 3)))[0])
         if slices:
             edges = [(columns.start, rows.start, columns.stop, rows.stop) for rows, columns in slices]
-            found[camera] = [[round(edge * width) for edge in box] for box in edges]
-    return found
+            boxes[camera] = [[round(edge * width) for edge in box] for box in edges]
+    return boxes
 
 
 def uncertainty_columns(
