@@ -161,7 +161,7 @@ def test_the_help_of_fit_says_what_the_presets_are_and_no_option_that_is_refused
     assert cli.main(["fit", "--method", method, "--help"]) == 0
     shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "--preset {compact,paper} compact: two CPU cores; paper: one CUDA GPU and the paper's sizes." in shown
-    assert "recordings of your own (docs/data.md)" in shown
+    assert "your own recordings (docs/data.md)" in shown
     assert "0 leaves anchors out" not in shown
 
 
