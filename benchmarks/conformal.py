@@ -25,8 +25,8 @@ from ropes.inference.estimator import Estimator
 from ropes.methods.context import Context
 from ropes.methods.run import Run
 from ropes.methods.uncertainty.conformal import intervals_from_held_out
-from ropes.methods.uncertainty.fit import error_samples, look_at
-from ropes.methods.uncertainty.model import Seen
+from ropes.methods.uncertainty.fit import error_samples, features_of
+from ropes.methods.uncertainty.model import ImageFeatures
 from ropes.methods.validation_split import not_learnt_from
 
 Array = NDArray[np.float64]
@@ -47,7 +47,7 @@ def held_shares(folder: Path, learnt: Dataset, fresh: Dataset, level: float) -> 
     estimator = Estimator.load(folder, calibrated=False)
     run, trust = estimator.run, estimator.trust
     intervals = None if trust is None else intervals_from_held_out(trust, level)
-    if trust is None or trust.spread is None or intervals is None:
+    if trust is None or trust.variance is None or intervals is None:
         raise UserError(f"{folder} knows nothing of its errors without labels")
     if not not_learnt_from(run, fresh).all():
         raise UserError(f"{folder} was fitted on {fresh.path}; give --fresh another data set")
@@ -55,7 +55,7 @@ def held_shares(folder: Path, learnt: Dataset, fresh: Dataset, level: float) -> 
         raise UserError(f"{folder} was not fitted on {learnt.path}; give --data the data set that it was fitted on")
     _, enlarged, _, _ = _deviations(folder, run, learnt)
     samples, _, images, seen = _deviations(folder, run, fresh)
-    within = np.abs(enlarged * samples) <= intervals.quantile * trust.spread(seen.describing)
+    within = np.abs(enlarged * samples) <= intervals.quantile * trust.variance(seen.variance_inputs)
     anchors, known = np.unique(images.anchor), np.isfinite(samples)
     found = {}
     for k, joint in enumerate(estimator.run.joints):
@@ -64,13 +64,13 @@ def held_shares(folder: Path, learnt: Dataset, fresh: Dataset, level: float) -> 
     return found
 
 
-def _deviations(folder: Path, run: Run, dataset: Dataset) -> tuple[Array, Array, TrainingImages, Seen]:
+def _deviations(folder: Path, run: Run, dataset: Dataset) -> tuple[Array, Array, TrainingImages, ImageFeatures]:
     """Deviations within the anchors that the run has not learnt from, what enlarges them, and the images."""
     context = Context(run, folder, show=True)
     cache = ImageCache(dataset, "train", run.recipe.shape.image_size, progress=True)
     every = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     images = every.take(np.flatnonzero(not_learnt_from(run, dataset)))
-    seen = look_at(context, images)
+    seen = features_of(context, images)
     found = error_samples(context, dataset, images, seen)
     if found is None:
         raise UserError(f"{dataset.path} has no complete anchors")

@@ -34,7 +34,8 @@ def prepare(folder: Path, scratch: Path) -> None:
     """A small data set, a run of one step, its calibration and evaluation, photographs, labels and a table's page."""
     calls = (
         "simulate --setting panda-2c-independent --anchors 16 --test-anchors 1500 --out data",
-        "fit --data data --out run --training.epochs 1 --training.at-least 0 --student.epochs 1 --student.at-least 0",
+        "fit --data data --out run --training.epochs 1 --training.min-samples 0 --student.epochs 1 "
+        "--student.min-samples 0",
         "calibrate run --data data --samples 10",
         "evaluate run --data data --out evaluation --occlusions 0",
         "export data --split test-id --count 2 --out photos",

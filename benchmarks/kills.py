@@ -28,10 +28,12 @@ SMALL_EXPERIMENT = "small_experiment.py"
 #: `ropes reproduce` does is killed at the size of `small_experiment.py`.
 COMMANDS = {
     "simulate": "simulate --setting panda-2c-independent --anchors 30 --test-anchors 40 --out OUT",
-    "fit anchored": "fit --data DATA --out OUT --training.epochs 4 --training.at-least 0 --training.batch 26 "
-    "--student.at-least 0",
-    "fit ldr": "fit --data DATA --out OUT --method ldr --training.epochs 4 --training.at-least 0 --training.batch 32",
-    "fit cnn": "fit --data DATA --out OUT --method cnn --training.epochs 4 --training.at-least 0 --training.batch 32",
+    "fit anchored": "fit --data DATA --out OUT --training.epochs 4 --training.min-samples 0 --training.batch 26 "
+    "--student.min-samples 0",
+    "fit ldr": "fit --data DATA --out OUT --method ldr --training.epochs 4 --training.min-samples 0 "
+    "--training.batch 32",
+    "fit cnn": "fit --data DATA --out OUT --method cnn --training.epochs 4 --training.min-samples 0 "
+    "--training.batch 32",
     "reproduce, one fit after the other": f"{SMALL_EXPERIMENT} --out OUT",
     "reproduce, two fits at a time": f"{SMALL_EXPERIMENT} --at-once --out OUT",
 }

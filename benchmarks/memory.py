@@ -51,7 +51,7 @@ def shortened(recipe: RopesRecipe, anchors: int, setting: Setting) -> RopesRecip
     poses = anchors * len(setting.splits["train"].regimes)
 
     def few(part: Optimisation, samples: int) -> Optimisation:
-        return replace(part, at_least=0, epochs=STEPS * part.batch / samples)
+        return replace(part, min_samples=0, epochs=STEPS * part.batch / samples)
 
     return replace(
         recipe,

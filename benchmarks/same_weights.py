@@ -43,7 +43,7 @@ def data_of(method: str) -> str:
 def shortened(recipe: Recipe) -> Recipe:
     """The recipe for one epoch of small batches, at its full widths."""
     changes: dict[str, Any] = {
-        each.name: replace(found, batch=_BATCH, epochs=1, at_least=0, learning_rate=1e-4)
+        each.name: replace(found, batch=_BATCH, epochs=1, min_samples=0, learning_rate=1e-4)
         for each in fields(recipe)
         if isinstance(found := getattr(recipe, each.name), Optimisation)
     }

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -97,6 +98,11 @@ def change_states(path: Path, split: str, change: Callable[[list[list[float]]], 
     files.write_json(path / schema.PROVENANCE, note)
 
 
+def count_weights(module: Any) -> int:
+    """Number of weights."""
+    return sum(weight.numel() for weight in module.parameters())
+
+
 def recipe(**changes: object) -> RopesRecipe:
     """Tiny widths, six steps of AE1, LDR and AE2 each."""
     small = replace(
@@ -112,7 +118,7 @@ def recipe(**changes: object) -> RopesRecipe:
         ae2_training=Optimisation(epochs=4, batch=40, learning_rate=1e-3),
         joint_ae2=True,
         sparsity_weights=(1.0,),
-        held_out=0.25,
+        val_fraction=0.25,
     )
     return replace(small, **changes)  # type: ignore[arg-type]
 
@@ -133,7 +139,7 @@ def encoder_recipe(**changes: object) -> EncoderRecipe:
         ),
         training=Optimisation(epochs=8, batch=20, learning_rate=1e-2),
         anchor_weight=3.0,
-        held_out=0.25,
+        val_fraction=0.25,
     )
     if changes.get("anchor_weight") == 0:
         changes["encoder"] = replace(small.encoder, window=0)
@@ -146,7 +152,7 @@ def cnn_recipe(**changes: object) -> CNNRecipe:
         preset="tiny",
         encoder=replace(encoder_recipe().encoder, window=0),
         training=Optimisation(epochs=8, batch=20, learning_rate=1e-2),
-        held_out=0.25,
+        val_fraction=0.25,
     )
     return replace(small, **changes)  # type: ignore[arg-type]
 
@@ -169,7 +175,7 @@ def jointnet_recipe(**changes: object) -> JointNetRecipe:
         ),
         pretraining=Optimisation(epochs=0.2, batch=20, learning_rate=1e-3),
         training=Optimisation(epochs=12, batch=20, learning_rate=1e-3, clip=1.0),
-        held_out=0.25,
+        val_fraction=0.25,
     )
     return replace(small, **changes)  # type: ignore[arg-type]
 
@@ -180,7 +186,7 @@ def vae_recipe(**changes: object) -> VAERecipe:
         preset="tiny",
         vae=VAEConfig(image_size=SIDE, stem=4, widths=(4, 8), blocks=1, hidden=16, latents=4),
         training=Optimisation(epochs=3, batch=8, learning_rate=1e-3, clip=1.0),
-        held_out=0.25,
+        val_fraction=0.25,
     )
     return replace(small, **changes)  # type: ignore[arg-type]
 

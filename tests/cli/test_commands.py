@@ -61,10 +61,10 @@ def test_every_example_parses_to_its_own_command(name: str) -> None:
         ),
         ("calibrate R --data D --commanded --samples 5", "leave it out with --commanded"),
         ("calibrate R --data D --commanded a.json b.json", "--commanded takes one file, got 2"),
-        ("calibrate R --labels l.csv --commanded", "--commanded needs --data, whose images it reads"),
+        ("calibrate R --labels l.csv --commanded", "--commanded needs --data, with images under each policy"),
         ("calibrate R --data D --level 1.5", "--level is 1.5; it must lie between 0 and 1"),
         ("predict R --images", "--images needs CAMERA=FILE"),
-        ("predict R --images photos --urdf a.urdf", "--urdf is for poses; give --poses as well"),
+        ("predict R --images photos --urdf a.urdf", "--urdf needs --poses"),
         ("fit --data D --out R --seed -1", "--seed is -1"),
         ("fit --data D --out R --method robopepp", "robopepp"),
         ("fit --data D --out R --preset compct", "compct"),
@@ -161,7 +161,7 @@ def test_the_help_of_fit_says_what_the_presets_are_and_no_option_that_is_refused
     assert cli.main(["fit", "--method", method, "--help"]) == 0
     shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "--preset {compact,paper} compact: two CPU cores; paper: one CUDA GPU and the paper's sizes." in shown
-    assert "recordings of your own (docs/data.md)" in shown
+    assert "your own recordings (docs/data.md)" in shown
     assert "0 leaves anchors out" not in shown
 
 

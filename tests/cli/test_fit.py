@@ -1,11 +1,13 @@
 """Options of learning commands that are left out, and those that are given all the same."""
 
+from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from ropes.cli import entry as cli
+from ropes.methods.registry import METHODS
 from ropes.methods.run import Run
 from tests.command_line import Stub, refusal
 
@@ -38,7 +40,7 @@ def test_the_help_of_fit_does_not_pass_over_a_bad_share_of_labels(
     typed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = refusal(capsys, "fit", "--method", "cnn", "--labels", typed, "--help")
-    assert line == f"fit: --labels is {typed}; it is a share of the labels, above 0 and at most 1, for example 0.05"
+    assert line == f"fit: --labels is {typed}; give a fraction above 0 and at most 1, for example 0.05"
 
 
 @pytest.mark.parametrize("images", ["1", "7"])
@@ -47,10 +49,59 @@ def test_a_batch_of_a_vae_that_holds_no_whole_pairs_is_refused(images: str, caps
     assert f"a batch holds whole pairs: give an even number of images, not {images}" in line
 
 
-@pytest.mark.parametrize("words", ["--independent", "--alone 9", "--alone-at-most .1"])
+@pytest.mark.parametrize("words", ["--independent", "--anchor-warmup-poses 9", "--anchor-warmup-fraction .1"])
 def test_what_is_of_anchors_is_refused_where_they_are_left_out(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     line = refusal(capsys, "fit", "--method", "ldr", *words.split(), "--data", "D", "--out", "R")
-    assert line == f"{words.split()[0]} says how to learn from anchors, which method ldr leaves out; leave it out"
+    assert line == f"{words.split()[0]} has no effect with method ldr, which does not use anchors; leave it out"
+
+
+@pytest.mark.parametrize(
+    ("method", "old", "new", "field"),
+    [
+        ("anchored", "--alone 9", "--anchor-warmup-poses", ("anchor_warmup_poses", 9)),
+        ("anchored", "--alone=9", "--anchor-warmup-poses", ("anchor_warmup_poses", 9)),
+        ("anchored", "--alone-at-most .1", "--anchor-warmup-fraction", ("anchor_warmup_fraction", 0.1)),
+        ("anchored", "--alone_at_most .1", "--anchor-warmup-fraction", ("anchor_warmup_fraction", 0.1)),
+        ("anchored", "--erased .5", "--random-erasing", ("random_erasing", 0.5)),
+        ("cnn", "--erased .5", "--random-erasing", ("random_erasing", 0.5)),
+        ("jointnet", "--erased .5", "--random-erasing", ("random_erasing", 0.5)),
+        *(
+            (method, "--held-out .2", "--val-fraction", ("val_fraction", 0.2))
+            for method in ("anchored", "ldr", "ropes", "cnn", "jointnet", "beta-vae", "cde-global")
+        ),
+        *(
+            (method, f"--{stage}.at-least 7", f"--{stage}.min-samples", (f"{stage.replace('-', '_')}.min_samples", 7))
+            for method, stages in {
+                "anchored": ("training", "student"),
+                "ldr": ("training",),
+                "ropes": ("ae1-training", "ldr-training", "ae2-training"),
+                "cnn": ("training",),
+                "jointnet": ("training", "pretraining"),
+                "ada-gvae": ("training",),
+                "icm": ("training",),
+            }.items()
+            for stage in stages
+        ),
+    ],
+)
+def test_old_names_of_options_work_and_name_the_new_ones(
+    method: str, old: str, new: str, field: tuple[str, object], stub: Stub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = stub("ropes.methods.fit.fit")
+    assert cli.main(["fit", "--method", method, "--data", "D", "--out", "R", *old.split()]) == 0
+    assert attrgetter(field[0])(calls[0][0][2]) == field[1]
+    typed = old.split()[0].partition("=")[0].replace("_", "-")
+    assert capsys.readouterr().err == f"ropes: {typed} is now {new}\n"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_help_of_fit_has_no_old_name(method: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["fit", "--method", method, "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert "--val-fraction" in printed
+    assert "min-samples" in printed or method == "linear"
+    for old in ("--alone", "--erased", "--held-out", "at-least"):
+        assert old not in printed
 
 
 @pytest.mark.parametrize(

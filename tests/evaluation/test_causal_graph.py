@@ -57,7 +57,7 @@ class Reader:
             cameras=dataset.cameras,
             image_size=tiny.SIDE,
             data_checksum=dataset.checksum,
-            recipe=SimpleNamespace(held_out=0.25),
+            recipe=SimpleNamespace(val_fraction=0.25),
             seed=3,
             method="ropes",
         )

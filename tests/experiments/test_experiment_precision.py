@@ -1,6 +1,5 @@
 """The precision of an experiment is decided when its folder is begun, and told to every fit and evaluation."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from ropes.experiments import fits
 from ropes.experiments import run as experiments
 from ropes.experiments.folder import EXPERIMENT_FILE, precision_of_fits
 from ropes.experiments.plan import Experiment
+from ropes.methods.recipes import recipe_to_dict
 from ropes.methods.run import RUN_FILE, Run
 from tests import tiny
 
@@ -26,7 +26,7 @@ def on_a_machine_fast_in(precision: Precision, monkeypatch: pytest.MonkeyPatch) 
 def begun(out: Path, label: str, precision: str | None) -> Path:
     """A fit of an experiment that was begun, as its folder tells."""
     run = out / ONE / label / "seed-0"
-    content = {"format": 1, "method": "ropes", "recipe": asdict(tiny.recipe()), "seed": 0, "setting": ONE}
+    content = {"format": 1, "method": "ropes", "recipe": recipe_to_dict(tiny.recipe()), "seed": 0, "setting": ONE}
     content |= {"cameras": ["cam0"], "joints": ["a"], "image_size": 32, "data_checksum": "0", "precision": precision}
     run.mkdir(parents=True)
     write_json(run / RUN_FILE, content)

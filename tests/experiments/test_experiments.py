@@ -209,7 +209,10 @@ def _interrupt(*_: object, **__: object) -> None:
         ({"anchors": {ONE: 9}}, "holds another experiment, preset or scene; choose a new --out"),
         ({"name": "table1"}, "holds another experiment, preset or scene; choose a new --out"),
         ({"occlusions": (0,)}, "holds another experiment, preset or scene; choose a new --out"),
-        ({"recipes": {"ropes": tiny.recipe(held_out=0.5)}}, "holds method ropes by another recipe; choose a new --out"),
+        (
+            {"recipes": {"ropes": tiny.recipe(val_fraction=0.5)}},
+            "holds method ropes by another recipe; choose a new --out",
+        ),
     ],
 )
 def test_another_experiment_s_folder_is_left_alone(
@@ -237,7 +240,7 @@ def test_something_else_s_folder_is_left_alone(calls: list[str], tmp_path: Path)
 
 @pytest.mark.slow
 def test_a_variant_is_a_method_with_another_recipe(calls: list[str], tmp_path: Path, monkeypatch) -> None:
-    few = replace(tiny.recipe_of("anchored"), anchors=6, erased=0.5)
+    few = replace(tiny.recipe_of("anchored"), anchors=6, random_erasing=0.5)
     plan = small(recipes={"anchored@few": few, "anchored@more": tiny.recipe_of("anchored")}, seeds=(0,))
     monkeypatch.setattr(experiments, "experiment", lambda *_, **__: plan)
     found = reproduce("demo", preset="compact", out=tmp_path / "demo", show=False)

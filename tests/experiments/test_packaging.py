@@ -41,7 +41,7 @@ def recipe() -> EncoderRecipe:
         encoder_recipe("compact"),
         encoder=tiny.encoder_recipe().encoder,
         **dict.fromkeys(("training", "student"), Optimisation(epochs=1, batch=20, learning_rate=1e-2)),
-        held_out=0.25,
+        val_fraction=0.25,
     )
 
 

@@ -74,12 +74,12 @@ def test_the_curves_differ_in_one_thing_at_a_time(preset: str) -> None:
         250, 500, 1000, 2500, 5000, anchors
     ]  # fmt: skip
     for label, recipe in recipes.items():
-        kept = {"anchors": base.anchors, "erased": 0.0, "encoder": base.encoder}
+        kept = {"anchors": base.anchors, "random_erasing": 0.0, "encoder": base.encoder}
         assert replace(recipe, **kept) == base
         side = recipe.encoder.image_size
         assert (side == 128) != label.endswith("pixels")
         assert side // recipe.encoder.stem == 128 // base.encoder.stem
-    assert recipes["anchored@squares"].erased == 0.5
+    assert recipes["anchored@squares"].random_erasing == 0.5
     assert {recipe.encoder.window for recipe in experiment("curves", preset, ("ldr",)).recipes.values()} == {0}  # type: ignore[union-attr]
     with pytest.raises(UserError, match="curves are of methods anchored and ldr; leave the other ones out"):
         experiment("curves", preset, ("ropes",))

@@ -109,10 +109,10 @@ def test_a_run_begun_anew_with_another_recipe_is_unfinished_and_uncalibrated(
     with monkeypatch.context() as patch:
         patch.setattr("ropes.methods.ropes._fit_ldrs", _interrupt)
         with pytest.raises(KeyboardInterrupt):
-            refit(own_run, held_out=0.5)
+            refit(own_run, val_fraction=0.5)
     with pytest.raises(UserError, match="unfinished"):
         Estimator.load(own_run)
-    refit(own_run, held_out=0.5)
+    refit(own_run, val_fraction=0.5)
     assert Estimator.load(own_run).calibration is None
 
 

@@ -101,14 +101,18 @@ def fit_killed(data: Path, out: Path, recipe: EncoderRecipe, step: int, monkeypa
 
 
 def test_killed_it_goes_on_to_the_same_weights(data: Path, tmp_path: Path, monkeypatch) -> None:
-    chosen = tiny.encoder_recipe(training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2), alone_at_most=0.3)
+    chosen = tiny.encoder_recipe(
+        training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2), anchor_warmup_fraction=0.3
+    )
     anchored.fit(data, tmp_path / "whole", chosen, show=False)
     fit_killed(data, tmp_path / "killed", chosen, 7, monkeypatch)
     assert tiny.weights(tmp_path / "killed") == tiny.weights(tmp_path / "whole")
 
 
 def test_where_anchors_hardly_come_to_weigh_the_last_weights_are_kept(data: Path, tmp_path: Path) -> None:
-    chosen = tiny.encoder_recipe(training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2), alone_at_most=0.9)
+    chosen = tiny.encoder_recipe(
+        training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2), anchor_warmup_fraction=0.9
+    )
     anchored.fit(data, tmp_path / "run", chosen, show=False)
     story = read_json(tmp_path / "run" / TRAINING_FILE)
     assert story["best_step"] == story["planned_steps"]
@@ -116,7 +120,7 @@ def test_where_anchors_hardly_come_to_weigh_the_last_weights_are_kept(data: Path
 
 @pytest.mark.parametrize(("step", "weight"), [(0, 0.0), (10, 0.0), (30, 0.5), (50, 1.0), (100, 1.0)])
 def test_anchors_weigh_more_and_more_after_the_warm_up(step: int, weight: float) -> None:
-    stage = stage_of(anchor_weight=1.0, alone_at_most=0.1)
+    stage = stage_of(anchor_weight=1.0, anchor_warmup_fraction=0.1)
     assert stage.penalty_ramp(step) == pytest.approx(weight)
     stage.descendants = torch.tensor([[False, True], [False, False]])
     torch.testing.assert_close(stage.partialling_weights(), torch.tensor([[0.0, 0.97], [0.0, 0.0]]))
@@ -133,9 +137,9 @@ def test_a_coordinate_weighs_less_the_more_it_follows() -> None:
 
 def test_the_warm_up_is_counted_in_poses_and_never_takes_the_better_part() -> None:
     batch = tiny.encoder_recipe().training.batch
-    assert stage_of(alone=10 * batch).warm_up == 10
-    assert stage_of(alone=1000 * batch).warm_up == 35
-    assert stage_of(alone=0).warm_up == 0
+    assert stage_of(anchor_warmup_poses=10 * batch).warm_up == 10
+    assert stage_of(anchor_warmup_poses=1000 * batch).warm_up == 35
+    assert stage_of(anchor_warmup_poses=0).warm_up == 0
 
 
 def stage_of(**changes: object) -> AnchoredStage:
@@ -279,12 +283,12 @@ def test_incomplete_anchors_are_refused_before_any_image_is_decoded(data: Path, 
 
 def test_a_killed_run_with_hidden_parts_ends_with_the_same_weights(data: Path, tmp_path: Path, monkeypatch) -> None:
     short = Optimisation(epochs=0.5, batch=20, learning_rate=1e-2)
-    chosen = tiny.encoder_recipe(training=short, alone_at_most=0.1, erased=0.5, anchors=150)
+    chosen = tiny.encoder_recipe(training=short, anchor_warmup_fraction=0.1, random_erasing=0.5, anchors=150)
     anchored.fit(data, tmp_path / "whole", chosen, show=False)
     planned = read_json(tmp_path / "whole" / TRAINING_FILE)["planned_steps"]
     fit_killed(data, tmp_path / "killed", chosen, round(0.7 * planned), monkeypatch)
     assert tiny.weights(tmp_path / "killed") == tiny.weights(tmp_path / "whole")
-    plain = replace(chosen, erased=0.0)
+    plain = replace(chosen, random_erasing=0.0)
     anchored.fit(data, tmp_path / "plain", plain, show=False)
     assert tiny.weights(tmp_path / "plain") != tiny.weights(tmp_path / "whole")
     story = read_json(tmp_path / "whole" / TRAINING_FILE)

@@ -20,8 +20,8 @@ from ropes.evaluation.record import is_current
 from ropes.methods.delta import encoder_of
 from ropes.methods.delta_stage import DeltaStage
 from ropes.methods.fit import fit
-from ropes.methods.recipes import DeltaRecipe, Optimisation
-from ropes.methods.registry import DELTA_METHODS, recipe_from_dict, recipe_of
+from ropes.methods.recipes import DeltaRecipe, Optimisation, recipe_from_dict
+from ropes.methods.registry import DELTA_METHODS, recipe_of
 from ropes.methods.run import Run
 from ropes.methods.weights import weights_digest
 from ropes.models.delta import DeltaNetwork, Reading
@@ -109,7 +109,7 @@ def test_training_sees_parts_of_the_images_and_records_the_whole(data: Path, tmp
 
 def test_pairs_are_held_out_where_there_is_no_validation(tmp_path: Path, cache_home: Path) -> None:
     own = write_pairs(tmp_path / "data", {TRAIN: 40})
-    short = recipe("cde-global", held_out=0.25, training=Optimisation(epochs=1, batch=16, learning_rate=1e-3))
+    short = recipe("cde-global", val_fraction=0.25, training=Optimisation(epochs=1, batch=16, learning_rate=1e-3))
     fit(own, tmp_path / "run", short, 0, method="cde-global", show=False)
     assert read_json(tmp_path / "run" / "training.json")["planned_steps"] == round(30 / 16)
 

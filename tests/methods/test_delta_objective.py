@@ -12,7 +12,8 @@ from ropes.errors import UserError
 from ropes.methods.delta import blocks_of
 from ropes.methods.delta_stage import change_outside, contrastive_loss, random_views
 from ropes.models.backbones import PoseBackbone
-from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, as_levels, reversed_gradient
+from ropes.models.blocks import as_levels
+from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, reversed_gradient
 from ropes.models.encoder import PoseEncoder
 from ropes.models.shapes import DeltaConfig, EncoderConfig
 
@@ -140,7 +141,7 @@ def test_a_backbone_is_read_from_a_checkpoint(tmp_path) -> None:
     mine, theirs = network.backbone.body.state_dict(), body.state_dict()
     assert all(torch.equal(mine[name], value) for name, value in theirs.items())
     assert network.eval()(images(), images()).deltas.shape == (4, 1, 6)  # of another size than it was trained on
-    with pytest.raises(UserError, match="reads images of 3 channels, and these have 2"):
+    with pytest.raises(UserError, match="needs images of 3 channels, and these have 2"):
         DeltaNetwork(replace(TINY, checkpoint=str(tmp_path / "vit")), 2, 5, patchwise=False)
     with pytest.raises(UserError, match="no backbone can be read from"):
         DeltaNetwork(replace(TINY, checkpoint=str(tmp_path)), 3, 5, patchwise=False)

@@ -16,7 +16,7 @@ from tests import tiny
 
 def two_steps(optimisation: Optimisation, samples: int) -> Optimisation:
     """The same optimiser and schedule for two steps of two samples."""
-    return replace(optimisation, batch=2, epochs=4 / samples, at_least=0)
+    return replace(optimisation, batch=2, epochs=4 / samples, min_samples=0)
 
 
 def shortened(preset: str, poses: int, views: int) -> RopesRecipe:

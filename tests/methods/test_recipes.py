@@ -1,20 +1,20 @@
 import json
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ropes.errors import UserError
-from ropes.methods.recipes import PRESETS, Optimisation, encoder_recipe, ropes_recipe
-from ropes.methods.registry import recipe_from_dict, recipe_of
+from ropes.methods.recipes import PRESETS, Optimisation, encoder_recipe, recipe_from_dict, recipe_to_dict, ropes_recipe
+from ropes.methods.registry import recipe_of
 from ropes.models.shapes import EncoderConfig
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_recipes_survive_json(preset: str) -> None:
     recipe = ropes_recipe(preset)
-    assert recipe_from_dict(json.loads(json.dumps(asdict(recipe))), type(recipe)) == recipe
+    assert recipe_from_dict(json.loads(json.dumps(recipe_to_dict(recipe))), type(recipe)) == recipe
 
 
 def test_unknown_presets_are_refused() -> None:
@@ -30,7 +30,7 @@ def training(**changes: Any) -> Optimisation:
 
 def test_steps_round_and_are_never_none() -> None:
     assert [training().steps(samples) for samples in (100, 1)] == [15, 1]
-    assert [training(at_least=300).steps(samples) for samples in (100, 1000)] == [30, 150]
+    assert [training(min_samples=300).steps(samples) for samples in (100, 1000)] == [30, 150]
 
 
 NAN = float("nan")
@@ -44,7 +44,7 @@ NAN = float("nan")
         ({"batch": -1}, "batch must be positive, got -1"),
         ({"learning_rate": NAN}, "learning_rate must be positive, got nan"),
         ({"weight_decay": -1.0}, "weight_decay must be at least 0, got -1.0"),
-        ({"at_least": -1}, "at_least must be at least 0, got -1"),
+        ({"min_samples": -1}, "min_samples must be at least 0, got -1"),
         ({"clip": 0.0}, "clip must be positive, got 0.0; leave it out for no bound"),
     ],
 )
@@ -58,11 +58,11 @@ def test_optimisation_out_of_range_is_refused(change: dict[str, Any], line: str)
     [
         ({"sparsity_weights": ()}, "sparsity_weights must be one or more numbers of at least 0"),
         ({"sparsity_weights": (1.0, -1.0)}, "sparsity_weights must be one or more numbers of at least 0"),
-        ({"search_share": 1.0}, "search_share must lie between 0 and 1, got 1.0"),
-        ({"held_out": 0.0}, "held_out must lie between 0 and 1, got 0.0"),
-        ({"sparsity_rows": -1}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
-        ({"logit_weight": NAN}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
-        ({"score_weight": -1.0}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
+        ({"search_share": 1.0}, "search_share must be above 0 and below 1, got 1.0"),
+        ({"val_fraction": 0.0}, "val_fraction must be above 0 and below 1, got 0.0"),
+        ({"sparsity_rows": -1}, "sparsity_rows must be at least 0, got -1"),
+        ({"logit_weight": NAN}, "logit_weight must be at least 0, got nan"),
+        ({"score_weight": -1.0}, "score_weight must be at least 0, got -1.0"),
         ({"coordinates": "ae1"}, "unknown coordinates 'ae1'"),
         ({"coordinates": "logits", "basis": "codes"}, "need no AE2: leave basis and directions out"),
         ({"basis": "pixels"}, "unknown basis 'pixels'"),
@@ -71,7 +71,7 @@ def test_optimisation_out_of_range_is_refused(change: dict[str, Any], line: str)
             {"directions": -1, "basis": "codes"},
             "directions must be at least 0, and need a basis of codes or scores, got -1",
         ),
-        ({"code_noise": math.inf}, "sparsity_rows, logit_weight, score_weight and code_noise must be at least 0"),
+        ({"code_noise": math.inf}, "code_noise must be at least 0, got inf"),
     ],
 )
 def test_recipes_out_of_range_are_refused(change: dict[str, Any], line: str) -> None:
@@ -82,13 +82,13 @@ def test_recipes_out_of_range_are_refused(change: dict[str, Any], line: str) -> 
 def test_weights_of_terms_of_an_ae2_mean_nothing_without_one() -> None:
     recipe = replace(ropes_recipe("compact"), coordinates="logits")
     assert recipe == replace(recipe, score_weight=3.0, logit_weight=2.0, sparsity_weights=(0.1, 1.0))
-    stored = json.loads(json.dumps({**asdict(recipe), "logit_weight": 1.0}))  # as earlier versions had it
+    stored = json.loads(json.dumps({**recipe_to_dict(recipe), "logit_weight": 1.0}))  # as earlier versions had it
     assert recipe_from_dict(stored, type(recipe)) == recipe
 
 
 def test_a_window_without_anchors_is_refused_with_the_method_that_has_neither() -> None:
     with pytest.raises(
-        UserError, match=r"only anchors tell where to look closely: .* use --method ldr, without --encoder"
+        UserError, match=r"only anchors train the attention of the window: .* use --method ldr, without --encoder"
     ):
         replace(encoder_recipe("compact"), anchor_weight=0.0)
 
@@ -96,7 +96,7 @@ def test_a_window_without_anchors_is_refused_with_the_method_that_has_neither() 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_recipes_without_a_student_are_those_from_before_there_was_one(preset: str) -> None:
     recipe = recipe_of("ldr", preset)
-    earlier = asdict(recipe)
+    earlier = recipe_to_dict(recipe)
     del earlier["foreign"], earlier["student"], earlier["independent"]
     assert recipe_from_dict(json.loads(json.dumps(earlier)), type(recipe)) == recipe
     other = replace(recipe, student=Optimisation(epochs=1, batch=2, learning_rate=1e-3))  # of which there is none
@@ -105,11 +105,11 @@ def test_recipes_without_a_student_are_those_from_before_there_was_one(preset: s
 
 def test_a_student_reads_images_that_its_parts_divide() -> None:
     odd = EncoderConfig(image_size=50, stem=1, widths=(8, 16), blocks=(1, 1), window=8)
-    with pytest.raises(UserError, match=r"judges parts of 4 pixels, and images of 50 are no multiple .* --foreign 0"):
+    with pytest.raises(UserError, match=r"an image size that is a multiple of 4, not 50: .* --foreign 0"):
         replace(encoder_recipe("compact"), encoder=odd)
     assert replace(encoder_recipe("compact"), foreign=0.0, encoder=odd).encoder == odd
 
 
 def test_a_stored_recipe_may_have_another_name_than_the_package_s() -> None:
     recipe = replace(ropes_recipe("compact"), preset="tiny")
-    assert recipe_from_dict(json.loads(json.dumps(asdict(recipe))), type(recipe)) == recipe
+    assert recipe_from_dict(json.loads(json.dumps(recipe_to_dict(recipe))), type(recipe)) == recipe

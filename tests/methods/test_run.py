@@ -1,6 +1,6 @@
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 
 from ropes.common.files import read_json, write_json
 from ropes.errors import UserError
-from ropes.methods.recipes import PRESETS, encoder_recipe, ropes_recipe
+from ropes.methods.recipes import PRESETS, encoder_recipe, recipe_to_dict, ropes_recipe
 from ropes.methods.run import CALIBRATION_FILE, RUN_FILE, TRAINING_FILE, Run
 from tests import tiny
 
@@ -67,9 +67,9 @@ def test_another_recipe_is_the_same_run_begun_anew(tmp_path: Path) -> None:
         (tmp_path / name).write_text("{}")
     run().write(tmp_path)
     assert len(tiny.tree(tmp_path)) == 3
-    run(recipe=tiny.recipe(held_out=0.5)).write(tmp_path)
+    run(recipe=tiny.recipe(val_fraction=0.5)).write(tmp_path)
     assert list(tiny.tree(tmp_path)) == [RUN_FILE]
-    assert Run.read(tmp_path).recipe.held_out == 0.5
+    assert Run.read(tmp_path).recipe.val_fraction == 0.5
 
 
 def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
@@ -97,11 +97,33 @@ def test_a_damaged_run_is_named(tmp_path: Path, damage: Callable[[dict[str, Any]
         Run.read(tmp_path)
 
 
+def test_renamed_fields_of_a_recipe_keep_their_first_names_in_a_run(tmp_path: Path) -> None:
+    recipe = encoder_recipe("compact")
+    run(method="anchored", recipe=recipe).write(tmp_path)
+    content = read_json(tmp_path / RUN_FILE)
+    first = {"alone": 7, "alone_at_most": 0.25, "held_out": 0.2, "erased": 0.5}
+    assert first.keys() <= content["recipe"].keys()
+    assert content["recipe"]["training"]["at_least"] == 0
+    assert content["recipe"]["student"]["at_least"] == 62_400
+    stored = content["recipe"] | first | {"training": content["recipe"]["training"] | {"at_least": 9}}
+    write_json(tmp_path / RUN_FILE, content | {"recipe": stored})
+    assert Run.read(tmp_path).recipe == replace(
+        recipe,
+        anchor_warmup_poses=7,
+        anchor_warmup_fraction=0.25,
+        val_fraction=0.2,
+        random_erasing=0.5,
+        training=replace(recipe.training, min_samples=9),
+    )
+
+
 def test_a_recipe_that_is_no_longer_taken_is_named(tmp_path: Path) -> None:
     run(method="anchored", recipe=encoder_recipe("compact")).write(tmp_path)
     content = read_json(tmp_path / RUN_FILE)
-    write_json(tmp_path / RUN_FILE, content | {"recipe": asdict(encoder_recipe("compact")) | {"alone": 0.35}})
-    with pytest.raises(UserError, match=r"run.json is of another version \(alone must be .*\); fit the run again"):
+    write_json(tmp_path / RUN_FILE, content | {"recipe": recipe_to_dict(encoder_recipe("compact")) | {"alone": 0.35}})
+    with pytest.raises(
+        UserError, match=r"run.json is of another version \(anchor_warmup_poses must be .*\); fit the run again"
+    ):
         Run.read(tmp_path)
 
 

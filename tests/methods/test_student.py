@@ -235,5 +235,5 @@ def test_a_run_from_before_there_were_students_has_none(tmp_path: Path, data: Pa
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
 def test_a_share_out_of_range_is_refused(share: float) -> None:
-    with pytest.raises(UserError, match="foreign must be a share between 0 and 1"):
+    with pytest.raises(UserError, match="foreign must be between 0 and 1"):
         recipe(foreign=share)

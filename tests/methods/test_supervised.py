@@ -205,7 +205,7 @@ def test_what_was_taken_over_is_kept_without_the_other_run(data: Path, tmp_path:
 
 
 def test_squares_in_training_are_told(data: Path, tmp_path: Path) -> None:
-    fit(data, tmp_path / "run", tiny.cnn_recipe(training=SHORT, erased=0.5), method="cnn", show=False)
+    fit(data, tmp_path / "run", tiny.cnn_recipe(training=SHORT, random_erasing=0.5), method="cnn", show=False)
     rows = evaluate(tmp_path / "run", data, tmp_path / "e", occlusions=(0,), show=False).rows
     assert {row.erased for row in rows} == {0.5}
 

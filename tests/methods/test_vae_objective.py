@@ -7,7 +7,8 @@ import torch
 from torch.distributions import Normal, kl_divergence
 
 from ropes.methods.vae_stage import average_shared, noisy, symmetric_divergence
-from ropes.models.vae import Posterior, as_images, divergence_from_prior, levels
+from ropes.models.blocks import as_levels
+from ropes.models.vae import Posterior, as_images, divergence_from_prior
 
 
 def posterior(rows: list[list[tuple[float, float]]]) -> Posterior:
@@ -53,14 +54,14 @@ def test_pairs_do_not_see_one_another() -> None:
 def test_levels_are_colour_planes() -> None:
     image = torch.zeros(1, 1, 2, 2, 3, dtype=torch.uint8)
     image[0, 0, 0, 1, 2] = 255
-    assert levels(image)[0, 2].tolist() == [[0.0, 1.0], [0.0, 0.0]]
-    torch.testing.assert_close(255 * as_images(levels(image), colour=True), image.float())
+    assert as_levels(image)[0, 2].tolist() == [[0.0, 1.0], [0.0, 0.0]]
+    torch.testing.assert_close(255 * as_images(as_levels(image), colour=True), image.float())
 
 
 def test_levels_of_grey_images_are_a_plane_for_each_camera() -> None:
     images = torch.randint(0, 256, (2, 3, 4, 4), dtype=torch.uint8)
-    torch.testing.assert_close(255 * levels(images), images.float())
-    assert as_images(levels(images), colour=False).shape == images.shape
+    torch.testing.assert_close(255 * as_levels(images), images.float())
+    assert as_images(as_levels(images), colour=False).shape == images.shape
 
 
 def test_noise_is_fine_in_colour_and_coarse_in_grey() -> None:

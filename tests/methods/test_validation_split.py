@@ -46,9 +46,9 @@ def test_it_is_what_the_fit_held_out(method: str, dataset: Dataset, tiny_data: P
     run = Run.of(dataset, method=method, recipe=recipe, seed=2)
     images = images_of(tiny_data)
     if method == "ldr":
-        held = RegimePoses.of(images, dataset.joints, recipe.held_out, 2).held
+        held = RegimePoses.of(images, dataset.joints, recipe.val_fraction, 2).held
     else:
-        held = images.split_anchors(recipe.held_out, 2)[1]
+        held = images.split_anchors(recipe.val_fraction, 2)[1]
     found = not_learnt_from(run, dataset)
     assert 0 < found.sum() < len(found)
     assert set(dataset.frames("train").anchor[found]) == set(held.anchor)
@@ -60,7 +60,7 @@ def test_anchors_that_were_left_out_were_not_learnt_from(dataset: Dataset, tiny_
     recipe = replace(tiny.recipe_of("anchored"), anchors=6)
     found = not_learnt_from(Run.of(dataset, method="anchored", recipe=recipe, seed=2), dataset)
     images = images_of(tiny_data)
-    held = images.take(np.flatnonzero(first_anchors(images.anchor, 6))).split_anchors(recipe.held_out, 2)[1]
+    held = images.take(np.flatnonzero(first_anchors(images.anchor, 6))).split_anchors(recipe.val_fraction, 2)[1]
     assert set(dataset.frames("train").anchor[found]) == set(held.anchor) | set(anchors[6:])
 
 

@@ -6,8 +6,9 @@ from torch import nn
 
 from ropes.methods.recipes import ropes_recipe
 from ropes.models.autoencoder import AE1, AE2, Standardise
-from ropes.models.blocks import ResBlockGN, RevivingReLU, count_weights, group_norm
+from ropes.models.blocks import ResBlockGN, RevivingReLU, group_norm
 from ropes.models.shapes import AE1Config, AE2Config
+from tests.tiny import count_weights
 
 SMALL = AE1Config(image_size=16, encoder_widths=(4,), encoder_blocks=(1,), decoder_widths=(4,), decoder_blocks=(1,))
 

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from ropes.models.blocks import count_weights
 from ropes.models.density_ratio import LDR, score_difference
 from ropes.models.shapes import LDRConfig
+from tests.tiny import count_weights
 
 
 def conv(i: int, o: int) -> int:

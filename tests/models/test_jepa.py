@@ -8,7 +8,16 @@ import torch
 from ropes.methods.recipes import PRESETS, cnn_recipe, encoder_recipe, jointnet_recipe
 from ropes.models.angles import AngleCNN, Angles, AngleTransformer, JointNet
 from ropes.models.encoder import PoseEncoder
-from ropes.models.jepa import JEPA, PatchEncoder, collapse, darkness, effective_rank, places, signs_of_collapse, take
+from ropes.models.jepa import (
+    JEPA,
+    PatchEncoder,
+    collapse,
+    darkness,
+    effective_rank,
+    gather_tokens,
+    position_embedding,
+    signs_of_collapse,
+)
 from ropes.models.shapes import ViTConfig
 from tests import tiny
 
@@ -105,16 +114,16 @@ def test_a_constant_with_noise_around_it_is_seen_by_its_spread() -> None:
 def test_white_is_nothing_and_tokens_are_taken_by_image() -> None:
     assert darkness(torch.tensor([255, 0, 51], dtype=torch.uint8)).tolist() == pytest.approx([0, 4, 3.2])
     tokens = torch.arange(12.0).reshape(2, 3, 2)
-    assert take(tokens, torch.tensor([[2], [0]])).tolist() == [[[4.0, 5.0]], [[6.0, 7.0]]]
+    assert gather_tokens(tokens, torch.tensor([[2], [0]])).tolist() == [[[4.0, 5.0]], [[6.0, 7.0]]]
 
 
 def test_places_tell_rows_and_columns_and_stay_as_they_are() -> None:
-    by_patch = places(5, 8).unflatten(0, (5, 5))
+    by_patch = position_embedding(5, 8).unflatten(0, (5, 5))
     turn = torch.arange(5.0)
     expected = torch.stack([turn.sin(), (turn / 100).sin(), turn.cos(), (turn / 100).cos()], dim=1)
     torch.testing.assert_close(by_patch[:, 3, :4], expected)
     torch.testing.assert_close(by_patch[3, :, 4:], expected)
-    assert len(places(16, 8).unique(dim=0)) == 256
+    assert len(position_embedding(16, 8).unique(dim=0)) == 256
     jepa, images = JEPA(SHAPE), torch.rand(2, 1, tiny.SIDE, tiny.SIDE)
     jepa(images, torch.tensor([[0], [1]]), torch.tensor([[[2]], [[3]]])).backward()
     assert jepa.encoder.vit.embeddings.position_embeddings.grad is None
@@ -160,9 +169,9 @@ def test_both_cameras_tokens_stand_side_by_side() -> None:
     [
         ({"patch": 5}, "do not tile"),
         ({"patch": 8}, "at least 4 by 4"),
-        ({"heads": 3}, "3 heads do not share out the width 32 of the encoder"),
+        ({"heads": 3}, "the width of the encoder must be a multiple of its 3 heads, got 32"),
         ({"predictor_heads": 3}, "of the predictor"),
-        ({"predictor_width": 6}, "the width of the predictor must be a multiple of 4 to tell places by, got 6"),
+        ({"predictor_width": 6}, "the width of the predictor must be a multiple of 4 for its positions, got 6"),
         ({"rounds": 0}, "every width of JointNet must be at least 1"),
     ],
 )

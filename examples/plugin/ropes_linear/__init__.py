@@ -19,13 +19,13 @@ class LinearRecipe:
         preset: its name; both presets are the same.
         image_size: side of the images, pixels.
         ridge: weight of the squared discriminant, per training image.
-        held_out: share of the anchors that no weight is fitted on.
+        val_fraction: fraction of the training anchors held out for validation.
     """
 
     preset: str
     image_size: int = 32
     ridge: float = 0.1
-    held_out: float = 0.1
+    val_fraction: float = 0.1
 
     @property
     def shape(self) -> "LinearRecipe":

@@ -78,7 +78,9 @@ def fit(
     if (out / TRAINING_FILE).exists():
         return context.run
     cache = ImageCache(dataset, "train", recipe.image_size, progress=show)
-    kept, held = TrainingImages(cache, dataset.frames("train"), dataset.regimes).split_anchors(recipe.held_out, seed)
+    kept, held = TrainingImages(cache, dataset.frames("train"), dataset.regimes).split_anchors(
+        recipe.val_fraction, seed
+    )
     network = Discriminants(len(run.cameras), recipe.image_size, len(run.joints))
     pixels = _pixels(torch.from_numpy(kept.pixels(np.arange(len(kept)))))
     network.mean.copy_(pixels.mean(0))

@@ -11,7 +11,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -129,6 +129,7 @@ def parse(kind: type["Command"], name: str, options: Sequence[str]) -> "Command"
 
     import tyro
 
+    options = list(_with_new_names(options, getattr(kind, "renamed", {})))
     box = io.StringIO()
     try:
         with redirect_stderr(box):
@@ -138,6 +139,17 @@ def parse(kind: type["Command"], name: str, options: Sequence[str]) -> "Command"
             raise
         line = _one_line(box.getvalue(), _options(kind, name))
         raise UserError(f"{name}: {line} (see ropes {name} --help)") from None
+
+
+def _with_new_names(options: Sequence[str], renamed: Mapping[str, str]) -> Iterator[str]:
+    """The options with old names replaced; each replaced name prints a line on standard error."""
+    for word in options:
+        typed, *value = word.split("=", 1)
+        old = typed.replace("_", "-")
+        if old in renamed:
+            print(f"ropes: {old} is now {renamed[old]}", file=sys.stderr)
+            word = "=".join([renamed[old], *value])
+        yield word
 
 
 def _options(kind: type["Command"], name: str) -> list[str]:

@@ -13,6 +13,7 @@ from ropes.cli.options import RunFolder, at_least, image_sources
 from ropes.common.hardware import AskedPrecision
 from ropes.errors import UserError
 from ropes.methods.recipes import Recipe
+from ropes.methods.recipes.base import old_options
 from ropes.methods.recipes.encoder import OF_ANCHORS
 from ropes.methods.registry import LABELLED_METHODS, METHODS, method_named, recipe_of
 
@@ -29,7 +30,7 @@ _SUMMARIES = "; ".join(f"{name}: {method_named(name).summary}" for name in METHO
 class Fit:
     """Learn joint angles from a data set, without labels by default. To resume, run the same command again.
 
-    The recipe of --preset can be changed field by field with the dotted options.
+    The dotted options change single fields of the --preset's recipe.
 
     Example:
       ropes fit --data data/two-cameras --out runs/two-cameras
@@ -38,27 +39,27 @@ class Fit:
     """
 
     data: Path
-    """Data set to learn from: simulated, or recordings of your own (docs/data.md)."""
+    """Data set to learn from: simulated, or your own recordings (docs/data.md)."""
     out: Path
-    """Folder of the run: checkpoints, weights and logs."""
-    method: Annotated[MethodName, tyro.conf.arg(help=f"What to learn with. {_SUMMARIES}.")] = "anchored"
+    """Run folder for checkpoints, weights and logs."""
+    method: Annotated[MethodName, tyro.conf.arg(help=f"Training method. {_SUMMARIES}.")] = "anchored"
     seed: int = 0
-    """Seed of weights, splits and batches."""
+    """Random seed of weights, splits and batches."""
     pretrained: Path | None = None
-    """With jointnet: another run of it, of the same data and seed, to take over the pre-training of.  With ropes:
-    likewise AE1, and the density ratios where they are asked to be the same."""
+    """Run folder to reuse stages from, with the same data and seed: the pre-training of jointnet; AE1 of ropes, and its
+    density ratios if their settings are equal."""
     precision: AskedPrecision = "auto"
-    """bf16-mixed: bf16 autocast; 32-true: float32; auto: the faster one on this machine.  A run that goes on keeps its
-    own.  Of method ropes it is that of AE1; its further stages take 32-true."""
+    """bf16-mixed: bf16 autocast; 32-true: float32; auto: the faster one on this machine.  A resumed run keeps its
+    precision.  Method ropes applies it to AE1 only; its other stages use 32-true."""
     recipe: Recipe
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed)
         if self.method == "ldr":
-            usual = recipe_of(self.method, self.recipe.preset)
-            if changed := [name for name in OF_ANCHORS if getattr(self.recipe, name) != getattr(usual, name)]:
+            preset = recipe_of(self.method, self.recipe.preset)
+            if changed := [name for name in OF_ANCHORS if getattr(self.recipe, name) != getattr(preset, name)]:
                 option = changed[0].replace("_", "-")
-                raise UserError(f"--{option} says how to learn from anchors, which method ldr leaves out; leave it out")
+                raise UserError(f"--{option} has no effect with method ldr, which does not use anchors; leave it out")
 
     def execute(self) -> None:
         """Fit the method."""
@@ -70,45 +71,42 @@ class Fit:
 
 
 def fit_with_recipe(arguments: Sequence[str]) -> type[Fit]:
-    """`Fit` with one dotted option for each field of the recipe that `arguments` choose by --method and --preset.
+    """`Fit` with one dotted option for each field of the recipe that --method and --preset in `arguments` name.
 
-    Method, preset and share of the labels have to be known before parsing: their recipe's values are the options'
-    defaults.
+    Reads --method, --preset and --labels before parsing: the fields of their recipe are the options' defaults.
 
     Raises:
-        UserError: no method or preset of that name, or no such share of the labels.
+        UserError: unknown method or preset, or --labels out of range.
     """
     scan = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     scan.add_argument("--preset", nargs="?", default="compact")
     scan.add_argument("--method", nargs="?", default="anchored")
     scan.add_argument("--labels", nargs="?", default="1")
-    chosen = scan.parse_known_args(list(arguments))[0]
-    method = chosen.method or "anchored"
-    share = _share(chosen.labels) if method in LABELLED_METHODS else 1.0
-    recipe = recipe_of(method, chosen.preset or "compact", labels=share)
+    given = scan.parse_known_args(list(arguments))[0]
+    method = given.method or "anchored"
+    labels = _label_fraction(given.labels) if method in LABELLED_METHODS else 1.0
+    recipe = recipe_of(method, given.preset or "compact", labels=labels)
     kind: Any = type(recipe)
     options = Annotated[kind, tyro.conf.arg(name="")]
     return make_dataclass(
         "Fit",
         [("recipe", options, field(default=recipe))],
         bases=(Fit,),
-        namespace={"__doc__": Fit.__doc__},
+        namespace={"__doc__": Fit.__doc__, "renamed": dict(old_options(recipe))},
         frozen=True,
         kw_only=True,
     )
 
 
-def _share(word: str | None) -> float:
-    """A share of the labels as it was typed; all of them where the word is missing, which parsing then says."""
+def _label_fraction(word: str | None) -> float:
+    """The value of --labels; 1 if the word is missing, which the parser reports later."""
     try:
-        share = float(word or 1)
+        fraction = float(word or 1)
     except ValueError:
-        share = math.nan
-    if not 0 < share <= 1:
-        raise UserError(
-            f"fit: --labels is {word}; it is a share of the labels, above 0 and at most 1, for example 0.05"
-        )
-    return share
+        fraction = math.nan
+    if not 0 < fraction <= 1:
+        raise UserError(f"fit: --labels is {word}; give a fraction above 0 and at most 1, for example 0.05")
+    return fraction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,19 +121,19 @@ class Calibrate:
     """
 
     run: RunFolder
-    """Folder that ropes fit wrote."""
+    """Run folder of ropes fit."""
     data: Path | None = None
     """Data set with joint angles to draw the samples from, or for --commanded."""
     labels: Path | None = None
-    """Or a CSV file: a column of image paths for each camera, of radians for each joint, by name."""
+    """CSV file with labels: one column of image paths per camera and one of radians per joint, named after them."""
     samples: int | None = None
-    """Labelled samples to draw from --data; 100 where left out."""
+    """Number of labelled samples drawn from --data; default 100."""
     commanded: Annotated[tuple[Path, ...] | None, tyro.conf.arg(metavar="[FILE.json]")] = None
-    """Read no label: fit what the policies of --data were commanded to draw, as it tells, or the file."""
+    """Calibrate without labels, on the known policy distributions of --data or of this file."""
     seed: int = 0
-    """Seed of the draw."""
+    """Random seed of the samples."""
     level: float = 0.9
-    """Share of the true angles that the intervals of ropes predict are meant to hold."""
+    """Nominal coverage of the intervals of ropes predict."""
 
     def __post_init__(self) -> None:
         if self.samples is not None:
@@ -146,7 +144,7 @@ class Calibrate:
         if (self.data is None) == (self.labels is None):
             raise UserError("give either --data DATA or --labels FILE.csv to calibrate on")
         if self.commanded is not None and self.data is None:
-            raise UserError("--commanded needs --data, whose images it reads under each policy")
+            raise UserError("--commanded needs --data, with images under each policy")
         if self.commanded is not None and len(self.commanded) > 1:
             raise UserError(f"--commanded takes one file, got {len(self.commanded)}; give RUN before it")
         if self.samples is not None and (self.labels is not None or self.commanded is not None):
@@ -154,7 +152,7 @@ class Calibrate:
             raise UserError(f"--samples are drawn from labelled --data; leave it out with {other}")
 
     def execute(self) -> None:
-        """Calibrate the run's estimator, and print what is known of its errors."""
+        """Calibrate the run's estimator, and print its errors."""
         from ropes.models.registry import own_run
         from ropes.report.terminal import print_calibration
 
@@ -178,7 +176,7 @@ class Calibrate:
 class Predict:
     """Read joint angles off images: a JSON line for each pose, in radians once the run is calibrated.
 
-    Each angle comes with a standard deviation and an interval, each pose with a flag for unusual images.
+    Each angle comes with a standard deviation and an interval, each pose with an out-of-distribution flag.
 
     Example:
       ropes predict panda-2c --images cam45=a.png cam135=b.png
@@ -187,23 +185,23 @@ class Predict:
     """
 
     run: RunFolder
-    """Folder that ropes fit wrote, or the name of a packaged estimator; packaged:NAME where a run has that name."""
+    """Run folder of ropes fit, or a packaged estimator's name; packaged:NAME if a run folder has the same name."""
     images: Annotated[tuple[str, ...], tyro.conf.arg(metavar="CAMERA=FILE ...|FILE|FOLDER|DATA")]
-    """An image for each camera, or a folder of images, or a data set; of a run with one camera also an image alone."""
+    """One image per camera, a folder of images, or a data set; for a run with one camera also a single image."""
     poses: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="[LINK ...|all]")] = None
-    """Add where links of the arm are, in the frame of its base: the end effector, or those named, or all."""
+    """Add link poses in the base frame: of the end effector, of the named links, or of all."""
     urdf: Path | None = None
-    """With --poses: the arm's URDF file (or one of pybullet_data); the setting's where left out."""
+    """URDF file of the arm for --poses, a path or one of pybullet_data; default that of the setting."""
     precision: AskedPrecision = "auto"
-    """bf16-mixed: bf16 autocast; 32-true: float32; auto: float32 for joints read by convolutions, for others the
-    faster one on this machine.  Method ropes reads in 32-true."""
+    """bf16-mixed: bf16 autocast; 32-true: float32; auto: float32 for convolutional networks that read joints, for
+    others the faster one on this machine.  Method ropes uses 32-true."""
 
     def __post_init__(self) -> None:
         if self.urdf is not None and self.poses is None:
-            raise UserError("--urdf is for poses; give --poses as well")
+            raise UserError("--urdf needs --poses")
 
     def execute(self) -> None:
-        """Print the predictions as they come."""
+        """Print one line for each prediction."""
         sources = image_sources(self.images)
         from ropes.inference.prediction import predict_lines
         from ropes.models.registry import find_run

@@ -28,8 +28,8 @@ from ropes.methods.reader import autocast
 from ropes.methods.recipes import DeltaRecipe
 from ropes.methods.run import Run, read_training, training_seconds
 from ropes.metrics.deltas import mean_cosines, nearest, principal_axes
+from ropes.models.blocks import as_levels
 from ropes.models.checkpoints import WEIGHTS, load_weights
-from ropes.models.delta import as_levels
 from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
 
 TESTS = (IID, COMPOSITIONAL, SYSTEMATIC)

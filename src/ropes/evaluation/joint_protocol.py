@@ -128,7 +128,7 @@ def _conditions_of_training(estimator: Estimator) -> dict[str, Any]:
     run, recipe = estimator.run, estimator.run.recipe
     anchors, erased, share = run.anchors, 0.0, None
     if isinstance(recipe, EncoderRecipe):
-        anchors, erased = recipe.anchors or run.anchors, recipe.erased
+        anchors, erased = recipe.anchors or run.anchors, recipe.random_erasing
     if isinstance(recipe, LabelledRecipe):
-        erased, share = recipe.erased, recipe.labels
+        erased, share = recipe.random_erasing, recipe.labels
     return {"anchors": anchors, "image_size": recipe.shape.image_size, "erased": erased, "label_share": share}

@@ -28,7 +28,7 @@ from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of, states_of, views_of
 from ropes.methods.recipes import RopesRecipe
 from ropes.methods.run import TRAINING_FILE, read_training, scene_of, warn_of_scene
-from ropes.methods.uncertainty.coverage import USUAL, Condition, measure_trust
+from ropes.methods.uncertainty.coverage import IN_DISTRIBUTION, Condition, measure_uncertainty
 from ropes.metrics import PAPER_SIZES, Evaluation, ProtocolSizes
 from ropes.models.registry import find_run
 from ropes.simulation.corruption import Hiding, check_square, require_hiding
@@ -127,7 +127,7 @@ def evaluate(
                 condition = split, occlusion
                 reading = estimator.read(occluded(images, occlusion, seed, split, hide))
                 tested.readings[condition] = reading
-                if condition == USUAL:
+                if condition == IN_DISTRIBUTION:
                     flags = flag_rows(estimator, method, reading, images, foreign)
                 if occlusion not in occlusions:
                     continue
@@ -136,7 +136,7 @@ def evaluate(
                 shift_rows += tested.shift_rows(condition)
                 pose_rows += tested.pose_rows(condition)
                 update(len({(row.split, row.occlusion) for row in rows}))
-                if example is None or condition == USUAL:
+                if example is None or condition == IN_DISTRIBUTION:
                     example = condition, measured
     assert example is not None
     artefacts = out / ARTEFACTS / setting / method
@@ -145,7 +145,7 @@ def evaluate(
     if "train" in dataset.splits:
         write_graph(artefacts / GRAPH_FILE, estimator, dataset, seed=seed)
     of_ropes = isinstance(estimator.run.recipe, RopesRecipe)
-    coordinates = tested.readings[USUAL].coordinates if "id" in splits else None
+    coordinates = tested.readings[IN_DISTRIBUTION].coordinates if "id" in splits else None
     return folder.write(
         name,
         rows=tuple(rows),
@@ -181,7 +181,7 @@ def _trust_rows(tested: TestedPoses, dataset: Dataset, occlusions: Sequence[int]
     if estimator.trust is None:
         return ()
     labelled = {} if tested.to_radians else labelled_poses(estimator, dataset, COVERAGE_LABELS, tested.sizes.repeats)
-    measured = measure_trust(
+    measured = measure_uncertainty(
         estimator.trust,
         tested.readings,
         tested.angles,

@@ -13,8 +13,8 @@ from ropes.common.hardware import AskedPrecision, Precision, precision_of
 from ropes.errors import UserError
 from ropes.evaluation.record import RESULTS_FILE
 from ropes.experiments.plan import Experiment
-from ropes.methods.recipes import Recipe
-from ropes.methods.registry import METHODS, method_of, recipe_from_dict
+from ropes.methods.recipes import Recipe, recipe_from_dict, recipe_to_dict
+from ropes.methods.registry import METHODS, method_of
 from ropes.methods.run import RUN_FILE, Run
 from ropes.metrics import PAPER_SIZES
 
@@ -36,7 +36,10 @@ def claim(out: Path, plan: Experiment, preset: str) -> None:
     description = {"experiment": _description(plan), "preset": preset}
     claim_record(out / EXPERIMENT_FILE, description, "holds another experiment, preset or scene; choose a new --out")
     content = read_json(out / EXPERIMENT_FILE)
-    stored, recipes = content.get("recipes", {}), as_json({name: asdict(each) for name, each in plan.recipes.items()})
+    stored, recipes = (
+        content.get("recipes", {}),
+        as_json({name: recipe_to_dict(each) for name, each in plan.recipes.items()}),
+    )
     for method, recipe in plan.recipes.items():
         if method in stored and not _is_recipe(stored[method], recipe):
             raise UserError(f"{out} holds method {method} by another recipe; choose a new --out")

@@ -17,7 +17,13 @@ from ropes.methods.readers import finished_reader
 from ropes.methods.registry import LABELLED_METHODS, VAE_METHODS
 from ropes.methods.run import TRAINING_FILE, Run, read_training
 from ropes.methods.uncertainty.conformal import LEVEL, Intervals, intervals_from_held_out
-from ropes.methods.uncertainty.model import Reading, Seen, Trust, read_trust, see
+from ropes.methods.uncertainty.model import (
+    ImageFeatures,
+    Reading,
+    UncertaintyModel,
+    extract_features,
+    read_uncertainty,
+)
 from ropes.models.registry import find_run
 
 _CHUNK = 256
@@ -40,7 +46,7 @@ class Estimator:
         run: Run,
         reader: Reader,
         calibration: Calibration | None,
-        trust: Trust | None = None,
+        trust: UncertaintyModel | None = None,
         labelled_images: int = 0,
     ) -> None:
         self.run, self.calibration, self.trust = run, calibration, trust
@@ -82,7 +88,7 @@ class Estimator:
         if run.method in LABELLED_METHODS:
             calibration = calibration or radians_already(len(run.joints))
             labelled_images = _labelled_images(folder)
-        return cls(run, reader, calibration, read_trust(folder), labelled_images)
+        return cls(run, reader, calibration, read_uncertainty(folder), labelled_images)
 
     def images(self, dataset: Dataset, split: str, count: int | None = None) -> Images:
         """Images of a split, uint8 (n, cameras, side, side), cameras in the order of `run.cameras`.
@@ -142,8 +148,11 @@ class Estimator:
         if self.trust is None or not len(images):
             return Reading(self.coordinates(images), None, None)
         chunks = [images[start : start + _CHUNK] for start in range(0, len(images), _CHUNK)]
-        inputs, trust = Seen.join([see(self._reader, self._pixels(chunk)) for chunk in chunks]), self.trust
-        return Reading(inputs.coordinates, trust.deviation(inputs), trust.distance(inputs), trust.foreign(inputs))
+        features = ImageFeatures.join([extract_features(self._reader, self._pixels(chunk)) for chunk in chunks])
+        trust = self.trust
+        return Reading(
+            features.coordinates, trust.deviation(features), trust.distance(features), trust.foreign(features)
+        )
 
     @property
     def intervals(self) -> Intervals | None:
@@ -151,7 +160,7 @@ class Estimator:
         intervals = None if self.calibration is None else self.calibration.intervals
         if intervals is None:
             intervals = self.own_intervals()
-        has_deviations = self.trust is not None and self.trust.spread is not None
+        has_deviations = self.trust is not None and self.trust.variance is not None
         return intervals if intervals is not None and (has_deviations or not intervals.by_image) else None
 
     def own_intervals(self, level: float = LEVEL) -> Intervals | None:

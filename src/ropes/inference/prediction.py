@@ -28,7 +28,7 @@ from ropes.inference.calibration import (
 from ropes.inference.estimator import Estimator
 from ropes.inference.poses import chosen_arm
 from ropes.methods.run import Run, warn_of_scene
-from ropes.methods.uncertainty.annotations import foreign_boxes, missing_columns, trust_columns
+from ropes.methods.uncertainty.annotations import foreign_boxes, missing_columns, uncertainty_columns
 from ropes.methods.uncertainty.conformal import LEVEL, intervals_from_labels
 from ropes.methods.validation_split import rows_to_label
 from ropes.models.registry import find_run
@@ -160,9 +160,9 @@ def predict_lines(
 ) -> Iterator[str]:
     """Predict joint angles, one JSON object per pose.
 
-    Keys: "images", "unit" ("rad", or "raw" before calibration), "joints", the uncertainty columns of
-    `ropes.methods.uncertainty.annotations.trust_columns` (one line on standard error names missing ones), and, with
-    `poses`, the link poses of `ropes.inference.poses.Arm.describe`.
+    Keys: "images", "unit" ("rad", or "raw" before calibration), "joints", the columns of
+    `ropes.methods.uncertainty.annotations.uncertainty_columns` (one line on standard error names missing ones), and,
+    with `poses`, the link poses of `ropes.inference.poses.Arm.describe`.
 
     Args:
         run: folder of the run.
@@ -192,7 +192,7 @@ def predict_lines(
             warning = None
         reading = estimator.read(images)
         values = to_shown(reading.coordinates)
-        columns = trust_columns(joints, reading, intervals, to_shown)
+        columns = uncertainty_columns(joints, reading, intervals, to_shown)
         if reading.foreign is not None:
             for column, foreign in zip(columns, reading.foreign, strict=True):
                 column["foreign"] = foreign_boxes(estimator.run.cameras, foreign, estimator.run.image_size)

@@ -6,7 +6,7 @@ well as possible has therefore learned the joints.  Anchors add exact informatio
 stays the same.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from ropes.methods.contrast import head_regimes, targets
 from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.image_size import require_size
 from ropes.methods.policies import bayes_floors, require_both_policies
-from ropes.methods.recipes import EncoderRecipe
+from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
 from ropes.methods.recipes.encoder import OF_ANCHORS
 from ropes.methods.regime_poses import RegimePoses
 from ropes.methods.run import Run
@@ -37,7 +37,7 @@ from ropes.methods.stages import seeded
 from ropes.methods.student import fit_student
 from ropes.methods.training.loop import BatchAt
 from ropes.methods.training_summary import write_story
-from ropes.methods.uncertainty.fit import fit_trust
+from ropes.methods.uncertainty.fit import fit_uncertainty
 from ropes.models.encoder import NETWORK, ContrastNetwork
 
 Indices = NDArray[np.int64]
@@ -92,9 +92,9 @@ def fit(
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(rows)
     poses: AnchoredPoses | RegimePoses
     if method == "ldr":
-        poses = RegimePoses.of(images, dataset.joints, recipe.held_out, seed)
+        poses = RegimePoses.of(images, dataset.joints, recipe.val_fraction, seed)
     else:
-        poses = AnchoredPoses.of(dataset, images, recipe.held_out, seed)
+        poses = AnchoredPoses.of(dataset, images, recipe.val_fraction, seed)
     # After all checks: data that are refused leave no run behind.
     context = Context.begin(run, out, precision=precision, show=show)
     summary, stage = _fit_encoder(context, recipe, poses)
@@ -105,7 +105,7 @@ def fit(
     if recipe.foreign:
         student = fit_student(context, recipe, stage.network.encoder, poses.kept, poses.held)
         stages["student"], seconds["student"] = student["history"], student["seconds"]
-    fit_trust(context, dataset, poses.kept, poses.held)
+    fit_uncertainty(context, dataset, poses.kept, poses.held)
     write_story(
         context,
         dataset,
@@ -204,11 +204,8 @@ def _fit_encoder(
     network.encoder.adapt(torch.from_numpy(poses.kept.pixels(sample(0))))
     stage: EncoderStage
     stage, batch_at = poses.stage(context, recipe, network)
-    settings = {name: value for name, value in asdict(recipe).items() if name not in ("foreign", "student")}
+    settings = recipe_to_dict(recipe, without=("foreign", "student", *(() if recipe.anchor_weight else OF_ANCHORS)))
     if recipe.anchor_weight:
         settings["objective"] = _OBJECTIVE
-    else:
-        for name in OF_ANCHORS:
-            del settings[name]
     fingerprint = context.digest("encoder", settings, NETWORK)
     return context.train(stage, batch_at, "encoder", fingerprint, full=False), stage

@@ -62,7 +62,9 @@ class AnchoredStage(EncoderStage):
         super().__init__(network, recipe, **common)
         self.anchor_weight = recipe.anchor_weight
         self.independent = recipe.independent
-        self.warm_up = round(min(recipe.alone / recipe.training.batch, recipe.alone_at_most * self.steps))
+        self.warm_up = round(
+            min(recipe.anchor_warmup_poses / recipe.training.batch, recipe.anchor_warmup_fraction * self.steps)
+        )
         self.change = image_changes(self.held_out)
         joints = network.head.joints
         self.recent = torch.empty(0, self.held_out.shape[1], joints)

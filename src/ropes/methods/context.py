@@ -66,7 +66,7 @@ class Context:
 
     def digest(self, *parts: Any) -> str:
         """SHA-256 of the data, the seed, the validation fraction and `parts`."""
-        content = [self.run.data_checksum, self.run.seed, self.run.recipe.held_out, *parts]
+        content = [self.run.data_checksum, self.run.seed, self.run.recipe.val_fraction, *parts]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def seed(self, *names: str | int) -> int:

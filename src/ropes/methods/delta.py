@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from ropes.errors import UserError
 from ropes.methods.context import Context
 from ropes.methods.delta_stage import Batch, DeltaStage
 from ropes.methods.readers import finished_encoder
-from ropes.methods.recipes import DeltaRecipe
+from ropes.methods.recipes import DeltaRecipe, recipe_to_dict
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
@@ -64,7 +64,7 @@ def fit(
         rows, validation = np.arange(len(pairs)), ActionPairs(dataset, VALIDATION, size, progress=show)
         held = np.sort(generator(seed, "asked pairs").permutation(len(validation))[:_EVALUATED])
     else:
-        count = max(1, round(recipe.held_out * len(pairs)))
+        count = max(1, round(recipe.val_fraction * len(pairs)))
         rows, validation, held = np.sort(order[count:]), pairs, order[:count][:_EVALUATED]
     verbs, nouns = (tuple(sorted(set(texts[rows].tolist()))) for texts in (pairs.verbs, pairs.nouns))
     _require_enough(pairs.verbs[rows], verbs)
@@ -101,7 +101,7 @@ def fit(
         held_out=batch_of(validation, held, validation_verbs, numbers_of(validation.nouns, nouns)),
         block_of=blocks_of(verbs, dataset.antonyms),
     )
-    settings = asdict(recipe)
+    settings = recipe_to_dict(recipe)
     if recipe.delta.checkpoint is not None:  # both spellings of a packaged estimator's name are equal
         settings["delta"]["checkpoint"] = recipe.delta.checkpoint.removeprefix(PACKAGED)
     fingerprint = context.digest("delta in hundredths", method, settings, initial)

@@ -13,7 +13,8 @@ from torch.nn import functional
 from ropes.methods.augmentation import random_crops, random_mirrors
 from ropes.methods.best_weights import BestWeightsStage
 from ropes.methods.recipes import DeltaRecipe
-from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, as_levels, reversed_gradient
+from ropes.models.blocks import as_levels
+from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, reversed_gradient
 
 _CHUNK = 128
 #: Images of pairs (B, 2, …), numbers of verbs (B,) and of nouns (B,).

@@ -13,6 +13,7 @@ from ropes.methods.context import Context
 from ropes.methods.criteria import held_out_contrasts
 from ropes.methods.objectives import decode_with_scores, sparsity_matrix, tangent_share
 from ropes.methods.readers import network_of_codes
+from ropes.methods.recipes import recipe_to_dict
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE2Stage, seeded
 from ropes.models.autoencoder import AE2, Standardise
@@ -85,7 +86,7 @@ class _Trainer:
         """Train one network with λ = `weight` for a share of the recipe's epochs."""
         context, recipe, columns = self.context, self.context.recipe, self.networks[name]
         full = recipe.ae2_training
-        optimisation = replace(full, epochs=full.epochs * share, at_least=round(full.at_least * share))
+        optimisation = replace(full, epochs=full.epochs * share, min_samples=round(full.min_samples * share))
         run = context.run
 
         def build() -> AE2 | DenseAE2:
@@ -122,7 +123,7 @@ class _Trainer:
         folder = f"ae2/{name}" if share == 1.0 else f"search/lambda-{weight:g}/{name}"
         settings = name, weight, count, recipe.logit_weight, *([recipe.score_weight] if recipe.score_weight else [])
         settings += (recipe.basis, recipe.directions) if self.directions else ()
-        fingerprint = context.digest("ae2", *settings, asdict(recipe.ae2), asdict(optimisation), self.upstream)
+        fingerprint = context.digest("ae2", *settings, asdict(recipe.ae2), recipe_to_dict(optimisation), self.upstream)
         return network, context.train(stage, batch_at, folder, fingerprint, full=True)
 
     def _held(self, columns: list[int]) -> tuple[Tensor, Tensor]:

@@ -44,7 +44,7 @@ class EncoderStage(BestWeightsStage):
         held_out: Tensor,
     ) -> None:
         super().__init__(network, recipe.training, steps=steps, seed=seed)
-        self.erased = recipe.erased
+        self.erased = recipe.random_erasing
         self.log_prior, self.target, self.held_out = log_prior, target, held_out
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.recipes import Recipe
-from ropes.models.shapes import AE1Config, DeltaConfig, EncoderConfig, VAEConfig, ViTConfig
+from ropes.models.shapes import AE1Config, EncoderConfig, ViTConfig
 
 Shape = AE1Config | EncoderConfig | ViTConfig
 
@@ -51,7 +51,7 @@ def require_size(dataset: Dataset, recipe: Recipe) -> None:
         UserError: they are not; suggests options for smaller images.
     """
     shape = recipe.shape
-    assert not isinstance(shape, VAEConfig | DeltaConfig)  # their methods also take colour
+    assert isinstance(shape, Shape)  # the methods of factors and actions also take colour
     if len(dataset.image_shape) > 2:
         raise UserError(f"{dataset.path} has images in colour; the method needs grey ones (BT.601)")
     if (fault := size_fault(dataset.image_size, shape)) is not None:

@@ -69,6 +69,6 @@ def choose_labels(dataset: Dataset, share: float, held_out: float, seed: int) ->
     if out.all() or not out.any():
         raise UserError(
             f"of {len(rows)} labelled poses {int(out.sum())} are of held-out anchors, and both kinds are needed: raise "
-            "--labels, or change --held-out"
+            "--labels, or change --val-fraction"
         )
     return Labels(dataset.states("train"), rows[~out], rows[out])

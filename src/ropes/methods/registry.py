@@ -1,8 +1,8 @@
 """The table of methods: those of this package, and those of other packages' entry points `ropes.methods`."""
 
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from importlib.metadata import entry_points
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from ropes.errors import UserError
 from ropes.methods.method import Method
@@ -22,7 +22,6 @@ from ropes.methods.recipes import (
     vae_recipe,
 )
 from ropes.methods.recipes.optimisation import PRESETS, require_name
-from ropes.models.shapes import with_tuples
 
 
 def _without_anchors(preset: str, _: float) -> EncoderRecipe:
@@ -199,20 +198,3 @@ def recipe_of(method: str, preset: str, *, labels: float = 1.0) -> Recipe:
     require_name(preset, PRESETS, "preset")
     recipe: Recipe = entry.recipe(preset, labels)
     return recipe
-
-
-def recipe_from_dict(content: dict[str, Any], kind: type[Any]) -> Any:
-    """The inverse of `dataclasses.asdict` for a recipe of that type; JSON lists become tuples.
-
-    Raises:
-        TypeError, ValueError: an unknown field, a missing one, or a value out of range.
-    """
-    hints = get_type_hints(kind)
-    fields = {name: _part(hints.get(name), value) for name, value in content.items()}
-    return kind(**with_tuples(fields))
-
-
-def _part(hint: Any, value: Any) -> Any:
-    """A nested dataclass of a recipe from its dictionary; other values unchanged."""
-    kinds = [each for each in (hint, *get_args(hint)) if isinstance(each, type) and is_dataclass(each)]
-    return kinds[0](**with_tuples(value)) if kinds and isinstance(value, dict) else value

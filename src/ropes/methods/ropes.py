@@ -25,13 +25,13 @@ from ropes.methods.criteria import held_out_contrast
 from ropes.methods.disentangle import fit_ae2
 from ropes.methods.image_size import require_size
 from ropes.methods.policies import bayes_floors, require_both_policies
-from ropes.methods.recipes import RopesRecipe
+from ropes.methods.recipes import RopesRecipe, recipe_to_dict
 from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE1Stage, LDRStage, seeded
 from ropes.methods.training.loop import SUMMARY, BatchAt, has_ended
 from ropes.methods.training_summary import write_story
-from ropes.methods.uncertainty.fit import fit_trust
+from ropes.methods.uncertainty.fit import fit_uncertainty
 from ropes.models.autoencoder import AE1, Standardise
 from ropes.models.checkpoints import WEIGHTS, save_weights
 from ropes.models.density_ratio import LDR
@@ -77,7 +77,7 @@ def fit(
         require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
     cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
-    kept, held = images.split_anchors(recipe.held_out, seed)
+    kept, held = images.split_anchors(recipe.val_fraction, seed)
     # After all checks: data that are refused leave no run behind.
     context = Context.begin(run, out, precision=precision, show=show)
     context.pretrained = pretrained
@@ -119,7 +119,7 @@ def fit(
             "search": ae2.search,
             "coordinate_contrast": ae2.contrasts,
         }
-    fit_trust(context, dataset, kept, held)
+    fit_uncertainty(context, dataset, kept, held)
     write_story(context, dataset, stages=stages, seconds=seconds, **more)
     return context.run
 
@@ -145,7 +145,7 @@ def _fit_ae1(context: Context, kept: TrainingImages, held: TrainingImages) -> tu
 
 
 def _ae1_digest(context: Context) -> str:
-    return context.digest("ae1", asdict(context.recipe.ae1), asdict(context.recipe.ae1_training))
+    return context.digest("ae1", asdict(context.recipe.ae1), recipe_to_dict(context.recipe.ae1_training))
 
 
 def _require_ae1(pretrained: Path, fingerprint: str) -> None:
@@ -181,7 +181,7 @@ def _fit_ldrs(
             held_out=held_out.contrast(joint),
             noise=context.recipe.code_noise,
         )
-        settings = joint, asdict(context.recipe.ldr), asdict(optimisation), upstream
+        settings = joint, asdict(context.recipe.ldr), recipe_to_dict(optimisation), upstream
         noise = [context.recipe.code_noise] if context.recipe.code_noise else []
         fingerprint = context.digest("ldr", *settings, *noise)
         summaries[joint] = context.train(stage, batch_at, f"ldr/{joint}", fingerprint, full=True)

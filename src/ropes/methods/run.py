@@ -13,8 +13,8 @@ from ropes.common.files import read_json, require_free, write_json
 from ropes.common.hardware import AskedPrecision, Precision, capability, precision_of
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.methods.recipes import Recipe
-from ropes.methods.registry import METHODS, method_named, recipe_from_dict
+from ropes.methods.recipes import Recipe, recipe_from_dict, recipe_to_dict
+from ropes.methods.registry import METHODS, method_named
 from ropes.models import registry
 from ropes.simulation.settings import SETTINGS
 
@@ -98,7 +98,7 @@ class Run:
                 return stored
             for stale in (TRAINING_FILE, CALIBRATION_FILE, TRUST_FILE):
                 (folder / stale).unlink(missing_ok=True)
-        write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(self)})
+        write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(self), "recipe": recipe_to_dict(self.recipe)})
         return self
 
     def restart(self, folder: Path) -> "Run":
@@ -110,7 +110,7 @@ class Run:
         run = replace(self, version=__version__)
         if self.precision is None:
             run = replace(run, precision=precision_of("auto"), processor=capability())
-        write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(run)})
+        write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(run), "recipe": recipe_to_dict(run.recipe)})
         return run
 
     def in_precision(self, folder: Path, requested: AskedPrecision) -> "Run":

@@ -1,6 +1,5 @@
 """Fits a student encoder on images with foreign objects, by distillation of a trained encoder."""
 
-from dataclasses import asdict
 from functools import cache
 from typing import Any
 
@@ -13,7 +12,7 @@ from ropes.common.progress import progress
 from ropes.data.batches import TrainingImages
 from ropes.methods.context import Context
 from ropes.methods.reader import autocast
-from ropes.methods.recipes import EncoderRecipe
+from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.student_stage import Batch, StudentStage
@@ -40,7 +39,7 @@ def fit_student(
         kept: training poses.
         held: held-out poses.
     """
-    depends_on = sha256(context.folder / "encoder" / WEIGHTS), recipe.foreign, asdict(recipe.student), _STUDENT
+    depends_on = sha256(context.folder / "encoder" / WEIGHTS), recipe.foreign, recipe_to_dict(recipe.student), _STUDENT
     fingerprint = context.digest("student", *depends_on)
     rows = EpochShuffle(len(held), min(len(held), _EVALUATED), context.seed("student", "held out"))(0)
     order = EpochShuffle(len(kept), min(len(kept), recipe.student.batch), context.seed("student", "order"))

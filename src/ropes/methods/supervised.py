@@ -4,7 +4,6 @@ They are an upper reference for the methods without labels, on the same images, 
 """
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,14 @@ from ropes.errors import UserError
 from ropes.methods.context import Context
 from ropes.methods.image_size import require_size
 from ropes.methods.labels import Labels, angles_checksum, choose_labels
-from ropes.methods.recipes import JointNetRecipe, LabelledRecipe
+from ropes.methods.recipes import JointNetRecipe, LabelledRecipe, recipe_to_dict
 from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.supervised_stage import AngleStage, PretrainingStage
 from ropes.methods.training.loop import SUMMARY, has_ended, take_over
 from ropes.methods.training_summary import write_story
-from ropes.methods.uncertainty.fit import fit_trust
+from ropes.methods.uncertainty.fit import fit_uncertainty
 from ropes.methods.validation_split import not_learnt_from
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.checkpoints import WEIGHTS
@@ -67,7 +66,7 @@ def fit(
         )
     if not dataset.joints:
         raise UserError(f"{data} has no interventions, which name the joints; mark them (docs/data.md)")
-    labels = choose_labels(dataset, recipe.labels, recipe.held_out, seed)
+    labels = choose_labels(dataset, recipe.labels, recipe.val_fraction, seed)
     checksum = angles_checksum(labels.angles)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed, angles_checksum=checksum)
     require_size(dataset, recipe)
@@ -102,7 +101,7 @@ def fit(
         network.encoder.adapt(torch.from_numpy(kept.pixels(sample(0))))
     summary, stage = _fit_angles(context, recipe, network, images, labels)
     stages["angles"], seconds["angles"] = summary["history"], summary["seconds"]
-    fit_trust(context, dataset, kept, held, labels.held_angles(np.flatnonzero(held_out)))
+    fit_uncertainty(context, dataset, kept, held, labels.held_angles(np.flatnonzero(held_out)))
     write_story(
         context,
         dataset,
@@ -133,7 +132,7 @@ def _collapse(curves: dict[str, list[float]]) -> dict[str, Any] | None:
 
 def _pretraining_digest(context: Context, recipe: JointNetRecipe) -> str:
     """Digest of all inputs of the pre-training, which labels and JointNet are not."""
-    content = asdict(recipe)
+    content = recipe_to_dict(recipe)
     settings = {key: content[key] for key in ("vit", "pretraining", "momentum", "crop")}
     for of_jointnet in ("hidden", "rounds"):
         del settings["vit"][of_jointnet]
@@ -204,12 +203,12 @@ def _fit_angles(
         recipe.training,
         steps=recipe.training.steps(len(kept)),
         seed=context.seed("angles"),
-        erased=recipe.erased,
+        erased=recipe.random_erasing,
         held_out=(
             torch.from_numpy(held.pixels(evaluated)),
             torch.from_numpy(labels.angles[labels.held[evaluated]]).float(),
         ),
     )
     version = [NETWORK] if isinstance(network, AngleCNN) else []
-    fingerprint = context.digest("angles", asdict(recipe), context.run.angles_checksum, *version)
+    fingerprint = context.digest("angles", recipe_to_dict(recipe), context.run.angles_checksum, *version)
     return context.train(stage, batch_at, "angles", fingerprint, full=False), stage

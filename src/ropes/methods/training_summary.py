@@ -1,13 +1,13 @@
 """Writes the training summary of a finished fit, training.json: curves, settings and provenance."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from ropes.common.files import write_json
 from ropes.common.hardware import device_name
 from ropes.data.dataset import Dataset
 from ropes.methods.context import Context
+from ropes.methods.recipes import recipe_to_dict
 from ropes.methods.run import TRAINING_FILE
 
 
@@ -42,7 +42,7 @@ def write_story(
         "joints": list(run.joints),
         "stages": stages,
         **more,
-        "settings": asdict(run.recipe),
+        "settings": recipe_to_dict(run.recipe),
         "provenance": {
             "version": run.version,
             "device": device_name(),

@@ -1,6 +1,6 @@
 """Fits the VAEs of the disentanglement study: `beta-vae` on single images, `ada-gvae` on pairs."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.context import Context
-from ropes.methods.recipes import VAERecipe
+from ropes.methods.recipes import VAERecipe, recipe_to_dict
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
@@ -58,7 +58,7 @@ def fit(
     cache = ImageCache(dataset, "train", shape.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     images = images.take(np.flatnonzero(first_anchors(images.anchor, recipe.anchors)))
-    kept, held = images.split_anchors(recipe.held_out, seed)
+    kept, held = images.split_anchors(recipe.val_fraction, seed)
     rows = pairs_of(kept) if method == "ada-gvae" else np.arange(len(kept))[:, None]
     if not len(rows):
         raise UserError(
@@ -83,7 +83,7 @@ def fit(
         seed=context.seed("vae"),
         held_out=torch.from_numpy(held.pixels(np.arange(min(_EVALUATED, len(held))))),
     )
-    fingerprint = context.digest("vae", method, asdict(recipe))
+    fingerprint = context.digest("vae", method, recipe_to_dict(recipe))
     summary = context.train(stage, batch_at, "vae", fingerprint, full=False)
     write_story(
         context,

@@ -8,8 +8,9 @@ from torch import Tensor
 from ropes.common.hardware import AskedPrecision, Precision, precision_of, warn_if_emulated
 from ropes.methods.reader import Read, Reader, autocast
 from ropes.methods.recipes import VAERecipe
+from ropes.models.blocks import as_levels
 from ropes.models.checkpoints import WEIGHTS, load_weights
-from ropes.models.vae import VAE, as_images, elbo_terms, levels
+from ropes.models.vae import VAE, as_images, elbo_terms
 
 
 class VAEReader(Reader):
@@ -28,9 +29,9 @@ class VAEReader(Reader):
 
     @torch.no_grad()
     def read(self, images: Tensor) -> Read:
-        """Images as for `ropes.models.vae.levels` → means (n, latents), and as features means and log variances."""
+        """Images as for `ropes.models.blocks.as_levels` → means (n, latents); features: means and log variances."""
         with autocast(images, self.precision):
-            posterior = self._vae.encode(levels(images))
+            posterior = self._vae.encode(as_levels(images))
         return Read(posterior.mean, torch.cat(posterior, dim=1))
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor]:
@@ -41,7 +42,7 @@ class VAEReader(Reader):
     @torch.no_grad()
     def elbo_terms(self, images: Tensor) -> tuple[float, float]:
         """−log p(x | z) for one draw z (torch's global generator), and KL(q(z | x) ‖ p(z)); float32, nats an image."""
-        planes = levels(images)
+        planes = as_levels(images)
         reconstruction, divergence = elbo_terms(self._vae, planes, self._vae.encode(planes))
         return float(reconstruction), float(divergence)
 

@@ -11,7 +11,8 @@ from torch.nn import functional
 
 from ropes.methods.recipes import VAERecipe
 from ropes.methods.training.stage import Stage
-from ropes.models.vae import VAE, Posterior, elbo_terms, levels
+from ropes.models.blocks import as_levels
+from ropes.models.vae import VAE, Posterior, elbo_terms
 
 _CHUNK = 128
 #: Standard deviations of the encoder's noise: of each subpixel, and of a grey field on a grid 16 times as coarse.
@@ -32,7 +33,7 @@ class VAEStage(Stage):
         pairs: batches are pairs, whose shared latents are averaged, see `average_shared`.
         steps: number of training steps.
         seed: of its noise.
-        held_out: images in the format of `ropes.models.vae.levels`.
+        held_out: images in the format of `ropes.models.blocks.as_levels`.
     """
 
     network: VAE
@@ -45,8 +46,8 @@ class VAEStage(Stage):
         self.recipe, self.pairs, self.held_out = recipe, pairs, held_out
 
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
-        """Images in the format of `ropes.models.vae.levels`, pairs in adjacent rows → loss."""
-        images = levels(batch)
+        """Images in the format of `ropes.models.blocks.as_levels`, pairs in adjacent rows → loss."""
+        images = as_levels(batch)
         posterior = self.network.encode(noisy(images) if self.recipe.noise else images)
         if self.pairs:
             posterior = average_shared(posterior)
@@ -60,7 +61,7 @@ class VAEStage(Stage):
         """ELBO of held-out images and its two terms, by one draw of each: β = 1, no input noise, nothing averaged."""
         sums = torch.zeros(2)
         for part in self.held_out.split(_CHUNK):
-            images = levels(part.to(self.device))
+            images = as_levels(part.to(self.device))
             terms = elbo_terms(self.network, images, self.network.encode(images))
             sums += len(part) * torch.stack(terms).float().cpu()
         reconstruction, divergence = (sums / len(self.held_out)).tolist()

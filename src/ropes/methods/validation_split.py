@@ -29,9 +29,9 @@ def not_learnt_from(run: Run, dataset: Dataset) -> Mask:
         return ~used
     anchor, regime = frames.anchor[used], frames.regime[used]
     if run.method == "ldr":
-        held = stratified_held_out(anchor, regime, recipe.held_out, run.seed)
+        held = stratified_held_out(anchor, regime, recipe.val_fraction, run.seed)
     else:
-        held = np.isin(anchor, held_out_anchors(anchor, recipe.held_out, run.seed))
+        held = np.isin(anchor, held_out_anchors(anchor, recipe.val_fraction, run.seed))
     mask = ~used
     mask[np.flatnonzero(used)[held]] = True
     return mask

@@ -1,4 +1,4 @@
-"""Networks of the supervised baselines: images to angles."""
+"""Networks of the supervised baselines: images to joint angles."""
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ from ropes.models.shapes import EncoderConfig, ViTConfig
 
 
 class Angles(nn.Module):
-    """From standard units to radians: mean and deviation of the labels are kept with the weights."""
+    """Affine map from standard units to radians; mean and standard deviation of the labels are buffers."""
 
     mean: Tensor
     deviation: Tensor
@@ -21,7 +21,7 @@ class Angles(nn.Module):
 
     @torch.no_grad()
     def adapt(self, angles: Tensor) -> None:
-        """Take mean and deviation from angles (n, d), radians; a joint that does not vary keeps its scale."""
+        """Set mean and deviation from angles (n, d), radians; a constant joint keeps its scale."""
         self.mean.copy_(angles.mean(0))
         spread = angles.std(0, correction=0)
         self.deviation.copy_(torch.where(spread > 1e-6, spread, torch.ones_like(spread)))
@@ -32,7 +32,7 @@ class Angles(nn.Module):
 
 
 class AngleCNN(nn.Module):
-    """The encoder of `anchored` without its window, read off in radians."""
+    """The encoder of `anchored` without its window, with outputs in radians."""
 
     def __init__(self, config: EncoderConfig, *, views: int, joints: int) -> None:
         super().__init__()
@@ -43,16 +43,16 @@ class AngleCNN(nn.Module):
         return self.read(images)[0]
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """uint8 (B, V, S, S) → radians (B, d), and the dense features (B, hidden) that they are read from."""
+        """uint8 (B, V, S, S) → radians (B, d), and the dense features before the last layer (B, hidden)."""
         standard, features = self.encoder.read(images)
         return self.radians(standard), features
 
 
 class JointNet(nn.Module):
-    """Mean tokens of all cameras' images → angles, corrected in rounds (ROPES Section 4.4).
+    """Mean tokens of all cameras' images → angles, with iterative refinement (ROPES Section 4.4).
 
-    Every round sees the features and the estimate so far, which begins at zero, and adds a correction; all rounds
-    share their weights.
+    The estimate starts at zero. Each round reads the features and the estimate, and adds a correction. All rounds share
+    their weights.
 
     Deviation: the estimate is in units of the labels' deviation from their mean, not in radians.  Why: joints of small
     and of large ranges then weigh alike.  Effect: the loss weighs joints differently from one in radians.
@@ -79,7 +79,7 @@ class JointNet(nn.Module):
 
 
 class AngleTransformer(nn.Module):
-    """I-JEPA's encoder on each camera's image, then JointNet, read off in radians."""
+    """I-JEPA's encoder on each camera's image, then JointNet, with outputs in radians."""
 
     def __init__(self, config: ViTConfig, *, views: int, joints: int) -> None:
         super().__init__()
@@ -95,9 +95,7 @@ class AngleTransformer(nn.Module):
         """uint8 (B, V, S, S) → radians (B, d), and the mean tokens of all cameras (B, V · width)."""
         tokens = self.encoder(darkness(images.flatten(0, 1)[:, None]))
         features = tokens.float().mean(1).unflatten(0, images.shape[:2]).flatten(1)
-        with torch.autocast(
-            images.device.type, enabled=False
-        ):  # bf16 would round the estimate by up to a 256th of itself
+        with torch.autocast(images.device.type, enabled=False):  # bf16 would round the estimate by up to 1/256
             return self.radians(self.joints(features)), features
 
 

@@ -10,12 +10,12 @@ from ropes.models.shapes import CODE_SIDE, AE1Config, AE2Config
 class AE1(nn.Module):
     """Convolutional autoencoder from one grey image to an 8×8×1 feature map and back (ROPES Table 3, Eq. 4).
 
-    Both ends are rectified as in the table; both are initialised to start above zero.
+    Code and output are rectified as in the table; both are initialised above zero.
 
     Deviation: the last transposed convolution writes 128 pixels a side where Table 3 reads "Upsample 64 → 126".  Why:
     the images have 128.  Effect: none.
 
-    With `stem` > 1, never in the paper's preset, the first layer reads stem×stem patches and the last one writes them.
+    With `stem` > 1 (never in the paper's preset) the first layer reads stem×stem patches and the last one writes them.
     """
 
     def __init__(self, config: AE1Config) -> None:
@@ -52,15 +52,15 @@ class AE1(nn.Module):
         return [*layers, conv(channels, config.stem**2), nn.PixelShuffle(config.stem), RevivingReLU(config.revive)]
 
     def encode(self, images: Tensor) -> Tensor:
-        """(B, 1, S, S) in [0, 1] → codes (B, 1, 8, 8), never negative."""
+        """(B, 1, S, S) in [0, 1] → codes (B, 1, 8, 8), at least 0."""
         return self.encoder(images)
 
     def encode_views(self, images: Tensor) -> Tensor:
-        """(B, V, S, S), one channel a camera → (B, V, 8, 8): every view through the same encoder."""
+        """(B, V, S, S), one channel per camera → (B, V, 8, 8); all views share the encoder."""
         return self.encode(images.flatten(0, 1).unsqueeze(1)).reshape(*images.shape[:2], CODE_SIDE, CODE_SIDE)
 
     def decode(self, codes: Tensor) -> Tensor:
-        """(B, 1, 8, 8) → (B, 1, S, S), never negative."""
+        """(B, 1, 8, 8) → (B, 1, S, S), at least 0."""
         return self.decoder(codes)
 
     def decode_views(self, codes: Tensor) -> Tensor:
@@ -74,10 +74,10 @@ class AE1(nn.Module):
 
 
 class Standardise(nn.Module):
-    """Fixed affine map of codes to zero mean and unit variance, one scale a camera; `inverse` undoes it.
+    """Fixed affine map of codes to zero mean and unit variance, with one scale per camera.
 
-    One scale a camera and not a position: where the background never changes the code is constant, and dividing
-    by its own deviation would blow noise up.
+    Not one scale per position: where the background never changes the code is constant, and division by its own
+    deviation would amplify noise.
     """
 
     mean: Tensor
@@ -89,14 +89,14 @@ class Standardise(nn.Module):
         self.register_buffer("scale", torch.ones(1, views, 1, 1))
 
     def fit(self, codes: Tensor) -> None:
-        """Take mean and deviation from codes (n, V, 8, 8).
+        """Set mean and deviation from codes (n, V, 8, 8).
 
         Raises:
             ValueError: the codes of a camera are constant.
         """
         mean = codes.double().mean((0, 2, 3), keepdim=True)
         scale = codes.double().std((0, 2, 3), keepdim=True)
-        # Over the samples: a code that does not depend on the image may still vary from place to place.
+        # Over samples: a code that does not depend on the image may still vary over positions.
         if not bool((codes.double().std(0).amax((1, 2)) > 1e-6).all()):
             raise ValueError("the codes of a camera are constant: AE1 has collapsed")
         self.mean.copy_(mean)
@@ -112,9 +112,9 @@ class Standardise(nn.Module):
 
 
 class AE2(nn.Module):
-    """Autoencoder from the codes of all views to one coordinate a joint and back (ROPES Table 5).
+    """Autoencoder from the codes of all views to one coordinate per joint and back (ROPES Table 5).
 
-    The table's final ReLU acts on raw codes, which are never negative.
+    The table's final ReLU acts on raw codes, which are at least 0.
 
     Deviation: AE2 reads and writes standardised codes, with one scale a camera.  Why: raw codes of one camera may be
     tens of times as large as those of another one.  Effect: λ counts in other units than in Eq. 3.
@@ -140,7 +140,7 @@ class AE2(nn.Module):
         self.standardise = Standardise(views)
 
     def initialise(self, standardise: Standardise) -> None:
-        """Adopt the scale of the codes and start the rectified output alive, at their mean."""
+        """Copy the scale of the codes, and initialise the rectified output at their mean."""
         self.standardise.load_state_dict(standardise.state_dict())
         head = self.decoder[-2]
         assert isinstance(head, nn.Conv2d)
@@ -163,9 +163,9 @@ class AE2(nn.Module):
         return self.decode(self.encode(codes))
 
     def read(self, codes: Tensor) -> Tensor:
-        """Codes as AE1 gives them, (B, V, 8, 8) → coordinates (B, d)."""
+        """Codes of AE1, (B, V, 8, 8) → coordinates (B, d)."""
         return self.encode(self.standardise(codes))
 
     def rebuilt(self, codes: Tensor) -> Tensor:
-        """Codes as AE1 gives them, (B, V, 8, 8) → what becomes of them."""
+        """Reconstruct codes of AE1, (B, V, 8, 8)."""
         return self.standardise.inverse(self(self.standardise(codes)))

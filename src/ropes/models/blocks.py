@@ -1,4 +1,4 @@
-"""The pre-activation residual block with group normalisation that both autoencoders are made of (Table 3)."""
+"""Building blocks of the networks: normalisation, convolutions, residual blocks, rectifiers."""
 
 import torch
 from torch import Tensor, nn
@@ -49,7 +49,7 @@ class ResBlockGN(nn.Module):
 
 
 class ScaledResidual(nn.Module):
-    """The input plus a scale, zero at first, times ReLU → conv → ReLU → conv: trains without normalisation.
+    """Residual block x + scale · (ReLU → conv → ReLU → conv) without normalisation; the scale starts at zero.
 
     The scale is that of SkipInit (De and Smith, "Batch Normalization Biases Residual Blocks Towards the Identity
     Function in Deep Networks", 2020).
@@ -70,13 +70,14 @@ def residual_stage(channels_in: int, channels: int, blocks: int, groups: int = G
     return [conv(channels_in, channels), *(ResBlockGN(channels, groups) for _ in range(blocks))]
 
 
-def count_weights(module: nn.Module) -> int:
-    """Number of trainable weights."""
-    return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
+def as_levels(images: Tensor) -> Tensor:
+    """uint8 (B, 1, S, S, 3), or in grey (B, cameras, S, S) → float (B, C, S, S) in [0, 1], channels last in memory."""
+    planes = images[:, 0].permute(0, 3, 1, 2) if images.ndim == 5 else images
+    return planes.float().div(255).contiguous(memory_format=torch.channels_last)
 
 
 class RevivingReLU(nn.Module):
-    """ReLU whose backward pass lets `slope` of the gradient through where the input is negative.
+    """ReLU with a leaky surrogate gradient: the backward pass has slope `slope` for negative inputs.
 
     Deviation: a unit that has fallen below zero everywhere can come back, as gradients leak through it; forward it is
     the tables' ReLU.  Why: high learning rates need it.  Effect: compact preset alone; slope 0 is the plain ReLU.
@@ -87,7 +88,7 @@ class RevivingReLU(nn.Module):
         self.slope = slope
 
     def forward(self, x: Tensor) -> Tensor:
-        """Any shape → the same, never negative."""
+        """Any shape → the same, at least 0."""
         below = x.clamp(max=0)
         return x.relu() + self.slope * (below - below.detach())
 
@@ -95,7 +96,7 @@ class RevivingReLU(nn.Module):
 def start_alive(layer: nn.Module, level: float, spread: float = 0.1) -> None:
     """Initialise the last convolution before a ReLU so that all its units start positive, near `level`.
 
-    A unit that starts below zero everywhere passes no gradient to any later stage and never recovers.
+    A unit that starts negative everywhere gets no gradient and never recovers.
     """
     assert isinstance(layer, nn.Conv2d)
     assert layer.bias is not None

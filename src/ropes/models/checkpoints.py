@@ -1,13 +1,14 @@
-"""Checkpoints without pickle: any tree of dicts, lists, numbers and tensors in one safetensors file.
+"""Checkpoints without pickle: a tree of dicts, lists, numbers and tensors in one safetensors file.
 
-Tensors are stored as such; the rest of the tree is JSON in the file's header.
+The file's header contains the tree as JSON, with references to its tensors.
 """
 
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -17,7 +18,7 @@ from ropes.common.files import atomic_path
 from ropes.errors import UserError
 
 WEIGHTS = "weights.safetensors"
-#: What safetensors calls a file that it has not finished; killed, it leaves it behind.
+#: Temporary files of safetensors; a killed process leaves them behind.
 _UNFINISHED = re.compile(r"\.tmp[A-Za-z0-9]{6}")
 
 
@@ -25,7 +26,7 @@ def save_tree(path: Path, tree: Any) -> None:
     """Write `tree` to `path` atomically.
 
     Raises:
-        TypeError: the tree holds something that is neither a container, a plain value nor a tensor.
+        TypeError: a node is neither a container, a plain value nor a tensor.
     """
     tensors: dict[str, Tensor] = {}
     text = json.dumps(_encode(tree, tensors))
@@ -34,10 +35,10 @@ def save_tree(path: Path, tree: Any) -> None:
 
 
 def load_tree(path: Path) -> Any:
-    """Read what `save_tree` wrote.
+    """Read a file of `save_tree`.
 
     Raises:
-        UserError: the file is missing, truncated or something else.
+        UserError: the file is missing, truncated or of another kind.
     """
     try:
         with safe_open(path, framework="pt") as stream:
@@ -83,8 +84,24 @@ def _decode(node: Any, tensors: dict[str, Tensor]) -> Any:
             return [_decode(value, tensors) for value in content]
 
 
+class ArrayTree:
+    """Base of dataclasses of float64 arrays and floats, stored in single precision."""
+
+    def to_tree(self) -> dict[str, Any]:
+        """The fields for `save_tree`."""
+        return {
+            name: torch.from_numpy(value).float() if isinstance(value, np.ndarray) else value
+            for name, value in vars(self).items()
+        }
+
+    @classmethod
+    def from_tree(cls, tree: dict[str, Any]) -> Self:
+        """The inverse of `to_tree`."""
+        return cls(**{name: each if isinstance(each, float) else each.double().numpy() for name, each in tree.items()})
+
+
 def load_weights(module: torch.nn.Module, path: Path) -> None:
-    """Fill `module` from the safetensors file at `path`, all names and shapes matching.
+    """Load the weights of `module` from the safetensors file at `path`.
 
     Raises:
         UserError: the file is missing, damaged or of another architecture.
@@ -108,7 +125,7 @@ def save_weights(module: torch.nn.Module, path: Path) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete what a killed process left half-written in `folder` and below: our own files, and safetensors'."""
+    """Delete temporary files of killed processes in `folder` and below, ours and those of safetensors."""
     for path in folder.rglob(".*"):
         if path.is_file() and (path.suffix == ".part" or _UNFINISHED.fullmatch(path.name)):
             path.unlink()

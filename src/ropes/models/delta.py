@@ -1,4 +1,4 @@
-"""Networks that tell what was done from two images: causal delta embeddings, and plain pairs.
+"""Networks that predict an action from two images: causal delta embeddings, and plain pair classifiers.
 
 Source: Causal delta embeddings (arXiv 2508.04492); baselines: Causal Triplet (Liu et al. 2023).
 """
@@ -13,18 +13,18 @@ from ropes.errors import UserError
 from ropes.models.backbones import backbone_of
 from ropes.models.shapes import DeltaConfig
 
-#: Length of a delta that its classifier reads as 1: the L1 term keeps deltas far shorter than that.
+#: Length of a delta that the classifier scales to 1: the L1 term keeps deltas far shorter than 1.
 _UNIT = 0.01
 
 
 class Reading(NamedTuple):
-    """What a network makes of pairs.
+    """Predictions for B pairs.
 
     Attributes:
-        logits: of the verbs, (B, K, c): of the whole, or of each of K patches; of their mean (B, 1, c).
-        deltas: likewise (B, K, l) or (B, 1, l), δ = φ(x̃) − φ(x); of a pair network what it classifies.
-        patches: number of each of the K patches, (B, K); 0 for the whole.
-        before, after: φ of both images, (B, l), of a pair network; (B, 0) otherwise.
+        logits: of the verbs, (B, K, c) for each of K patches; (B, 1, c) for the whole images or the patches' mean.
+        deltas: δ = φ(x̃) − φ(x), (B, K, l) or (B, 1, l) likewise; for a pair network the input of its classifier.
+        patches: index of each of the K patches, (B, K); 0 for the whole images.
+        before, after: φ of both images of a pair network, (B, l); (B, 0) otherwise.
     """
 
     logits: Tensor
@@ -35,36 +35,35 @@ class Reading(NamedTuple):
 
     @property
     def shares(self) -> Tensor:
-        """Probabilities of the verbs, (B, c): the mean of the patches'."""
+        """Probabilities of the verbs, (B, c), averaged over patches."""
         return self.logits.float().softmax(-1).mean(1)
 
 
 class DeltaNetwork(nn.Module):
-    """δ = φ(x̃) − φ(x), and a linear classifier of it: of the whole, or of the K patches that change most.
+    """δ = φ(x̃) − φ(x) and a linear classifier of δ, for whole images or for the K patches that change most.
 
-    The projector has one hidden layer, as wide as the backbone, so that it can leave out what moves along.
+    The projector has one hidden layer, as wide as the backbone, so that it can remove side effects of an action.
 
     Deviation: the classifier reads δ / .01.  Why: at length 1 the L1 term keeps deltas so short that the classifier's
-    answers stay flat.  Effect: in the classifier's units the sparsity weighs a hundredth of the weight of 1 that the
-    summary gives.
+    answers stay flat.  Effect: in the classifier's units the sparsity weighs a hundredth of the summary's weight of 1.
 
-    Deviation: the K patches are those of the longest projected deltas, unless `change` says features.  Why: the
+    Deviation: the K patches are those of the longest projected deltas, unless `change` is features.  Why: the
     classifier reads these.  Effect: not measured yet (experiment "delta-options"); the summary selects by the norm of
     patch features' differences.
 
     Deviation: each of the K patches has its own losses, and the mean of their probabilities decides, unless `aggregate`
-    says otherwise.  Why: the summary says that losses are calculated for each patch; reviews of the paper mention an
-    aggregation.  Effect: not measured yet (experiment "delta-options").
+    is set.  Why: the summary calculates losses for each patch; reviews of the paper mention an aggregation.  Effect:
+    not measured yet (experiment "delta-options").
 
     Args:
         config: its shape.
         channels: of the images.
-        verbs: number of them.
-        patchwise: of patches.
+        verbs: number of verbs.
+        patchwise: classify patches instead of whole images.
         stored: see `backbone_of`.
 
     Raises:
-        UserError: see `backbone_of`, or patches are asked of another backbone than a transformer.
+        UserError: see `backbone_of`, or the backbone has no patches.
     """
 
     def __init__(
@@ -90,31 +89,30 @@ class DeltaNetwork(nn.Module):
 
     def forward(self, before: Tensor, after: Tensor) -> Reading:
         """Levels in [0, 1], (B, C, S, S) each."""
-        place = 0 if self.patches is None else 1
-        features = self.backbone(torch.cat([before, after]))[place]
-        first, second = _in_full(self.project, features).chunk(2)
+        features = self.backbone(torch.cat([before, after]))[0 if self.patches is None else 1]
+        first, second = _project_float32(self.project, features).chunk(2)
         deltas = second - first
         if self.patches is None:
-            deltas, chosen = deltas[:, None], torch.zeros(len(deltas), 1, dtype=torch.long, device=deltas.device)
+            deltas, patches = deltas[:, None], torch.zeros(len(deltas), 1, dtype=torch.long, device=deltas.device)
         else:
-            read, changed = features.float().chunk(2)
-            change = changed - read if self.of_features else deltas
-            chosen = change.norm(dim=-1).topk(min(self.patches, deltas.shape[1]), dim=1).indices
-            deltas = deltas.take_along_dim(chosen[..., None], dim=1)
+            features_before, features_after = features.float().chunk(2)
+            change = features_after - features_before if self.of_features else deltas
+            patches = change.norm(dim=-1).topk(min(self.patches, deltas.shape[1]), dim=1).indices
+            deltas = deltas.take_along_dim(patches[..., None], dim=1)
             if self.aggregate:
                 deltas = deltas.mean(1, keepdim=True)
-        nothing = deltas.new_empty(len(deltas), 0)
-        return Reading(self.classify(deltas / _UNIT), deltas, chosen, nothing, nothing)
+        empty = deltas.new_empty(len(deltas), 0)
+        return Reading(self.classify(deltas / _UNIT), deltas, patches, empty, empty)
 
 
 class PairNetwork(nn.Module):
-    """A plain classifier of φ(x) and φ(x̃) − φ(x) side by side; with a critic of its features where there are nouns.
+    """A plain classifier of the concatenation of φ(x) and φ(x̃) − φ(x), with an optional noun critic.
 
     Args:
         config: its shape.
         channels: of the images.
-        verbs: number of them.
-        nouns: number of nouns that the critic tells; 0 for no critic.
+        verbs: number of verbs.
+        nouns: number of nouns that the critic classifies; 0 for no critic.
         stored: see `backbone_of`.
 
     Raises:
@@ -122,13 +120,7 @@ class PairNetwork(nn.Module):
     """
 
     def __init__(
-        self,
-        config: DeltaConfig,
-        channels: int,
-        verbs: int,
-        *,
-        nouns: int = 0,
-        stored: Mapping[str, Any] | None = None,
+        self, config: DeltaConfig, channels: int, verbs: int, *, nouns: int = 0, stored: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__()
         self.backbone = backbone_of(config, channels, stored)
@@ -141,25 +133,19 @@ class PairNetwork(nn.Module):
     def forward(self, before: Tensor, after: Tensor) -> Reading:
         """Levels in [0, 1], (B, C, S, S) each."""
         features = self.backbone(torch.cat([before, after]))[0]
-        first, second = _in_full(self.project, features).chunk(2)
-        related = self.relate(torch.cat([first, second - first], dim=1)).float()
-        chosen = torch.zeros(len(first), 1, dtype=torch.long, device=first.device)
-        return Reading(self.classify(related)[:, None], related[:, None], chosen, first, second)
+        first, second = _project_float32(self.project, features).chunk(2)
+        relation = self.relate(torch.cat([first, second - first], dim=1)).float()
+        patches = torch.zeros(len(first), 1, dtype=torch.long, device=first.device)
+        return Reading(self.classify(relation)[:, None], relation[:, None], patches, first, second)
 
 
-def _in_full(project: nn.Module, features: Tensor) -> Tensor:
-    """φ in float32: of two numbers that nearly agree, bf16 would round away what they differ in."""
+def _project_float32(project: nn.Module, features: Tensor) -> Tensor:
+    """φ in float32: bf16 would round away the small difference between two images."""
     with torch.autocast(features.device.type, enabled=False):
         projected: Tensor = project(features.float())
     return projected
 
 
 def reversed_gradient(values: Tensor, weight: float) -> Tensor:
-    """The same values, whose gradient is taken times −weight."""
+    """Gradient reversal: the same values, with the gradient multiplied by −weight."""
     return (1 + weight) * values.detach() - weight * values
-
-
-def as_levels(images: Tensor) -> Tensor:
-    """uint8 (B, 1, S, S, 3), or in grey (B, cameras, S, S) → float (B, C, S, S) in [0, 1]."""
-    planes = images[:, 0].permute(0, 3, 1, 2) if images.ndim == 5 else images
-    return planes.float().div(255).contiguous(memory_format=torch.channels_last)

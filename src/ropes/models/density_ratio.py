@@ -1,4 +1,4 @@
-"""The classifier whose logit is a log density ratio, and whose gradient is a score difference (ROPES Table 4)."""
+"""LDR: a classifier with a log density ratio as logit and a score difference as gradient (ROPES Table 4)."""
 
 import torch
 from torch import Tensor, nn
@@ -7,14 +7,14 @@ from ropes.models.shapes import CODE_SIDE, LDRConfig
 
 
 class LDR(nn.Module):
-    """Codes of all views → the logit of "taken under policy 1 rather than 2" of one joint (ROPES Table 4).
+    """Codes of all views → logit of policy 1 against policy 2 of one joint (ROPES Table 4).
 
-    Trained to the Bayes optimum with equally many samples of both, the logit is log q(y) − log q̄(y).
-    Convolutions are unpadded: 8 → 6 → 4 → 2.
+    With balanced samples the logit of the Bayes-optimal classifier is log q(y) − log q̄(y). Convolutions are unpadded:
+    8 → 6 → 4 → 2.
 
-    Deviation: with `others`, never in the paper's preset, the network scores three kinds: policy 1, policy 2 and
-    neither.  Why: so the images of all regimes teach each network.  Effect: the difference of the first two scores is
-    the same log ratio.
+    Deviation: with `others`, never in the paper's preset, the network has three classes: policy 1, policy 2 and
+    neither.  Why: each network then trains on the images of all regimes.  Effect: the difference of the first two
+    scores is the same log ratio.
     """
 
     def __init__(self, config: LDRConfig, *, views: int) -> None:
@@ -25,15 +25,9 @@ class LDR(nn.Module):
             layers += [nn.Conv2d(channels, width, 3), nn.ReLU()]
             channels = width
         side = CODE_SIDE - 2 * len(config.widths)
-        layers += [
-            nn.Flatten(),
-            nn.Dropout(config.dropout),
-            nn.Linear(channels * side**2, config.hidden),
-            nn.ReLU(),
-        ]
-        self.body = nn.Sequential(
-            *layers, nn.Dropout(config.dropout), nn.Linear(config.hidden, 3 if config.others else 1)
-        )
+        layers += [nn.Flatten(), nn.Dropout(config.dropout), nn.Linear(channels * side**2, config.hidden), nn.ReLU()]
+        layers += [nn.Dropout(config.dropout), nn.Linear(config.hidden, 3 if config.others else 1)]
+        self.body = nn.Sequential(*layers)
 
     def forward(self, codes: Tensor) -> Tensor:
         """Standardised codes (B, V, 8, 8) → logits (B,)."""
@@ -49,7 +43,7 @@ class LDR(nn.Module):
 def score_difference(ratio: nn.Module, codes: Tensor) -> Tensor:
     """∇_y [log q(y) − log q̄(y)] at standardised codes (B, V, 8, 8), same shape, detached (ROPES Section 3.3).
 
-    The network must be frozen and in evaluation mode: a score that dropout perturbs is no score.
+    The network must be frozen and in evaluation mode, without dropout.
 
     Raises:
         ValueError: the network is in training mode.
@@ -57,6 +51,6 @@ def score_difference(ratio: nn.Module, codes: Tensor) -> Tensor:
     if ratio.training:
         raise ValueError("the density ratio must be in eval mode when its gradient is taken")
     with torch.enable_grad():
-        at = codes.detach().requires_grad_(True)
-        (gradient,) = torch.autograd.grad(ratio(at).sum(), at)
+        inputs = codes.detach().requires_grad_(True)
+        (gradient,) = torch.autograd.grad(ratio(inputs).sum(), inputs)
     return gradient.detach()

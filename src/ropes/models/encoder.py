@@ -1,4 +1,4 @@
-"""The encoder of `ldr` and `anchored`: images of all cameras to one coordinate per joint, and its training head."""
+"""The encoder of `ldr` and `anchored` from images of all cameras to one coordinate per joint, and its head."""
 
 import torch
 from torch import Tensor, nn
@@ -7,22 +7,21 @@ from torch.nn import functional
 from ropes.models.blocks import ScaledResidual, conv
 from ropes.models.shapes import EncoderConfig
 
-#: Counts the changes of the network: a training of an earlier one begins anew.
+#: Version of the network, part of the fingerprint: a run of an earlier version trains again.
 NETWORK = 2
-#: Which stage's features tell where to look: the first that sees enough of the arm around.
-_LOOKED_FROM = 1
-#: Grey levels: what differs from the background by less fades; and the one beyond white that others are told from,
-#: which bf16 holds exactly.
+#: Stage whose features give the attention map: the first with a sufficient receptive field.
+_ATTENTION_STAGE = 1
+#: Grey levels: smaller differences from the background are faded; a reference beyond white, exact in bf16.
 _FADES, _BEYOND_WHITE = 16, 320
 
 
 class PoseEncoder(nn.Module):
-    """Images of one pose → coordinates: residual stages over the whole images, and over a window around the hand.
+    """Images of one pose → coordinates: residual stages over the whole images, and over a glimpse around the hand.
 
-    The cameras are the channels of one image.  Nothing is pooled: where something is in the image is what counts.
-    The last joints move few pixels, wherever the first ones carry them, so a map of where to look is read from the
-    second stage; a window around its mean is cut from each image at full resolution and seen by stages of its own.
-    There is no normalisation: each residual branch begins at zero, and pixels enter as `channels` has them.
+    The cameras are the channels of one image. There is no pooling, because positions in the image matter. The last
+    joints move few pixels, at a place that depends on the first joints. Therefore the second stage predicts an
+    attention map, and separate stages read a glimpse: a full-resolution window of each image around the map's mean.
+    There is no normalisation: each residual branch starts at zero, and `channels` scales the pixels.
     """
 
     background: Tensor
@@ -36,7 +35,7 @@ class PoseEncoder(nn.Module):
         self.whole = _stages(2 * views, config.stem, config.widths, config.blocks)
         self.far = _dense(config.image_size, config.stem, config.widths, config.hidden)
         if config.window:
-            self.gaze = nn.Sequential(nn.ReLU(), nn.Conv2d(config.widths[_LOOKED_FROM], views, 1))
+            self.gaze = nn.Sequential(nn.ReLU(), nn.Conv2d(config.widths[_ATTENTION_STAGE], views, 1))
             self.window = _stages(2 * views, config.window_stem, config.window_widths, config.window_blocks)
             self.near = _dense(config.window, config.window_stem, config.window_widths, config.hidden)
             self.place = nn.Linear(2 * views, config.hidden)
@@ -46,15 +45,15 @@ class PoseEncoder(nn.Module):
 
     @torch.no_grad()
     def adapt(self, images: Tensor) -> None:
-        """Take background (median of each pixel) and spread (of what differs) from images, uint8 (n, V, S, S)."""
+        """Set background (median of each pixel) and spread (of differences from it) from images, uint8 (n, V, S, S)."""
         levels = images.float().div(255)
         self.background.copy_(levels.median(dim=0).values)
         self.spread.copy_((levels - self.background).std().clamp_min(1e-3))
 
     def keep_looking(self) -> None:
-        """Train no longer what tells where to look, which its own loss alone teaches; nothing without a window."""
+        """Freeze the attention map and its stages, which only the attention loss trains; nothing without a window."""
         if self.config.window:
-            for part in (*self.whole[: _LOOKED_FROM + 1], self.gaze):
+            for part in (*self.whole[: _ATTENTION_STAGE + 1], self.gaze):
                 part.requires_grad_(False)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -62,79 +61,81 @@ class PoseEncoder(nn.Module):
         return self.look(images)[0]
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """uint8 (B, V, S, S) → coordinates (B, d), and the dense features (B, hidden) that they are read from."""
+        """uint8 (B, V, S, S) → coordinates (B, d), and the dense features before the last layer (B, hidden)."""
         features, _ = self.features(self.channels(images))
         return self.read_off(features), features
 
     def look(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Coordinates (B, d), and the logits (B, V, s, s) of the map of where to look; None without a window."""
-        features, gaze = self.features(self.channels(images))
-        return self.read_off(features), gaze
+        """uint8 (B, V, S, S) → coordinates (B, d), and attention logits (B, V, s, s); None without a window."""
+        features, attention = self.features(self.channels(images))
+        return self.read_off(features), attention
 
     def channels(self, images: Tensor) -> Tensor:
-        """What is read of images, uint8 (B, V, S, S) → (B, 2 V, S, S), zero where a view shows its background.
+        """Input of the network, uint8 (B, V, S, S) → (B, 2 V, S, S), zero where a view shows its background.
 
-        First each view's difference from its background; then the grey level of what differs, as its distance from a
-        level beyond white, so that white before a dark background is told from nothing.  Both are in units of the
-        spread, and in the precision of the convolutions, which holds every difference of two grey levels exactly.
+        The first V channels are differences from the background. The others are the grey levels where a view differs
+        from it, as distances from a level beyond white: white before a dark background is then not zero. Both are in
+        units of the spread, and in the precision of the convolutions, which represents differences of grey levels
+        exactly.
         """
         assert images.dtype == torch.uint8
         device = images.device.type
         kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else self.background.dtype
         levels = images.to(kind, memory_format=torch.channels_last)
-        apart = levels.neg().add_(self.background.mul(255).round().to(kind))
-        shown = apart.abs().div_(_FADES).clamp_(max=1).mul_(levels.neg_().add_(_BEYOND_WHITE))
-        return torch.cat([apart, shown], dim=1).mul_(1 / (255 * float(self.spread)))
+        difference = levels.neg().add_(self.background.mul(255).round().to(kind))
+        foreground = difference.abs().div_(_FADES).clamp_(max=1).mul_(levels.neg_().add_(_BEYOND_WHITE))
+        return torch.cat([difference, foreground], dim=1).mul_(1 / (255 * float(self.spread)))
 
-    def features(self, seen: Tensor, told: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        """What `channels` makes of images → dense features (B, hidden), and where it looked, see `look`.
+    def features(self, channels: Tensor, offset: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """Output of `channels` → dense features (B, hidden), and attention logits, see `look`.
 
         Args:
-            seen: (B, 2 V, S, S).
-            told: (B, widths[0], S / stem, S / stem), added to what the first stage makes of the whole images.
+            channels: (B, 2 V, S, S).
+            offset: (B, widths[0], S / stem, S / stem), added to the output of the first stage.
         """
-        x, gaze = seen, None
+        x, attention = channels, None
         for k, stage in enumerate(self.whole):
             x = stage(x)
-            if k == 0 and told is not None:
-                x = x + told
-            if self.config.window and k == _LOOKED_FROM:
-                gaze = self.gaze(x).float()
+            if k == 0 and offset is not None:
+                x = x + offset
+            if self.config.window and k == _ATTENTION_STAGE:
+                attention = self.gaze(x).float()
         parts = [self.far(x)]
-        if gaze is not None:
-            centres = _centres(gaze.detach(), seen.shape[-1])
-            x = _cut(seen, centres.repeat(1, 2, 1), self.config.window).contiguous(memory_format=torch.channels_last)
+        if attention is not None:
+            centres = _soft_argmax(attention.detach(), channels.shape[-1])
+            x = _glimpse(channels, centres.repeat(1, 2, 1), self.config.window)
+            x = x.contiguous(memory_format=torch.channels_last)
             for stage in self.window:
                 x = stage(x)
-            parts += [self.near(x), self.place(2 * centres.flatten(1) / seen.shape[-1] - 1)]
-        return self.join(torch.cat(parts, dim=1)), gaze
+            parts += [self.near(x), self.place(2 * centres.flatten(1) / channels.shape[-1] - 1)]
+        return self.join(torch.cat(parts, dim=1)), attention
 
 
 def _stages(channels: int, stem: int, widths: tuple[int, ...], blocks: tuple[int, ...]) -> nn.ModuleList:
-    """Patches of side `stem` → residual stages, each but the first at half the side of the one before."""
-    stages, before = [], channels
+    """Patches of side `stem` → residual stages; each but the first halves the side."""
+    stages = []
     for k, (width, count) in enumerate(zip(widths, blocks, strict=True)):
-        entry = [nn.ReLU(), conv(before, width, stride=2)] if k else [nn.Conv2d(before, width, stem, stride=stem)]
+        entry = [nn.ReLU(), conv(channels, width, stride=2)] if k else [nn.Conv2d(channels, width, stem, stride=stem)]
         stages.append(nn.Sequential(*entry, *(ScaledResidual(width) for _ in range(count))))
-        before = width
+        channels = width
     return nn.ModuleList(stages)
 
 
 def _dense(side: int, stem: int, widths: tuple[int, ...], hidden: int) -> nn.Sequential:
-    left = side // stem // 2 ** (len(widths) - 1)
-    return nn.Sequential(nn.ReLU(), nn.Flatten(), nn.Linear(widths[-1] * left**2, hidden))
+    last = side // stem // 2 ** (len(widths) - 1)
+    return nn.Sequential(nn.ReLU(), nn.Flatten(), nn.Linear(widths[-1] * last**2, hidden))
 
 
-def _centres(gaze: Tensor, side: int) -> Tensor:
-    """Mean of the softmax of each map (B, V, s, s), in whole pixels of an image of that side: (B, V, 2), row first."""
-    cells = gaze.shape[-1]
-    share = gaze.flatten(2).softmax(dim=-1).unflatten(2, (cells, cells))
-    middle = (torch.arange(cells, device=gaze.device) + 0.5) * (side / cells)
-    return torch.stack([(share.sum(3) * middle).sum(-1), (share.sum(2) * middle).sum(-1)], dim=-1).round()
+def _soft_argmax(attention: Tensor, side: int) -> Tensor:
+    """Mean position under the softmax of logits (B, V, s, s), in whole pixels of `side`: (B, V, 2), row first."""
+    cells = attention.shape[-1]
+    weight = attention.flatten(2).softmax(dim=-1).unflatten(2, (cells, cells))
+    position = (torch.arange(cells, device=attention.device) + 0.5) * (side / cells)
+    return torch.stack([(weight.sum(3) * position).sum(-1), (weight.sum(2) * position).sum(-1)], dim=-1).round()
 
 
-def _cut(images: Tensor, centres: Tensor, side: int) -> Tensor:
-    """The window of that side around a centre of every image, zero outside it: (B, V, S, S) → (B, V, side, side)."""
+def _glimpse(images: Tensor, centres: Tensor, side: int) -> Tensor:
+    """A window around a centre of each image, zero-padded: (B, V, S, S) → (B, V, side, side)."""
     padded = functional.pad(images, (side // 2,) * 4)
     first = centres.long().clamp(0, images.shape[-1] - 1)
     steps = torch.arange(side, device=images.device)
@@ -147,13 +148,13 @@ def _cut(images: Tensor, centres: Tensor, side: int) -> Tensor:
 class RegimeHead(nn.Module):
     """Coordinates → the log density ratio of every regime against the observational one.
 
-    An intervention replaces one mechanism, and all others cancel: log q_i^m(z_i) − log p(z_i | parents).  The
-    second term is the same for both policies on joint i; with o_i for what they share,
+    An intervention replaces one mechanism, and all others cancel: log q_i^m(z_i) − log p(z_i | parents).  The second
+    term is the same for both policies on joint i. With o_i for their common part,
 
         logit(i, 1) = o_i(ẑ) + ẑ_i / 2,    logit(i, 2) = o_i(ẑ) − ẑ_i / 2,    logit(observational) = 0,
 
-    so that ẑ_i is the log ratio of the two policies: a function of joint i alone, and affine in its angle where
-    both policies have the same variance and bounds (ROPES Section 3.1).
+    so that ẑ_i is the log ratio of the two policies: a function of joint i only, and affine in its angle if both
+    policies have the same variance and bounds (ROPES Section 3.1).
     """
 
     def __init__(self, joints: int, hidden: int = 64) -> None:
@@ -162,14 +163,14 @@ class RegimeHead(nn.Module):
         self.shared = nn.Sequential(nn.Linear(joints, hidden), nn.ReLU(), nn.Linear(hidden, joints))
 
     def forward(self, coordinates: Tensor) -> Tensor:
-        """(B, d) → logits (B, 1 + 2 d): observational, then both policies of each joint in turn."""
+        """(B, d) → logits (B, 1 + 2 d): observational, then the two policies of each joint."""
         shared = self.shared(coordinates)
         both = torch.stack([shared + coordinates / 2, shared - coordinates / 2], dim=-1)
         return torch.cat([torch.zeros_like(coordinates[:, :1]), both.flatten(1)], dim=1)
 
 
 class ContrastNetwork(nn.Module):
-    """Encoder and head together: what is trained; the encoder alone is what reads an image."""
+    """Encoder and head for training; inference uses the encoder only."""
 
     def __init__(self, config: EncoderConfig, *, views: int, joints: int) -> None:
         super().__init__()
@@ -177,6 +178,6 @@ class ContrastNetwork(nn.Module):
         self.head = RegimeHead(joints)
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """uint8 (B, V, S, S) → coordinates (B, d), logits (B, 1 + 2 d), and where it looked, see `PoseEncoder.look`."""
-        coordinates, gaze = self.encoder.look(images)
-        return coordinates, self.head(coordinates), gaze
+        """uint8 (B, V, S, S) → coordinates (B, d), logits (B, 1 + 2 d), and attention, see `PoseEncoder.look`."""
+        coordinates, attention = self.encoder.look(images)
+        return coordinates, self.head(coordinates), attention

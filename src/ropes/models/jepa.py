@@ -12,16 +12,17 @@ from torch.nn import functional
 
 from ropes.models.shapes import ViTConfig
 
-#: Signs of collapse: deviation of mean tokens over images (of untrained encoders .05 or so), and directions used.
+#: Thresholds of collapse: standard deviation of mean tokens over images (about .05 for untrained encoders), and
+#: effective rank.
 _LEAST_SPREAD, _LEAST_RANK = 0.005, 2.0
-#: Fewer images tell nothing of either.
+#: Least number of images for either.
 _FEWEST = 16
-#: Of grey levels from white, in shares of the way to black, about; so that tokens and their places weigh alike.
+#: Scale of inverted grey levels; patch and position embeddings then have similar norms.
 _DEVIATION = 0.25
 
 
 class PatchEncoder(nn.Module):
-    """Grey images of one camera → a token for each patch, or for some of them.
+    """Vision transformer: grey images of one camera → a token for each patch, or for some patches.
 
     Args:
         config: its shape.
@@ -32,14 +33,14 @@ class PatchEncoder(nn.Module):
         from transformers import IJepaModel
 
         self.vit = IJepaModel(_library_config(config, config.width, config.depth, config.heads))
-        fixed = nn.Parameter(places(config.side, config.width)[None], requires_grad=False)
+        fixed = nn.Parameter(position_embedding(config.side, config.width)[None], requires_grad=False)
         self.vit.embeddings.position_embeddings = fixed
 
     def forward(self, images: Tensor, patches: Tensor | None = None) -> Tensor:
-        """Images (B, 1, S, S), see `darkness`, and which patches to look at, (B, k) or all → tokens (B, k, width)."""
+        """Images (B, 1, S, S) from `darkness`, and patch indices (B, k) or None for all → tokens (B, k, width)."""
         tokens = self.vit.embeddings(images)
         if patches is not None:
-            tokens = take(tokens, patches)
+            tokens = gather_tokens(tokens, patches)
         for block in self.vit.layers:
             tokens = block(tokens)
         normed: Tensor = self.vit.layernorm(tokens)
@@ -47,7 +48,7 @@ class PatchEncoder(nn.Module):
 
 
 class Predictor(nn.Module):
-    """What the encoder would make of hidden patches, from the tokens of those that it saw.
+    """Predicts the target encoder's tokens of masked patches from the tokens of visible ones.
 
     Args:
         config: shape of encoder and predictor.
@@ -63,23 +64,23 @@ class Predictor(nn.Module):
         library = _library_config(config, width, config.predictor_depth, config.predictor_heads)
         self.narrow = nn.Linear(config.width, width)
         self.asked = nn.Parameter(torch.zeros(width))
-        self.register_buffer("places", places(config.side, width))
+        self.register_buffer("places", position_embedding(config.side, width))
         self.blocks = nn.ModuleList([IJepaLayer(library) for _ in range(config.predictor_depth)])
         self.norm = nn.LayerNorm(width)
         self.widen = nn.Linear(width, config.width)
 
-    def forward(self, tokens: Tensor, seen: Tensor, hidden: Tensor) -> Tensor:
-        """Tokens (B, k, width) of the patches `seen` (B, k), and patches that are asked for, (B, m) → (B, m, width)."""
-        known = self.narrow(tokens) + self.places[seen]
-        every = torch.cat([known, self.asked + self.places[hidden]], dim=1)
+    def forward(self, tokens: Tensor, visible: Tensor, masked: Tensor) -> Tensor:
+        """Tokens (B, k, width) of the patches `visible` (B, k), and patches `masked` (B, m) → (B, m, width)."""
+        context = self.narrow(tokens) + self.places[visible]
+        sequence = torch.cat([context, self.asked + self.places[masked]], dim=1)
         for block in self.blocks:
-            every = block(every)
-        made: Tensor = self.widen(self.norm(every[:, seen.shape[1] :]))
-        return made
+            sequence = block(sequence)
+        predicted: Tensor = self.widen(self.norm(sequence[:, visible.shape[1] :]))
+        return predicted
 
 
 class JEPA(nn.Module):
-    """Encoder, predictor, and the moving average of the encoder that says what is to be predicted."""
+    """Encoder, predictor, and target encoder: the moving average of the encoder."""
 
     def __init__(self, config: ViTConfig) -> None:
         super().__init__()
@@ -88,80 +89,80 @@ class JEPA(nn.Module):
 
     @torch.no_grad()
     def targets(self, images: Tensor) -> Tensor:
-        """What is to be predicted: the average's tokens of images (B, 1, S, S), layer-normed, (B, side², width)."""
+        """Layer-normed tokens of the target encoder for images (B, 1, S, S), (B, side², width)."""
         tokens = self.average(images).float()
         return functional.layer_norm(tokens, tokens.shape[-1:])
 
-    def loss(self, images: Tensor, targets: Tensor, seen: Tensor, hidden: Tensor) -> Tensor:
-        """Smooth L1 between prediction and target, over images (B, 1, S, S).
+    def loss(self, images: Tensor, targets: Tensor, visible: Tensor, masked: Tensor) -> Tensor:
+        """Smooth L1 loss between predicted and target tokens, over images (B, 1, S, S).
 
         Args:
             images: see `darkness`.
-            targets: theirs, see `targets`.
-            seen: patches of the context, (B, k).
-            hidden: patches of the target blocks, (B, blocks, m); each block is predicted by itself.
+            targets: of these images, see `targets`.
+            visible: patches of the context, (B, k).
+            masked: patches of the target blocks, (B, blocks, m); each block is predicted separately.
         """
-        tokens, blocks = self.encoder(images, seen), hidden.shape[1]
-        asked = hidden.flatten(0, 1)
-        made = self.predictor(tokens.repeat_interleave(blocks, 0), seen.repeat_interleave(blocks, 0), asked)
-        wanted = take(targets.repeat_interleave(blocks, 0), asked)
-        return functional.smooth_l1_loss(made.float(), wanted)
+        tokens, blocks = self.encoder(images, visible), masked.shape[1]
+        patches = masked.flatten(0, 1)
+        predicted = self.predictor(tokens.repeat_interleave(blocks, 0), visible.repeat_interleave(blocks, 0), patches)
+        target = gather_tokens(targets.repeat_interleave(blocks, 0), patches)
+        return functional.smooth_l1_loss(predicted.float(), target)
 
-    def forward(self, images: Tensor, seen: Tensor, hidden: Tensor) -> Tensor:
-        """`loss` against the images' own targets."""
-        return self.loss(images, self.targets(images), seen, hidden)
+    def forward(self, images: Tensor, visible: Tensor, masked: Tensor) -> Tensor:
+        """`loss` with the targets of the images."""
+        return self.loss(images, self.targets(images), visible, masked)
 
     @torch.no_grad()
     def follow(self, momentum: float) -> None:
-        """Move the average towards the encoder: average ← momentum · average + (1 − momentum) · encoder."""
-        for ours, theirs in zip(self.average.parameters(), self.encoder.parameters(), strict=True):
-            ours.lerp_(theirs, 1 - momentum)
+        """Update the target encoder: average ← momentum · average + (1 − momentum) · encoder."""
+        for average, weight in zip(self.average.parameters(), self.encoder.parameters(), strict=True):
+            average.lerp_(weight, 1 - momentum)
 
 
 def darkness(images: Tensor) -> Tensor:
-    """Grey levels, uint8 → float32, 0 for white and 4 for black: an empty patch makes an empty token."""
+    """Inverted grey levels, uint8 → float32, 0 for white and 4 for black: a white patch gives a zero token."""
     return images.float().div_(-255).add_(1).div_(_DEVIATION)
 
 
-def places(side: int, width: int) -> Tensor:
-    """What tells patches apart by where they are, (side², width): sines and cosines of their rows and columns.
+def position_embedding(side: int, width: int) -> Tensor:
+    """Fixed position embedding of patches, (side², width): sines and cosines of their rows and columns.
 
     Source: Assran et al. 2023 (their fixed embedding in two dimensions), frequencies as in Vaswani et al. 2017.
     """
     frequencies = 10_000 ** -(torch.arange(width // 4) / (width // 4))
-    turns = torch.arange(side)[:, None] * frequencies
-    line = torch.cat([turns.sin(), turns.cos()], dim=1)
+    phase = torch.arange(side)[:, None] * frequencies
+    line = torch.cat([phase.sin(), phase.cos()], dim=1)
     rows, columns = line[:, None].expand(-1, side, -1), line[None].expand(side, -1, -1)
     return torch.cat([rows, columns], dim=2).flatten(0, 1)
 
 
-def take(tokens: Tensor, patches: Tensor) -> Tensor:
-    """Some tokens of every image: (B, n, width) and (B, k) → (B, k, width)."""
+def gather_tokens(tokens: Tensor, patches: Tensor) -> Tensor:
+    """Tokens of the patches (B, k) of each image: (B, n, width) → (B, k, width)."""
     return tokens.gather(1, patches[..., None].expand(-1, -1, tokens.shape[-1]))
 
 
 def signs_of_collapse(pooled: Tensor, camera: Tensor) -> dict[str, float]:
-    """Whether targets still tell images of a camera apart: mean tokens of the targets (n, width) → "rank" and "spread".
+    """Indicators of collapsed targets: the effective "rank" and the "spread" of mean tokens.
 
-    Encoder and average can agree on a constant for each camera, which is predicted without error.  The spread, the
-    deviation over a camera's images of a mean token's entries (each token's own entries have deviation 1), then falls
-    to 0.  They can also agree on few directions; then the effective rank falls.
+    Encoder and target encoder can converge to a constant for each camera, which is predicted without error. Then the
+    spread falls to 0: the standard deviation of a mean token's entries over the images of a camera (the entries of each
+    token have a standard deviation of 1). They can also converge to few directions; then the effective rank falls.
 
     Args:
-        pooled: of images of any cameras, (n, width).
+        pooled: mean target tokens of images of any cameras, (n, width).
         camera: of each image, (n,).
 
     Returns:
-        Nothing of fewer than sixteen images, which have few directions whatever they show.
+        Empty for fewer than sixteen images, whose rank is always small.
     """
     if len(pooled) < _FEWEST:
         return {}
-    own = torch.cat([pooled[camera == each] - pooled[camera == each].mean(0) for each in camera.unique()])
-    return {"rank": effective_rank(own), "spread": float(own.square().mean(0).sqrt().mean())}
+    centred = torch.cat([pooled[camera == each] - pooled[camera == each].mean(0) for each in camera.unique()])
+    return {"rank": effective_rank(centred), "spread": float(centred.square().mean(0).sqrt().mean())}
 
 
 def collapse(rank: float, spread: float) -> str | None:
-    """What is wrong with targets of these signs; None for nothing."""
+    """Describes the collapse that these indicators show; None for none."""
     if spread < _LEAST_SPREAD:
         return f"the targets' mean tokens differ by {spread:.1e} over images, less than {_LEAST_SPREAD:g}"
     if rank < _LEAST_RANK:
@@ -170,14 +171,14 @@ def collapse(rank: float, spread: float) -> str | None:
 
 
 def effective_rank(features: Tensor) -> float:
-    """How many directions features (n, width) use: exp of the entropy of their singular values' shares.
+    """Effective rank of centred features (n, width): exp of the entropy of their normalised singular values.
 
-    Source: Garrido et al. 2023, "RankMe"; 1 where all samples look alike along one line, the least of n − 1 and width
-    at most.  Of samples less their mean, so that a constant counts for nothing; how far from it does not count.
+    Source: Garrido et al. 2023, "RankMe". It lies between 1 (all samples on one line) and min(n − 1, width), and does
+    not depend on the features' mean or scale.
     """
     values = torch.linalg.svdvals((features - features.mean(0)).double())
-    share = values / values.sum().clamp_min(1e-12)
-    return float(torch.special.entr(share).sum().exp())
+    normalised = values / values.sum().clamp_min(1e-12)
+    return float(torch.special.entr(normalised).sum().exp())
 
 
 def _library_config(config: ViTConfig, width: int, depth: int, heads: int) -> Any:
@@ -191,8 +192,8 @@ def _library_config(config: ViTConfig, width: int, depth: int, heads: int) -> An
         image_size=config.image_size,
         patch_size=config.patch,
         num_channels=1,
-        initializer_range=width**-0.5,  # a layer's output deviates as its input does, whatever the width
+        initializer_range=width**-0.5,  # keeps the scale of a layer's input, at any width
     )
-    # Of so few tokens; the fused kernel's backward takes three times as long on a CPU.
+    # With so few tokens the fused kernel's backward pass takes three times as long on a CPU.
     settings._attn_implementation = "eager"
     return settings

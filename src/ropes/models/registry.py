@@ -5,24 +5,24 @@ from pathlib import Path
 
 from ropes.errors import UserError
 
-#: A folder that holds the one is a run, the other a packaged estimator.
+#: Files that mark a folder as a run, or as a packaged estimator.
 RUN_FILE, CARD_FILE = "run.json", "MODEL_CARD.md"
-#: Before a name: the packaged estimator, whatever folders there are.
+#: Prefix of a packaged estimator's name.
 PACKAGED = "packaged:"
-#: The estimator of the arm that experiments begin from, and are compared with.
+#: The packaged estimator that experiments start from and compare with.
 ARM_ESTIMATOR = "panda-2c"
 
 
 def packaged_folder() -> Path:
-    """Where the packaged estimators are."""
+    """Folder of the packaged estimators."""
     return Path(__file__).parent / "pretrained"
 
 
 def packaged_names(folder: Path | None = None) -> tuple[str, ...]:
-    """Names of the packaged estimators, in order.
+    """Sorted names of the packaged estimators.
 
     Args:
-        folder: where they are; the package's own where left out.
+        folder: of the estimators; default that of the package.
     """
     return tuple(sorted(card.parent.name for card in (folder or packaged_folder()).glob(f"*/{CARD_FILE}")))
 
@@ -30,12 +30,12 @@ def packaged_names(folder: Path | None = None) -> tuple[str, ...]:
 def find_run(run: str | Path, folder: Path | None = None) -> Path:
     """The folder of a run, or of a packaged estimator.
 
-    `packaged:NAME` is always the packaged estimator, and a path with a separator always a folder.  A plain name is the
-    folder of that name where that holds a run, and else the packaged estimator.
+    `packaged:NAME` is always a packaged estimator, and a path with a separator always a folder. A plain name is a
+    packaged estimator, or a folder if there is no such estimator.
 
     Args:
-        run: a folder, or the name of a packaged estimator; a `Path` forgets a leading `./`, a string does not.
-        folder: where those are; the package's own where left out.
+        run: a folder, or the name of a packaged estimator; a string, as a `Path` drops a leading `./`.
+        folder: of the packaged estimators; default that of the package.
 
     Raises:
         UserError: it is neither, or both; the message lists the names.
@@ -56,19 +56,19 @@ def find_run(run: str | Path, folder: Path | None = None) -> Path:
 
 
 def own_run(run: str | Path, folder: Path | None = None) -> Path:
-    """The folder of a run that may be changed: not one of the package's own.
+    """The folder of a run that is not a packaged estimator, and may be changed.
 
     Raises:
-        UserError: it is a packaged estimator, or as `find_run`.
+        UserError: it is a packaged estimator; or see `find_run`.
     """
-    found = find_run(run, folder)
-    if found.resolve().parent == (folder or packaged_folder()).resolve():
-        raise UserError(f"{run} is a packaged estimator and stays as it is; copy {found} and calibrate the copy")
-    return found
+    path = find_run(run, folder)
+    if path.resolve().parent == (folder or packaged_folder()).resolve():
+        raise UserError(f"{run} is a packaged estimator and stays as it is; copy {path} and calibrate the copy")
+    return path
 
 
 def _known(name: str, names: tuple[str, ...]) -> str:
-    """What is packaged, and which of it may have been meant."""
+    """The closest name, and all names."""
     close = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
     return hint + (f"packaged are {', '.join(names)}" if names else "none comes with this installation")

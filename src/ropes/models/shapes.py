@@ -1,4 +1,4 @@
-"""Network shapes as plain data, importable without torch. The defaults are Tables 3 to 5."""
+"""Shapes of the networks as plain data, importable without torch. The defaults are Tables 3 to 5."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -7,13 +7,15 @@ CODE_SIDE = 8
 
 
 def with_tuples(content: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a shape as read back from JSON, which knows lists alone."""
+    """The fields of a shape read from JSON, with its lists as tuples."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
 
 
-def _positive(network: str, *widths: int) -> None:
+def _positive(network: str, *widths: int, blocks: tuple[int, ...] = (0,)) -> None:
     if min(widths) < 1:
         raise ValueError(f"every width of {network} must be at least 1, got {min(widths)}")
+    if min(blocks) < 0:
+        raise ValueError(f"numbers of blocks of {network} must be at least 0, got {min(blocks)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,18 +24,16 @@ class AE1Config:
 
     Attributes:
         image_size: side of the images in pixels.
-        stem: side of the patches that the first layer reads and the last one writes; 1 for the paper's network.
-        encoder_widths: channels of the encoder's stages; the first works at image_size / stem, each at half the
-            side of the one before, the last at 16 or at 8.
-        encoder_blocks: residual blocks in each of them.
-        decoder_widths: channels of the decoder's stages; the first works at 8, each at twice the side of the one
-            before, the last at image_size / stem or at half of it.
-        decoder_blocks: residual blocks in each of them.
-        groups: of a group normalisation, at most.
-        revive: share of the gradient that passes below zero at the code and at the output; 0 for plain ReLU.
+        stem: patch size of the first and of the last layer; 1 for the paper's network.
+        encoder_widths: channels of the encoder's stages, at sides image_size / stem, half of it, …, 16 or 8.
+        encoder_blocks: residual blocks of each encoder stage.
+        decoder_widths: channels of the decoder's stages, at sides 8, 16, …, image_size / stem or half of it.
+        decoder_blocks: residual blocks of each decoder stage.
+        groups: upper bound on the groups of a group normalisation.
+        revive: slope of the surrogate gradient below zero at the code and at the output; 0 for plain ReLU.
 
     Raises:
-        ValueError: the stages do not lead from the images to a code of side 8 and back.
+        ValueError: the stages do not connect the images with a code of side 8.
     """
 
     image_size: int = 128
@@ -46,13 +46,12 @@ class AE1Config:
     revive: float = 0.0
 
     def __post_init__(self) -> None:
-        _positive("AE1", self.image_size, self.stem, self.groups, *self.encoder_widths, *self.decoder_widths)
-        if min(*self.encoder_blocks, *self.decoder_blocks) < 0 or not 0 <= self.revive <= 1:
-            raise ValueError("AE1: numbers of blocks must be at least 0, and revive lie in 0 to 1")
-        for name, widths, blocks in (
-            ("encoder", self.encoder_widths, self.encoder_blocks),
-            ("decoder", self.decoder_widths, self.decoder_blocks),
-        ):
+        sizes, blocks = (self.image_size, self.stem, self.groups), (*self.encoder_blocks, *self.decoder_blocks)
+        _positive("AE1", *sizes, *self.encoder_widths, *self.decoder_widths, blocks=blocks)
+        if not 0 <= self.revive <= 1:
+            raise ValueError(f"revive must be between 0 and 1, got {self.revive}")
+        for name in ("encoder", "decoder"):
+            widths, blocks = getattr(self, f"{name}_widths"), getattr(self, f"{name}_blocks")
             if len(widths) != len(blocks):
                 raise ValueError(f"{name}: {len(widths)} widths but {len(blocks)} numbers of blocks")
             sides = [self.stem * CODE_SIDE * 2 ** (len(widths) - k) for k in (0, 1)]
@@ -65,7 +64,14 @@ class AE1Config:
 
 @dataclass(frozen=True, kw_only=True)
 class AE2Config:
-    """Shape of AE2: channels of the encoder's three stages, of the decoder's three, and blocks in a stage."""
+    """Shape of AE2.
+
+    Attributes:
+        encoder_widths: channels of the encoder's stages.
+        decoder_widths: channels of the decoder's stages.
+        seed_width: width of the decoder's dense layer.
+        blocks: residual blocks of each stage.
+    """
 
     encoder_widths: tuple[int, int, int] = (64, 128, 256)
     decoder_widths: tuple[int, int, int] = (512, 256, 128)
@@ -73,9 +79,7 @@ class AE2Config:
     blocks: int = 2
 
     def __post_init__(self) -> None:
-        _positive("AE2", *self.encoder_widths, *self.decoder_widths, self.seed_width)
-        if self.blocks < 0:
-            raise ValueError(f"AE2 cannot have {self.blocks} residual blocks")
+        _positive("AE2", *self.encoder_widths, *self.decoder_widths, self.seed_width, blocks=(self.blocks,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,10 +87,10 @@ class LDRConfig:
     """Shape of the LDR network.
 
     Attributes:
-        widths: channels of its three convolutions.
-        hidden: width of its hidden layer.
-        dropout: before its last two layers.
-        others: tell the poses of all other regimes from both policies' as well, as a third kind.
+        widths: channels of the three convolutions.
+        hidden: width of the hidden layer.
+        dropout: dropout rate before the last two layers.
+        others: use the poses of all other regimes as a third class.
     """
 
     widths: tuple[int, int, int] = (32, 64, 128)
@@ -102,19 +106,19 @@ class LDRConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderConfig:
-    """Shape of the encoder that reads coordinates straight from images.
+    """Shape of the encoder from images to coordinates.
 
     Attributes:
         image_size: side of the images in pixels.
-        stem: side of the patches that the first layer reads.
-        widths: channels of the stages; the first works at image_size / stem, each at half the side of the one before.
-        blocks: residual blocks in each of them.
+        stem: patch size of the first layer.
+        widths: channels of the stages; the first works at image_size / stem, each further one at half the side.
+        blocks: residual blocks of each stage.
         hidden: width of the dense layers before the coordinates.
-        dropout: before the last layer.
-        window: side in pixels of the window that is looked at once more, closely, where the hand is; 0 for none.
-        window_stem: side of the patches in it.
-        window_widths: channels of its stages.
-        window_blocks: residual blocks in each of them.
+        dropout: dropout rate before the last layer.
+        window: side in pixels of the full-resolution window around the hand; 0 for none.
+        window_stem: patch size in the window.
+        window_widths: channels of the window's stages.
+        window_blocks: residual blocks of each of the window's stages.
 
     Raises:
         ValueError: the stages do not fit the images or the window.
@@ -132,15 +136,15 @@ class EncoderConfig:
     window_blocks: tuple[int, ...] = (1, 1, 1)
 
     def __post_init__(self) -> None:
-        _positive("the encoder", self.image_size, self.stem, self.hidden, *self.widths)
-        _positive("the encoder's window", self.window_stem, *self.window_widths)
+        sizes = self.image_size, self.stem, self.window_stem, self.hidden
+        _positive("the encoder", *sizes, *self.widths, *self.window_widths)
         _stages_fit("images", self.image_size, self.stem, self.widths, self.blocks)
         if not 0 <= self.window <= self.image_size:
             raise ValueError(f"a window of side {self.window} does not lie in images of side {self.image_size}")
         if self.window:
             _stages_fit("windows", self.window, self.window_stem, self.window_widths, self.window_blocks)
             if len(self.widths) < 2:
-                raise ValueError("where to look closely is read from the second stage, and there is only one")
+                raise ValueError("the second stage gives the attention of the window, and there is only one")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout must be at least 0 and below 1, got {self.dropout}")
 
@@ -151,18 +155,18 @@ class ViTConfig:
 
     Attributes:
         image_size: side of the images in pixels.
-        patch: side of the patches, each of which becomes a token.
-        width: of a token in the encoder.
+        patch: patch size in pixels.
+        width: token width of the encoder.
         depth: blocks of the encoder.
-        heads: of its attention.
-        predictor_width: of a token in the predictor.
+        heads: attention heads of the encoder.
+        predictor_width: token width of the predictor.
         predictor_depth: blocks of the predictor.
-        predictor_heads: of its attention.
+        predictor_heads: attention heads of the predictor.
         hidden: width of JointNet's two hidden layers.
-        rounds: how often JointNet corrects its estimate.
+        rounds: refinement rounds of JointNet.
 
     Raises:
-        ValueError: patches do not tile the images, heads do not share out a width, or 4 does not divide it.
+        ValueError: patches do not tile the images, or a width is no multiple of its heads or of 4.
     """
 
     image_size: int = 128
@@ -181,17 +185,13 @@ class ViTConfig:
         _positive("the predictor", self.predictor_width, self.predictor_depth, self.predictor_heads)
         _positive("JointNet", self.hidden, self.rounds)
         if self.image_size % self.patch or self.side < 4:
-            raise ValueError(
-                f"patches of side {self.patch} do not tile images of side {self.image_size} into at least 4 by 4"
-            )
-        for word, width, heads in (
-            ("the encoder", self.width, self.heads),
-            ("the predictor", self.predictor_width, self.predictor_heads),
-        ):
+            raise ValueError(f"patches of {self.patch} pixels do not tile images of {self.image_size}, at least 4x4")
+        predictor = "predictor", self.predictor_width, self.predictor_heads
+        for name, width, heads in (("encoder", self.width, self.heads), predictor):
             if width % heads:
-                raise ValueError(f"{heads} heads do not share out the width {width} of {word}")
+                raise ValueError(f"the width of the {name} must be a multiple of its {heads} heads, got {width}")
             if width % 4:
-                raise ValueError(f"the width of {word} must be a multiple of 4 to tell places by, got {width}")
+                raise ValueError(f"the width of the {name} must be a multiple of 4 for its positions, got {width}")
 
     @property
     def side(self) -> int:
@@ -205,15 +205,15 @@ class VAEConfig:
 
     Attributes:
         image_size: side of the images in pixels.
-        channels: 3 for colour images, or one for each camera of grey ones; a fit sets them by its data.
+        channels: 3 for colour images, one per camera for grey images; a fit sets it from its data.
         stem: channels of the first convolution, which halves the side.
-        widths: channels of the stages, each of which halves the side but the last.
-        blocks: residual blocks in each of them.
+        widths: channels of the stages; each but the last halves the side.
+        blocks: residual blocks of each stage.
         hidden: width of the dense layer before the posterior.
         latents: dimensions of the latent space.
 
     Raises:
-        ValueError: the stages do not lead from the images to a side of at least 2.
+        ValueError: the image size does not fit the stages.
     """
 
     image_size: int = 128
@@ -225,18 +225,15 @@ class VAEConfig:
     latents: int = 10
 
     def __post_init__(self) -> None:
-        _positive("the VAE", self.image_size, self.channels, self.stem, self.hidden, self.latents, *self.widths)
-        if self.blocks < 0:
-            raise ValueError(f"a stage of the VAE cannot have {self.blocks} residual blocks")
-        if self.image_size % 2 ** len(self.widths) or self.side < 2:
-            raise ValueError(
-                f"{len(self.widths)} stages need images whose side is a multiple of {2 ** len(self.widths)} and at "
-                f"least twice that, not {self.image_size}"
-            )
+        sizes = self.image_size, self.channels, self.stem, self.hidden, self.latents
+        _positive("the VAE", *sizes, *self.widths, blocks=(self.blocks,))
+        if self.image_size % (step := 2 ** len(self.widths)) or self.side < 2:
+            sides = f"{2 * step}, {3 * step}, {4 * step}, …"
+            raise ValueError(f"{len(self.widths)} stages need images of side {sides}, not {self.image_size}")
 
     @property
     def side(self) -> int:
-        """Of the last stage's features."""
+        """Side of the last stage's features."""
         return self.image_size // 2 ** len(self.widths)
 
 
@@ -245,30 +242,32 @@ def _stages_fit(what: str, side: int, stem: int, widths: tuple[int, ...], blocks
         raise ValueError(f"the encoder needs as many numbers of blocks as widths, got {blocks}, {widths}")
     if side % (multiple := stem * 2 ** (len(widths) - 1)):
         raise ValueError(
-            f"{len(widths)} stages after a stem of {stem} need {what} whose side is a multiple of {multiple}, "
-            f"not {side}"
+            f"{len(widths)} stages and a stem of {stem} need {what} whose side is a multiple of {multiple}, not {side}"
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaConfig:
-    """Shape of a network that tells an action from two images.
+    """Shape of a network that predicts an action from two images.
 
     Attributes:
         image_size: side of the images in pixels.
-        backbone: a vision transformer (also DINO, DINOv2), a ResNet, or an encoder of poses that goes on learning.
-        checkpoint: folder, or name on the hub, of a pretrained transformer or ResNet of `transformers`; of an encoder
-            of poses the run, or packaged estimator (packaged:NAME), that it is of; None to begin from scratch.
-        patch, width, depth, heads: of a transformer: side of a patch in pixels, width of the tokens, blocks, heads.
-        stem: whether, from scratch, convolutions that halve the side lead to its patches (Xiao et al. 2021).
-        widths, blocks: of a ResNet: channels of the stages, and blocks in each of them.
+        backbone: vit (also DINO, DINOv2), resnet, or pose: the encoder of a run.
+        checkpoint: folder or hub name of a `transformers` model; for pose a run or packaged:NAME; None for none.
+        patch: patch size of a transformer in pixels.
+        width: token width of a transformer.
+        depth: blocks of a transformer.
+        heads: attention heads of a transformer.
+        stem: convolutions before a transformer that is trained from scratch (Xiao et al. 2021).
+        widths: channels of a ResNet's stages.
+        blocks: blocks of each of a ResNet's stages.
         latents: dimensions of φ.
-        patches: of greatest change that are asked, of method cde-patch; all where an image has fewer.
-        change, aggregate: what tells how much a patch changes; whether the mean of their deltas is classified.
+        patches: greatest number of patches that method cde-patch classifies, those with the greatest change.
+        change: measure of a patch's change: the norm of its delta, or of its features' difference.
+        aggregate: classify the mean of the patches' deltas.
 
     Raises:
-        ValueError: patches or heads do not share out the sides, a stem's patch is no power of 2, or a
-            checkpoint is missing or one too many.
+        ValueError: sizes do not fit each other, or a checkpoint is missing.
     """
 
     image_size: int = 64
@@ -290,11 +289,11 @@ class DeltaConfig:
         sizes = self.image_size, self.patch, self.width, self.depth, self.heads, self.blocks, self.latents, self.patches
         _positive("the network of actions", *sizes, *self.widths)
         if self.checkpoint is None and self.backbone == "pose":
-            raise ValueError("backbone pose is that of a run; give --delta.checkpoint RUN, or packaged:NAME")
+            raise ValueError("backbone pose needs a run; give --delta.checkpoint RUN, or packaged:NAME")
         if self.checkpoint is None and self.image_size % self.patch:
-            raise ValueError(f"patches of {self.patch} pixels do not share out images of {self.image_size}")
-        scratch = self.backbone == "vit" and self.checkpoint is None
-        if scratch and self.stem and (self.patch < 2 or self.patch.bit_count() > 1):
-            raise ValueError(f"a stem leads to patches of 2, 4, 8, … pixels, not {self.patch}; or take --delta.no-stem")
+            raise ValueError(f"patches of {self.patch} pixels do not tile images of {self.image_size}")
+        stem = self.stem and self.backbone == "vit" and self.checkpoint is None
+        if stem and (self.patch < 2 or self.patch.bit_count() > 1):
+            raise ValueError(f"a stem needs patches of 2, 4, 8, … pixels, not {self.patch}; or give --delta.no-stem")
         if self.width % self.heads:
-            raise ValueError(f"{self.heads} heads do not share out the width {self.width}")
+            raise ValueError(f"the width must be a multiple of the {self.heads} heads, got {self.width}")

@@ -9,23 +9,23 @@ from torch.nn import functional
 from ropes.models.encoder import PoseEncoder
 from ropes.models.shapes import EncoderConfig
 
-#: Channels of the network that finds foreign things, and how far apart the places that its convolutions read lie, in
-#: parts of an image: a speck is told from the arm by what is around.  Channels are a multiple of 16, because oneDNN
-#: 3.12 under AVX-512 with bf16 computes the gradient of a dilated convolution of 24 channels, channels last, wrong.
+#: Channels and dilations of the detector of foreign objects: it needs context to distinguish a speck from the arm.
+#: Channels are a multiple of 16, because oneDNN 3.12 under AVX-512 with bf16 computes the gradient of a dilated
+#: convolution of 24 channels, channels last, wrong.
 _WIDTH, _DILATIONS = 32, (1, 2, 4)
-#: The logit everywhere before anything is learnt.
+#: Initial logit of the detector.
 _NOTHING = -3.0
-#: Student and teacher agree where they differ by at most this many times what they usually differ by.  Of 2 to 9 the
-#: number with the least sum of errors of held-out anchors, clean and with foreign things, as their own poses tell them.
+#: Student and teacher agree if they differ by at most this many standard deviations of their usual difference.  Of 2 to
+#: 9 the number with the least error on held-out anchors, clean and with foreign objects, estimated without labels.
 _AGREE = 6.0
 #: A normal distribution's standard deviation over the median of its absolute value.
 _TO_DEVIATION = 1.4826
 
 
 class ForeignMap(nn.Sequential):
-    """What is read of images, (B, 2 V, S, S) → logits of "something foreign is in this part", (B, V, s, s).
+    """Detector of foreign objects: `PoseEncoder.channels` (B, 2 V, S, S) → logits for each part, (B, V, s, s).
 
-    Parts are squares of four pixels.  It begins by finding nothing; residual branches begin as constants.
+    Parts are squares of 4 by 4 pixels. Initially it detects nothing, and its residual branches are constant.
     """
 
     def __init__(self, views: int) -> None:
@@ -44,7 +44,7 @@ class ForeignMap(nn.Sequential):
 
 
 class _Dilated(nn.Module):
-    """x + a 1×1 convolution of a dilated 3×3 one."""
+    """Residual block: x + 1×1 convolution of a dilated 3×3 convolution."""
 
     def __init__(self, width: int, dilation: int) -> None:
         super().__init__()
@@ -54,27 +54,27 @@ class _Dilated(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, width, s, s) → the same shape."""
-        added: Tensor = self.mixed(self.around(x.relu()).relu())
-        return x + added
+        residual: Tensor = self.mixed(self.around(x.relu()).relu())
+        return x + residual
 
 
 class StudentNetwork(nn.Module):
-    """An encoder that does not see what may be foreign in its images, and is told where that is; and its teacher.
+    """A student encoder that gets images without their foreign parts and a mask of these, and its teacher.
 
-    A part counts as background where its logit is above 0, which is more cautious than what `ropes predict` tells of:
-    with the packaged estimator one usual pose in six has such a part.  Which parts these are is added to what the
-    encoder's first stage makes of the whole images.  The map is taught by its own loss alone.
+    Parts with a logit above 0 are replaced by background. This is more cautious than the output of `ropes predict`:
+    with the packaged estimator one in-distribution pose in six has such a part. The first stage of the encoder also
+    gets the mask. Only its own loss trains the detector.
 
-    What is read is the mean of the student's coordinates and the teacher's, who sees the same parts as background, for
-    poses where the two agree on every joint; of other poses, what the student reads.  Two networks err less than one;
-    the teacher errs much where what hides the arm was not found, and the two then differ.
+    If student and teacher agree on every joint, the prediction is the mean of their coordinates; the teacher gets the
+    same images without foreign parts. Otherwise it is the student's. The mean of two networks has a smaller error. The
+    teacher has large errors where the detector misses an occluder, and then the two differ.
 
     Attributes:
-        encoder: the student's.
-        foreign: where something foreign is.
-        told: which parts these are, for the encoder.
-        teacher: the encoder as it was before there was a student; not trained.
-        usual: (d,), by how much student and teacher usually differ, see `measure_usual`; 0: the student alone reads.
+        encoder: the student.
+        foreign: the detector of foreign objects.
+        told: embedding of the mask for the encoder's first stage.
+        teacher: the encoder before the student's training, frozen.
+        usual: (d,), usual difference of student and teacher, see `measure_usual`; 0 to use the student only.
     """
 
     usual: Tensor
@@ -83,53 +83,46 @@ class StudentNetwork(nn.Module):
         super().__init__()
         self.encoder = PoseEncoder(config, views=views, joints=joints)
         self.foreign = ForeignMap(views)
-        self.told = nn.Conv2d(views, config.widths[0], 1, bias=False)  # where nothing is found, nothing is added
+        self.told = nn.Conv2d(views, config.widths[0], 1, bias=False)  # no mask, no offset
         nn.init.zeros_(self.told.weight)
         self.teacher = PoseEncoder(config, views=views, joints=joints).requires_grad_(False)
         self.register_buffer("usual", torch.zeros(joints))
 
     def learn_from(self, teacher: PoseEncoder) -> None:
-        """Begin with the weights of a trained encoder, and keep them as the teacher's."""
+        """Initialise student and teacher with the weights of a trained encoder."""
         self.encoder.load_state_dict(teacher.state_dict())
         self.teacher.load_state_dict(teacher.state_dict())
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
-        """What is trained: uint8 (B, V, S, S) → the student's coordinates (B, d), where it looked, and logits of
-        foreign things (B, V, s, s).
-        """
-        shown, told, foreign = self._without_foreign(images)
-        features, gaze = self.encoder.features(shown, told)
-        return self.encoder.read_off(features), gaze, foreign
+        """For training, uint8 (B, V, S, S) → student's coordinates (B, d), attention, foreign logits (B, V, s, s)."""
+        channels, mask, foreign = self._mask_foreign(images)
+        features, attention = self.encoder.features(channels, mask)
+        return self.encoder.read_off(features), attention, foreign
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """uint8 (B, V, S, S) → coordinates (B, d), features (B, hidden), logits of foreign things (B, V, s, s)."""
-        own, other, features, foreign = self._both(images)
-        agree = ((own - other).abs() <= _AGREE * self.usual).all(1, keepdim=True)
-        return torch.where(agree, (own + other) / 2, own), features, foreign
+        """uint8 (B, V, S, S) → coordinates (B, d), features (B, hidden), foreign logits (B, V, s, s)."""
+        student, teacher, features, foreign = self._both(images)
+        agree = ((student - teacher).abs() <= _AGREE * self.usual).all(1, keepdim=True)
+        return torch.where(agree, (student + teacher) / 2, student), features, foreign
 
     @torch.no_grad()
     def measure_usual(self, images: Iterable[Tensor]) -> None:
-        """Take from batches of usual images by how much student and teacher differ: 1.4826 times the median, the
-        standard deviation of a normal distribution.
-        """
-        apart = torch.cat([own - other for own, other, *_ in map(self._both, images)])
-        self.usual.copy_(_TO_DEVIATION * apart.abs().float().median(0).values)
+        """Set `usual` from batches of in-distribution images: 1.4826 times the median absolute difference."""
+        difference = torch.cat([student - teacher for student, teacher, *_ in map(self._both, images)])
+        self.usual.copy_(_TO_DEVIATION * difference.abs().float().median(0).values)
 
     def _both(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Coordinates of student and teacher, (B, d) each, the student's features, and logits of foreign things."""
-        shown, told, foreign = self._without_foreign(images)
-        features, _ = self.encoder.features(shown, told)
-        others, _ = self.teacher.features(shown)
-        return self.encoder.read_off(features), self.teacher.read_off(others), features, foreign
+        """Coordinates of student and teacher, (B, d) each, the student's features, and foreign logits."""
+        channels, mask, foreign = self._mask_foreign(images)
+        features, _ = self.encoder.features(channels, mask)
+        teacher_features, _ = self.teacher.features(channels)
+        return self.encoder.read_off(features), self.teacher.read_off(teacher_features), features, foreign
 
-    def _without_foreign(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What is seen of images with background where something may be foreign, what the encoder is told of where
-        that is, and the logits of it.
-        """
-        seen = self.encoder.channels(images)
-        foreign = self.foreign(seen).float()
-        hidden = (foreign > 0).to(seen)
-        kept = 1 - functional.interpolate(hidden, size=seen.shape[-1])
-        shown = seen * torch.cat([kept, kept], dim=1)
-        told = self.told(functional.adaptive_max_pool2d(hidden, seen.shape[-1] // self.encoder.config.stem))
-        return shown, told, foreign
+    def _mask_foreign(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The encoder's channels with foreign parts set to background, the embedded mask, and foreign logits."""
+        channels = self.encoder.channels(images)
+        foreign = self.foreign(channels).float()
+        mask = (foreign > 0).to(channels)
+        visible = 1 - functional.interpolate(mask, size=channels.shape[-1])
+        embedded = self.told(functional.adaptive_max_pool2d(mask, channels.shape[-1] // self.encoder.config.stem))
+        return channels * torch.cat([visible, visible], dim=1), embedded, foreign

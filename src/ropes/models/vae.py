@@ -20,12 +20,12 @@ class Posterior(NamedTuple):
     log_variance: Tensor
 
     def sample(self) -> Tensor:
-        """One draw of each, differentiable, (B, d)."""
+        """One reparametrised sample of each, (B, d)."""
         return self.mean + (0.5 * self.log_variance).exp() * torch.randn_like(self.mean)
 
 
 class GatedResidual(nn.Module):
-    """The input plus a gate, zero at first, times conv → leaky ReLU → conv → leaky ReLU (Table 2)."""
+    """Residual block x + gate · (conv → leaky ReLU → conv → leaky ReLU); the gate starts at zero (Table 2)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class VAE(nn.Module):
         self.encoder = _encoder(config)
         self.mean = nn.Linear(config.hidden, config.latents)
         self.log_variance = nn.Linear(config.hidden, config.latents)
-        with torch.no_grad():  # a posterior that is narrow at first keeps early training steady (Table 3)
+        with torch.no_grad():  # an initially narrow posterior stabilises early training (Table 3)
             self.log_variance.weight.mul_(0.1)
             self.log_variance.bias.fill_(-1.0)
         self.widen = nn.Linear(config.latents, config.hidden)
@@ -75,7 +75,7 @@ class VAE(nn.Module):
         return logits.float()
 
     def forward(self, images: Tensor) -> tuple[Posterior, Tensor]:
-        """Levels in [0, 1], (B, C, S, S) → posterior, and logits of a draw from it."""
+        """Levels in [0, 1], (B, C, S, S) → posterior, and logits of a sample from it."""
         posterior = self.encode(images)
         return posterior, self.decode(posterior.sample())
 
@@ -87,20 +87,14 @@ def divergence_from_prior(posterior: Posterior) -> Tensor:
 
 
 def elbo_terms(network: VAE, images: Tensor, posterior: Posterior) -> tuple[Tensor, Tensor]:
-    """−log p(x | z) of a draw z, and KL(q(z | x) || p(z)), nats an image; images as `levels` gives them."""
+    """−log p(x | z) of a sample z, and KL(q(z | x) || p(z)), nats per image; images from `as_levels`."""
     logits = network.decode(posterior.sample())
     reconstruction = functional.binary_cross_entropy_with_logits(logits, images, reduction="sum") / len(images)
     return reconstruction, divergence_from_prior(posterior).sum(1).mean()
 
 
-def levels(images: Tensor) -> Tensor:
-    """uint8 (B, 1, S, S, 3), or in grey (B, cameras, S, S) → float (B, C, S, S) in [0, 1], channels last in memory."""
-    planes = images[:, 0].permute(0, 3, 1, 2) if images.ndim == 5 else images
-    return planes.float().div(255).contiguous(memory_format=torch.channels_last)
-
-
 def as_images(planes: Tensor, *, colour: bool) -> Tensor:
-    """The reverse of the order of axes in `levels`: (B, C, S, S) → (B, 1, S, S, 3), or in grey (B, cameras, S, S)."""
+    """Inverse axis order of `as_levels`: (B, C, S, S) → (B, 1, S, S, 3), or in grey (B, cameras, S, S)."""
     return planes.permute(0, 2, 3, 1)[:, None] if colour else planes
 
 

@@ -9,5 +9,5 @@ RECIPE = EncoderRecipe(
     encoder=EncoderConfig(image_size=tiny.SIDE, stem=4, widths=(8,), blocks=(0,), hidden=16, window=0),
     training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2),
     anchor_weight=3.0,
-    held_out=0.5,
+    val_fraction=0.5,
 )

@@ -6,10 +6,10 @@ import torch
 from numpy.typing import NDArray
 
 from ropes.methods.uncertainty.conformal import Intervals, intervals_from_held_out, intervals_from_labels
-from ropes.methods.uncertainty.model import Trust
-from ropes.methods.uncertainty.ood import fit_novelty
-from ropes.methods.uncertainty.residuals import deviations, error_variance
-from ropes.methods.uncertainty.variance import fit_spread
+from ropes.methods.uncertainty.model import UncertaintyModel
+from ropes.methods.uncertainty.ood import fit_ood
+from ropes.methods.uncertainty.residuals import error_variance, jackknife_residuals
+from ropes.methods.uncertainty.variance import fit_variance
 
 Array = NDArray[np.float64]
 JOINTS = 3
@@ -28,7 +28,7 @@ def poses(rng: np.random.Generator, anchors: int, effects: Array | None = None) 
 
 def test_perfect_estimates_deviate_nowhere() -> None:
     rng = np.random.default_rng(0)
-    found, _ = deviations(torch.from_numpy(poses(rng, 20)), TARGET, ALONE)
+    found, _ = jackknife_residuals(torch.from_numpy(poses(rng, 20)), TARGET, ALONE)
     assert found.shape == (20, 7, 3)
     for j in range(JOINTS):
         own = np.array([False, *TARGET.eq(j).tolist()])
@@ -39,15 +39,15 @@ def test_perfect_estimates_deviate_nowhere() -> None:
 def test_followers_are_taken_into_account() -> None:
     effects = np.array([[1.0, 0.7, 0.0], [0.0, 1.0, -1.2], [0.0, 0.0, 1.0]])
     angles = torch.from_numpy(poses(np.random.default_rng(0), 20, effects))
-    assert np.nanmax(np.abs(deviations(angles, TARGET, ALONE)[0])) > 0.5
+    assert np.nanmax(np.abs(jackknife_residuals(angles, TARGET, ALONE)[0])) > 0.5
     follows = torch.from_numpy(effects != 0).fill_diagonal_(False)
-    assert np.nanmax(np.abs(deviations(angles, TARGET, follows)[0])) < 1e-12
+    assert np.nanmax(np.abs(jackknife_residuals(angles, TARGET, follows)[0])) < 1e-12
 
 
 def test_deviations_have_the_variance_of_one_error() -> None:
     rng, sigma = np.random.default_rng(0), np.array([0.1, 0.5, 2.0])
     noisy = poses(rng, 4000) + sigma * rng.normal(size=(4000, 7, 3))
-    found, enlarged = deviations(torch.from_numpy(noisy), TARGET, ALONE)
+    found, enlarged = jackknife_residuals(torch.from_numpy(noisy), TARGET, ALONE)
     np.testing.assert_allclose(np.nanmean(found**2, axis=(0, 1)), sigma**2, rtol=0.04)
     assert ((enlarged >= 1) & (enlarged < 1.07)).all()  # two standard errors
 
@@ -56,7 +56,7 @@ def test_few_anchors_rather_enlarge_deviations() -> None:
     rng, enlarged = np.random.default_rng(0), []
     for _ in range(40):
         noisy = poses(rng, 12) + rng.normal(size=(12, 7, 3))
-        found, factor = deviations(torch.from_numpy(noisy), TARGET, ALONE)
+        found, factor = jackknife_residuals(torch.from_numpy(noisy), TARGET, ALONE)
         enlarged.append(np.nanmean((factor * found) ** 2, axis=(0, 1)))
     assert (np.array(enlarged) > 0.75).mean() > 0.95  # of the true variance
     assert 1 < np.median(enlarged) < 2
@@ -68,7 +68,7 @@ def test_errors_that_poses_of_an_anchor_share_are_seen_where_they_differ_most() 
     alike, under_first = rng.normal(size=(4000, 1, 3)), rng.normal(size=(4000, 2, 3))
     errors = np.repeat(alike, 7, axis=1) + 0.1 * rng.normal(size=(4000, 7, 3))
     errors[:, 1:3] = under_first
-    found, enlarged = deviations(torch.from_numpy(poses(rng, 4000) + errors), TARGET, ALONE)
+    found, enlarged = jackknife_residuals(torch.from_numpy(poses(rng, 4000) + errors), TARGET, ALONE)
     mean = np.nanmean((enlarged * found) ** 2, axis=(0, 1))[1:]
     assert (mean > 0.96).all()
     assert (mean < 1.15).all()  # two standard errors above
@@ -109,7 +109,7 @@ def test_the_size_of_an_error_that_is_a_function_of_all_joints(rough: float) -> 
     error = np.sin(angles @ waves + phase) @ rng.normal(size=60) * 0.05
     coordinates = angles + error[:, :, None]
     free = torch.zeros(joints, joints, dtype=torch.bool)
-    apart, enlarged = deviations(torch.from_numpy(coordinates), target, free)
+    apart, enlarged = jackknife_residuals(torch.from_numpy(coordinates), target, free)
     found = np.nanmean((enlarged * apart) ** 2, axis=(0, 1))
     within = error.var(axis=1).mean() / error.var()
     assert within < {0.5: 0.35, 1.0: 0.45, 2.0: 0.65, 4.0: 0.85}[rough]
@@ -128,7 +128,7 @@ def uneven(rng: np.random.Generator, count: int) -> tuple[Array, Array, Array]:
 def test_errors_that_depend_on_the_image_are_found() -> None:
     rng = np.random.default_rng(0)
     features, errors, _ = uneven(rng, 4000)
-    spread = fit_spread(features, errors)
+    spread = fit_variance(features, errors)
     others, _, expected = uneven(rng, 500)
     found = spread(others)
     assert np.abs(found[:, 0] / expected[:, 0] - 1).max() < 0.25
@@ -139,7 +139,7 @@ def test_errors_that_depend_on_the_image_are_found() -> None:
 
 def test_nothing_is_extrapolated_beyond_the_samples() -> None:
     features, errors, _ = uneven(np.random.default_rng(0), 1000)
-    spread = fit_spread(features, errors)
+    spread = fit_variance(features, errors)
     within, beyond = spread(features), spread(features + np.eye(8)[1] * 1e6 + np.eye(8)[7] * 1e6)
     np.testing.assert_allclose(beyond[:, 1], within[:, 1].max())
 
@@ -152,7 +152,7 @@ def test_scale_and_sign_of_a_coordinate_only_scale_its_deviation(factor: float) 
 
     def fitted(by: float) -> Array:
         described = np.concatenate([features, by * coordinates, (by * coordinates) ** 2], axis=1)
-        return fit_spread(described, by * errors)(described)
+        return fit_variance(described, by * errors)(described)
 
     np.testing.assert_allclose(fitted(factor), abs(factor) * fitted(1.0), rtol=1e-3)
 
@@ -161,21 +161,21 @@ def test_samples_that_are_missing_do_not_count() -> None:
     features, errors, _ = uneven(np.random.default_rng(0), 900)
     holes = errors.copy()
     holes[600:, 0] = np.nan
-    found = fit_spread(features, holes)
-    np.testing.assert_allclose(found.weights[:, 1], fit_spread(features, errors).weights[:, 1])
+    found = fit_variance(features, holes)
+    np.testing.assert_allclose(found.weights[:, 1], fit_variance(features, errors).weights[:, 1])
     assert np.isfinite(found.weights).all()
 
 
-def trust_of(scores: Array | None) -> Trust:
-    novelty = fit_novelty(*np.random.default_rng(0).normal(size=(4, 30, 3)))
-    return Trust(novelty, None, scores)
+def trust_of(scores: Array | None) -> UncertaintyModel:
+    novelty = fit_ood(*np.random.default_rng(0).normal(size=(4, 30, 3)))
+    return UncertaintyModel(novelty, None, scores)
 
 
 def test_intervals_from_held_out_hold_new_errors() -> None:
     # 2,000 draws: four standard errors of the share that is held, and the share promised by 1,000 scores.
     rng = np.random.default_rng(0)
     features, errors, _ = uneven(rng, 2000)
-    spread = fit_spread(features[:1000], errors[:1000])
+    spread = fit_variance(features[:1000], errors[:1000])
     scores = np.sort(np.abs(errors[1000:]) / spread(features[1000:]), axis=0)
     others, new, _ = uneven(rng, 2000)
     for level in (0.5, 0.9, 0.99):
@@ -239,5 +239,5 @@ def test_intervals_come_back_from_json_and_damage_is_noticed() -> None:
     with pytest.raises(KeyError):
         Intervals.from_dict(content, ["c"])
     for wrong in ({"source": "guess"}, {"joints": {"a": {"scale": 1, "quantile": "inf"}}}):
-        with pytest.raises(ValueError, match="no known source"):
+        with pytest.raises(ValueError, match="unknown source"):
             Intervals.from_dict(content | wrong, ["a"])

@@ -4,23 +4,23 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ropes.methods.uncertainty.coverage import LabelledPoses, ToAngles, measure_trust
-from ropes.methods.uncertainty.model import Reading, Trust
-from ropes.methods.uncertainty.ood import fit_novelty
-from ropes.methods.uncertainty.variance import Spread
+from ropes.methods.uncertainty.coverage import LabelledPoses, ToAngles, measure_uncertainty
+from ropes.methods.uncertainty.model import Reading, UncertaintyModel
+from ropes.methods.uncertainty.ood import fit_ood
+from ropes.methods.uncertainty.variance import VarianceModel
 
 Array = NDArray[np.float64]
 NOISE, SLOPE = 0.02, -2.0
 
 
-def setup() -> tuple[Trust, Reading, Array]:
+def setup() -> tuple[UncertaintyModel, Reading, Array]:
     """A run that knows its error of one joint exactly, what it read off 4,000 poses, and their angles."""
     rng = np.random.default_rng(0)
     angles = rng.uniform(-1, 1, (4000, 1))
     coordinates = (angles - 0.3) / SLOPE + NOISE * rng.normal(size=angles.shape)
     flat = rng.normal(size=(200, 2)), rng.uniform(size=(200, 3))
-    nothing = Spread(**dict.fromkeys(Spread.__dataclass_fields__, np.zeros(1)))  # never asked here
-    trust = Trust(fit_novelty(*flat, *flat), nothing, np.sort(np.abs(rng.normal(size=(2000, 1))), axis=0))
+    nothing = VarianceModel(**dict.fromkeys(VarianceModel.__dataclass_fields__, np.zeros(1)))  # never asked here
+    trust = UncertaintyModel(fit_ood(*flat, *flat), nothing, np.sort(np.abs(rng.normal(size=(2000, 1))), axis=0))
     return trust, Reading(coordinates, np.full_like(angles, NOISE), np.ones(len(angles))), angles
 
 
@@ -35,7 +35,7 @@ def coverage_and_width(
 ) -> dict[tuple[str, int], tuple[float, float]]:
     trust, reading, angles = setup()
     labelled = {count: [drawn(count, seed) for seed in range(10)] for count in counts}
-    found = measure_trust(trust, {("id", 0): reading}, {"id": angles}, labelled=labelled, commanded=commanded)
+    found = measure_uncertainty(trust, {("id", 0): reading}, {"id": angles}, labelled=labelled, commanded=commanded)
     return {(row["intervals"], row["calibration_labels"]): (row["coverage"], row["width"]) for _, row in found}
 
 
@@ -68,5 +68,5 @@ def test_too_few_labels_for_the_level_have_no_intervals_of_their_own() -> None:
 
 def test_shifted_poses_alone_are_compared_with_nothing() -> None:
     trust, reading, angles = setup()
-    (_, row), *_ = measure_trust(trust, {("ood", 0): reading}, {"ood": angles}, labelled={100: [drawn(100, 0)]})
+    (_, row), *_ = measure_uncertainty(trust, {("ood", 0): reading}, {"ood": angles}, labelled={100: [drawn(100, 0)]})
     assert (row["split"], row["auroc"]) == ("ood", None)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ropes.methods.uncertainty.annotations import foreign_boxes, missing_columns, trust_columns
+from ropes.methods.uncertainty.annotations import foreign_boxes, missing_columns, uncertainty_columns
 from ropes.methods.uncertainty.conformal import Intervals
 from ropes.methods.uncertainty.model import Reading
-from ropes.methods.uncertainty.ood import FALSE_ALARMS, Novelty, fit_novelty
+from ropes.methods.uncertainty.ood import FALSE_ALARMS, OODScore, fit_ood
 from ropes.metrics.intervals import auroc
 
 Array = NDArray[np.float64]
@@ -23,11 +23,11 @@ def images(rng: np.random.Generator, count: int) -> tuple[Array, Array]:
 
 
 @pytest.fixture(scope="module")
-def novelty() -> Novelty:
+def novelty() -> OODScore:
     rng = np.random.default_rng(0)
     features, _ = images(rng, 1000)
     _, pixels = images(rng, 20_000)
-    return fit_novelty(features, pixels, *images(rng, 1000))
+    return fit_ood(features, pixels, *images(rng, 1000))
 
 
 def test_foreign_things_are_told_as_boxes_in_pixels() -> None:
@@ -43,23 +43,23 @@ def test_the_third_distance_is_of_networks_that_tell_what_is_foreign() -> None:
     features, pixels = images(rng, 1000)
     others = images(rng, 1000)
     foreign = rng.exponential(0.01, 1000)
-    told = fit_novelty(features, pixels, *others, foreign)
+    told = fit_ood(features, pixels, *others, foreign)
     usual = images(np.random.default_rng(1), 2000)
     nothing = rng.exponential(0.01, 2000)
     assert (told(*usual, nothing) > 1).mean() == pytest.approx(FALSE_ALARMS, abs=0.015)
     assert (told(*usual, nothing + 1) > 1).all()
-    untold = fit_novelty(features, pixels, *others)
+    untold = fit_ood(features, pixels, *others)
     assert (untold(*usual) > 1).mean() < 0.03
 
 
-def test_one_usual_image_in_a_hundred_is_flagged(novelty: Novelty) -> None:
+def test_one_usual_image_in_a_hundred_is_flagged(novelty: OODScore) -> None:
     rng = np.random.default_rng(1)
     flagged = (novelty(*images(rng, 4000)) > 1).mean()
     assert abs(flagged - FALSE_ALARMS) < 4 * np.sqrt(FALSE_ALARMS * (1 / 4000 + 1 / 1000))
 
 
 @pytest.mark.parametrize("what", ["features", "pixels"])
-def test_what_is_unlike_either_is_flagged(novelty: Novelty, what: str) -> None:
+def test_what_is_unlike_either_is_flagged(novelty: OODScore, what: str) -> None:
     rng = np.random.default_rng(2)
     usual, (features, pixels) = novelty(*images(rng, 500)), images(rng, 500)
     if what == "features":
@@ -71,7 +71,7 @@ def test_what_is_unlike_either_is_flagged(novelty: Novelty, what: str) -> None:
     assert (found > 1).mean() > 0.6
 
 
-def test_what_moves_may_look_like_anything_that_was_seen(novelty: Novelty) -> None:
+def test_what_moves_may_look_like_anything_that_was_seen(novelty: OODScore) -> None:
     rng = np.random.default_rng(4)
     features, pixels = images(rng, 500)
     pixels[:, :30] = images(rng, 500)[1][:, :30]
@@ -79,7 +79,7 @@ def test_what_moves_may_look_like_anything_that_was_seen(novelty: Novelty) -> No
 
 
 def test_distances_by_hand() -> None:
-    plain = Novelty(np.zeros(2), np.eye(2), np.array([0.2, 0.0]), np.array([0.4, 0.0]), np.array([4.0, 0.01]), 2.0)
+    plain = OODScore(np.zeros(2), np.eye(2), np.array([0.2, 0.0]), np.array([0.4, 0.0]), np.array([4.0, 0.01]), 2.0)
     shown = np.array([[0.3, 0.0], [0.6, 0.0], [0.1, -0.2]])
     np.testing.assert_allclose(plain.parts(np.zeros((3, 2)), shown)[:, 1], [0, 0.04, 0.05])
     np.testing.assert_allclose(plain(np.array([[4.0, 2.0]]), shown[1:2]), [2.5])  # 20 / 4 against .04 / .01, halved
@@ -88,20 +88,20 @@ def test_distances_by_hand() -> None:
 
 def test_images_that_are_all_the_same_are_no_reason_to_fail() -> None:
     same = np.ones((20, 4)), np.zeros((20, 6))
-    found = fit_novelty(*same, *same)
+    found = fit_ood(*same, *same)
     assert (found(*same) <= 1).all()
     assert (found(same[0] + 1, same[1]) > 0).all()
 
 
-def test_it_survives_the_file(novelty: Novelty) -> None:
+def test_it_survives_the_file(novelty: OODScore) -> None:
     shown = images(np.random.default_rng(3), 50)
-    np.testing.assert_allclose(Novelty.from_tree(novelty.to_tree())(*shown), novelty(*shown), rtol=1e-4)
+    np.testing.assert_allclose(OODScore.from_tree(novelty.to_tree())(*shown), novelty(*shown), rtol=1e-4)
 
 
 def test_columns_of_a_prediction_by_hand() -> None:
     intervals = Intervals(0.8, np.array([1.0, 3.0]), np.array([2.0, 0.5]), "labels", 50)
     values, sigma = np.array([[1.0, -1.0]]), np.array([[0.1, 0.4]])
-    (pose,) = trust_columns(
+    (pose,) = uncertainty_columns(
         ["a", "b"], Reading(values, sigma, np.array([1.25])), intervals, lambda read: read * [-2.0, 1.0]
     )
     assert pose == {
@@ -112,9 +112,9 @@ def test_columns_of_a_prediction_by_hand() -> None:
         "unusual": True,
         "distance": 1.25,
     }
-    (plain,) = trust_columns(["a", "b"], Reading(values, None, np.array([0.5])), None, np.asarray)
+    (plain,) = uncertainty_columns(["a", "b"], Reading(values, None, np.array([0.5])), None, np.asarray)
     assert plain == {"unusual": False, "distance": 0.5}
-    assert trust_columns(["a", "b"], Reading(values, None, None), None, np.asarray) == [{}]
+    assert uncertainty_columns(["a", "b"], Reading(values, None, None), None, np.asarray) == [{}]
 
 
 def test_what_is_missing_is_said_in_one_line(tmp_path) -> None:

@@ -16,8 +16,8 @@ from ropes.methods import anchored
 from ropes.methods.run import CALIBRATION_FILE, TRUST_FILE
 from ropes.methods.uncertainty import fit as stage
 from ropes.methods.uncertainty.conformal import intervals_from_held_out
-from ropes.methods.uncertainty.model import Seen, Trust
-from ropes.methods.uncertainty.ood import fit_novelty
+from ropes.methods.uncertainty.model import ImageFeatures, UncertaintyModel
+from ropes.methods.uncertainty.ood import fit_ood
 from ropes.metrics.intervals import conformal_quantile
 from ropes.models.checkpoints import load_tree
 from tests import tiny
@@ -31,7 +31,7 @@ def test_the_stage_is_skipped_when_done_and_the_same_when_done_again(
     (own / TRUST_FILE).unlink()
     anchored.fit(data, own, RECIPE, show=False)
     assert tiny.tree(own) == before
-    monkeypatch.setattr(stage, "look_at", _never)
+    monkeypatch.setattr(stage, "features_of", _never)
     anchored.fit(data, own, RECIPE, show=False)
     assert tiny.tree(own) == before
 
@@ -134,7 +134,7 @@ def test_a_run_from_before_predicts_without_and_says_so(
     assert set(line) == {"images", "unit", "joints"}
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "fitted without the stage that learns what to trust" in error
+    assert "fitted without an uncertainty model" in error
     calibrate(own, data=data, samples=100)
     found = lines_of(own, data)
     assert set(found[0]) == {"images", "unit", "joints", "std", "low", "high", "level"}
@@ -172,7 +172,7 @@ def test_data_without_complete_anchors_leave_the_flag(
 def test_too_few_held_out_anchors_tell_nothing(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     few = tiny.write_data(tmp_path / "few", anchors=6)
     anchored.fit(few, tmp_path / "run", RECIPE, show=False)
-    assert capsys.readouterr().err == "ropes: 3 held-out anchors do not tell what to trust; record more\n"
+    assert capsys.readouterr().err == "ropes: no uncertainty model: 3 held-out anchors are too few; record more\n"
     assert Estimator.load(tmp_path / "run").trust is None
 
 
@@ -202,15 +202,15 @@ def test_a_damaged_calibration_is_named(own: Path, data: Path) -> None:
 def test_quantiles_of_a_joint_with_fewer_samples_are_not_biased() -> None:
     rng = np.random.default_rng(0)
     flat = rng.normal(size=(400, 2))
-    seen = Seen(flat, rng.normal(size=(400, 3)), rng.uniform(size=(400, 4)))
+    seen = ImageFeatures(flat, rng.normal(size=(400, 3)), rng.uniform(size=(400, 4)))
     samples = rng.normal(size=(400, 2))
     first = np.arange(400) < 200
-    _, full = stage._errors(seen, samples, first)
+    _, full = stage._fit_errors(seen, samples, first)
     samples[210:, 1] = np.nan  # of the wrist only ten of the second half are known
-    _, lacking = stage._errors(seen, samples, first)
+    _, lacking = stage._fit_errors(seen, samples, first)
     np.testing.assert_array_equal(full[:, 0], lacking[:, 0])
     assert np.isfinite(lacking).sum(axis=0).tolist() == [400, 210]
-    trust = Trust(fit_novelty(flat, flat, flat, flat), None, lacking)
+    trust = UncertaintyModel(fit_ood(flat, flat, flat, flat), None, lacking)
     intervals = intervals_from_held_out(trust)
     assert intervals is not None
     assert intervals.quantile[0] == conformal_quantile(full[:, :1], 0.9)[0]

@@ -1,5 +1,6 @@
-"""Frozen configurations: everything that a fit depends on besides its data and its seed."""
+"""Recipes: the frozen configuration of a fit, without its data and its seed."""
 
+from ropes.methods.recipes.base import Recipe, recipe_from_dict, recipe_to_dict
 from ropes.methods.recipes.delta import DeltaRecipe, delta_recipe
 from ropes.methods.recipes.encoder import EncoderRecipe, encoder_recipe
 from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset
@@ -27,9 +28,10 @@ __all__ = [
     "encoder_recipe",
     "jointnet_recipe",
     "paper_recipe",
+    "recipe_from_dict",
+    "recipe_to_dict",
     "ropes_recipe",
     "vae_recipe",
 ]
 
 LabelledRecipe = CNNRecipe | JointNetRecipe
-Recipe = RopesRecipe | EncoderRecipe | CNNRecipe | JointNetRecipe | VAERecipe | DeltaRecipe

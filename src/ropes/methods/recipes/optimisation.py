@@ -1,30 +1,39 @@
-"""Optimiser settings, and the names of presets."""
+"""Optimiser settings, preset names, and checks of a recipe's values."""
 
 import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from ropes.errors import UserError
+from ropes.methods.recipes.base import renamed
 
 Preset = Literal["compact", "paper"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
+Range = Literal["positive", "at least 0", "between 0 and 1", "above 0 and below 1", "above 0 and at most 1"]
+_RANGES: Mapping[Range, Callable[[float], bool]] = {
+    "positive": lambda value: 0 < value < math.inf,
+    "at least 0": lambda value: 0 <= value < math.inf,
+    "between 0 and 1": lambda value: 0 <= value <= 1,
+    "above 0 and below 1": lambda value: 0 < value < 1,
+    "above 0 and at most 1": lambda value: 0 < value <= 1,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Optimisation:
-    """How a stage is optimised.
+    """Optimiser settings of a training stage.
 
     Attributes:
-        epochs: passes over the stage's training samples.
-        at_least: samples seen at least, however few there are to pass over.
-        batch: samples a step.
-        learning_rate: peak learning rate of Adam.
+        epochs: passes over the training samples of this stage.
+        min_samples: lower bound on the number of samples seen, for small training sets.
+        batch: batch size, in samples.
+        learning_rate: peak learning rate of AdamW.
         weight_decay: decoupled weight decay.
-        clip: bound on the norm of the gradient; None for none.
-        schedule: constant; one cycle (rise over a tenth of the steps, then a cosine down to zero); or halved after
-            three and after six eighths of the steps.
+        clip: gradient norm clipping; None for none.
+        schedule: learning rate schedule: constant; one-cycle (warm-up over a tenth of the steps, then decay to zero);
+            or halved after 3/8 and after 6/8 of the steps.
     """
 
     epochs: float
@@ -32,29 +41,36 @@ class Optimisation:
     learning_rate: float
     weight_decay: float = 0.0
     clip: float | None = None
-    at_least: int = 0
+    min_samples: int = renamed("at_least", 0)
     schedule: Literal["constant", "one-cycle", "halved"] = "one-cycle"
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "learning_rate"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise UserError(f"{name} must be positive, got {getattr(self, name)}")
-        for name in ("weight_decay", "at_least"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise UserError(f"{name} must be at least 0, got {getattr(self, name)}")
+        require("positive", self, "epochs", "batch", "learning_rate")
+        require("at least 0", self, "weight_decay", "min_samples")
         if self.clip is not None and not self.clip > 0:
             raise UserError(f"clip must be positive, got {self.clip}; leave it out for no bound")
 
     def steps(self, samples: int) -> int:
         """Number of optimiser steps for `samples` training samples."""
-        return max(1, round(max(self.epochs * samples, self.at_least) / self.batch))
+        return max(1, round(max(self.epochs * samples, self.min_samples) / self.batch))
+
+
+def require(range_: Range, recipe: Any, *names: str) -> None:
+    """Check that fields of a recipe lie in a range.
+
+    Raises:
+        UserError: names the field, the range and the value.
+    """
+    for name in names:
+        if not _RANGES[range_](value := getattr(recipe, name)):
+            raise UserError(f"{name} must be {range_}, got {value}")
 
 
 def require_name(name: str, known: Sequence[str], kind: str) -> None:
-    """Check that `name` is one of the `known` names of a kind of thing.
+    """Check that `name` is one of the `known` names.
 
     Raises:
-        UserError: it is not; names the one that was meant.
+        UserError: unknown name; suggests the closest one.
     """
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)

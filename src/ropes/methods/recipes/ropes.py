@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from ropes.errors import UserError
-from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require_name
+from ropes.methods.recipes.base import renamed
+from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require, require_name
 from ropes.models.shapes import AE1Config, AE2Config, LDRConfig
 
-#: Name of an AE2 that serves all joints.
+#: Name of the AE2 of all joints.
 JOINT = "joint"
-#: What the coordinates are, and which linear directions of the codes AE2 works in.
+#: Source of the coordinates; linear directions of the codes that AE2 works in.
 Coordinates = Literal["ae2", "logits"]
 Basis = Literal["none", "codes", "scores"]
 
@@ -22,22 +23,26 @@ class RopesRecipe:
 
     Attributes:
         preset: compact: two CPU cores; paper: one CUDA GPU and the paper's sizes.
+        ae1: shape of AE1, the autoencoder of images.
+        ldr: shape of the LDR networks, one density-ratio classifier for each joint.
+        ae2: shape of AE2, the autoencoder from codes to coordinates.
+        ae1_training: optimiser of AE1; samples are images of one camera.
+        ldr_training: optimiser of each LDR network; samples are poses.
+        ae2_training: optimiser of each AE2; samples are poses.
         joint_ae2: one AE2 for all joints (sparsity against the identity) instead of the paper's one for each.
-        sparsity_rows: joints whose row of the sparsity matrix a step of a joint AE2 estimates, in turn; 0 for all.
+        sparsity_rows: rows of the sparsity matrix that one step of a joint AE2 estimates, in turn; 0 for all.
         logit_weight: weight of the term that ties each coordinate to its joint's logit; 0 for the paper's Eq. 3.
-        score_weight: weight of the term that asks the gradient of each coordinate to be its score difference
+        score_weight: weight of the term that matches the gradient of each coordinate to its joint's score difference
             (`ropes.methods.objectives.score_loss`); 0 for the paper's Eq. 3.
-        code_noise: standard deviation of Gaussian noise on the standardised codes that LDRs learn from; 0 for none, as
-            in the paper.
-        coordinates: "ae2": what AE2 encodes codes as; "logits": the log density ratios themselves, without any AE2,
-            so that the weights of its terms mean nothing.
-        basis: "none": AE2 reads codes as they are; otherwise as coordinates of unit variance along some directions (see
-            `ropes.models.dense.Directions`), "codes": those in which codes vary most, "scores": those in which score
-            differences do.
-        directions: how many; 0 for as many as there are joints.
-        sparsity_weights: candidates for λ of Eq. 3; more than one are compared on held-out anchors.
-        search_share: share of AE2's epochs that each candidate gets.
-        held_out: share of the training anchors kept for label-free criteria: early stopping and choices.
+        code_noise: standard deviation of Gaussian noise on the standardised codes that LDRs train on; 0 for none, as in
+            the paper.
+        coordinates: ae2: the code of AE2; logits: the log density ratios, without any AE2 and its terms.
+        basis: input of AE2. none: the codes; codes or scores: their coordinates, of unit variance, along the principal
+            directions of the codes or of the score differences (`ropes.models.dense.Directions`).
+        directions: number of these directions; 0 for as many as joints.
+        sparsity_weights: candidates for λ of Eq. 3; several are compared on held-out anchors.
+        search_share: fraction of AE2's epochs for each candidate.
+        val_fraction: fraction of the training anchors held out for early stopping and model selection.
     """
 
     preset: Preset
@@ -57,24 +62,20 @@ class RopesRecipe:
     directions: int = 0
     sparsity_weights: tuple[float, ...] = (1.0,)
     search_share: float = 0.25
-    held_out: float = 0.1
+    val_fraction: float = renamed("held_out", 0.1)
 
     def __post_init__(self) -> None:
         if not self.sparsity_weights or not all(0 <= weight < math.inf for weight in self.sparsity_weights):
             raise UserError(f"sparsity_weights must be one or more numbers of at least 0, got {self.sparsity_weights}")
-        for name in ("search_share", "held_out"):
-            if not 0 < getattr(self, name) < 1:
-                raise UserError(f"{name} must lie between 0 and 1, got {getattr(self, name)}")
-        weights = self.sparsity_rows, self.logit_weight, self.score_weight, self.code_noise
-        if not all(0 <= weight < math.inf for weight in weights):
-            raise UserError("sparsity_rows, logit_weight, score_weight and code_noise must be at least 0, and finite")
+        require("above 0 and below 1", self, "search_share", "val_fraction")
+        require("at least 0", self, "sparsity_rows", "logit_weight", "score_weight", "code_noise")
         require_name(self.coordinates, get_args(Coordinates), "coordinates")
         require_name(self.basis, get_args(Basis), "basis")
         if self.coordinates == "logits":
             if self.basis != "none":
                 raise UserError("coordinates of logits need no AE2: leave basis and directions out")
-            for name, nothing in (("logit_weight", 0.0), ("score_weight", 0.0), ("sparsity_weights", (0.0,))):
-                object.__setattr__(self, name, nothing)  # recipes that lead to the same weights are equal
+            for name, unused in (("logit_weight", 0.0), ("score_weight", 0.0), ("sparsity_weights", (0.0,))):
+                object.__setattr__(self, name, unused)  # recipes that give the same weights are equal
         if self.directions < 0 or (self.directions and self.basis == "none"):
             raise UserError(
                 f"directions must be at least 0, and need a basis of codes or scores, got {self.directions}"
@@ -82,11 +83,11 @@ class RopesRecipe:
 
     @property
     def shape(self) -> AE1Config:
-        """The network that reads the images."""
+        """Shape of the network that reads the images."""
         return self.ae1
 
     def networks(self, joints: Sequence[str]) -> dict[str, list[int]]:
-        """Each AE2 by name → the coordinates read from it: one for all joints, or a joint's own for each, or none."""
+        """Name of each AE2 → indices of its coordinates: one AE2 for all joints, one for each, or none."""
         if self.coordinates == "logits":
             return {}
         if self.joint_ae2:
@@ -98,16 +99,16 @@ def paper_recipe() -> RopesRecipe:
     """Tables 3 to 5 and App. C: 128×128 images, full widths, an AE2 of its own for each joint.
 
     Deviation: λ is chosen among .1, 1 and 10 on held-out anchors, once, on the first joint; rates are those of the
-    tables, not searched, and rectified ends begin with a positive bias.  Why: the paper gives no λ; its search of rates
-    (App. C) takes many trainings, and a rectified end that begins below zero learns nothing.  Effect: not measured;
-    this preset has not been run whole, for want of a GPU.
+    tables, not searched, and rectified outputs start with a positive bias.  Why: the paper gives no λ; its search of
+    rates (App. C) takes many trainings, and a rectified output that starts below zero gets no gradient.  Effect: not
+    measured; this preset has not been run completely, for want of a GPU.
 
     Deviation: LDRs train for up to 20 passes and stop early on held-out anchors; Section 4.4 trains ROPES "for just a
-    single epoch".  Why: one pass leaves their cross-entropy far from its floor.  Effect: more computing than the paper
-    reports.
+    single epoch".  Why: one pass leaves their cross-entropy far from its floor.  Effect: more computation than in the
+    paper.
 
-    Deviation: a tenth of the anchors is held out.  Why: λ and early stopping need poses that nothing was fitted on.
-    Effect: nine tenths of the paper's training images.
+    Deviation: a tenth of the anchors is held out.  Why: λ and early stopping need held-out poses.  Effect: nine tenths
+    of the paper's training images.
     """
     return RopesRecipe(
         preset="paper",
@@ -119,7 +120,7 @@ def paper_recipe() -> RopesRecipe:
 
 
 def compact_recipe() -> RopesRecipe:
-    """The same three stages and the same 8×8×1 code, narrower and at 64×64, for two CPU cores.
+    """The same stages and the same 8×8×1 code with narrower networks and 64×64 images, for two CPU cores.
 
     Deviation: score differences are imposed on the encoder of AE2 (`score_loss`, the encoder's side of Lemma 8) and not
     on its decoder, as Eq. 3 does, and LDRs learn from codes with noise.  Why: Eq. 3 reads one joint of three here, at
@@ -143,9 +144,9 @@ def compact_recipe() -> RopesRecipe:
         ),
         ldr=LDRConfig(dropout=0.3, others=True),
         ae2=AE2Config(encoder_widths=(32, 64, 128), decoder_widths=(128, 64, 32), seed_width=128, blocks=1),
-        ae1_training=Optimisation(epochs=0.4, at_least=48_000, batch=16, learning_rate=3e-3, clip=0.5),
+        ae1_training=Optimisation(epochs=0.4, min_samples=48_000, batch=16, learning_rate=3e-3, clip=0.5),
         ldr_training=Optimisation(epochs=24, batch=128, learning_rate=1.5e-3, weight_decay=0.05),
-        ae2_training=Optimisation(epochs=1, at_least=144_000, batch=128, learning_rate=2e-3, clip=1.0),
+        ae2_training=Optimisation(epochs=1, min_samples=144_000, batch=128, learning_rate=2e-3, clip=1.0),
         joint_ae2=True,
         sparsity_rows=1,
         score_weight=1.0,
@@ -158,7 +159,7 @@ def ropes_recipe(preset: str) -> RopesRecipe:
     """The recipe of method `ropes`.
 
     Raises:
-        UserError: no preset of that name.
+        UserError: unknown preset.
     """
     require_name(preset, PRESETS, "preset")
     return paper_recipe() if preset == "paper" else compact_recipe()

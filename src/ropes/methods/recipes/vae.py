@@ -1,26 +1,26 @@
 """Configuration of `beta-vae` and `ada-gvae`."""
 
-import math
 from dataclasses import dataclass, field
 
 from ropes.errors import UserError
-from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require_name
+from ropes.methods.recipes.base import renamed
+from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require, require_name
 from ropes.models.shapes import VAEConfig
 
 
 @dataclass(frozen=True, kw_only=True)
 class VAERecipe:
-    """A VAE on single images (method `beta-vae`), or on pairs of the same anchor (method `ada-gvae`).
+    """A VAE on single images (method `beta-vae`), or on pairs of images of one anchor (method `ada-gvae`).
 
     Attributes:
         preset: compact: two CPU cores; paper: one CUDA GPU and the paper's sizes.
-        vae: its shape.
-        training: how it is optimised; samples are images.
-        beta: weight of the divergence from the prior.
+        vae: shape of the VAE.
+        training: optimiser of the VAE; samples are images.
+        beta: weight of the KL divergence from the prior.
         warm_up: steps over which that weight rises from 0.
-        noise: add noise to what the encoder sees.
-        held_out: share of the anchors (or pairs) kept to measure the ELBO on.
-        anchors: learn from the first anchors (or pairs) only; from all where None.
+        noise: add noise to the encoder's input.
+        val_fraction: fraction of the anchors (or pairs) held out to measure the ELBO.
+        anchors: train on the first N anchors (or pairs) only; None for all.
     """
 
     preset: Preset
@@ -29,24 +29,20 @@ class VAERecipe:
     beta: float = 1.0
     warm_up: int = 0
     noise: bool = False
-    held_out: float = 0.02
+    val_fraction: float = renamed("held_out", 0.02)
     anchors: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.beta < math.inf:
-            raise UserError(f"beta must be at least 0, got {self.beta}")
-        if self.warm_up < 0:
-            raise UserError(f"warm_up must be a number of steps, at least 0, got {self.warm_up}")
+        require("at least 0", self, "beta", "warm_up")
+        require("above 0 and below 1", self, "val_fraction")
         if self.anchors is not None and self.anchors < 2:
             raise UserError(f"anchors must be at least 2, got {self.anchors}")
-        if not 0 < self.held_out < 1:
-            raise UserError(f"held_out must be a share between 0 and 1, got {self.held_out}")
         if self.training.batch % 2:
             raise UserError(f"a batch holds whole pairs: give an even number of images, not {self.training.batch}")
 
     @property
     def shape(self) -> VAEConfig:
-        """The network that reads the images."""
+        """Shape of the network that reads the images."""
         return self.vae
 
 
@@ -61,14 +57,16 @@ def vae_recipe(preset: str) -> VAERecipe:
     .99, as 29% do in the paper; the best reaches .79.
 
     Raises:
-        UserError: no preset of that name.
+        UserError: unknown preset.
     """
     require_name(preset, PRESETS, "preset")
     if preset == "paper":
-        steps = Optimisation(epochs=1, at_least=400_000 * 64, batch=64, learning_rate=1e-4, clip=1.0, schedule="halved")
-        return VAERecipe(preset="paper", training=steps)
+        training = Optimisation(
+            epochs=1, min_samples=400_000 * 64, batch=64, learning_rate=1e-4, clip=1.0, schedule="halved"
+        )
+        return VAERecipe(preset="paper", training=training)
     return VAERecipe(
         preset="compact",
         vae=VAEConfig(image_size=64, stem=16, widths=(16, 32, 64, 128), blocks=1, hidden=256),
-        training=Optimisation(epochs=1, at_least=14_000 * 32, batch=32, learning_rate=2e-3, clip=1.0),
+        training=Optimisation(epochs=1, min_samples=14_000 * 32, batch=32, learning_rate=2e-3, clip=1.0),
     )

@@ -1,7 +1,7 @@
-"""The fit loop: Lightning, with batches that depend on the step alone and checkpoints without pickle.
+"""The training loop: Lightning, with batches that depend only on the step, and checkpoints without pickle.
 
-Because step k draws its batch and its noise from generators named after k, a run that was killed and goes on from
-its last checkpoint takes the very steps it would have taken, and ends with the same weights.
+Step k draws its batch and its noise from generators seeded by k. A killed run therefore resumes with the same steps and
+ends with the same weights.
 """
 
 import logging
@@ -27,13 +27,13 @@ from ropes.methods.training.stage import Stage
 from ropes.models.checkpoints import WEIGHTS, load_tree, load_weights, save_tree, save_weights
 
 CHECKPOINT, SUMMARY = "last.safetensors", "stage.json"
-#: Seconds between saves, and for each second that one takes, so that no more than a thirtieth goes into them.
+#: Seconds between saves, multiplied by the seconds of a slow save: saving takes at most a thirtieth of the time.
 _SAVE_EVERY = 30.0
 BatchAt = Callable[[int], Any]
 
 
 class SafetensorsIO(CheckpointIO):
-    """Lightning's checkpoints as safetensors, written atomically, tagged with what they are a checkpoint of."""
+    """Lightning's checkpoints as safetensors, written atomically, with the fingerprint of the training."""
 
     def __init__(self, fingerprint: str) -> None:
         self.fingerprint = fingerprint
@@ -43,7 +43,7 @@ class SafetensorsIO(CheckpointIO):
         save_tree(Path(path), {"fingerprint": self.fingerprint, "checkpoint": checkpoint})
 
     def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
-        """Read one file; nothing in it is executed."""
+        """Read one file, without executing code in it."""
         content: dict[str, Any] = load_tree(Path(path))["checkpoint"]
         return content
 
@@ -62,30 +62,30 @@ class _Steps(IterableDataset[Any]):
         return (self.batch_at(step) for step in range(self.start, self.stop))
 
 
-class _Watch(pl.Callback):
-    """Saves every half minute, seldom what is slow to write, and on Ctrl-C or SIGTERM; moves the progress bar."""
+class _Saver(pl.Callback):
+    """Saves a checkpoint every half minute (slow ones less often) and on Ctrl-C or SIGTERM; shows the progress."""
 
     def __init__(self, path: Path, update: Callable[[int, str], None]) -> None:
         self.path, self.update = path, update
-        self.saved, self.took = time.monotonic(), 0.0
+        self.last_save, self.duration = time.monotonic(), 0.0
         self.signal: int | None = None
 
     def catch(self, number: int, frame: FrameType | None) -> None:
-        """Signal handler: the step under way is finished first."""
+        """Signal handler: lets the current step finish."""
         self.signal = number
 
     def on_train_batch_end(self, trainer: pl.Trainer, module: pl.LightningModule, *args: Any) -> None:
-        """Save when it is time to, stop when told to."""
+        """Save if due, and stop after a signal."""
         assert isinstance(module, Stage)
         module.after_step()
         last = {name: values[-1] for name, values in module.history.items() if name != "steps"}
         self.update(trainer.global_step, "  ".join(f"{name} {value:.4g}" for name, value in last.items()))
-        if self.signal is None and time.monotonic() - self.saved < _SAVE_EVERY * max(1.0, self.took):
+        if self.signal is None and time.monotonic() - self.last_save < _SAVE_EVERY * max(1.0, self.duration):
             return
         began = time.monotonic()
         trainer.save_checkpoint(self.path)
-        self.saved = time.monotonic()
-        self.took = self.saved - began
+        self.last_save = time.monotonic()
+        self.duration = self.last_save - began
         trainer.should_stop = trainer.should_stop or self.signal is not None
 
 
@@ -99,22 +99,22 @@ def train(
     precision: Precision,
     show: bool = True,
 ) -> dict[str, Any]:
-    """Train `stage` to its last step, going on from `folder` where an earlier run of the same inputs stopped.
+    """Train `stage` to its last step; resumes from the checkpoint in `folder` if its fingerprint is the same.
 
     Args:
-        stage: network and objective; holds the trained weights afterwards, on the CPU and in eval mode.
-        batch_at: step → batch; must depend on the step alone.
-        folder: where checkpoint, weights and summary are kept.
-        fingerprint: digest of everything that the result depends on; what was stored under another one is redone.
-        description: what the progress bar is called.
-        precision: as Lightning names it.
+        stage: network and objective; afterwards its network has the trained weights, on the CPU and in eval mode.
+        batch_at: step → batch; must depend only on the step.
+        folder: for checkpoint, weights and summary.
+        fingerprint: digest of all inputs of the training; a result with another fingerprint is computed again.
+        description: label of the progress bar.
+        precision: in Lightning's spelling.
         show: show progress.
 
     Returns:
-        The summary, as stored in the folder: fingerprint, history, seconds.
+        The summary stored in the folder: fingerprint, history, seconds.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C; the state was saved first.  SIGTERM is passed on likewise.
+        KeyboardInterrupt: Ctrl-C, after a checkpoint was saved; SIGTERM is passed on in the same way.
     """
     summary_path, checkpoint_path = folder / SUMMARY, folder / CHECKPOINT
     if (summary := _ended(folder, fingerprint)) is not None:
@@ -124,16 +124,16 @@ def train(
     start = _resume_step(checkpoint_path, fingerprint)
     folder.mkdir(parents=True, exist_ok=True)
     with progress(description, stage.steps, show=show) as update:
-        watch = _Watch(checkpoint_path, update)
+        saver = _Saver(checkpoint_path, update)
         loader = DataLoader(_Steps(batch_at, start, stage.steps), batch_size=None)
-        with _quiet_lightning(), _caught(watch.catch), warnings.catch_warnings():
+        with _quiet_lightning(), _handled(saver.catch), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*does not have many workers.*")
             warnings.filterwarnings("ignore", message=".*LeafSpec.*is deprecated.*")
-            trainer = _trainer(stage, watch, precision, fingerprint)
-            with suppress(SIGTERMException):  # Lightning's own: the process would end, with exit code 0
+            trainer = _trainer(stage, saver, precision, fingerprint)
+            with suppress(SIGTERMException):  # Lightning's own would end the process with exit code 0
                 trainer.fit(stage, loader, ckpt_path=checkpoint_path if start else None)
-    if watch.signal is not None and trainer.global_step < stage.steps:
-        signal.raise_signal(watch.signal)
+    if saver.signal is not None and trainer.global_step < stage.steps:
+        signal.raise_signal(saver.signal)
     stage.cpu()
     stage.finish()
     stage.network.eval()
@@ -142,32 +142,32 @@ def train(
     summary = {"fingerprint": fingerprint, "history": stage.history, "seconds": seconds}
     write_json(summary_path, summary)
     checkpoint_path.unlink(missing_ok=True)
-    if watch.signal is not None:
-        signal.raise_signal(watch.signal)
+    if saver.signal is not None:
+        signal.raise_signal(saver.signal)
     return summary
 
 
 def begins_anew(folder: Path, fingerprint: str) -> bool:
-    """Whether `train` has nothing of these inputs in the folder to read or to go on from."""
+    """Whether the folder has neither a result nor a checkpoint with this fingerprint."""
     return _ended(folder, fingerprint) is None and not _resume_step(folder / CHECKPOINT, fingerprint)
 
 
 def has_ended(folder: Path, fingerprint: str) -> bool:
-    """Whether `train` finds a training of these inputs in the folder that has ended and left its weights."""
+    """Whether the folder has a finished training with this fingerprint, with its weights."""
     return _ended(folder, fingerprint) is not None
 
 
 def take_over(source: Path, folder: Path) -> None:
-    """Share a training that has ended, and was checked, with another run; its files are never written in place."""
+    """Link the files of a finished training into another run; neither run ever writes them in place."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY).unlink(missing_ok=True)
-    for name in (WEIGHTS, SUMMARY):  # the summary last: it says that the weights are there
+    for name in (WEIGHTS, SUMMARY):  # the summary last: it implies that the weights exist
         link_file(source / name, folder / name)
     (folder / CHECKPOINT).unlink(missing_ok=True)
 
 
 def _ended(folder: Path, fingerprint: str) -> dict[str, Any] | None:
-    """The summary of a training of these inputs that has ended and left its weights; None where there is none."""
+    """Summary of the finished training in the folder; None without one, or with another fingerprint."""
     if not ((folder / SUMMARY).exists() and (folder / WEIGHTS).exists()):
         return None
     summary: dict[str, Any] = read_json(folder / SUMMARY)
@@ -175,21 +175,21 @@ def _ended(folder: Path, fingerprint: str) -> dict[str, Any] | None:
 
 
 def _resume_step(path: Path, fingerprint: str) -> int:
-    """The step to go on from: 0 without a checkpoint, or with one of other inputs."""
+    """The step to resume at: 0 without a checkpoint, or with another fingerprint."""
     if not path.exists():
         return 0
     content = load_tree(path)
     return int(content["checkpoint"]["global_step"]) if content["fingerprint"] == fingerprint else 0
 
 
-def _trainer(stage: Stage, watch: _Watch, precision: Precision, fingerprint: str) -> pl.Trainer:
+def _trainer(stage: Stage, saver: _Saver, precision: Precision, fingerprint: str) -> pl.Trainer:
     return pl.Trainer(
         max_steps=stage.steps,
         max_epochs=-1,
         accelerator="auto",
         devices=1,
         precision=precision,
-        callbacks=[watch],
+        callbacks=[saver],
         plugins=[SafetensorsIO(fingerprint)],
         logger=False,
         enable_checkpointing=False,
@@ -201,7 +201,7 @@ def _trainer(stage: Stage, watch: _Watch, precision: Precision, fingerprint: str
 
 @contextmanager
 def _quiet_lightning() -> Iterator[None]:
-    """Keep Lightning's notices (devices found, checkpoints restored, advertisements) off the terminal."""
+    """Silence Lightning's notices: devices, restored checkpoints, advertisements."""
     logger = logging.getLogger("lightning.pytorch")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -212,13 +212,13 @@ def _quiet_lightning() -> Iterator[None]:
 
 
 @contextmanager
-def _caught(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Route Ctrl-C and SIGTERM, where they are not ignored, to `handler` (signals reach the main thread only)."""
+def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Route Ctrl-C and SIGTERM, unless ignored, to `handler`; only the main thread receives signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heard = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, handler) for number in heard}
+    numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:

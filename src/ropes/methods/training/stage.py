@@ -1,4 +1,4 @@
-"""`Stage`: a network with its objective, its optimiser and its curves."""
+"""`Stage`: a network with its objective, its optimiser and its training curves."""
 
 import math
 import time
@@ -13,18 +13,18 @@ from ropes.errors import UserError
 from ropes.methods.recipes import Optimisation
 from ropes.models.pointwise import slice_strided_pointwise
 
-#: Shares of the steps after which a halved schedule halves the rate.
+#: Fractions of the steps after which schedule `halved` halves the learning rate.
 _HALVED_AFTER = (3 / 8, 6 / 8)
 
 
 class Stage(pl.LightningModule):
-    """A network with its objective; subclasses give `training_step` and, every `evaluate_every` steps, `evaluate`.
+    """A network with its objective. Subclasses define `training_step`, and `evaluate` for the validation steps.
 
-    `history` collects what the stage recorded, by name, one entry a record; it is stored with the checkpoints.
+    `history` maps each curve's name to its values at the validation steps; checkpoints contain it.
 
     Attributes:
         rate_option: the option of `ropes fit` that sets its learning rate.
-        records: how often it records, at least, in a whole training.
+        records: least number of validation steps in a whole training.
     """
 
     rate_option: str
@@ -44,7 +44,7 @@ class Stage(pl.LightningModule):
         self.began = time.monotonic()
 
     def configure_optimizers(self) -> Any:
-        """AdamW (Adam where the decay is zero) with the recipe's schedule."""
+        """AdamW (Adam without weight decay) with the recipe's schedule."""
         o = self.optimisation
         optimiser = torch.optim.AdamW(
             self.network.parameters(), lr=o.learning_rate, weight_decay=o.weight_decay, fused=True
@@ -57,7 +57,7 @@ class Stage(pl.LightningModule):
             return {"optimizer": optimiser, "lr_scheduler": {"scheduler": steps, "interval": "step"}}
         total = self.steps + 1
         cycle = torch.optim.lr_scheduler.OneCycleLR(
-            # The rise ends at step pct_start · total − 1, which torch divides by: not at the very first.
+            # Torch divides by the last step of the rise, pct_start · total − 1: it must not be 0.
             optimiser,
             o.learning_rate,
             total_steps=total,
@@ -67,23 +67,23 @@ class Stage(pl.LightningModule):
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": cycle, "interval": "step"}}
 
     def configure_gradient_clipping(self, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
-        """Bound the norm of the gradient.
+        """Clip the gradient norm.
 
-        Not left to Lightning, which refuses fused optimisers under any autocast, though bf16 scales no gradient.
+        Lightning's own clipping refuses fused optimisers under any autocast, although bf16 scales no gradient.
         """
         if self.optimisation.clip is not None:
             torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.optimisation.clip)
 
     def note(self, **values: Tensor) -> None:
-        """Add this step's values to the running means that the next record writes down."""
+        """Add this step's values to the means of the next validation step."""
         for name, value in values.items():
             self._noted.setdefault(name, []).append(float(value.detach()))
 
     def record(self, **values: float) -> None:
-        """Append an entry to `history`: the step, the means of what was noted since, and `values`.
+        """Append to `history`: the step, the means of the noted values, and `values`.
 
         Raises:
-            UserError: a figure is not finite: the training has diverged.
+            UserError: a value is not finite: the training has diverged.
         """
         means = {name: sum(noted) / len(noted) for name, noted in self._noted.items()}
         self._noted = {}
@@ -96,15 +96,15 @@ class Stage(pl.LightningModule):
             self.history.setdefault(name, []).append(value)
 
     def evaluate(self) -> dict[str, float]:
-        """Label-free figures on held-out anchors, by name; nothing by default."""
+        """Validation figures by name, without labels; none by default."""
         return {}
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
-        """Name this step's noise after the step."""
+        """Seed this step's noise by the step."""
         torch.manual_seed(integer(self.seed, "step", self.global_step))
 
     def after_step(self) -> None:
-        """Record every `evaluate_every` steps and at the last."""
+        """Validate every `evaluate_every` steps and after the last."""
         if self.global_step % self.evaluate_every == 0 or self.global_step == self.steps:
             self.network.eval()
             with torch.no_grad():
@@ -112,16 +112,16 @@ class Stage(pl.LightningModule):
             self.network.train()
 
     def extra_state(self) -> dict[str, Any]:
-        """What a subclass keeps besides the network, as a tree of tensors and plain values."""
+        """State of a subclass besides the network, as a tree of tensors and plain values."""
         return {}
 
     def load_extra_state(self, state: dict[str, Any]) -> None:
-        """Take back what `extra_state` gave."""
+        """Restore `extra_state`."""
 
     def on_train_start(self) -> None:
-        """Lay restored moments out like their weights, and start the clock.
+        """Give restored moments the memory format of their weights, and start the clock.
 
-        The fused optimiser walks both by address, and a checkpoint knows no channels-last.
+        The fused optimiser needs equal formats, and a checkpoint does not store channels-last.
         """
         for optimiser in self.trainer.optimizers:
             for weight, state in optimiser.state.items():
@@ -131,20 +131,16 @@ class Stage(pl.LightningModule):
         self.began = time.monotonic()
 
     def finish(self) -> None:
-        """Called once after the last step, before the weights are written."""
+        """Hook after the last step, before the weights are saved."""
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Store the history too."""
+        """Add history, seconds and extra state."""
         seconds = self.seconds + time.monotonic() - self.began
-        checkpoint["stage"] = {
-            "history": self.history,
-            "noted": self._noted,
-            "seconds": seconds,
-            **self.extra_state(),
-        }
+        state = {"history": self.history, "noted": self._noted, "seconds": seconds}
+        checkpoint["stage"] = state | self.extra_state()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take the history back."""
+        """Restore history, seconds and extra state."""
         state = dict(checkpoint["stage"])
         self.history, self._noted, self.seconds = state.pop("history"), state.pop("noted"), state.pop("seconds")
         self.load_extra_state(state)

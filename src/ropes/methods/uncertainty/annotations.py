@@ -1,4 +1,4 @@
-"""Fields of a prediction beside the angles: error bars, interval, out-of-distribution score."""
+"""Fields of a prediction beside the angles: standard deviations, intervals, out-of-distribution score."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,77 +15,76 @@ Array = NDArray[np.float64]
 
 
 def foreign_boxes(cameras: Sequence[str], foreign: NDArray[np.bool_], side: int) -> dict[str, list[list[int]]]:
-    """Where something foreign is in the views of one pose, as boxes of [left, top, right, bottom] in pixels.
+    """Bounding boxes of the foreign objects in one pose, [left, top, right, bottom] in pixels.
 
     Args:
         cameras: (V,) names.
-        foreign: (V, s, s), by parts of each view; those that touch, by a corner too, are one box.
+        foreign: (V, s, s), whether each part of each view is foreign; parts that touch, also at a corner, share a box.
         side: of the images, in pixels.
 
     Returns:
-        A list for each camera that shows any.
+        Camera → its boxes, for each camera that has any.
     """
-    found, width = {}, side / foreign.shape[-1]
+    boxes, width = {}, side / foreign.shape[-1]
     for camera, parts in zip(cameras, foreign, strict=True):
-        things = ndimage.find_objects(ndimage.label(parts, structure=np.ones((3, 3)))[0])
-        boxes = [[columns.start, rows.start, columns.stop, rows.stop] for rows, columns in things]
-        if boxes:
-            found[camera] = [[round(edge * width) for edge in box] for box in boxes]
-    return found
+        slices = ndimage.find_objects(ndimage.label(parts, structure=np.ones((3, 3)))[0])
+        if slices:
+            edges = [(columns.start, rows.start, columns.stop, rows.stop) for rows, columns in slices]
+            boxes[camera] = [[round(edge * width) for edge in box] for box in edges]
+    return boxes
 
 
-def trust_columns(
+def uncertainty_columns(
     joints: Sequence[str], reading: Reading, intervals: Intervals | None, to_shown: Callable[[Array], Array]
 ) -> list[dict[str, Any]]:
-    """For each pose std, low and high of every joint with the level of the interval, and `unusual` with `distance`.
+    """std, low, high and level of every joint, and `unusual` with `distance`, for each pose.
 
-    An interval around a coordinate becomes one around what is shown of it by the same map; std is in the proportion to
-    its half width that it has to that of the coordinate.
+    `to_shown` maps the ends of the interval as it maps the coordinate. The ratio of std to half the interval stays what
+    it is for the coordinate.
 
     Args:
         joints: (d,) names.
-        reading: of n poses, with σ of the coordinates and distances where the run knows them.
-        intervals: what σ has to be multiplied by; None where nothing is known.
-        to_shown: from coordinates (n, d) to what is shown, rising or falling in each.
+        reading: n poses, with σ of the coordinates and distances where the run has an uncertainty model.
+        intervals: factors of σ; None for a run without.
+        to_shown: from coordinates (n, d) to the unit of the output, monotonic in each coordinate.
 
     Returns:
-        One dict a pose, empty of what is not known.
+        One dict per pose, without the fields that the run does not have.
     """
     coordinates, distance = reading.coordinates, reading.distance
-    found: list[dict[str, Any]] = [{} for _ in coordinates]
+    poses: list[dict[str, Any]] = [{} for _ in coordinates]
     if intervals is not None:
         low, high = intervals.around(coordinates, reading.deviation, to_shown)
-        share = np.divide(intervals.scale, intervals.quantile, where=intervals.quantile > 0, out=np.zeros(len(joints)))
-        columns = {"std": share * (high - low) / 2, "low": low, "high": high}
-        for k, pose in enumerate(found):
-            pose |= {name: _by_joint(joints, column[k]) for name, column in columns.items()}
+        ratio = np.divide(intervals.scale, intervals.quantile, where=intervals.quantile > 0, out=np.zeros(len(joints)))
+        columns = {"std": ratio * (high - low) / 2, "low": low, "high": high}
+        for k, pose in enumerate(poses):
+            for name, column in columns.items():
+                pose[name] = {joint: round(float(value), 6) for joint, value in zip(joints, column[k], strict=True)}
             pose["level"] = intervals.level
     if distance is not None:
-        for pose, away in zip(found, distance, strict=True):
-            pose |= {"unusual": bool(away > 1), "distance": round(float(away), 4)}
-    return found
-
-
-def _by_joint(joints: Sequence[str], row: Array) -> dict[str, float]:
-    return {joint: round(float(value), 6) for joint, value in zip(joints, row, strict=True)}
+        for pose, score in zip(poses, distance, strict=True):
+            pose |= {"unusual": bool(score > 1), "distance": round(float(score), 4)}
+    return poses
 
 
 def missing_columns(run: Path, *, known: bool, intervals: Intervals | None, labelled: bool = False) -> str | None:
-    """One line on the columns that the predictions of `run` lack; None where they lack none.
+    """One line that names the fields missing from the predictions of `run`; None where none are.
 
     Args:
         run: folder of the run.
-        known: whether the run holds what its last stage learnt.
+        known: whether the run has an uncertainty model.
         intervals: of its predictions.
-        labelled: whether its method learnt from labels.
+        labelled: whether its method learns from labels.
     """
     if not known:
-        lacking = "" if intervals is not None else "standard deviations, intervals and "
+        missing = "" if intervals is not None else "standard deviations, intervals and "
         return (
-            f"{run} was fitted without the stage that learns what to trust: no {lacking}flags of unusual images; "
+            f"{run} was fitted without an uncertainty model: no {missing}flags of unusual images; "
             "ropes fit with the same options adds them"
         )
     if intervals is None:
-        few = "too few labels were held out" if labelled else "its data had no complete anchors, or too few"
-        return f"{run} has no standard deviations and intervals: {few}; ropes calibrate with labelled samples adds them"
+        reason = "too few labels were held out" if labelled else "its data had no complete anchors, or too few"
+        return (
+            f"{run} has no standard deviations and intervals: {reason}; ropes calibrate with labelled samples adds them"
+        )
     return None

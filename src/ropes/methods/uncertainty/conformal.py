@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.methods.uncertainty.model import Trust
+from ropes.methods.uncertainty.model import UncertaintyModel
 from ropes.metrics.intervals import conformal_quantile, left_out_residuals
 
 LEVEL = 0.9
@@ -17,15 +17,15 @@ Source = Literal["anchors", "labels"]
 
 @dataclass(frozen=True)
 class Intervals:
-    """How far the truth is from an estimate, in units of σ: angle ± quantile · σ · |slope|.
+    """Factors from σ to a standard deviation and to a conformal interval: angle ± quantile · σ · |slope|.
 
     Attributes:
-        level: share of the truths that the intervals are meant to hold.
-        scale: (d,), what σ is multiplied by to be a standard deviation.
-        quantile: (d,), what it is multiplied by to be half an interval.
-        source: "anchors" (no label) or "labels".
-        samples: errors that both rest on, of the joint that has fewest.
-        by_image: whether σ is each image's own; it is 1 for all of them where the run knew none.
+        level: nominal coverage.
+        scale: (d,), factor from σ to a standard deviation.
+        quantile: (d,), factor from σ to half an interval, the conformal quantile of the scores.
+        source: of the scores: "anchors" (without labels) or "labels".
+        samples: number of scores, of the joint with the fewest.
+        by_image: whether σ depends on the image; otherwise it is 1.
     """
 
     level: float
@@ -38,15 +38,15 @@ class Intervals:
     def around(
         self, coordinates: Array, deviation: Array | None, to_shown: Callable[[Array], Array]
     ) -> tuple[Array, Array]:
-        """Ends of the intervals, (n, d) each, in the unit of what is shown.
+        """Lower and upper ends of the intervals, (n, d) each, in the unit of the output.
 
         Args:
             coordinates: (n, d).
-            deviation: (n, d), σ of the coordinates; does not count unless `by_image`.
-            to_shown: from coordinates (n, d) to what is shown, rising or falling in each.
+            deviation: (n, d), σ of the coordinates; ignored unless `by_image`.
+            to_shown: from coordinates (n, d) to the unit of the output, monotonic in each coordinate.
         """
         sigma = deviation if self.by_image else np.ones_like(coordinates)
-        assert sigma is not None  # Estimator.intervals gives none such without
+        assert sigma is not None  # Estimator.intervals checks it
         half = self.quantile * sigma
         low, high = np.sort([to_shown(coordinates - half), to_shown(coordinates + half)], axis=0)
         return low, high
@@ -62,40 +62,40 @@ class Intervals:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any], joints: Sequence[str]) -> "Intervals":
-        """The reverse of `to_dict`.
+        """The inverse of `to_dict`.
 
         Raises:
-            KeyError, TypeError, ValueError: it is not what `to_dict` gave.
+            KeyError, TypeError, ValueError: the content is not an output of `to_dict`.
         """
         lines = [content["joints"][joint] for joint in joints]
         scale, quantile = (np.array([float(line[key]) for line in lines]) for key in ("scale", "quantile"))
         if content["source"] not in ("anchors", "labels") or not (np.isfinite(quantile) & (quantile >= 0)).all():
-            raise ValueError("intervals of no known source, or without a bound")
+            raise ValueError("intervals of unknown source, or not finite")
         samples, by_image = int(content["samples"]), bool(content["by_image"])
         return cls(float(content["level"]), scale, quantile, content["source"], samples, by_image)
 
 
-def intervals_from_held_out(trust: Trust, level: float = LEVEL, source: Source = "anchors") -> Intervals | None:
-    """Intervals from what a run knew of its errors when its fit ended; None where that was nothing, or too little.
+def intervals_from_held_out(
+    model: UncertaintyModel, level: float = LEVEL, source: Source = "anchors"
+) -> Intervals | None:
+    """Intervals from the scores of a run's held-out anchors; None where there are none, or too few.
 
     Args:
-        trust: of the run.
+        model: of the run.
         level: in (0, 1).
-        source: "anchors" for a method that reads no label, "labels" for one that does.
+        source: "anchors" for a method without labels, "labels" for a supervised one.
     """
-    if trust.scores is None:
-        return None
-    return _intervals(trust.scores, level, source, by_image=True)
+    return None if model.scores is None else _intervals(model.scores, level, source, by_image=True)
 
 
 def intervals_from_labels(
     coordinates: Array, deviation: Array | None, angles: Array, slope: Array, level: float = LEVEL
 ) -> Intervals | None:
-    """Intervals from what labelled samples are off by, each from the line fitted without it.
+    """Intervals from the leave-one-out residuals of a line fitted on labelled samples.
 
     Args:
         coordinates: (n, d).
-        deviation: (n, d), σ of the coordinates; None for one σ for all images, 1 by convention.
+        deviation: (n, d), σ of the coordinates; None for σ = 1.
         angles: (n, d), radians.
         slope: (d,), radians per unit of the coordinate.
         level: in (0, 1).

@@ -21,100 +21,99 @@ from ropes.methods.foreign import with_foreign_things
 from ropes.methods.readers import load_reader
 from ropes.methods.recipes import EncoderRecipe, JointNetRecipe
 from ropes.methods.run import TRUST_FILE
-from ropes.methods.uncertainty.model import Seen, Trust, coarse, see, stored_fingerprint, write_trust
-from ropes.methods.uncertainty.ood import fit_novelty
-from ropes.methods.uncertainty.residuals import deviations
-from ropes.methods.uncertainty.variance import Spread, fit_spread
+from ropes.methods.uncertainty.model import (
+    ImageFeatures,
+    UncertaintyModel,
+    downsample,
+    extract_features,
+    stored_fingerprint,
+    write_uncertainty,
+)
+from ropes.methods.uncertainty.ood import fit_ood
+from ropes.methods.uncertainty.residuals import jackknife_residuals
+from ropes.methods.uncertainty.variance import VarianceModel, fit_variance
 
 _CHUNK = 256
-#: Fewer held-out anchors than this tell nothing of a distribution.
+#: Least number of held-out anchors, or of labels in each half of them.
 _FEWEST = 4
-#: Enough images to have seen nearly every place that an arm reaches; read in seconds.
+#: Training images for the range of grey levels: enough to show nearly every place that an arm reaches.
 _MOST = 30_000
 Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
-def fit_trust(
-    context: Context,
-    dataset: Dataset,
-    learnt_from: TrainingImages,
-    held: TrainingImages,
-    angles: Array | None = None,
+def fit_uncertainty(
+    context: Context, dataset: Dataset, learnt_from: TrainingImages, held: TrainingImages, angles: Array | None = None
 ) -> None:
-    """Learn what to trust from the held-out poses, and store it with the run, unless it is stored already.
+    """Fit the uncertainty model on the held-out poses and store it with the run, unless it is stored already.
 
-    The standard deviations of predictions are fitted on all held-out anchors, and where a student has learnt to read
-    images with foreign things, also on the same poses with such things.  Errors, of images without them, are scored in
-    units of standard deviations that were fitted on the other half of the anchors.  For the distance, one half of the
-    anchors gives the mean and covariance of the network's features, the other the scale.  The range of grey levels is
-    that of many images of the training: no weight enters there, and what is rare must have been seen once.  Without
-    complete anchors there are no samples of the error, and no standard deviations; with fewer than four held-out ones
-    there is nothing at all.  One line on standard error says so.
+    Standard deviations are fitted on all held-out anchors; with a student also on the same poses with foreign objects.
+    The conformal scores divide each error, on images without foreign objects, by a standard deviation fitted on the
+    other half of the anchors. One half of the anchors gives the mean and covariance of the network's features, the
+    other half the scale of the distances. The range of grey levels also uses training images: no weight depends on it,
+    and rare levels need many images. Without complete anchors there are no samples of the error, and therefore no
+    standard deviations. With fewer than four held-out anchors there is no uncertainty model. One line on standard error
+    reports either case.
 
     Args:
         context: of the fit.
-        dataset: what it was fitted on.
-        learnt_from: poses that weights were fitted on.
-        held: others.
-        angles: (n, d) of `held`, radians, NaN where not labelled, for a method that reads labels: its errors are known;
-            None for the others.
+        dataset: that the run is fitted on.
+        learnt_from: training poses.
+        held: held-out poses.
+        angles: (n, d) of `held`, radians, NaN where not labelled, for a supervised method: gives its errors; None for
+            the others.
 
     Raises:
-        UserError: what is stored is damaged.
+        UserError: the stored file is damaged.
     """
     weights = {
         path.relative_to(context.folder).as_posix(): sha256(path)
         for path in sorted(context.folder.rglob("weights.safetensors"))
     }
-    precision = _read_in(context)
+    precision = _precision(context)
     fingerprint = context.digest("trust", 3, weights, *([] if precision == "auto" else [precision]))
     if stored_fingerprint(context.folder) == fingerprint:
         return
     anchors = np.unique(held.anchor)
     if len(anchors) < _FEWEST:
         (context.folder / TRUST_FILE).unlink(missing_ok=True)
-        print(f"ropes: {len(anchors)} held-out anchors do not tell what to trust; record more", file=sys.stderr)
+        print(f"ropes: no uncertainty model: {len(anchors)} held-out anchors are too few; record more", file=sys.stderr)
         return
-    seen = look_at(context, held)
+    clean = features_of(context, held)
     first = np.isin(held.anchor, generator(context.run.seed, "trust").permutation(anchors)[: len(anchors) // 2])
-    learnt, checked = np.flatnonzero(first), np.flatnonzero(~first)
     samples: Array | None
     if angles is not None:
-        samples = _known(seen.coordinates - angles, first)
+        samples = _labelled_errors(clean.coordinates - angles, first)
     else:
-        apart = error_samples(context, dataset, held, seen)
-        samples = None if apart is None else apart[0] * apart[1]
-    pixels = np.concatenate([seen.pixels[learnt], _coarse(context, learnt_from)])
-    others = seen.take(checked)
-    novelty = fit_novelty(seen.features[learnt], pixels, others.features, others.pixels, others.surest)
-    spread, scores = None, None
+        estimate = error_samples(context, dataset, held, clean)
+        samples = None if estimate is None else estimate[0] * estimate[1]
+    train, val = clean.take(np.flatnonzero(first)), clean.take(np.flatnonzero(~first))
+    pixels = np.concatenate([train.pixels, _downsampled(context, learnt_from)])
+    ood = fit_ood(train.features, pixels, val.features, val.pixels, val.max_foreign)
+    variance, scores = None, None
     if samples is not None:
-        hidden = look_at(context, held, hide=True) if _has_student(context) else None
-        spread, scores = _errors(seen, samples, first, hidden)
-    write_trust(context.folder, fingerprint, Trust(novelty, spread, scores))
+        recipe = context.run.recipe
+        has_student = isinstance(recipe, EncoderRecipe) and recipe.foreign > 0
+        hidden = features_of(context, held, hide=True) if has_student else None
+        variance, scores = _fit_errors(clean, samples, first, hidden)
+    write_uncertainty(context.folder, fingerprint, UncertaintyModel(ood, variance, scores))
 
 
-def _read_in(context: Context) -> AskedPrecision:
-    """The precision that a run's networks see poses in: transformers in the run's own."""
+def _precision(context: Context) -> AskedPrecision:
+    """Precision of inference: the run's own for transformers."""
     return context.precision if isinstance(context.run.recipe, JointNetRecipe) else "auto"
 
 
-def _has_student(context: Context) -> bool:
-    return isinstance(context.run.recipe, EncoderRecipe) and context.run.recipe.foreign > 0
-
-
-def look_at(context: Context, held: TrainingImages, *, hide: bool = False) -> Seen:
-    """What the run's networks see in some poses, in their order.
+def features_of(context: Context, held: TrainingImages, *, hide: bool = False) -> ImageFeatures:
+    """Features of some poses, in their order.
 
     Args:
         context: of the fit.
         held: the poses.
-        hide: put foreign things into the images first.
+        hide: insert foreign objects into the images first.
     """
-    reader = load_reader(context.run, context.folder, context.device, _read_in(context))
+    reader = load_reader(context.run, context.folder, context.device, _precision(context))
     parts = []
-    with progress("what to trust, poses", len(held), show=context.show) as update:
+    with progress("uncertainty, poses", len(held), show=context.show) as update:
         for start in range(0, len(held), _CHUNK):
             rows = np.arange(start, min(start + _CHUNK, len(held)))
             pixels = torch.from_numpy(held.pixels(rows))
@@ -122,22 +121,24 @@ def look_at(context: Context, held: TrainingImages, *, hide: bool = False) -> Se
                 with torch.random.fork_rng():
                     torch.manual_seed(context.seed("trust", "hidden", start))
                     pixels = with_foreign_things(pixels)
-            parts.append(see(reader, pixels.to(context.device)))
+            parts.append(extract_features(reader, pixels.to(context.device)))
             update(start + len(rows))
-    return Seen.join(parts)
+    return ImageFeatures.join(parts)
 
 
-def _coarse(context: Context, images: TrainingImages) -> Array:
-    """Coarse pixels (at most `_MOST`, p) of some images, drawn at random."""
+def _downsampled(context: Context, images: TrainingImages) -> Array:
+    """Downsampled pixels of at most `_MOST` random images, (n, p)."""
     rows = np.sort(generator(context.run.seed, "what there is").permutation(len(images))[:_MOST])
     chunks = np.split(rows, range(_CHUNK, len(rows), _CHUNK))
-    return np.concatenate([coarse(torch.from_numpy(images.pixels(chunk))) for chunk in chunks])
+    return np.concatenate([downsample(torch.from_numpy(images.pixels(chunk))) for chunk in chunks])
 
 
-def error_samples(context: Context, dataset: Dataset, held: TrainingImages, seen: Seen) -> tuple[Array, Array] | None:
-    """Deviations within anchors, (n, d), and what makes each joint's a sample of the whole error, (d,).
+def error_samples(
+    context: Context, dataset: Dataset, held: TrainingImages, features: ImageFeatures
+) -> tuple[Array, Array] | None:
+    """Jackknife residuals within anchors, (n, d), and each joint's factor that makes them error samples, (d,).
 
-    Without complete anchors there are none, and a line on standard error says why.
+    None without complete anchors, with a line on standard error that gives the reason.
     """
     joints = context.run.joints
     try:
@@ -145,44 +146,46 @@ def error_samples(context: Context, dataset: Dataset, held: TrainingImages, seen
     except UserError as error:
         print(f"ropes: no standard deviations and intervals without labels: {error}", file=sys.stderr)
         return None
-    if len(joints) < 2:  # no intervention leaves the only joint alone
+    if len(joints) < 2:  # every intervention moves the only joint
         return None
     target = targets(head_regimes(joints), joints)
-    coordinates = torch.from_numpy(seen.coordinates[table])
-    samples = np.full_like(seen.coordinates, np.nan)
-    samples[table], enlarged = deviations(coordinates, target, descendants(coordinates, target))
-    return samples, enlarged
+    coordinates = torch.from_numpy(features.coordinates[table])
+    samples = np.full_like(features.coordinates, np.nan)
+    samples[table], factor = jackknife_residuals(coordinates, target, descendants(coordinates, target))
+    return samples, factor
 
 
-def _known(samples: Array, first: NDArray[np.bool_]) -> Array | None:
-    """Samples of the errors, (n, d), NaN where unknown; with too few in one half None, and a line that says why."""
-    fewest = min(int(np.isfinite(samples[half]).all(1).sum()) for half in (first, ~first))
+def _labelled_errors(errors: Array, first: NDArray[np.bool_]) -> Array | None:
+    """The errors (n, d), NaN where unknown; None, with a line on standard error, if a half has too few."""
+    fewest = min(int(np.isfinite(errors[half]).all(1).sum()) for half in (first, ~first))
     if fewest >= _FEWEST:
-        return samples
+        return errors
     print(f"ropes: no standard deviations: {fewest} held-out labels in a half of the anchors", file=sys.stderr)
     return None
 
 
-def _errors(seen: Seen, samples: Array, first: NDArray[np.bool_], hidden: Seen | None = None) -> tuple[Spread, Array]:
-    """Standard deviations from all anchors, and |error| / σ of each half by those of the other half, sorted, with NaN
-    at the end of a joint that has fewer.
+def _fit_errors(
+    clean: ImageFeatures, samples: Array, first: NDArray[np.bool_], hidden: ImageFeatures | None = None
+) -> tuple[VarianceModel, Array]:
+    """The variance model of all anchors, and the conformal scores |error| / σ with the σ of the other half.
 
-    So each error is scored by a σ that has not seen it, and none is lost, as in Vovk, "Cross-conformal predictors",
-    2015.
+    Each column of the scores is sorted, with NaN at its end. No score uses a σ fitted on its own error, and every error
+    gives a score (Vovk, "Cross-conformal predictors", 2015).
 
     Deviation: predictions take the σ of all anchors.  Why: it fits new errors somewhat better than those of halves.
     Effect: coverage is measured, not guaranteed.
 
-    What a foreign thing adds to an error, ẑ(with it) − ẑ(without), is known; σ is learnt from these errors too.
+    The error that a foreign object adds, ẑ(with it) − ẑ(without), is known; σ is fitted on these errors too.
     """
-    usual, errors, of = seen.describing, samples, np.arange(len(samples))
-    describing = usual
+    inputs, errors, source = clean.variance_inputs, samples, np.arange(len(samples))
+    every = inputs
     if hidden is not None:
-        describing = np.concatenate([usual, hidden.describing])
-        errors, of = np.concatenate([errors, errors + hidden.coordinates - seen.coordinates]), np.tile(of, 2)
+        every = np.concatenate([inputs, hidden.variance_inputs])
+        errors = np.concatenate([errors, errors + hidden.coordinates - clean.coordinates])
+        source = np.tile(source, 2)
     scores = np.empty_like(samples)
     for half in (first, ~first):
-        by_others = fit_spread(describing[~half[of]], errors[~half[of]])
-        scores[half] = np.abs(samples[half]) / by_others(usual[half])
-    known = int(np.isfinite(scores).sum(0).max())
-    return fit_spread(describing, errors), np.sort(scores, axis=0)[:known]
+        other_half = fit_variance(every[~half[source]], errors[~half[source]])
+        scores[half] = np.abs(samples[half]) / other_half(inputs[half])
+    longest = int(np.isfinite(scores).sum(0).max())
+    return fit_variance(every, errors), np.sort(scores, axis=0)[:longest]

@@ -1,4 +1,4 @@
-"""The uncertainty model of a run, evaluated on each image."""
+"""The uncertainty model of a run: standard deviation, out-of-distribution score and foreign objects for each image."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,26 +13,26 @@ from torch.nn import functional
 from ropes.errors import UserError
 from ropes.methods.reader import Reader
 from ropes.methods.run import TRUST_FILE
-from ropes.methods.uncertainty.ood import Novelty
-from ropes.methods.uncertainty.variance import Spread
+from ropes.methods.uncertainty.ood import OODScore
+from ropes.methods.uncertainty.variance import VarianceModel
 from ropes.models.checkpoints import load_tree, save_tree
 
 FORMAT = 2
-#: Side that pixels are averaged down to; what is smaller than one of them is left to the network's features.
-COARSE = 16
+#: Side of the downsampled images.
+_SIDE = 16
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What is known of images before any judgement.
+class ImageFeatures:
+    """Network outputs and downsampled pixels of n images: the input of the uncertainty model.
 
     Attributes:
         coordinates: (n, d).
         features: (n, f), of the network.
-        pixels: (n, V·s·s), grey levels averaged over squares, in [0, 1].
-        foreign: float32 (n, V, s, s), nats that speak against "nothing foreign is in this part of this view",
-            −log(1 − p); None of networks that do not tell.
+        pixels: (n, V·s·s), downsampled grey levels in [0, 1].
+        foreign: float32 (n, V, s, s), −log(1 − p) in nats, where p is the predicted probability of a foreign object in
+            this part of this view; None for networks without a detector.
     """
 
     coordinates: Array
@@ -41,43 +41,44 @@ class Seen:
     foreign: NDArray[np.float32] | None = None
 
     @property
-    def describing(self) -> Array:
-        """What a standard deviation is read from: features, coordinates and their squares, (n, f + 2 d).
+    def variance_inputs(self) -> Array:
+        """Inputs of the variance model: features, coordinates and squared coordinates, (n, f + 2 d).
 
-        Of a network that tells what is foreign, 2 V more: how sure it is of each view, and of how many parts of it.
+        A network with a detector adds 2 V columns: its greatest evidence in each view, and the expected number of
+        foreign parts.
         """
-        shown = [self.features, self.coordinates, self.coordinates**2]
+        columns = [self.features, self.coordinates, self.coordinates**2]
         if self.foreign is not None:
-            sure, parts = self.foreign.max((2, 3)), (1 - np.exp(-self.foreign)).sum((2, 3))
-            shown += [np.log1p(sure), np.log1p(parts)]
-        return np.concatenate(shown, axis=1)
+            greatest, parts = self.foreign.max((2, 3)), (1 - np.exp(-self.foreign)).sum((2, 3))
+            columns += [np.log1p(greatest), np.log1p(parts)]
+        return np.concatenate(columns, axis=1)
 
     @property
-    def surest(self) -> Array | None:
-        """Nats that speak against "nothing foreign is here", of the part that says most, (n,)."""
+    def max_foreign(self) -> Array | None:
+        """Greatest evidence of a foreign object in any part of any view, nats, (n,)."""
         return None if self.foreign is None else self.foreign.max((1, 2, 3)).astype(np.float64)
 
-    def take(self, rows: NDArray[np.int64]) -> "Seen":
-        """Only these images."""
+    def take(self, rows: NDArray[np.int64]) -> "ImageFeatures":
+        """The images in `rows`."""
         foreign = None if self.foreign is None else self.foreign[rows]
-        return Seen(self.coordinates[rows], self.features[rows], self.pixels[rows], foreign)
+        return ImageFeatures(self.coordinates[rows], self.features[rows], self.pixels[rows], foreign)
 
     @classmethod
-    def join(cls, parts: "list[Seen]") -> "Seen":
-        """All images of some parts, one after the other, which one network has seen."""
-        known = [name for name in cls.__dataclass_fields__ if getattr(parts[0], name) is not None]
-        return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in known})
+    def join(cls, parts: "list[ImageFeatures]") -> "ImageFeatures":
+        """Concatenate the features that one network computed in several batches."""
+        present = [name for name in cls.__dataclass_fields__ if getattr(parts[0], name) is not None]
+        return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in present})
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read off images, and how far to trust it.
+    """Predicted coordinates of n images with their uncertainty.
 
     Attributes:
-        coordinates: (n, d), as of `ropes.inference.estimator.Estimator.coordinates`.
-        deviation: (n, d), their standard deviations before any scale; None where the run knows none.
-        distance: (n,), to the images of the fit, above 1 for unusual ones; None for a run without that knowledge.
-        foreign: bool (n, V, s, s), whether something foreign is in a part of a view; None where the run does not tell.
+        coordinates: (n, d), see `ropes.inference.estimator.Estimator.coordinates`.
+        deviation: (n, d), standard deviations before any scale; None for a run without a variance model.
+        distance: (n,), out-of-distribution score, above 1 for unusual images; None for a run without uncertainty model.
+        foreign: bool (n, V, s, s), parts of a view with a foreign object; None for a run without a detector.
     """
 
     coordinates: Array
@@ -86,78 +87,78 @@ class Reading:
     foreign: NDArray[np.bool_] | None = None
 
     def take(self, rows: NDArray[np.int64]) -> "Reading":
-        """Only these images."""
+        """The images in `rows`."""
         deviation, distance = (None if each is None else each[rows] for each in (self.deviation, self.distance))
         foreign = None if self.foreign is None else self.foreign[rows]
         return Reading(self.coordinates[rows], deviation, distance, foreign)
 
 
 @torch.no_grad()
-def see(reader: Reader, images: Tensor) -> Seen:
-    """Have a network look at images, uint8 (n, V, size, size)."""
+def extract_features(reader: Reader, images: Tensor) -> ImageFeatures:
+    """Features of images, uint8 (n, V, size, size)."""
     read = reader.read(images)
     coordinates, features = (part.double().cpu().numpy() for part in (read.coordinates, read.features))
     foreign = None if read.foreign is None else functional.softplus(read.foreign).cpu().numpy()
-    return Seen(coordinates, features, coarse(images), foreign)
+    return ImageFeatures(coordinates, features, downsample(images), foreign)
 
 
-def coarse(images: Tensor) -> Array:
+def downsample(images: Tensor) -> Array:
     """Grey levels averaged over squares, in [0, 1]: uint8 (n, V, size, size) → (n, V·s·s)."""
-    pooled = functional.adaptive_avg_pool2d(images.float().div(255), min(COARSE, images.shape[-1]))
+    pooled = functional.adaptive_avg_pool2d(images.float().div(255), min(_SIDE, images.shape[-1]))
     return np.asarray(pooled.flatten(1).double().cpu().numpy())
 
 
 @dataclass(frozen=True)
-class Trust:
-    """Learnt from held-out anchors, without a label, or with theirs where the method reads labels.
+class UncertaintyModel:
+    """Uncertainty fitted on held-out anchors; on their labels where the method learns from labels.
 
     Attributes:
-        novelty: distance to the images of the fit.
-        spread: standard deviations of the coordinates; None where the data had no complete anchors.
-        scores: (n, d), |error| / σ of the held-out anchors, by a σ learnt without them; each column sorted, after its
-            last one NaN; None likewise.
+        ood: out-of-distribution score.
+        variance: standard deviations of the coordinates; None where the data had no complete anchors.
+        scores: (n, d), nonconformity scores |error| / σ of the held-out anchors, each by a σ fitted without it; each
+            column is sorted, with NaN at its end; None where `variance` is.
     """
 
-    novelty: Novelty
-    spread: Spread | None
+    ood: OODScore
+    variance: VarianceModel | None
     scores: Array | None
 
-    def deviation(self, seen: Seen) -> Array | None:
+    def deviation(self, images: ImageFeatures) -> Array | None:
         """Standard deviation of each coordinate and image (n, d), in the units of the coordinate."""
-        return None if self.spread is None else self.spread(seen.describing)
+        return None if self.variance is None else self.variance(images.variance_inputs)
 
-    def distance(self, seen: Seen) -> Array:
-        """How unlike the images of the fit each image is, (n,); above 1 is unusual."""
-        return self.novelty(seen.features, seen.pixels, seen.surest)
+    def distance(self, images: ImageFeatures) -> Array:
+        """Out-of-distribution score of each image, (n,); above 1 for unusual images."""
+        return self.ood(images.features, images.pixels, images.max_foreign)
 
-    def foreign(self, seen: Seen) -> NDArray[np.bool_] | None:
-        """Where something foreign is, (n, V, s, s): in one usual image of a hundred at most it is anywhere."""
-        return None if seen.foreign is None else seen.foreign > self.novelty.usual[-1] * self.novelty.bound
+    def foreign(self, images: ImageFeatures) -> NDArray[np.bool_] | None:
+        """Parts with a foreign object, (n, V, s, s); at most one in-distribution image in a hundred has any."""
+        return None if images.foreign is None else images.foreign > self.ood.usual[-1] * self.ood.bound
 
 
-def write_trust(folder: Path, fingerprint: str, trust: Trust) -> None:
-    """Store it with the run; `fingerprint` names all that it was learnt from."""
+def write_uncertainty(folder: Path, fingerprint: str, model: UncertaintyModel) -> None:
+    """Store the model with the run; `fingerprint` identifies all its inputs."""
     tree = {
         "format": FORMAT,
         "fingerprint": fingerprint,
-        "novelty": trust.novelty.to_tree(),
-        "spread": trust.spread and trust.spread.to_tree(),
-        "scores": None if trust.scores is None else torch.from_numpy(trust.scores).float(),
+        "novelty": model.ood.to_tree(),
+        "spread": model.variance and model.variance.to_tree(),
+        "scores": None if model.scores is None else torch.from_numpy(model.scores).float(),
     }
     save_tree(folder / TRUST_FILE, tree)
 
 
 def stored_fingerprint(folder: Path) -> str | None:
-    """What the stored file was learnt from; None without one.
+    """Fingerprint of the stored model; None without one.
 
     Raises:
-        UserError: it is damaged.
+        UserError: the file is damaged.
     """
     return str(_read(folder)["fingerprint"]) if (folder / TRUST_FILE).exists() else None
 
 
-def read_trust(folder: Path) -> Trust | None:
-    """What the run in `folder` knows; None for one that was fitted before there was this stage.
+def read_uncertainty(folder: Path) -> UncertaintyModel | None:
+    """The stored model of the run in `folder`; None for a run fitted before this stage existed.
 
     Raises:
         UserError: the file is damaged or of another version.
@@ -167,9 +168,9 @@ def read_trust(folder: Path) -> Trust | None:
     tree, path = _read(folder), folder / TRUST_FILE
     try:
         scores = tree["scores"]
-        return Trust(
-            novelty=Novelty.from_tree(tree["novelty"]),
-            spread=tree["spread"] and Spread.from_tree(tree["spread"]),
+        return UncertaintyModel(
+            ood=OODScore.from_tree(tree["novelty"]),
+            variance=tree["spread"] and VarianceModel.from_tree(tree["spread"]),
             scores=None if scores is None else scores.double().numpy(),
         )
     except (KeyError, TypeError, AttributeError) as error:

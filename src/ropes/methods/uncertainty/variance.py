@@ -1,25 +1,25 @@
-"""A variance model: a standard deviation for each joint and image."""
+"""A heteroscedastic variance model: a standard deviation for each joint and image."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy import optimize
+
+from ropes.models.checkpoints import ArrayTree
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Spread:
-    """log σ_j² as an affine function of features of the image, within the range that the samples had.
+class VarianceModel(ArrayTree):
+    """log σ_j² as an affine function of features of the image, clipped to its range over the training samples.
 
     Attributes:
         centre, scale: (f,), of the features.
         weights: (f, d).
         level: (d,), log variance at the centre.
-        lowest, highest: (d,), log variance, beyond which nothing is extrapolated.
+        lowest, highest: (d,), bounds of the log variance.
     """
 
     centre: Array
@@ -32,56 +32,46 @@ class Spread:
     def __call__(self, features: Array) -> Array:
         """Features (n, f) → standard deviations (n, d), in the units of the samples."""
         log_variance = self.level + (features - self.centre) / self.scale @ self.weights
-        found: Array = np.exp(log_variance.clip(self.lowest, self.highest) / 2)
-        return found
-
-    def to_tree(self) -> dict[str, torch.Tensor]:
-        """For a checkpoint, in single precision."""
-        return {name: torch.from_numpy(value).float() for name, value in vars(self).items()}
-
-    @classmethod
-    def from_tree(cls, tree: dict[str, Any]) -> "Spread":
-        """The reverse of `to_tree`."""
-        return cls(**{name: tensor.double().numpy() for name, tensor in tree.items()})
+        return np.asarray(np.exp(log_variance.clip(self.lowest, self.highest) / 2))
 
 
-def fit_spread(features: Array, samples: Array) -> Spread:
-    """The likeliest log variance of a normal error that is affine in standardised features φ.
+def fit_variance(features: Array, samples: Array) -> VarianceModel:
+    """Maximum a posteriori log variance η of normal errors, affine in standardised features φ.
 
         minimise  Σ ½ (η + e² exp(−η)) + ½ f ‖w‖²,    η = w·φ + b,    over n samples with f features
 
-    The second term says of η, before any sample, that it has a variance of about 1: a few hundred weights do not fit
-    the noise of few samples.  The sum is convex in w and b, so that there is one answer, for each joint.
+    The second term is a prior: without samples the variance is about 1. It keeps a few hundred weights from fitting the
+    noise of few samples. The objective is convex in w and b, so each joint has one solution.
 
     Args:
         features: (n, f).
-        samples: (n, d) errors e; NaN where there is none.
+        samples: (n, d) errors e; NaN where unknown.
     """
-    centre, spread = features.mean(0), features.std(0)
-    # A feature that never varies says nothing, whatever it is like in other images.
-    scale = np.where(spread > 1e-6 * spread.max(initial=0.0), spread, np.finfo(np.float32).max)
+    centre, deviation = features.mean(0), features.std(0)
+    # A constant feature gets no influence on other images either.
+    scale = np.where(deviation > 1e-6 * deviation.max(initial=0.0), deviation, np.finfo(np.float32).max)
     scaled = (features - centre) / scale
     weights, level = np.empty((features.shape[1], samples.shape[1])), np.empty(samples.shape[1])
     bounds = []
     for j, errors in enumerate(samples.T):
-        known = np.isfinite(errors)
-        weights[:, j], level[j] = _one_joint(scaled[known], errors[known])
-        bounds.append(np.quantile(scaled[known] @ weights[:, j] + level[j], [0, 1]))
+        finite = np.isfinite(errors)
+        weights[:, j], level[j] = _fit_joint(scaled[finite], errors[finite])
+        bounds.append(np.quantile(scaled[finite] @ weights[:, j] + level[j], [0, 1]))
     lowest, highest = np.stack(bounds, axis=1)
-    return Spread(centre, scale, weights, level, lowest, highest)
+    return VarianceModel(centre, scale, weights, level, lowest, highest)
 
 
-def _one_joint(features: Array, errors: Array) -> tuple[Array, float]:
-    usual = float(np.mean(errors**2)) or 1.0  # an estimator without any error has no units either
-    squared, ridge = errors**2 / usual, features.shape[1] / len(errors)
+def _fit_joint(features: Array, errors: Array) -> tuple[Array, float]:
+    mean_square = float(np.mean(errors**2)) or 1.0  # without any error there is no unit either
+    squared, ridge = errors**2 / mean_square, features.shape[1] / len(errors)
 
     def loss(parameters: Array) -> tuple[float, Array]:
         weights, level = parameters[:-1], parameters[-1]
         log_variance = features @ weights + level
-        surprise = squared * np.exp(-log_variance)
-        slope = 0.5 * (1 - surprise) / len(squared)
-        value = 0.5 * float((log_variance + surprise).mean()) + 0.5 * ridge * float(weights @ weights)
+        scaled = squared * np.exp(-log_variance)
+        slope = 0.5 * (1 - scaled) / len(squared)
+        value = 0.5 * float((log_variance + scaled).mean()) + 0.5 * ridge * float(weights @ weights)
         return value, np.append(features.T @ slope + ridge * weights, slope.sum())
 
-    found = optimize.minimize(loss, np.zeros(features.shape[1] + 1), jac=True, method="L-BFGS-B").x
-    return found[:-1], float(found[-1] + np.log(usual))
+    solution = optimize.minimize(loss, np.zeros(features.shape[1] + 1), jac=True, method="L-BFGS-B").x
+    return solution[:-1], float(solution[-1] + np.log(mean_square))
