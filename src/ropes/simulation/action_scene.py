@@ -6,6 +6,7 @@ Each pair depends on the seed and on its own number alone, not on the pairs rend
 import colorsys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -105,11 +106,12 @@ class ActionScene(BulletScene):
         from scipy.spatial.transform import Rotation
 
         bullet, client = self._bullet, {"physicsClientId": self._client}
-        kind, dimensions = {
+        shapes: dict[str, tuple[int, dict[str, Any]]] = {
             "box": (bullet.GEOM_BOX, {"halfExtents": part.size}),
             "cylinder": (bullet.GEOM_CYLINDER, {"radius": part.size[0], "length": 2 * part.size[2]}),
             "sphere": (bullet.GEOM_SPHERE, {"radius": part.size[0]}),
-        }[part.shape]
+        }
+        kind, dimensions = shapes[part.shape]
         colours = {"rgbaColor": [*part.colour, 1], "specularColor": [0, 0, 0]}
         visual = bullet.createVisualShape(kind, **dimensions, **colours, **client)
         turn = [0.0, 0.0, 0.0, 1.0] if part.turn is None else Rotation.from_matrix(part.turn).as_quat().tolist()

@@ -186,9 +186,9 @@ def _camera(name: str, *, yaw: float, pitch: float, target: tuple[float, float, 
 
 
 # The nearest targets for which every pose of the distributions is in the image.
-_ONE_CAMERA = (_camera("cam0", yaw=0.0, pitch=0.0, target=(0.01, -0.32, 0.48)),)
-_SIX_JOINTS_CAMERA = (_camera("cam0", yaw=0.0, pitch=0.0, target=(0.0, -0.56, 0.49)),)
-_TWO_CAMERAS = (
+_ONE_CAMERA: tuple[Camera, ...] = (_camera("cam0", yaw=0.0, pitch=0.0, target=(0.01, -0.32, 0.48)),)
+_SIX_JOINTS_CAMERA: tuple[Camera, ...] = (_camera("cam0", yaw=0.0, pitch=0.0, target=(0.0, -0.56, 0.49)),)
+_TWO_CAMERAS: tuple[Camera, ...] = (
     _camera("cam45", yaw=45.0, pitch=-30.0, target=(0.34, -0.34, 0.62)),
     _camera("cam135", yaw=135.0, pitch=-30.0, target=(0.34, 0.34, 0.62)),
 )
