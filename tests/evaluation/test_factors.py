@@ -286,4 +286,4 @@ def test_photographs_are_one_more_domain(
     for regressor in ("trees", "mlp"):
         assert row.scores[f"{regressor}_ood2_b_real"] == pytest.approx(row.scores[f"{regressor}_ood2_b"])
     assert cli.main(["evaluate", str(tiny_run), *words, "--out", str(tmp_path / "arm")]) == 2
-    assert "reads an arm's joints; leave it out" in capsys.readouterr().err
+    assert "predicts an arm's joints; leave it out" in capsys.readouterr().err

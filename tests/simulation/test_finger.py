@@ -145,7 +145,7 @@ def test_a_data_set_is_the_same_whoever_renders_it_and_is_valid(tmp_path: Path) 
 
 @pytest.mark.parametrize("samples", [0, 3])
 def test_half_pairs_are_refused(samples: int, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="an even number from 2 on"):
+    with pytest.raises(UserError, match="an even number of at least 2"):
         simulate_finger(SETTING, out=tmp_path / "d", samples=samples, progress=False)
     assert not (tmp_path / "d").exists()
 

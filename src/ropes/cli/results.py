@@ -111,7 +111,7 @@ class Reproduce:
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))
         if "" in self.method_names:
-            raise UserError(f"--methods {self.methods!r} has an empty name; separate names by one comma, as ldr,ropes")
+            raise UserError(f"--methods {self.methods!r} has an empty name; separate names by a comma, as ldr,ropes")
         distinct(seeds=self.seeds, methods=self.method_names)
         for method in self.method_names:
             require_method(method)
