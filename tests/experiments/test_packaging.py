@@ -133,17 +133,18 @@ def test_the_card_says_what_it_is(packaged: Path, run: Path) -> None:
     lines = card.splitlines()
     for row in found.rows:
         words = "in distribution" + (", 8 px squares" if row.occlusion else "")
-        words += {0: ", monotone map from commanded distributions, no label", 1000: ""}.get(
+        words += {0: ", monotone map from commanded distributions, no labels", 1000: ""}.get(
             row.calibration_labels, f", line from {row.calibration_labels} labels"
         )
         mean, deviation = error_and_deviation(row.mse_mean, row.mse_std)
         assert any(line.startswith(f"| {words} |") and f" {mean} ± {deviation} |" in line for line in lines)
     covered = [row.coverage for row in found.trust_rows if (row.occlusion, row.intervals) == (0, "labels")]
-    assert f"| in distribution | 90%, with labels, 100 labels | {min(covered):.3f} to {max(covered):.3f} |" in card
+    shares = f"{min(covered):.3f} to {max(covered):.3f}"
+    assert f"| in distribution | 90%, width from labels, 100 labels | {shares} |" in card
     (first, _) = found.pose_rows
     assert f"| {first.position_mm_mean:.1f} ± {first.position_mm_std:.1f} |" in card
     tables = [block for block in card.split("\n\n") if block.startswith("|")]
-    assert len(tables) == 6  # what it is, MSE, MCC, poses, what to trust, images unlike those of the fit
+    assert len(tables) == 6  # what it is, MSE, MCC, poses, intervals, unusual images
     assert f"| moved by 1 px | {found.flag_rows[0].auroc:.3f} |" in card
     for table in tables:
         assert len({line.count("|") for line in table.strip().splitlines()}) == 1
