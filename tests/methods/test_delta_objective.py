@@ -242,7 +242,7 @@ def test_a_resnet_has_no_patches() -> None:
     ("change", "word"),
     [
         ({"patch": 5}, "patches of 5"),
-        ({"patch": 6, "image_size": 18}, "patches of 2, 4, 8, … pixels, not 6; or take --delta.no-stem"),
+        ({"patch": 6, "image_size": 18}, "patches of 2, 4, 8, … pixels, not 6; or give --delta.no-stem"),
         ({"patch": 1}, "pixels, not 1"),
         ({"heads": 3}, "3 heads"),
         ({"backbone": "pose"}, "give --delta.checkpoint RUN"),

@@ -168,7 +168,7 @@ def test_both_cameras_tokens_stand_side_by_side() -> None:
     ("change", "line"),
     [
         ({"patch": 5}, "do not tile"),
-        ({"patch": 8}, "at least 4 by 4"),
+        ({"patch": 8}, "at least 4x4"),
         ({"heads": 3}, "the width of the encoder must be a multiple of its 3 heads, got 32"),
         ({"predictor_heads": 3}, "of the predictor"),
         ({"predictor_width": 6}, "the width of the predictor must be a multiple of 4 for its positions, got 6"),
