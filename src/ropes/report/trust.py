@@ -65,7 +65,8 @@ def coverages(rows: Sequence[TrustRow]) -> list[Coverage]:
             }
             pairs = [(means[kind][0], means[kind][1]) if kind in means else (None, None) for kind in kinds]
             first = next(means[kind] for kind in kinds if kind in means)
-            lines.append(Line(*place, pairs, first[2], first[3]))
+            split, occlusion, joint = place
+            lines.append(Line(split, occlusion, joint, pairs, first[2], first[3]))
         found.append(Coverage(setup, method, kinds, own[0].level, lines))
     return found
 
