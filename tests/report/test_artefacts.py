@@ -141,7 +141,7 @@ def a_row(**changes) -> Row:
     return Row.measured(**(base | {"mse": (0.1, 0.0)} | changes))
 
 
-LINE = "after a line on 1,000 labels"
+LINE = "with a line fitted on 1,000 labels"
 
 
 @pytest.mark.parametrize(
