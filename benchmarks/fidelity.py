@@ -35,6 +35,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
         "methods/recipes/ropes.py",
         "causal/scm.py",
         "simulation/settings.py",
+        "simulation/mujoco_scene.py",
         "simulation/scene.py",
     ),
     "supervised": ("methods/blocks.py", "models/angles.py", "methods/recipes/supervised.py"),

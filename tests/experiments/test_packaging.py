@@ -231,10 +231,8 @@ def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, pac
 
 def test_a_packaged_estimator_is_replaced_and_nothing_else(run: Path, data: Path, tmp_path: Path) -> None:
     options = {"data": data, "results": run / "e" / "results.json", "out": tmp_path}
-    made = package(run, name=NAME, **options)
-    (made / "old").touch()
-    package(run, name=NAME, **options)
-    assert not (made / "old").exists()
+    (package(run, name=NAME, **options) / "old").touch()
+    assert not (package(run, name=NAME, **options) / "old").exists()
     assert [entry.name for entry in tmp_path.iterdir()] == [NAME]
     write_json(tmp_path / "mine" / "thesis.json", {})
     with pytest.raises(UserError, match=r"mine holds something else \(no MODEL_CARD\.md in it\)"):

@@ -144,22 +144,22 @@ class CameraModel:
         self, level: str | CameraLevel, shape: tuple[int, ...], frames: int, *, seed: int, names: tuple[str, ...] = ()
     ) -> None:
         self.level = require_level(level) if isinstance(level, str) else level
-        if len(shape) not in (2, 3) or min(shape) < 1 or (len(shape) == 3 and shape[2] != 3):
+        if len(shape) != 2 and shape[2:] != (3,):
             raise UserError(f"images of shape {shape} are neither grey (height, width) nor RGB (height, width, 3)")
         if frames < 1:
             raise UserError(f"a recording of {frames} frames; it must have at least 1")
         self.shape, self.frames, self._seed, self._names = shape, frames, seed, names
         height, width = shape[:2]
-        rng = self._generator("lens")
-        self._k1 = self.level.distortion * rng.normal()
+        k1 = self.level.distortion * self._generator("lens").normal()
         self._occluders = Occluders(self.level.occluders, shape, frames, rng=self._generator("occluders"))
         self._gain = self._gains(self._generator("light"))
         self._shift, self._angle = self._poses(self._generator("mount"))
         rows, columns = np.mgrid[:height, :width] - np.array([(height - 1) / 2, (width - 1) / 2])[:, None, None]
         self._centred = np.stack([rows, columns])
         radius = (rows**2 + columns**2) / (height / 2) ** 2
-        self._bend = 1 + self._k1 * radius
-        self._falloff = 1 - self.level.vignetting * radius / max(float(radius.max()), 1e-12)
+        self._bend = 1 + k1 * radius
+        falloff = 1 - self.level.vignetting * radius / max(float(radius.max()), 1e-12)
+        self._falloff = falloff if len(shape) == 2 else falloff[..., None]
 
     def __call__(self, image: Images, frame: int, arm: NDArray[np.bool_] | None = None) -> Images:
         """Degrade one frame.
@@ -185,7 +185,7 @@ class CameraModel:
         light = self._occluders.scene(_TO_LIGHT[image], frame, arm)
         light = self._lens(light, frame, rng)
         light = self._occluders.lens(light)
-        light = light * (self._gain[frame] if image.ndim == 3 else self._gain[frame, 1]) * _of(self._falloff, light)
+        light = light * (self._gain[frame] if image.ndim == 3 else self._gain[frame, 1]) * self._falloff
         return self._file(self._sensor(light, rng))
 
     def _generator(self, *names: str | int) -> np.random.Generator:
@@ -269,11 +269,6 @@ def degrade(
     camera = CameraModel(level, images.shape[1:], len(images), seed=seed, names=names)
     masks = [None] * len(images) if arms is None else arms
     return np.stack([camera(image, k, mask) for k, (image, mask) in enumerate(zip(images, masks, strict=True))])
-
-
-def _of(values: Floats, light: Floats) -> Floats:
-    """`values` (height, width) in the shape that multiplies `light`."""
-    return values if light.ndim == 2 else values[..., None]
 
 
 def _each(light: Floats, change: Callable[[Floats], Floats]) -> Floats:

@@ -59,7 +59,7 @@ class MujocoScene:
     All lengths are in proportion to the distance of the cameras, so the room fits any arm.
 
     Deviation: the paper draws with PyBullet, in grey, and without shadows of the arm.  Why: images of real cameras have
-    shadows, textures and colours.  Effect: measured by `ropes reproduce cameras`.
+    shadows, textures and colours.  Effect: not measured yet.
 
     Args:
         robot: what to draw.

@@ -114,7 +114,8 @@ def _check_of(kind: Any, *, null: bool = False) -> _Check:
         if not accepts(value):
             raise ValueError(f"{name} must be {words}{' or null' if null else ''}, got {value!r}")
         if limits and not low <= value <= high:
-            raise ValueError(f"{name} must lie in {low:g} to {high:g}, got {value!r}")
+            bounds = f"lie in {low:g} to {high:g}" if math.isfinite(low) else f"be at most {high:g}"
+            raise ValueError(f"{name} must {bounds}, got {value!r}")
 
     return check
 
