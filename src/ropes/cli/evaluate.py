@@ -59,8 +59,8 @@ class Evaluate:
         from ropes.models.registry import find_run
         from ropes.report.terminal import print_table
 
-        run, seed, options = find_run(self.run), self.seed or 0, {"precision": self.precision}
-        method = Run.read(run).method
+        run, seed = find_run(self.run), self.seed or 0
+        method, options = Run.read(run).method, dict[str, Any](precision=self.precision)
         optional: dict[str, Any] = {"occlusions": self.occlusions, "hide": self.hide}
         optional = {name: value for name, value in optional.items() if value is not None}
         if method in DELTA_METHODS:

@@ -185,7 +185,7 @@ def _holds(path: Path, shape: tuple[int, ...]) -> bool:
             expected = stream.tell() + int(np.prod(shape))
     except (OSError, ValueError):
         return False
-    return header == (shape, False, np.uint8) and path.stat().st_size == expected
+    return header == (shape, False, np.dtype(np.uint8)) and path.stat().st_size == expected
 
 
 def _build(path: Path, dataset: Dataset, frames: Frames, shape: tuple[int, ...]) -> Iterator[int]:
