@@ -7,7 +7,19 @@ from pathlib import Path
 
 from ropes.common import files
 from ropes.evaluation import results
-from ropes.report import actions, curves, joints, label_efficiency, partial_disentanglement, runs, study, trust, verdict
+from ropes.report import (
+    action_numbers,
+    actions,
+    curves,
+    joints,
+    label_efficiency,
+    partial_disentanglement,
+    runs,
+    study,
+    study_numbers,
+    trust,
+    verdict,
+)
 from ropes.report.page import Part, Source, page
 
 #: The parts of the page in their order, with their sections.
@@ -32,13 +44,13 @@ PARTS = (
     Part(
         rows="model_rows",
         title=study.title,
-        findings=lambda source: study.findings(source.results.model_rows),
+        findings=lambda source: study_numbers.findings(source.results.model_rows),
         sections=(study.plots, study.latents, study.all_numbers),
     ),
     Part(
         rows="action_rows",
         title=lambda source: f"Actions: {source.results.name}",
-        findings=lambda source: actions.findings(source.results.action_rows),
+        findings=lambda source: action_numbers.findings(source.results.action_rows),
         sections=(actions.settings, actions.all_numbers),
     ),
 )

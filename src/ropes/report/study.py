@@ -1,6 +1,7 @@
 """The disentanglement study: sections of the page, and Markdown tables."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -221,7 +222,7 @@ def _scores(rows: Sequence[ModelRow]) -> Mapping[str, tuple[str, Callable[[Seque
     headings = METRICS | _ERRORS
     for score in ("dci", "mig", "sap", "modularity", "mcc", "informativeness", *_ERRORS):
         if np.isfinite(column(rows, score)).any():
-            found[headings[score]] = score, lambda group, score=score: column(group, score)
+            found[headings[score]] = score, partial(column, score=score)
         if score == "trees_id" and transfers(rows):
             found["OOD1, mean of A to C"] = "trees_ood1", mean_ood1
     return found
