@@ -83,7 +83,7 @@ def test_the_rows_are_of_the_protocol_s_draws(read: None, data: Path, tiny_run: 
 def test_the_label_free_calibration_reads_no_angle_and_few_poses(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commanded, "_POSES", 300)
+    monkeypatch.setattr(commanded, "_MAX_POSES", 300)
     strip_states(data, tmp_path / "stripped")
     estimator, looked = blobs(), []
     original = estimator.coordinates
@@ -138,7 +138,7 @@ def test_distributions_that_contradict_the_images_are_said_to(
     assert {row.calibration_labels for row in rows} == {10, 100, 1000}
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("ropes: warning: no figures for calibration without labels: ")
-    assert "contradict the images: joint wrist reads" in line
+    assert "contradict the images: joint wrist has" in line
 
 
 def test_the_paper_has_no_figures_for_fewer_labels() -> None:

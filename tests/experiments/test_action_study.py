@@ -151,7 +151,7 @@ def test_other_things_held_out_are_one_line_of_the_table(
     assert held_out[0] != held_out[1]
     lines = action_markdown(found).splitlines()
     assert lines[2].startswith("| single things, others held out | deltas of whole images | 2 |")
-    assert "± is over choices of what is held out" in lines[-1]
+    assert "± is over choices of the held-out pairs" in lines[-1]
     write_report(tmp_path / "R", tmp_path / "R" / "report.html")
     assert "Single things, others held out" in (tmp_path / "R" / "report.html").read_text(encoding="utf-8")
 

@@ -138,9 +138,8 @@ def test_the_card_says_what_it_is(packaged: Path, run: Path) -> None:
         )
         mean, deviation = error_and_deviation(row.mse_mean, row.mse_std)
         assert any(line.startswith(f"| {words} |") and f" {mean} ± {deviation} |" in line for line in lines)
-    covered = [row.coverage for row in found.trust_rows if (row.occlusion, row.intervals) == (0, "labels")]
-    shares = f"{min(covered):.3f} to {max(covered):.3f}"
-    assert f"| in distribution | 90%, width from labels, 100 labels | {shares} |" in card
+    held = [row.coverage for row in found.trust_rows if (row.occlusion, row.intervals) == (0, "labels")]
+    assert f"| in distribution | 90%, width from labels, 100 labels | {min(held):.3f} to {max(held):.3f} |" in card
     (first, _) = found.pose_rows
     assert f"| {first.position_mm_mean:.1f} ± {first.position_mm_std:.1f} |" in card
     tables = [block for block in card.split("\n\n") if block.startswith("|")]

@@ -124,7 +124,7 @@ def test_an_arm_s_cameras_are_planes(tiny_data: Path, tmp_path: Path) -> None:
 
 def test_images_too_small_and_too_long_a_rise_are_refused(finger_data: Path, tmp_path: Path) -> None:
     large = tiny.vae_recipe(vae=replace(tiny.vae_recipe().vae, image_size=32))
-    with pytest.raises(UserError, match="16x16 images: they cannot be had at 32x32"):
+    with pytest.raises(UserError, match="16x16 images: they cannot be resized to 32x32"):
         fit(finger_data, tmp_path / "large", large, method="beta-vae", show=False)
     with pytest.raises(UserError, match="warm_up takes 1000 steps and the training 18; choose fewer"):
         fit(finger_data, tmp_path / "rise", tiny.vae_recipe(warm_up=1_000), method="beta-vae", show=False)

@@ -59,13 +59,13 @@ def coverages(rows: Sequence[TrustRow]) -> list[Coverage]:
         kinds = sorted({_kind(row) for row in own}, key=lambda kind: (INTERVALS.index(kind[0]), kind[1]))
         lines = []
         for place, here in sorted(grouped(own, lambda row: (row.split, row.occlusion, row.joint)).items()):
+            split, occlusion, joint = place
             means = {
                 kind: [_mean(getattr(row, name) for row in group) for name in ("coverage", "width", "auroc", "flagged")]
                 for kind, group in grouped(here, _kind).items()
             }
             pairs = [(means[kind][0], means[kind][1]) if kind in means else (None, None) for kind in kinds]
             first = next(means[kind] for kind in kinds if kind in means)
-            split, occlusion, joint = place
             lines.append(Line(split, occlusion, joint, pairs, first[2], first[3]))
         found.append(Coverage(setup, method, kinds, own[0].level, lines))
     return found

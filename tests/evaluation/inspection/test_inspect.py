@@ -136,7 +136,7 @@ def test_without_observational_images_the_means_are_compared(tmp_path: Path) -> 
     stream = io.StringIO()
     print_inspection(found, Console(file=stream, width=100))
     assert "none of them observational" in stream.getvalue()
-    assert "no observational pose of the same anchor" in stream.getvalue()
+    assert "the anchors have no observational pose" in stream.getvalue()
     assert len(picture(found).axes) == 3 * 6
 
 
