@@ -27,7 +27,7 @@ from ropes.methods.run import Run
 from ropes.methods.uncertainty.conformal import intervals_from_held_out
 from ropes.methods.uncertainty.fit import error_samples, features_of
 from ropes.methods.uncertainty.model import ImageFeatures
-from ropes.methods.validation_split import not_learnt_from
+from ropes.methods.validation_split import held_out_frames
 
 Array = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ def held_shares(folder: Path, learnt: Dataset, fresh: Dataset, level: float) -> 
     intervals = None if trust is None else intervals_from_held_out(trust, level)
     if trust is None or trust.variance is None or intervals is None:
         raise UserError(f"{folder} knows nothing of its errors without labels")
-    if not not_learnt_from(run, fresh).all():
+    if not held_out_frames(run, fresh).all():
         raise UserError(f"{folder} was fitted on {fresh.path}; give --fresh another data set")
     if run.data_checksum != learnt.checksum:
         raise UserError(f"{folder} was not fitted on {learnt.path}; give --data the data set that it was fitted on")
@@ -69,7 +69,7 @@ def _deviations(folder: Path, run: Run, dataset: Dataset) -> tuple[Array, Array,
     context = Context(run, folder, show=True)
     cache = ImageCache(dataset, "train", run.recipe.shape.image_size, progress=True)
     every = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
-    images = every.take(np.flatnonzero(not_learnt_from(run, dataset)))
+    images = every.take(np.flatnonzero(held_out_frames(run, dataset)))
     seen = features_of(context, images)
     found = error_samples(context, dataset, images, seen)
     if found is None:

@@ -24,7 +24,7 @@ from ropes.inference.prediction import images_of, states_of
 from ropes.methods.run import scene_of
 from ropes.metrics.intervals import coverage
 from ropes.models.registry import find_run
-from ropes.simulation.corruption import IN_WORDS, Hiding, occlude
+from ropes.simulation.corruption import OCCLUDER_NAMES, Hiding, occlude
 
 PAGE = Path(__file__).parents[1] / "docs" / "foreign.md"
 #: What hides, and sides in pixels.
@@ -123,7 +123,7 @@ def written(found: dict[str, Any]) -> str:
     heads = ["in the picture", *joints, "off", "misled", "flagged", "of off", "of misled", "coverage"]
     lines = []
     for row in found["rows"]:
-        words = f"{IN_WORDS[row['hide']]}, {row['size']} px" if row["size"] else "nothing"
+        words = f"{OCCLUDER_NAMES[row['hide']]}, {row['size']} px" if row["size"] else "nothing"
         words += ", beside the arm" if row.get("off_the_arm") else ""
         shares = (row[name] for name in ("off", "misled", "flagged", "off_flagged", "misled_flagged"))
         lines.append(

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.figures import described, keep, options, table
 from ropes.data.generate_actions import simulate_pairs
 from ropes.data.layout import open_dataset
-from ropes.data.pairs import ActionPairs, numbers_of
+from ropes.data.pairs import ActionPairs, encode_labels
 from ropes.evaluation.actions import DeltaReader
 from ropes.report.action_numbers import METHODS, spread
 from ropes.simulation.actions import IID, SYSTEMATIC, PairsSetting
@@ -35,7 +35,7 @@ def accuracies(reader: DeltaReader, data: Path) -> dict[str, float]:
     dataset, found = open_dataset(data), {}
     for split in (IID, SYSTEMATIC):
         pairs = ActionPairs(dataset, split, reader.size, progress=False)
-        found[split] = float((reader.read(pairs).told == numbers_of(pairs.verbs, reader.verbs)).mean())
+        found[split] = float((reader.read(pairs).told == encode_labels(pairs.verbs, reader.verbs)).mean())
     return found
 
 

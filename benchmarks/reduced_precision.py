@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from benchmarks.figures import described, options, simulate
 from ropes.common.files import write_json
-from ropes.common.hardware import AskedPrecision, capability
+from ropes.common.hardware import RequestedPrecision, capability
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.inference.estimator import Estimator
@@ -100,7 +100,7 @@ def measure(run: Path, dataset: Dataset) -> dict[str, dict[str, object]]:
     rows = dataset.frames("test-id").index
     images, angles = dataset.read_images(rows), dataset.states("test-id")
     half = len(rows) // 2
-    asked: dict[str, AskedPrecision] = {"float32": "32-true", "bf16": "bf16-mixed"}
+    asked: dict[str, RequestedPrecision] = {"float32": "32-true", "bf16": "bf16-mixed"}
     readers: dict[str, Estimator | Encoded] = {
         name: Estimator.load(run, precision=precision) for name, precision in asked.items()
     }

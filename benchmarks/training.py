@@ -36,7 +36,7 @@ from benchmarks.figures import described, options, simulate
 from benchmarks.prediction import decoded, pictures
 from ropes.common import png
 from ropes.common.files import write_json
-from ropes.common.hardware import Precision, capability, keep_memory, training_precision
+from ropes.common.hardware import Precision, capability, training_precision, tune_allocator
 from ropes.data.layout import open_dataset
 from ropes.inference.estimator import Estimator
 from ropes.methods.fit import fit
@@ -247,7 +247,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--ops", type=int, default=0, help="also show so many operations that take longest")
     arguments, began = parser.parse_args(), time.monotonic()
-    keep_memory()  # as `ropes fit` does, before the first tensor
+    tune_allocator()  # as `ropes fit` does, before the first tensor
     torch.set_num_threads(arguments.threads)
     precision = arguments.precision or training_precision()
     print(f"{capability()}, {precision}, {arguments.threads} threads, load {os.getloadavg()[0]:.1f}\n")

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.kills import Trial, digests, print_kills
 from ropes.cli import entry as cli
-from ropes.common.files import claim_folder, require_free, write_json
+from ropes.common.files import ensure_output_folder, require_free, write_json
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.methods.run import TRAINING_FILE
@@ -49,7 +49,7 @@ def test_a_folder_is_checked_before_it_is_made(tmp_path: Path) -> None:
     require_free(tmp_path / "a" / "b", "marker")
     assert not (tmp_path / "a").exists()
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    for check in (require_free, claim_folder):
+    for check in (require_free, ensure_output_folder):
         for place in (tmp_path / "file", tmp_path / "file" / "in"):
             with pytest.raises(UserError, match="file is a file"):
                 check(place, "marker")

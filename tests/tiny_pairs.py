@@ -10,7 +10,7 @@ from ropes.data import schema, writer
 from ropes.data.writer import SplitPlan
 from ropes.methods.recipes import DeltaRecipe, Optimisation
 from ropes.methods.registry import recipe_of
-from ropes.simulation.actions import Action, both_ways
+from ropes.simulation.actions import Action, symmetric_antonyms
 
 SIDE = 16
 ACTIONS = tuple(Action(verb, noun) for noun in ("left", "right") for verb in ("fill", "empty"))
@@ -50,6 +50,6 @@ def write_pairs(
     for shard in shards:
         views = [view for k in shard.actions for view in (pair(ACTIONS[k], rng) * 2)[: len(tasks)]]
         writer.write_shard(path, shard, features, views, None)
-    provenance = {"schema": 1, "cameras": [{"name": "front"}], "antonyms": both_ways([("fill", "empty")])}
+    provenance = {"schema": 1, "cameras": [{"name": "front"}], "antonyms": symmetric_antonyms([("fill", "empty")])}
     writer.finish(path, shards=shards, features=features, regimes=ACTIONS, provenance=provenance)
     return path

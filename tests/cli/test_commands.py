@@ -179,7 +179,7 @@ def test_fit_refuses_shapes_that_do_not_fit(capsys: pytest.CaptureFixture[str]) 
     ("words", "function", "args", "kwargs"),
     [
         ("validate D", "ropes.data.validate.validate", (Path("D"),), {}),
-        ("strip D --out E", "ropes.data.layout.strip_states", (Path("D"), Path("E")), {}),
+        ("strip D --out E", "ropes.data.layout.copy_without_labels", (Path("D"), Path("E")), {}),
         (
             "export D --split train --count 2 --out E",
             "ropes.data.export.export_images",

@@ -121,42 +121,42 @@ def test_sha256_of_the_standard_s_example(tmp_path: Path) -> None:
 
 def test_a_folder_is_made_or_gone_on_with(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "run"
-    files.claim_folder(folder, "run.json")
-    files.claim_folder(folder, "run.json")  # empty
+    files.ensure_output_folder(folder, "run.json")
+    files.ensure_output_folder(folder, "run.json")  # empty
     (folder / ".run.json.x1.part").write_text("")  # of a killed writer
-    files.claim_folder(folder, "run.json")
+    files.ensure_output_folder(folder, "run.json")
     (folder / "run.json").write_text("{}")
     (folder / "weights").write_text("")
-    files.claim_folder(folder, "run.json")
+    files.ensure_output_folder(folder, "run.json")
 
 
 def test_something_else_s_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(UserError, match=r"holds something else \(no run.json in it\); choose an empty or new folder"):
-        files.claim_folder(tmp_path, "run.json")
+        files.ensure_output_folder(tmp_path, "run.json")
     assert os.listdir(tmp_path) == ["thesis.tex"]
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot make the folder"):
-        files.claim_folder(tmp_path / "file", "run.json")
+        files.ensure_output_folder(tmp_path / "file", "run.json")
 
 
 def test_a_folder_is_about_one_thing(tmp_path: Path) -> None:
     path = tmp_path / "new" / "about.json"
-    files.claim_record(path, {"sizes": (1, 2), "name": "a"}, "holds another")
+    files.check_manifest(path, {"sizes": (1, 2), "name": "a"}, "holds another")
     assert files.read_json(path) == {"sizes": [1, 2], "name": "a"}
     files.write_json(path, {**files.read_json(path), "seconds": 3.0})
     before = path.read_bytes()
-    files.claim_record(path, {"sizes": (1, 2), "name": "a"}, "holds another")  # as it came back from the file
+    files.check_manifest(path, {"sizes": (1, 2), "name": "a"}, "holds another")  # as it came back from the file
     for other in ({"sizes": (1, 3), "name": "a"}, {"sizes": (1, 2), "name": "a", "more": 1}):
         with pytest.raises(UserError, match=rf"^{path.parent} holds another$"):
-            files.claim_record(path, other, "holds another")
+            files.check_manifest(path, other, "holds another")
     assert path.read_bytes() == before
 
 
 def test_a_damaged_record_is_another(tmp_path: Path) -> None:
     files.write_json(tmp_path / "about.json", ["name"])
     with pytest.raises(UserError, match="holds another"):
-        files.claim_record(tmp_path / "about.json", {"name": "a"}, "holds another")
+        files.check_manifest(tmp_path / "about.json", {"name": "a"}, "holds another")

@@ -20,7 +20,7 @@ def test_memory_is_kept_unless_told_otherwise(before: str | None, after: str, mo
     monkeypatch.delenv("THP_MEM_ALLOC_ENABLE", raising=False)
     if before is not None:
         monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", before)
-    hardware.keep_memory()
+    hardware.tune_allocator()
     assert os.environ["THP_MEM_ALLOC_ENABLE"] == after
     assert asked == [(-3, 32 << 20), (-1, 2**31 - 1)]
 
@@ -29,7 +29,7 @@ def test_a_c_library_without_such_settings_will_do(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "1")
     looked: list[object] = []
     monkeypatch.setattr(ctypes, "CDLL", lambda name: looked.append(name) or SimpleNamespace())
-    hardware.keep_memory()
+    hardware.tune_allocator()
     assert looked == [None]
 
 
@@ -85,13 +85,13 @@ def test_what_onednn_is_kept_to_counts(kept_to: str, found: str, monkeypatch: py
 def test_a_precision_is_asked_for_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
-    assert [hardware.precision_of(asked) for asked in ("auto", "32-true", "bf16-mixed")] == [
+    assert [hardware.resolve_precision(asked) for asked in ("auto", "32-true", "bf16-mixed")] == [
         "32-true",
         "32-true",
         "bf16-mixed",
     ]
     with pytest.raises(UserError, match=r"unknown precision 'half': choose one of auto, bf16-mixed, 32-true"):
-        hardware.precision_of("half")  # type: ignore[arg-type]
+        hardware.resolve_precision("half")  # type: ignore[arg-type]
 
 
 def test_emulated_bf16_is_said_to_be_slow(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

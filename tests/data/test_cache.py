@@ -10,7 +10,7 @@ import pytest
 from ropes.data import cache as cache_module
 from ropes.data import parquet
 from ropes.data.cache import ImageCache
-from ropes.data.layout import open_dataset, strip_states
+from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.errors import UserError
 
 
@@ -35,7 +35,7 @@ def test_the_cache_is_built_once_and_shared_with_a_stripped_copy(
 ) -> None:
     first = ImageCache(tiny.dataset, "train", 8, tmp_path / "cache")
     monkeypatch.setattr(cache_module, "_build", lambda *args: pytest.fail("built again"))
-    stripped = strip_states(tiny.path, tmp_path / "stripped")
+    stripped = copy_without_labels(tiny.path, tmp_path / "stripped")
     second = ImageCache(stripped, "train", 8, tmp_path / "cache")
     assert first.path == second.path
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [first.path.name]

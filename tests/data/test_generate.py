@@ -9,7 +9,7 @@ import pytest
 from ropes.common import png
 from ropes.common.seeds import generator
 from ropes.data import generate, parquet, writer
-from ropes.data.layout import strip_states
+from ropes.data.layout import copy_without_labels
 from ropes.data.validate import validate
 from ropes.errors import UserError
 from ropes.simulation.settings import Setting, panda_setting
@@ -196,7 +196,7 @@ def test_a_record_without_checksums_is_refused(renderer: FakeRenderer, tmp_path:
 
 def test_a_stripped_copy_is_something_else_and_keeps_no_seed(renderer: FakeRenderer, tmp_path: Path) -> None:
     whole = make(tmp_path / "whole")
-    stripped = strip_states(whole.path, tmp_path / "stripped")
+    stripped = copy_without_labels(whole.path, tmp_path / "stripped")
     before = tree(stripped.path)
     record = json.loads((stripped.path / "meta/ropes.json").read_text())
     assert (record["state"], record["seed"]) == (False, None)
@@ -208,7 +208,7 @@ def test_a_stripped_copy_is_something_else_and_keeps_no_seed(renderer: FakeRende
     with pytest.raises(UserError, match="a data set with no seed recorded"):
         make(stripped.path, state=False)
     assert tree(stripped.path) == before
-    twice = strip_states(stripped.path, tmp_path / "twice")
+    twice = copy_without_labels(stripped.path, tmp_path / "twice")
     assert tree(twice.path) == before
 
 
@@ -253,7 +253,7 @@ def test_without_angles_it_is_the_same_training_input(renderer: FakeRenderer, tm
     known, unknown = make(tmp_path / "known"), make(tmp_path / "unknown", state=False)
     assert unknown.checksum == known.checksum
     assert unknown.state_names is None
-    stripped = strip_states(known.path, tmp_path / "stripped")
+    stripped = copy_without_labels(known.path, tmp_path / "stripped")
     for name in ("data/chunk-000/file-000.parquet", "meta/info.json", "meta/stats.json"):
         assert (stripped.path / name).read_bytes() == (unknown.path / name).read_bytes(), name
 

@@ -9,7 +9,7 @@ from ropes.common.files import sha256
 from ropes.data.dataset import Dataset
 from ropes.data.generate_actions import STEP, simulate_arm_actions, simulate_pairs
 from ropes.data.layout import open_dataset
-from ropes.data.pairs import ActionPairs, numbers_of
+from ropes.data.pairs import ActionPairs, encode_labels
 from ropes.data.validate import validate
 from ropes.errors import UserError
 from ropes.simulation import objects as things
@@ -120,4 +120,4 @@ def test_what_is_no_pair_is_named(pairs: Dataset, tmp_path: Path, finger_data: P
         ActionPairs(open_dataset(finger_data), TRAIN, 16)
     with pytest.raises(UserError, match="has no split 'nowhere'"):
         ActionPairs(pairs, "nowhere", 16)
-    assert numbers_of(["b", "x"], ("a", "b")).tolist() == [1, -1]
+    assert encode_labels(["b", "x"], ("a", "b")).tolist() == [1, -1]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ropes.causal.scm import Regime
 from ropes.data import parquet
-from ropes.data.layout import open_dataset, strip_states
+from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.errors import UserError
 
 
@@ -59,7 +59,7 @@ def test_files_longer_than_a_row_group(make_tiny) -> None:
 
 
 def test_stripping_keeps_all_that_training_sees(tiny, tmp_path: Path) -> None:
-    stripped = strip_states(tiny.path, tmp_path / "stripped")
+    stripped = copy_without_labels(tiny.path, tmp_path / "stripped")
     assert stripped.checksum == tiny.dataset.checksum
     assert stripped.joints == tiny.dataset.joints
     rows = stripped.frames("train").index
@@ -70,9 +70,9 @@ def test_stripping_keeps_all_that_training_sees(tiny, tmp_path: Path) -> None:
         assert path.is_dir() or b"observation.state" not in path.read_bytes(), path
     shutil.rmtree(tmp_path / "stripped")
     (tmp_path / "stripped").mkdir()
-    strip_states(tiny.path, tmp_path / "stripped")
+    copy_without_labels(tiny.path, tmp_path / "stripped")
     with pytest.raises(UserError, match="holds something already"):
-        strip_states(tiny.path, tmp_path / "stripped")
+        copy_without_labels(tiny.path, tmp_path / "stripped")
     assert not list(tmp_path.rglob("*.part"))
 
 
@@ -264,7 +264,7 @@ def test_commanded_positions_are_stripped_too(tiny, tmp_path: Path) -> None:
     for path in sorted(tiny.path.glob("data/*/*.parquet")):
         table = parquet.read_table(path)
         parquet.write_table(path, table.append_column("action", table["observation.state"]))
-    stripped = strip_states(tiny.path, tmp_path / "stripped")
+    stripped = copy_without_labels(tiny.path, tmp_path / "stripped")
     assert "action" not in stripped.info["features"]
     for path in stripped.path.rglob("*.parquet"):
         assert "action" not in parquet.read_table(path).column_names
@@ -273,4 +273,4 @@ def test_commanded_positions_are_stripped_too(tiny, tmp_path: Path) -> None:
 def test_the_copy_may_go_where_one_stands(tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert strip_states(tiny.path, ".").checksum == tiny.dataset.checksum
+    assert copy_without_labels(tiny.path, ".").checksum == tiny.dataset.checksum

@@ -13,7 +13,7 @@ from PIL import Image
 from ropes.causal.scm import Regime
 from ropes.common import files, png
 from ropes.data import parquet
-from ropes.data.layout import open_dataset, strip_states
+from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.data.validate import _pair_faults, faults, validate
 from ropes.errors import UserError
 from ropes.simulation.finger_setting import NAMES
@@ -66,7 +66,7 @@ def test_a_good_data_set_passes(tiny) -> None:
 
 
 def test_a_stripped_one_passes(tiny, tmp_path: Path) -> None:
-    strip_states(tiny.path, tmp_path / "stripped")
+    copy_without_labels(tiny.path, tmp_path / "stripped")
     assert "without angles; every checksum agrees" in str(validate(tmp_path / "stripped"))
 
 

@@ -15,7 +15,7 @@ from ropes.cli.insight import Graph
 from ropes.common import files
 from ropes.data import schema
 from ropes.data.batches import held_out_anchors
-from ropes.data.layout import open_dataset, strip_states
+from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.errors import UserError
 from ropes.evaluation import causal_graph
 from ropes.evaluation.causal_graph import graph_of, write_graph
@@ -107,7 +107,7 @@ def _noise(images: np.ndarray) -> np.ndarray:
 
 
 def test_without_labels_or_distributions_the_graph_is_the_same(causal: Path, tmp_path: Path) -> None:
-    stripped = strip_states(causal, tmp_path / "stripped")
+    stripped = copy_without_labels(causal, tmp_path / "stripped")
     untold = open_dataset(write_causal(tmp_path / "untold", causal_model(), anchors=240, described=False))
     for dataset, distance in ((stripped, 0), (untold, None)):
         found = graph_of(Reader(dataset), dataset)  # type: ignore[arg-type]

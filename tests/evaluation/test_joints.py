@@ -8,7 +8,7 @@ import pytest
 
 from ropes.common.files import read_json
 from ropes.common.seeds import generator
-from ropes.data.layout import open_dataset, strip_states
+from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.errors import UserError
 from ropes.evaluation import record, results
 from ropes.evaluation.joints import evaluate
@@ -94,7 +94,7 @@ def test_too_few_test_poses_are_refused(tiny_run: Path, tmp_path: Path) -> None:
 
 
 def test_data_without_angles_are_refused(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
-    strip_states(tiny_data, tmp_path / "stripped")
+    copy_without_labels(tiny_data, tmp_path / "stripped")
     refused(tiny_run, tmp_path / "stripped", tmp_path / "e", "has no joint angles")
 
 

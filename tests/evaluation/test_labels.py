@@ -9,14 +9,14 @@ import pytest
 from ropes.common import files
 from ropes.common.seeds import generator
 from ropes.data import schema
-from ropes.data.layout import open_dataset, strip_states
+from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.evaluation.joints import evaluate
 from ropes.evaluation.labels import FEWER, few_label_rows, label_free_calibration
 from ropes.evaluation.rows.joint import Row
 from ropes.inference import policy_calibration as commanded
 from ropes.inference.calibration import Calibration
 from ropes.inference.estimator import Estimator
-from ropes.inference.policy_calibration import commanded_map
+from ropes.inference.policy_calibration import calibration_from_policies
 from ropes.methods.uncertainty.model import Reading
 from ropes.metrics import ProtocolSizes, few_labels
 from tests import tiny
@@ -66,7 +66,7 @@ def test_the_rows_are_of_the_protocol_s_draws(read: None, data: Path, tiny_run: 
     found = rows_by_labels(evaluate(tiny_run, data, tmp_path / "e", occlusions=(0,), seed=3, show=False).rows)
     dataset, estimator = open_dataset(data), Estimator.load(tiny_run)
     coordinates = estimator.coordinates(dataset.read_images(dataset.frames("test-id").index))
-    known = commanded_map(estimator, dataset, seed=3)
+    known = calibration_from_policies(estimator, dataset, seed=3)
     expected = few_labels(
         coordinates,
         dataset.states("test-id"),
@@ -84,7 +84,7 @@ def test_the_label_free_calibration_reads_no_angle_and_few_poses(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commanded, "_MAX_POSES", 300)
-    strip_states(data, tmp_path / "stripped")
+    copy_without_labels(data, tmp_path / "stripped")
     estimator, looked = blobs(), []
     original = estimator.coordinates
     estimator.coordinates = lambda images: looked.append(len(images)) or original(images)  # type: ignore[func-returns-value, method-assign]

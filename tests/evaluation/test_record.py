@@ -7,7 +7,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from ropes.common.files import read_json, write_json
-from ropes.common.hardware import AskedPrecision, Precision
+from ropes.common.hardware import Precision, RequestedPrecision
 from ropes.data.layout import open_dataset
 from ropes.evaluation import results
 from ropes.evaluation.joints import evaluate
@@ -16,7 +16,7 @@ from ropes.evaluation.rows.fit import FitRow
 from ropes.experiments import run as experiments
 from ropes.experiments.plans import experiment
 from ropes.methods.fit import fit
-from ropes.methods.run import TRUST_FILE, Run
+from ropes.methods.run import UNCERTAINTY_FILE, Run
 from ropes.methods.weights import weights_digest
 from ropes.models.checkpoints import load_tree, save_tree
 from tests import tiny
@@ -78,9 +78,9 @@ def test_an_evaluation_of_other_data_or_of_an_older_version_is_not_current(measu
 
 def test_an_evaluation_of_other_standard_deviations_is_not_current(measured: Path, own_run: Path) -> None:
     assert is_current(measured, own_run)
-    tree = load_tree(own_run / TRUST_FILE)
+    tree = load_tree(own_run / UNCERTAINTY_FILE)
     tree["spread"]["level"] = tree["spread"]["level"] + 1
-    save_tree(own_run / TRUST_FILE, tree)
+    save_tree(own_run / UNCERTAINTY_FILE, tree)
     assert not is_current(measured, own_run)
 
 
@@ -132,9 +132,11 @@ def test_the_packaged_estimator_is_measured_again_when_another_is_installed(
 ) -> None:
     asked: list[str] = []
 
-    def measure(run: Path, data: Path, out: Path, *, name: str, label: str, precision: AskedPrecision = "auto") -> None:
+    def measure(
+        run: Path, data: Path, out: Path, *, name: str, label: str, precision: RequestedPrecision = "auto"
+    ) -> None:
         asked.append(label)
-        precisions: tuple[AskedPrecision, Precision] = precision, "32-true"
+        precisions: tuple[RequestedPrecision, Precision] = precision, "32-true"
         about = Run.read(run), open_dataset(tiny_data), label, precisions
         folder = claim_evaluation(out, run, *about, began=0.0, measures="moves")
         (out / "artefacts").mkdir()

@@ -8,9 +8,9 @@ import pytest
 from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.trust import TrustRow
+from ropes.evaluation.rows.trust import CoverageRow
 
-ROW = TrustRow(
+ROW = CoverageRow(
     setup="tiny",
     method="anchored",
     split="id",
@@ -27,7 +27,7 @@ ROW = TrustRow(
 )
 
 
-def wrapped(*rows: TrustRow) -> Results:
+def wrapped(*rows: CoverageRow) -> Results:
     return Results(name="e", preset="tiny", device="CPU", version="0", seconds=1.0, rows=(), trust_rows=rows)
 
 

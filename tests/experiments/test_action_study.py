@@ -23,7 +23,7 @@ from ropes.report.action_plots import framed
 from ropes.report.actions import action_markdown
 from ropes.report.html import write_report
 from ropes.simulation.actions import IID
-from ropes.simulation.settings import ACTION_PAIRS, ARM_ACTIONS, DRAWN_HOLD_OUTS, MANY_THINGS
+from ropes.simulation.settings import ACTION_PAIRS, ARM_ACTIONS, OBJECT_SCENES, RANDOM_HOLD_OUTS
 
 Plan = Callable[..., Experiment]
 
@@ -53,7 +53,7 @@ def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) ->
     methods = ("cde-global", "cde-patch", "plain-vit")
     found = reproduce("causal-triplet", preset="compact", out=out, methods=methods, seeds=(0,), show=False)
     listed = [(row.setup, row.method) for row in found.action_rows]
-    assert {method for setup, method in listed if setup == MANY_THINGS} == set(methods)
+    assert {method for setup, method in listed if setup == OBJECT_SCENES} == set(methods)
     assert {method for setup, method in listed if setup == ACTION_PAIRS} == {
         *methods,
         "cde-global@classification",
@@ -96,7 +96,7 @@ def test_the_compact_experiment_holds_what_is_asked_for() -> None:
     assert len(plan.seeds) >= 3
     assert plan.fits(ACTION_PAIRS, "sms")
     assert not plan.fits(ARM_ACTIONS, "sms")
-    assert plan.fits(MANY_THINGS, "cde-patch")
+    assert plan.fits(OBJECT_SCENES, "cde-patch")
     later = experiment("causal-triplet", "compact", ("plain-vit",))  # in the same folder, which keeps what it has
     assert all(later.fits(ACTION_PAIRS, label) for label in ("cde-global", *ABLATED, OF_A_RESNET))
     paper = experiment("causal-triplet", "paper")  # which has no crops beside
@@ -129,10 +129,10 @@ def test_readings_of_the_paper_are_compared_and_other_things_held_out() -> None:
         assert recipes[f"cde-patch@{label}"] == replace(patches, delta=replace(patches.delta, **change))
     assert recipes["cde-patch@patches-4"].delta.patches == 4
     assert recipes["cde-patch@patches-all"].delta.patches > 196  # of the paper's preset
-    assert set(plan.anchors) == {ACTION_PAIRS, MANY_THINGS}
+    assert set(plan.anchors) == {ACTION_PAIRS, OBJECT_SCENES}
     drawn = experiment("hold-outs", "compact")
     assert set(drawn.recipes) == set(DELTA_METHODS)
-    assert list(drawn.anchors) == list(DRAWN_HOLD_OUTS)
+    assert list(drawn.anchors) == list(RANDOM_HOLD_OUTS)
     assert drawn.seeds == (0,)
     with pytest.raises(UserError, match="delta-options is not for method sms; choose among cde-global, cde-patch"):
         experiment("delta-options", "compact", ("sms",))
@@ -143,7 +143,7 @@ def test_other_things_held_out_are_one_line_of_the_table(
     tiny_plan: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned = experiments.experiment
-    two = dict.fromkeys(list(DRAWN_HOLD_OUTS)[:2], 480)
+    two = dict.fromkeys(list(RANDOM_HOLD_OUTS)[:2], 480)
     monkeypatch.setattr(experiments, "experiment", lambda *a, **k: replace(planned(*a, **k), anchors=two))
     found = reproduce("hold-outs", preset="compact", out=tmp_path / "R", methods=("cde-global",), show=False)
     assert [row.setup for row in found.action_rows] == list(two)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ropes.common.files import read_json, write_json
-from ropes.common.hardware import AskedPrecision, Precision
+from ropes.common.hardware import Precision, RequestedPrecision
 from ropes.errors import UserError
 from ropes.experiments import fits
 from ropes.experiments import run as experiments
@@ -85,7 +85,7 @@ def test_a_refusal_comes_before_anything_is_filmed(
 
 @pytest.mark.parametrize(("asked", "precision"), [("32-true", "32-true"), ("auto", "bf16-mixed")])
 def test_fits_and_evaluations_are_told(
-    asked: AskedPrecision, precision: Precision, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    asked: RequestedPrecision, precision: Precision, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: dict[str, list[str]] = {"fit": [], "evaluate": [], "evaluate_actions": [], "evaluate_factors": []}
     for name, precisions in told.items():

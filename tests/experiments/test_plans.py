@@ -9,7 +9,7 @@ from ropes.errors import UserError
 from ropes.experiments import datasets as filming
 from ropes.experiments.plans import DEFAULT_METHODS, experiment
 from ropes.methods.recipes import PRESETS, EncoderRecipe, RopesRecipe, encoder_recipe, ropes_recipe
-from ropes.methods.recipes.variants import BESIDE_ROPES, OBJECTIVES
+from ropes.methods.recipes.variants import OBJECTIVES, ROPES_VARIANTS
 from ropes.methods.registry import LABELLED_METHODS, method_of, recipe_of
 from ropes.simulation.settings import SETTINGS, panda_setting
 
@@ -24,7 +24,7 @@ def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
     assert 32 in table.occlusions
     assert len(table.seeds) > 1
     beside = ("ropes@logit", "ropes@classifier", "ropes@encoder" if preset == "paper" else "ropes@eq3")
-    assert set(beside) <= BESIDE_ROPES.keys()
+    assert set(beside) <= ROPES_VARIANTS.keys()
     for plan in (demo, packaged, table):
         assert plan.test_anchors >= 1500
         assert max(plan.occlusions) <= panda_setting(ONE).image_size

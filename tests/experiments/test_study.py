@@ -26,7 +26,7 @@ from ropes.methods.recipes import EncoderRecipe, Optimisation, VAERecipe
 from ropes.methods.registry import VAE_METHODS, method_of
 from ropes.methods.run import Run
 from ropes.methods.vae_stage import VAEStage
-from ropes.methods.weights import trust_digest, weights_digest
+from ropes.methods.weights import uncertainty_digest, weights_digest
 from ropes.report.html import write_report
 from ropes.simulation import feasibility
 from ropes.simulation.finger_setting import FACTORS, FingerSetting
@@ -184,7 +184,7 @@ def test_pictures_are_of_the_first_seed_that_is_done(tmp_path: Path, tiny_run: P
         run = run_folder(tmp_path, setting, label, seed)
         shutil.copytree(tiny_run, run)
         write_json(run / "evaluation" / "results.json", {})
-        read_with = {"weights": weights_digest(run), "trust": trust_digest(run), "revision": REVISION}
+        read_with = {"weights": weights_digest(run), "trust": uncertainty_digest(run), "revision": REVISION}
         about = {"fitted_on": Run.read(run).data_checksum, **read_with}
         write_json(run / "evaluation" / "evaluation.json", about)
     shown = experiments._featured(plan, tmp_path, [(label, seed) for seed in (0, 1, 2)], ())

@@ -14,7 +14,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.inference.calibration import (
     Calibration,
-    KnownErrors,
+    CalibrationErrors,
     Origin,
     fit_calibration,
     half_widths,
@@ -24,7 +24,7 @@ from ropes.inference.calibration import (
 )
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate, predict_lines
-from ropes.methods.run import CALIBRATION_FILE, TRUST_FILE, Run
+from ropes.methods.run import CALIBRATION_FILE, UNCERTAINTY_FILE, Run
 from ropes.methods.uncertainty.conformal import Intervals
 from ropes.methods.weights import weights_digest
 from ropes.models.checkpoints import WEIGHTS, load_tree, save_tree
@@ -110,7 +110,7 @@ def test_how_it_was_made_and_how_far_off_it_may_be_are_kept(own_run: Path) -> No
         np.zeros(2),
         7,
         origin=Origin(source="labels", seed=3, level=0.8, file="labels.csv"),
-        errors=KnownErrors(left_out={"elbow": 0.1, "wrist": 0.2}, half_width=None),
+        errors=CalibrationErrors(left_out={"elbow": 0.1, "wrist": 0.2}, half_width=None),
     )
     write_calibration(own_run, run, made)
     again = read_calibration(own_run, run)
@@ -153,9 +153,9 @@ def test_intervals_in_units_of_other_standard_deviations_are_refused(own_run: Pa
     assert found is not None
     assert found.by_image
     Estimator.load(own_run)
-    tree = load_tree(own_run / TRUST_FILE)
+    tree = load_tree(own_run / UNCERTAINTY_FILE)
     tree["spread"]["level"] = tree["spread"]["level"] + 1
-    save_tree(own_run / TRUST_FILE, tree)
+    save_tree(own_run / UNCERTAINTY_FILE, tree)
     with pytest.raises(UserError, match=r"intervals in other units .*run `ropes calibrate` again"):
         list(predict_lines(own_run, tiny_data))
     calibrate(own_run, data=tiny_data, samples=20)
@@ -214,7 +214,7 @@ def test_a_damaged_calibration_is_named(own_run: Path, damage) -> None:
         np.zeros(2),
         2,
         origin=Origin(source="samples", seed=0, level=0.9),
-        errors=KnownErrors(left_out=dict.fromkeys(tiny.JOINTS, 0.1), half_width=None),
+        errors=CalibrationErrors(left_out=dict.fromkeys(tiny.JOINTS, 0.1), half_width=None),
     )
     write_calibration(own_run, Run.read(own_run), made)
     content = read_json(own_run / CALIBRATION_FILE)

@@ -7,7 +7,7 @@ import pytest
 
 from ropes.causal.scm import TruncatedNormal
 from ropes.errors import UserError
-from ropes.inference.consistency import Angles, require_agreement
+from ropes.inference.consistency import Angles, require_consistency
 from ropes.inference.policy_distributions import Commanded
 from ropes.metrics import commanded_calibration
 
@@ -35,7 +35,7 @@ def require(
     slope, intercept = commanded_calibration(drawn[0][:, None], drawn[1][:, None], np.array(claim.means)[:, None])
     first, second, third = (slope * values + intercept for values in drawn)
     error = None if known is None else float(known * abs(slope[0]))
-    require_agreement("D", "wrist", claim, Angles(first, second, third, error))
+    require_consistency("D", "wrist", claim, Angles(first, second, third, error))
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1, 0.2**0.5, 0.6])
@@ -93,11 +93,11 @@ def test_an_exchange_is_seen_where_the_observational_mean_is_not_half_way() -> N
     rng = np.random.default_rng(0)
     first, second, usual = (normal(mean).sample(rng, N) for mean in (-0.7, 0.7, 0.3))
     claim = replace(told(-0.7, 0.7), observational_mean=0.3)
-    require_agreement("D", "wrist", claim, Angles(first, second, usual, None))
+    require_consistency("D", "wrist", claim, Angles(first, second, usual, None))
     mirrored = replace(told(0.7, -0.7), observational_mean=-0.3)
-    require_agreement("D", "wrist", mirrored, Angles(-first, -second, -usual, None))
+    require_consistency("D", "wrist", mirrored, Angles(-first, -second, -usual, None))
     with pytest.raises(UserError, match="has mean -0"):
-        require_agreement("D", "wrist", claim, Angles(first, second, -usual, None))
+        require_consistency("D", "wrist", claim, Angles(first, second, -usual, None))
 
 
 def test_a_coordinate_bent_at_its_ends_does_not_contradict() -> None:
@@ -107,7 +107,7 @@ def test_a_coordinate_bent_at_its_ends_does_not_contradict() -> None:
     slope, intercept = commanded_calibration(*bent, np.array(TRUE.means)[:, None])
     first, second = (slope * values[:, 0] + intercept for values in bent)
     assert np.sqrt((first.var() + second.var()) / 2) > 2 * TRUE.width
-    require_agreement("D", "wrist", TRUE, Angles(first, second, None, 0.04))
+    require_consistency("D", "wrist", TRUE, Angles(first, second, None, 0.04))
 
 
 @pytest.mark.slow

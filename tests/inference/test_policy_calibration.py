@@ -9,7 +9,7 @@ import pytest
 
 from ropes.common import files
 from ropes.data import schema
-from ropes.data.layout import Dataset, open_dataset, strip_states
+from ropes.data.layout import Dataset, copy_without_labels, open_dataset
 from ropes.errors import UserError
 from ropes.inference import policy_calibration as commanded
 from ropes.inference.calibration import Calibration, Origin
@@ -17,7 +17,7 @@ from ropes.inference.estimator import Estimator
 from ropes.inference.policy_calibration import (
     PolicyReadings,
     calibrate_commanded,
-    commanded_map,
+    calibration_from_policies,
     fit_commanded,
     read_policies,
 )
@@ -37,7 +37,7 @@ class Blobs:
         )()
 
         self.trust, self.calibration = None, None
-        self.learnt_from_labels, self.labelled_images = False, 0
+        self.is_supervised, self.labelled_images = False, 0
 
     def read(self, images: np.ndarray) -> Reading:
         return Reading(self.coordinates(images), None, None)
@@ -74,8 +74,8 @@ def test_policies_that_tell_nothing_apart_are_refused(second: np.ndarray) -> Non
 
 
 def test_angles_come_out_in_radians_without_a_label(data: Path, tmp_path: Path) -> None:
-    strip_states(data, tmp_path / "stripped")
-    found = commanded_map(blobs(), open_dataset(tmp_path / "stripped"))
+    copy_without_labels(data, tmp_path / "stripped")
+    found = calibration_from_policies(blobs(), open_dataset(tmp_path / "stripped"))
     dataset = open_dataset(data)
     rows = dataset.frames("train").index
     angles = found.angles(blobs().coordinates(dataset.read_images(rows)))
@@ -100,7 +100,7 @@ def test_a_bend_at_the_ends_is_taken_back(data: Path) -> None:
     rows = dataset.frames("train").index
     images, angles = dataset.read_images(rows), dataset.states("train")
     bent = cast("Any", Bent())
-    found = commanded_map(bent, dataset)
+    found = calibration_from_policies(bent, dataset)
     assert found.knots is not None
     assert found.knots.shape == (2, 2, 8)
     read = bent.coordinates(images)
@@ -111,12 +111,12 @@ def test_a_bend_at_the_ends_is_taken_back(data: Path) -> None:
 
 def test_few_poses_make_a_line(tmp_path: Path) -> None:
     few = tiny.write_data(tmp_path / "data", anchors=60, tests=0)
-    assert commanded_map(blobs(), open_dataset(few)).knots is None
+    assert calibration_from_policies(blobs(), open_dataset(few)).knots is None
 
 
 def told_otherwise(data: Path, path: Path, change: Callable[[dict[str, Any]], object]) -> Dataset:
     """A data set without angles whose description of the training split is changed."""
-    strip_states(data, path)
+    copy_without_labels(data, path)
     note = files.read_json(path / schema.PROVENANCE)
     change(note["setting"]["splits"]["train"])
     files.write_json(path / schema.PROVENANCE, note)
@@ -128,7 +128,7 @@ def test_distributions_that_contradict_the_images_are_refused(data: Path, tmp_pa
         model["interventions"]["wrist"][0] |= {"mean": 4.0, "low": 3.0, "high": 4.5}
 
     with pytest.raises(UserError, match="commanded distributions contradict the images: joint wrist has mean"):
-        commanded_map(blobs(), told_otherwise(data, tmp_path / "other", move))
+        calibration_from_policies(blobs(), told_otherwise(data, tmp_path / "other", move))
 
 
 def test_distributions_wider_than_the_images_are_refused(data: Path, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_distributions_wider_than_the_images_are_refused(data: Path, tmp_path: P
 
     line = r"contradict the images: joint wrist has standard deviation 0\.\d\d rad under each"
     with pytest.raises(UserError, match=line):
-        commanded_map(blobs(), told_otherwise(data, tmp_path / "other", widen))
+        calibration_from_policies(blobs(), told_otherwise(data, tmp_path / "other", widen))
 
 
 def test_degrees_are_refused(data: Path, tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_degrees_are_refused(data: Path, tmp_path: Path) -> None:
 
     line = r"joint elbow: the policies span 1\d\d\.\d rad; images show angles within one turn, 6\.28 rad, only"
     with pytest.raises(UserError, match=line):
-        commanded_map(blobs(), told_otherwise(data, tmp_path / "other", in_degrees))
+        calibration_from_policies(blobs(), told_otherwise(data, tmp_path / "other", in_degrees))
 
 
 @pytest.mark.parametrize("anchors", [1, 2, 3, 5, 29])
@@ -160,7 +160,7 @@ def test_too_few_poses_are_refused_for_what_they_are(anchors: int, tmp_path: Pat
     few = open_dataset(tiny.write_data(tmp_path / "data", anchors=anchors, tests=0))
     line = f"has {anchors} training images under elbow/1; commanded distributions need 30 or more"
     with pytest.raises(UserError, match=line):
-        commanded_map(blobs(), few)
+        calibration_from_policies(blobs(), few)
 
 
 @pytest.mark.parametrize("draw", range(4))
@@ -168,7 +168,7 @@ def test_as_few_as_are_needed_do_not_contradict_by_chance(draw: int, tmp_path: P
     angles = tiny.model().sample(np.random.default_rng(draw), 30)
     images, states = {"train": tiny.draw(angles)}, {"train": angles}
     data = tiny.write_data(tmp_path / "data", images=images, states=states)
-    assert commanded_map(blobs(), open_dataset(data)).knots is None
+    assert calibration_from_policies(blobs(), open_dataset(data)).knots is None
 
 
 def entries() -> dict[str, Any]:
@@ -185,7 +185,7 @@ def test_a_file_tells_what_the_data_set_does_not(data: Path, tmp_path: Path) -> 
     told = read_commanded(tmp_path / "c.json", tiny.JOINTS)
     dataset = open_dataset(untold)
     found = fit_commanded(blobs(), read_policies(blobs(), dataset, told), told, "c.json")
-    same = commanded_map(blobs(), open_dataset(data))
+    same = calibration_from_policies(blobs(), open_dataset(data))
     np.testing.assert_allclose([found.slope, found.intercept], [same.slope, same.intercept])
     np.testing.assert_allclose(np.asarray(found.knots), np.asarray(same.knots))
 
@@ -248,7 +248,7 @@ def test_a_calibration_says_how_it_was_made_and_how_far_off_it_may_be(own_run: P
 def test_a_data_set_that_tells_none_is_refused(tmp_path: Path) -> None:
     untold = tiny.write_data(tmp_path / "data", anchors=4, tests=0, described=False)
     with pytest.raises(UserError, match="does not describe its policies' distributions; give them in a file"):
-        commanded_map(blobs(), open_dataset(untold))
+        calibration_from_policies(blobs(), open_dataset(untold))
 
 
 @pytest.mark.parametrize("told", ["a sentence", {"joints": ["elbow"]}, {"joints": 3, "interventions": []}])

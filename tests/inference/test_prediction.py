@@ -9,7 +9,7 @@ from PIL import Image
 
 from ropes.cli import entry as cli
 from ropes.common import png
-from ropes.data.layout import open_dataset, strip_states
+from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator
@@ -157,7 +157,7 @@ def test_a_data_set_that_cannot_calibrate_is_refused(own_run: Path, tiny_data: P
     other = tiny.write_data(tmp_path / "other", anchors=17)
     with pytest.raises(UserError, match="has 85 training poses, fewer than the 86 requested samples"):
         calibrate(own_run, data=other, samples=86)
-    strip_states(tiny_data, tmp_path / "stripped")
+    copy_without_labels(tiny_data, tmp_path / "stripped")
     with pytest.raises(UserError, match="has no joint angles"):
         calibrate(own_run, data=tmp_path / "stripped", samples=10)
     with pytest.raises(UserError, match="give labelled samples"):

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from ropes.causal.scm import Regime
 from ropes.common.files import read_json
 from ropes.data.dataset import Dataset, Frames
-from ropes.data.layout import open_dataset, strip_states
+from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator
@@ -78,7 +78,7 @@ def test_without_angles_the_weights_are_the_same(method: str, data: Path, tmp_pa
     )
     anchored.fit(data, tmp_path / "full", chosen, method=method, show=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    strip_states(data, tmp_path / "stripped")
+    copy_without_labels(data, tmp_path / "stripped")
     anchored.fit(tmp_path / "stripped", tmp_path / "blind", chosen, method=method, show=False)
     assert tiny.weights(tmp_path / "full") == tiny.weights(tmp_path / "blind")
 

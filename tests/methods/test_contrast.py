@@ -10,8 +10,8 @@ from ropes.methods.contrast import (
     attention_loss,
     change_map,
     image_changes,
-    left_alone,
     mean_differences,
+    partial_out_ancestors,
     policy_loss,
     regime_loss,
     targets,
@@ -115,9 +115,9 @@ def test_a_response_that_is_excused_in_part_costs_a_little() -> None:
 def test_autocast_rounds_nothing(excused: float) -> None:
     drawn, target = angles("panda-2c-causal")
     share = torch.full((6, 6), excused)
-    plain = left_alone(drawn.float(), target, share)[0]
+    plain = partial_out_ancestors(drawn.float(), target, share)[0]
     with torch.autocast("cpu", torch.bfloat16):
-        assert torch.equal(left_alone(drawn.float(), target, share)[0], plain)
+        assert torch.equal(partial_out_ancestors(drawn.float(), target, share)[0], plain)
 
 
 def test_no_coordinate_gains_by_responding_more() -> None:

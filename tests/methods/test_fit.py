@@ -11,7 +11,7 @@ import pytest
 
 from ropes.common.files import read_json
 from ropes.data.batches import ImageBatch
-from ropes.data.layout import strip_states
+from ropes.data.layout import copy_without_labels
 from ropes.methods import disentangle, ropes
 from ropes.methods.recipes import Optimisation
 from ropes.methods.run import TRAINING_FILE
@@ -141,7 +141,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_without_a_label_in_the_data_the_weights_are_the_same(
     tiny_run: Path, tiny_data: Path, own_cache: Path, tmp_path: Path, refit: Refit
 ) -> None:
-    strip_states(tiny_data, tmp_path / "stripped")
+    copy_without_labels(tiny_data, tmp_path / "stripped")
     assert not own_cache.exists()
     refit(tmp_path / "run", data=tmp_path / "stripped")
     assert len(list(own_cache.glob("*.npy"))) == 1

@@ -18,7 +18,7 @@ from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate, predict
 from ropes.methods import anchored
-from ropes.methods.foreign import with_foreign_things
+from ropes.methods.foreign import add_foreign_objects
 from ropes.methods.readers import finished_network
 from ropes.methods.recipes import EncoderRecipe, Optimisation
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
@@ -37,13 +37,13 @@ def recipe(**changes: Any) -> EncoderRecipe:
 
 def hidden(images: np.ndarray[Any, Any], seed: int) -> np.ndarray[Any, Any]:
     torch.manual_seed(seed)
-    return with_foreign_things(torch.from_numpy(images)).numpy()
+    return add_foreign_objects(torch.from_numpy(images)).numpy()
 
 
 def test_foreign_things_are_of_many_kinds_and_leave_the_images_as_they_were() -> None:
     images = torch.full((400, 2, 64, 64), 100, dtype=torch.uint8)
     torch.manual_seed(0)
-    shown = with_foreign_things(images)
+    shown = add_foreign_objects(images)
     assert (images == 100).all()
     assert shown.shape == images.shape
     assert shown.dtype == torch.uint8
@@ -57,7 +57,7 @@ def test_foreign_things_are_of_many_kinds_and_leave_the_images_as_they_were() ->
         kinds["one grey" if levels <= 3 else "noise" if levels > 200 else "pattern"] += levels > 0
     assert min(kinds.values()) > 25
     torch.manual_seed(0)
-    assert torch.equal(shown, with_foreign_things(images))
+    assert torch.equal(shown, add_foreign_objects(images))
     covered = shown != 100
     often = covered.float().mean((0, 1))
     assert 0.05 < float(often[:8, :8].mean() / often[28:36, 28:36].mean()) < 1  # at the edges too

@@ -26,7 +26,7 @@ from ropes.methods.run import TRAINING_FILE, Run
 from ropes.methods.supervised_stage import AngleStage, PretrainingStage
 from ropes.methods.training import loop as training
 from ropes.methods.training.stage import Stage
-from ropes.methods.validation_split import not_learnt_from
+from ropes.methods.validation_split import held_out_frames
 from ropes.models.checkpoints import WEIGHTS
 from ropes.report.html import write_report
 from tests import tiny
@@ -222,7 +222,7 @@ def test_a_calibration_takes_fresh_poses_and_leaves_the_evaluation_alone(
     )
     calibrate(own, data=data, samples=100)
     dataset = open_dataset(data)
-    fresh = dataset.frames("train").index[not_learnt_from(Run.read(own), dataset)]
+    fresh = dataset.frames("train").index[held_out_frames(Run.read(own), dataset)]
     assert len(chosen) == 100
     assert set(chosen) <= set(fresh.tolist())
     assert evaluate(own, data, tmp_path / "after", occlusions=(0,), show=False).rows == before

@@ -11,7 +11,7 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.methods.regime_poses import RegimePoses
 from ropes.methods.run import Run
-from ropes.methods.validation_split import not_learnt_from, rows_to_label, stratified_held_out, without_intervention
+from ropes.methods.validation_split import held_out_frames, rows_to_label, stratified_held_out, without_intervention
 from tests import tiny
 from tests.methods.test_regime_poses import images_of, write_apart
 
@@ -49,16 +49,16 @@ def test_it_is_what_the_fit_held_out(method: str, dataset: Dataset, tiny_data: P
         held = RegimePoses.of(images, dataset.joints, recipe.val_fraction, 2).held
     else:
         held = images.split_anchors(recipe.val_fraction, 2)[1]
-    found = not_learnt_from(run, dataset)
+    found = held_out_frames(run, dataset)
     assert 0 < found.sum() < len(found)
     assert set(dataset.frames("train").anchor[found]) == set(held.anchor)
-    assert not_learnt_from(replace(run, data_checksum="another"), dataset).all()
+    assert held_out_frames(replace(run, data_checksum="another"), dataset).all()
 
 
 def test_anchors_that_were_left_out_were_not_learnt_from(dataset: Dataset, tiny_data: Path) -> None:
     anchors = np.unique(dataset.frames("train").anchor)
     recipe = replace(tiny.recipe_of("anchored"), anchors=6)
-    found = not_learnt_from(Run.of(dataset, method="anchored", recipe=recipe, seed=2), dataset)
+    found = held_out_frames(Run.of(dataset, method="anchored", recipe=recipe, seed=2), dataset)
     images = images_of(tiny_data)
     held = images.take(np.flatnonzero(first_anchors(images.anchor, 6))).split_anchors(recipe.val_fraction, 2)[1]
     assert set(dataset.frames("train").anchor[found]) == set(held.anchor) | set(anchors[6:])
@@ -67,7 +67,7 @@ def test_anchors_that_were_left_out_were_not_learnt_from(dataset: Dataset, tiny_
 @pytest.mark.parametrize("method", ["ropes", "anchored", "ldr"])
 def test_labels_are_of_poses_that_no_weight_was_fitted_on(method: str, dataset: Dataset) -> None:
     run = Run.of(dataset, method=method, recipe=tiny.recipe_of(method), seed=2)
-    fresh = np.flatnonzero(not_learnt_from(run, dataset))
+    fresh = np.flatnonzero(held_out_frames(run, dataset))
     anchor = dataset.frames("train").anchor
     held = len(np.unique(anchor[fresh]))
     for seed in range(5):
@@ -82,7 +82,7 @@ def test_labels_are_of_poses_that_no_weight_was_fitted_on(method: str, dataset: 
 
 def test_poses_without_intervention_are_labelled_first(dataset: Dataset) -> None:
     run = Run.of(dataset, method="anchored", recipe=tiny.recipe_of("anchored"), seed=2)
-    fresh, usual = not_learnt_from(run, dataset), without_intervention(dataset)
+    fresh, usual = held_out_frames(run, dataset), without_intervention(dataset)
     number = int((fresh & usual).sum())
     assert 0 < number < fresh.sum()
     for count in (number - 1, number, number + 3):

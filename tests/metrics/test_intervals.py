@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ropes.metrics.calibration import linear_calibration
-from ropes.metrics.intervals import auroc, conformal_quantile, coverage, left_out_residuals
+from ropes.metrics.intervals import auroc, conformal_quantile, coverage, leave_one_out_residuals
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_further_score_is_held_as_often_as_promised(level: float) -> None:
 def test_residuals_are_those_of_lines_fitted_without_the_sample() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(12, 2)), rng.normal(size=(12, 2))
-    found = left_out_residuals(x, y)
+    found = leave_one_out_residuals(x, y)
     for k in range(12):
         others = np.arange(12) != k
         slope, intercept = linear_calibration(x[others], y[others])
@@ -64,11 +64,11 @@ def test_residuals_are_those_of_lines_fitted_without_the_sample() -> None:
 
 def test_residuals_that_cannot_be_had_are_refused() -> None:
     with pytest.raises(ValueError, match="three samples or more"):
-        left_out_residuals([[0.0], [1.0]], [[0.0], [1.0]])
+        leave_one_out_residuals([[0.0], [1.0]], [[0.0], [1.0]])
     with pytest.raises(ValueError, match="does not vary"):
-        left_out_residuals(np.ones((4, 1)), np.arange(4.0)[:, None])
+        leave_one_out_residuals(np.ones((4, 1)), np.arange(4.0)[:, None])
     with pytest.raises(ValueError, match="one sample alone"):
-        left_out_residuals([[0.0], [0.0], [1.0]], [[0.0], [1.0], [2.0]])
+        leave_one_out_residuals([[0.0], [0.0], [1.0]], [[0.0], [1.0], [2.0]])
 
 
 def test_coverage_counts_both_ends() -> None:

@@ -6,7 +6,7 @@ from torch import nn
 
 from ropes.methods.recipes import ropes_recipe
 from ropes.models.autoencoder import AE1, AE2, Standardise
-from ropes.models.blocks import ResBlockGN, RevivingReLU, group_norm
+from ropes.models.blocks import LeakyGradientReLU, ResBlockGN, group_norm
 from ropes.models.shapes import AE1Config, AE2Config
 from tests.tiny import count_weights
 
@@ -137,7 +137,7 @@ def test_below_zero_a_reviving_unit_passes_a_share_of_the_gradient() -> None:
     x = torch.tensor([-2.0, -0.1, 0.5, 3.0])
     for slope in (0.0, 0.1):
         at = x.clone().requires_grad_()
-        out = RevivingReLU(slope)(at)
+        out = LeakyGradientReLU(slope)(at)
         out.sum().backward()
         assert torch.equal(out, x.relu())
         assert at.grad is not None

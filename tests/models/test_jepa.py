@@ -12,11 +12,11 @@ from ropes.models.jepa import (
     JEPA,
     PatchEncoder,
     collapse,
-    darkness,
+    collapse_indicators,
     effective_rank,
     gather_tokens,
+    invert_levels,
     position_embedding,
-    signs_of_collapse,
 )
 from ropes.models.shapes import ViTConfig
 from tests import tiny
@@ -102,17 +102,17 @@ def test_a_constant_with_noise_around_it_is_seen_by_its_spread() -> None:
     generator = torch.Generator().manual_seed(0)
     telling, camera = torch.randn(500, 8, generator=generator), torch.arange(500) % 2
     for constant in (torch.ones(500, 8), 1.0 * camera[:, None].expand(500, 8)):  # also one for each camera
-        signs = signs_of_collapse(constant + 1e-4 * telling, camera)
+        signs = collapse_indicators(constant + 1e-4 * telling, camera)
         assert signs["rank"] > 7
         assert "less than 0.005" in str(collapse(**signs))
-    assert collapse(**signs_of_collapse(telling, camera)) is None
+    assert collapse(**collapse_indicators(telling, camera)) is None
     one = telling[:, :1] * torch.ones(8)
-    assert "use 1.0 directions" in str(collapse(**signs_of_collapse(one, camera)))
-    assert signs_of_collapse(telling[:15], camera[:15]) == {}
+    assert "use 1.0 directions" in str(collapse(**collapse_indicators(one, camera)))
+    assert collapse_indicators(telling[:15], camera[:15]) == {}
 
 
 def test_white_is_nothing_and_tokens_are_taken_by_image() -> None:
-    assert darkness(torch.tensor([255, 0, 51], dtype=torch.uint8)).tolist() == pytest.approx([0, 4, 3.2])
+    assert invert_levels(torch.tensor([255, 0, 51], dtype=torch.uint8)).tolist() == pytest.approx([0, 4, 3.2])
     tokens = torch.arange(12.0).reshape(2, 3, 2)
     assert gather_tokens(tokens, torch.tensor([[2], [0]])).tolist() == [[[4.0, 5.0]], [[6.0, 7.0]]]
 
@@ -160,7 +160,7 @@ def test_both_cameras_tokens_stand_side_by_side() -> None:
     network = AngleTransformer(SHAPE, views=2, joints=2).eval()
     images = torch.randint(0, 256, (3, 2, tiny.SIDE, tiny.SIDE), dtype=torch.uint8)
     _, features = network.read(images)
-    one = network.encoder(darkness(images[:, :1])).mean(1)
+    one = network.encoder(invert_levels(images[:, :1])).mean(1)
     torch.testing.assert_close(features[:, : SHAPE.width], one)
 
 

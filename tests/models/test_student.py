@@ -101,7 +101,7 @@ def test_it_is_told_where_it_does_not_see(stem: int) -> None:
 
 def disagreeing(network: StudentNetwork, by: torch.Tensor) -> torch.Tensor:
     """Have the teacher read other coordinates than the student, by so much; what the student reads, (5, 3)."""
-    network.learn_from(network.encoder)
+    network.initialise_from(network.encoder)
     last = network.teacher.read_off[-1]
     assert isinstance(last, nn.Linear)
     with torch.no_grad():
@@ -131,13 +131,13 @@ def test_what_agrees_in_float32_agrees_in_bf16() -> None:
 def test_what_is_usual_is_a_standard_deviation_of_what_they_differ_by() -> None:
     network = student()
     disagreeing(network, torch.tensor([0.5, -5.0, 0.0]))
-    network.measure_usual(images(1).split(2))
+    network.fit_agreement(images(1).split(2))
     torch.testing.assert_close(network.usual, 1.4826 * torch.tensor([0.5, 5.0, 0.0]))
 
 
 def test_the_teacher_does_not_see_what_is_found_foreign_and_is_not_trained() -> None:
     network = student()
-    network.learn_from(PoseEncoder(CONFIG, views=2, joints=3))
+    network.initialise_from(PoseEncoder(CONFIG, views=2, joints=3))
     finding(network, torch.tensor([False, True])[:, None, None].expand(2, 4, 4))
     network.usual.fill_(1e9)
     hidden = images(1)

@@ -17,7 +17,7 @@ from ropes.report.readme_tables import update
 from ropes.report.stills import publish
 from ropes.report.table import wrapped
 from ropes.simulation.actions import COMPOSITIONAL, IID, SYSTEMATIC
-from ropes.simulation.settings import ACTION_PAIRS, ARM_ACTIONS, DRAWN_HOLD_OUTS, MANY_THINGS
+from ropes.simulation.settings import ACTION_PAIRS, ARM_ACTIONS, OBJECT_SCENES, RANDOM_HOLD_OUTS
 
 _SPLITS = (IID, COMPOSITIONAL, SYSTEMATIC)
 
@@ -46,7 +46,7 @@ def told() -> Results:
     pairs = [row("cde-global", seed, 0.8 + 0.01 * seed) for seed in (0, 1, 2)]
     pairs += [row("plain-vit", seed, 0.5 + 0.01 * seed) for seed in (0, 1, 2)]
     pairs += [row("cde-global@crops", 0, 0.65), row("plain-vit@crops", 0, 0.55)]
-    pairs += [row("cde-global@no-contrast", 0, 0.7), row("cde-patch", 0, 0.7, MANY_THINGS)]
+    pairs += [row("cde-global@no-contrast", 0, 0.7), row("cde-patch", 0, 0.7, OBJECT_SCENES)]
     pairs += [of_an_arm("cde-global", 0, -0.9, -0.7, None), of_an_arm("cde-global", 1, -0.7, -0.7, None)]
     return Results(
         name="causal-triplet",
@@ -130,7 +130,7 @@ def test_maps_are_drawn_of_what_is_held_against_baselines() -> None:
 
 def test_choices_of_what_is_held_out_are_compared_one_by_one(told: Results) -> None:
     """Two training seeds of a choice are averaged before choices are counted."""
-    first, second = list(DRAWN_HOLD_OUTS)[:2]
+    first, second = list(RANDOM_HOLD_OUTS)[:2]
     rows = [row("cde-global", seed, 0.8 + 0.1 * seed, first) for seed in (0, 1)]
     rows += [row("cde-global", 0, 0.7, second), row("sms", 0, 0.6, first), row("sms", 0, 0.6, second)]
     every = in_order(rows)
@@ -146,7 +146,7 @@ def test_choices_of_what_is_held_out_are_compared_one_by_one(told: Results) -> N
 
 
 def test_pictures_of_a_choice_are_found_where_it_was_measured(tmp_path: Path) -> None:
-    first = next(iter(DRAWN_HOLD_OUTS))
+    first = next(iter(RANDOM_HOLD_OUTS))
     folder = tmp_path / "artefacts" / first / "cde-global" / "seed-4"
     folder.mkdir(parents=True)
     shown = np.zeros((6, 5, 2, 8, 8, 3), np.uint8)
@@ -172,7 +172,7 @@ def test_joints_of_an_arm_are_summed_up(told: Results) -> None:
 def test_they_are_published_with_their_pictures(told: Results, tmp_path: Path) -> None:
     folder, out = tmp_path / "run", tmp_path / "results"
     results.write(folder / "results.json", told)
-    recorded = folder / "artefacts" / MANY_THINGS / "cde-patch" / "seed-0"
+    recorded = folder / "artefacts" / OBJECT_SCENES / "cde-patch" / "seed-0"
     recorded.mkdir(parents=True)
     np.savez(
         recorded / "deltas.npz",
@@ -192,9 +192,9 @@ def test_they_are_published_with_their_pictures(told: Results, tmp_path: Path) -
     written = publish(folder, out)
     kinds = (
         *(f"{ACTION_PAIRS}-{kind}" for kind in ("accuracy", "ablations", "verbs")),
-        *(f"{MANY_THINGS}-{kind}" for kind in ("accuracy", "verbs")),
-        *(f"{MANY_THINGS}-cde-patch-{kind}" for kind in ("cosines", "plane")),
-        f"{MANY_THINGS}-patches-iid",
+        *(f"{OBJECT_SCENES}-{kind}" for kind in ("accuracy", "verbs")),
+        *(f"{OBJECT_SCENES}-cde-patch-{kind}" for kind in ("cosines", "plane")),
+        f"{OBJECT_SCENES}-patches-iid",
         "panda-2c-independent-actions-moves",
     )
     names = ["causal-triplet-compact.json", *(f"causal-triplet-compact-{kind}.png" for kind in kinds)]

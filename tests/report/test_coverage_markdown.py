@@ -3,7 +3,7 @@
 from itertools import product
 
 from ropes.evaluation.results import Results
-from ropes.evaluation.rows.trust import TrustRow
+from ropes.evaluation.rows.trust import CoverageRow
 from ropes.report.trust import coverage_markdown
 
 KINDS = (("labels", 1000), ("labels", 100), ("commanded", 0))
@@ -11,7 +11,7 @@ KINDS = (("labels", 1000), ("labels", 100), ("commanded", 0))
 
 def test_every_number_of_labels_has_a_line_over_all_seeds() -> None:
     rows = [
-        TrustRow(
+        CoverageRow(
             setup="panda-2c-independent",
             method="anchored",
             split=split,

@@ -9,7 +9,7 @@ from rich.console import Console
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.model import ModelRow
-from ropes.inference.calibration import Calibration, KnownErrors
+from ropes.inference.calibration import Calibration, CalibrationErrors
 from ropes.methods.uncertainty.conformal import Intervals
 from ropes.report.numbers import error
 from ropes.report.terminal import print_calibration, print_table
@@ -114,7 +114,7 @@ def test_what_is_known_of_a_calibration_s_errors_is_a_line_a_joint() -> None:
     intervals = Intervals(0.95, np.ones(2), np.ones(2), "labels", 40)
     left_out, half = {"panda_joint1": 0.0312, "elbow": 1.5}, {"panda_joint1": 0.05, "elbow": 2.0}
     lines = Calibration(np.ones(2), np.zeros(2), 40, intervals)
-    found = told(replace(lines, errors=KnownErrors(left_out=left_out, half_width=half)))
+    found = told(replace(lines, errors=CalibrationErrors(left_out=left_out, half_width=half)))
     cells = [[cell.strip() for cell in line.strip("┃│").replace("┃", "│").split("│")] for line in found]
     assert ["joint", "left out, rad", "95%, rad"] in cells
     assert ["joint 1", "0.031", "0.050"] in cells
@@ -124,11 +124,11 @@ def test_what_is_known_of_a_calibration_s_errors_is_a_line_a_joint() -> None:
         "95%: half the interval at the median σ, from 40 labelled poses",
     ]
     unlabelled = replace(lines, intervals=replace(intervals, source="anchors"))
-    found = told(replace(unlabelled, errors=KnownErrors(left_out=None, half_width=half)))
+    found = told(replace(unlabelled, errors=CalibrationErrors(left_out=None, half_width=half)))
     assert "left out" not in "".join(found)
     assert found[-1].endswith("from 40 held-out poses, without labels")
 
 
 def test_where_nothing_is_known_of_the_errors_it_says_so() -> None:
-    lines = Calibration(np.ones(1), np.zeros(1), 2, errors=KnownErrors(left_out=None, half_width=None))
+    lines = Calibration(np.ones(1), np.zeros(1), 2, errors=CalibrationErrors(left_out=None, half_width=None))
     assert told(lines) == ["no estimate of the errors: too few labels, and no anchors"]

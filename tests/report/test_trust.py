@@ -9,14 +9,14 @@ from ropes.evaluation.paper import JOINTS, TWO_CAMERAS
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.flag import FlagRow
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.rows.trust import TrustRow
+from ropes.evaluation.rows.trust import CoverageRow
 from ropes.report.html import write_report
 from ropes.report.trust import coverage_table, coverages
 
 
-def rows(method: str = "anchored", seed: int = 0, shift: float = 0.0) -> list[TrustRow]:
+def rows(method: str = "anchored", seed: int = 0, shift: float = 0.0) -> list[CoverageRow]:
     return [
-        TrustRow(
+        CoverageRow(
             setup=TWO_CAMERAS,
             method=method,
             split=split,

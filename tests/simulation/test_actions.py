@@ -21,15 +21,15 @@ from ropes.simulation.actions import (
     Action,
     HeldOut,
     PairsSetting,
-    both_ways,
-    drawn_held_out,
-    held_out_of,
+    default_hold_out,
     hold_out,
-    shift_fault,
+    random_hold_out,
+    split_fault,
+    symmetric_antonyms,
 )
-from ropes.simulation.settings import DRAWN_HOLD_OUTS
+from ropes.simulation.settings import RANDOM_HOLD_OUTS
 
-OPPOSITES = both_ways([("open", "close"), ("push", "pull")])
+OPPOSITES = symmetric_antonyms([("open", "close"), ("push", "pull")])
 
 
 def test_the_middle_two_fifths_of_the_nouns_are_held_out() -> None:
@@ -57,9 +57,9 @@ def test_a_combination_is_held_out_only_where_its_antonym_and_its_verb_are_train
 
 def test_splits_that_are_not_shifted_are_told() -> None:
     door, lid = Action("open", "door"), Action("close", "lid")
-    assert shift_fault({TRAIN: [door], SYSTEMATIC: [lid], COMPOSITIONAL: [Action("close", "door")]}) is None
-    assert "noun 'lid' of split test-syst is in train" in str(shift_fault({TRAIN: [lid], SYSTEMATIC: [lid]}))
-    assert "'open door' of split test-comp" in str(shift_fault({VALIDATION: [door], COMPOSITIONAL: [door]}))
+    assert split_fault({TRAIN: [door], SYSTEMATIC: [lid], COMPOSITIONAL: [Action("close", "door")]}) is None
+    assert "noun 'lid' of split test-syst is in train" in str(split_fault({TRAIN: [lid], SYSTEMATIC: [lid]}))
+    assert "'open door' of split test-comp" in str(split_fault({VALIDATION: [door], COMPOSITIONAL: [door]}))
 
 
 def test_too_few_verbs_are_refused() -> None:
@@ -76,8 +76,8 @@ def fewest_things(held_out: HeldOut) -> int:
 def test_every_verb_of_the_things_is_trained_and_tested_under_both_shifts() -> None:
     found = PairsSetting().held_out
     assert fewest_things(found) >= 3
-    assert found == held_out_of(seed=_HELD_OUT_SEED)
-    assert all(fewest_things(held_out_of(seed=seed)) < 3 for seed in range(_HELD_OUT_SEED))  # it is the first such
+    assert found == default_hold_out(seed=_HELD_OUT_SEED)
+    assert all(fewest_things(default_hold_out(seed=seed)) < 3 for seed in range(_HELD_OUT_SEED))  # it is the first such
     assert {action.verb for action in ACTIONS if action.noun in found.nouns} == set(EFFECTS)
     assert len(found.nouns) == 0.4 * len(NOUNS)
     assert len(found.combinations) >= 3
@@ -86,7 +86,7 @@ def test_every_verb_of_the_things_is_trained_and_tested_under_both_shifts() -> N
 
 
 def test_other_choices_of_what_is_held_out_are_drawn_and_leave_every_verb_enough() -> None:
-    drawn = [drawn_held_out(seed=seed) for seed in DRAWN_HOLD_OUTS.values()]
+    drawn = [random_hold_out(seed=seed) for seed in RANDOM_HOLD_OUTS.values()]
     assert len({held_out.nouns for held_out in drawn}) == 5
     assert PairsSetting().held_out.nouns not in {held_out.nouns for held_out in drawn}
     for held_out in drawn:
@@ -94,7 +94,7 @@ def test_other_choices_of_what_is_held_out_are_drawn_and_leave_every_verb_enough
         assert fewest_things(held_out) >= 3
         assert held_out.combinations
         assert not {action.noun for action in held_out.combinations} & set(held_out.nouns)
-    assert drawn_held_out(seed=0) == drawn[0]
+    assert random_hold_out(seed=0) == drawn[0]
 
 
 def test_actions_have_names_and_nouns_may_be_missing() -> None:

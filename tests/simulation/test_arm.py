@@ -5,7 +5,7 @@ import pytest
 
 from ropes.errors import UserError
 from ropes.simulation.arm import arm_setting
-from ropes.simulation.framing import drawable_ranges, farthest_place
+from ropes.simulation.framing import drawable_ranges, max_image_distance
 from ropes.simulation.settings import Setting
 from ropes.simulation.workers import render_poses
 
@@ -47,7 +47,7 @@ def test_both_views_hold_the_whole_arm_and_it_is_drawn(kuka):
     ranges = drawable_ranges(kuka.splits.values())
     assert ranges == dict(zip(JOINTS, RANGES, strict=True))
     for camera in kuka.cameras:
-        assert 0.9 < farthest_place(kuka.robot, ranges, camera) < 0.985
+        assert 0.9 < max_image_distance(kuka.robot, ranges, camera) < 0.985
     poses = kuka.splits["train"].sample_observational(np.random.default_rng(0), 2)
     images = list(render_poses(kuka.robot, kuka.cameras, 64, "simplified", JOINTS, poses, 1))
     assert len(images) == 2

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropes.errors import UserError
-from ropes.simulation.corruption import IN_WORDS, occlude
+from ropes.simulation.corruption import OCCLUDER_NAMES, occlude
 
 
 @settings(deadline=None, max_examples=40)
@@ -36,7 +36,7 @@ def test_a_square_larger_than_the_image_is_refused():
         occlude(np.zeros((1, 1, 8, 16), dtype=np.uint8), 9, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("kind", sorted(IN_WORDS))
+@pytest.mark.parametrize("kind", sorted(OCCLUDER_NAMES))
 def test_what_hides_is_drawn_by_the_seed_and_stays_in_its_square(kind):
     images = np.full((40, 2, 24, 24), 100, dtype=np.uint8)
     damaged = occlude(images, 8, np.random.default_rng(5), kind)

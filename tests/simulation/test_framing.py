@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ropes.causal.scm import CausalModel, TruncatedNormal
-from ropes.simulation.framing import drawable_ranges, farthest_place, largest, nearest_view
+from ropes.simulation.framing import drawable_ranges, largest, max_image_distance, nearest_view
 from ropes.simulation.settings import SETTINGS, Camera, Robot, panda_setting
 
 
@@ -29,7 +29,7 @@ def test_the_whole_panda_is_in_view_of_every_camera_in_every_pose(name):
     setting = panda_setting(name)
     ranges = drawable_ranges(setting.splits.values())
     for camera in setting.cameras:
-        place = farthest_place(setting.robot, ranges, camera)
+        place = max_image_distance(setting.robot, ranges, camera)
         # Not cut off, and not smaller than need be.
         assert 0.93 < place < 0.99
 
@@ -50,9 +50,9 @@ def test_the_nearest_view_just_holds_the_arm(small_robot):
     ranges = {"shoulder": (-1.5, 1.5), "elbow": (-3.0, 3.0), "slide": (0.0, 0.1)}
     camera = nearest_view(small_robot, ranges, name="cam45", yaw=45.0, pitch=-30.0)
     assert (camera.name, camera.yaw, camera.pitch, camera.fov) == ("cam45", 45.0, -30.0, 60.0)
-    assert farthest_place(small_robot, ranges, camera) == pytest.approx(0.97, abs=0.005)
+    assert max_image_distance(small_robot, ranges, camera) == pytest.approx(0.97, abs=0.005)
 
 
 def test_an_arm_behind_the_camera_is_infinitely_far_out(small_robot):
     camera = Camera(name="c", target=(5.0, 0.0, 0.0), distance=1.0, yaw=-90.0, pitch=0.0, roll=0.0, fov=60.0)
-    assert farthest_place(small_robot, {"shoulder": (0.0, 0.1)}, camera) == np.inf
+    assert max_image_distance(small_robot, {"shoulder": (0.0, 0.1)}, camera) == np.inf

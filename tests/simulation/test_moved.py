@@ -16,7 +16,7 @@ from ropes.common import files, png
 from ropes.data.dataset import Dataset
 from ropes.data.generate import simulate
 from ropes.data.generate_actions import simulate_arm_actions
-from ropes.data.layout import open_dataset, strip_states
+from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.data.validate import validate
 from ropes.errors import UserError
 from ropes.evaluation.causal_graph import write_graph
@@ -76,7 +76,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     (home / "arms").mkdir(parents=True)
     planar.write_urdf(home / "arms", planar.URDF.replace("<robot", f"<!-- {home} --><robot"))
     data = film(request.param, home)
-    strip_states(data.path, home / "stripped")
+    copy_without_labels(data.path, home / "stripped")
     files.write_json(home / "inspection.json", inspect_data(data.path, show=False).to_dict())
     learn(home)
     calibrate(home / "run", data=data.path, samples=20)

@@ -10,7 +10,7 @@ from ropes.simulation import objects as things
 from ropes.simulation.action_scene import ActionScene
 from ropes.simulation.actions import ACTIONS, NOUNS, THINGS, VARIABLES, HeldOut, PairsSetting
 from ropes.simulation.appearance import Appearance, State
-from ropes.simulation.objects import parts_of, things_digest
+from ropes.simulation.objects import objects_digest, parts_of
 from ropes.simulation.parts import Part
 
 LOOK = Appearance(body=(0.8, 0.6, 0.4), accent=(0.2, 0.5, 0.7), mirrored=False, seed=3)
@@ -27,8 +27,8 @@ def test_its_own_variables_change_it_and_no_others(noun: str) -> None:
 
 @pytest.mark.parametrize("changed", ["a value between", "both at once", "the other side"])
 def test_the_digest_tells_how_a_thing_looks(changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    build, before = things._BUILDERS["cabinet"], things_digest()
-    assert things_digest() == before
+    build, before = things._BUILDERS["cabinet"], objects_digest()
+    assert objects_digest() == before
 
     def otherwise(look: Appearance, state: State) -> Iterator[Part]:
         opened, dirt = state["opened"], state["dirt"]
@@ -39,7 +39,7 @@ def test_the_digest_tells_how_a_thing_looks(changed: str, monkeypatch: pytest.Mo
         return build(replace(look, mirrored=False), state)
 
     monkeypatch.setitem(things._BUILDERS, "cabinet", otherwise)
-    assert things_digest() != before
+    assert objects_digest() != before
 
 
 @pytest.mark.slow

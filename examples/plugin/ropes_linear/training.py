@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ropes.causal.scm import Regime
-from ropes.common.hardware import AskedPrecision, Precision
+from ropes.common.hardware import Precision, RequestedPrecision
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
@@ -16,7 +16,7 @@ from ropes.methods.context import Context
 from ropes.methods.policies import require_both_policies
 from ropes.methods.reader import Read
 from ropes.methods.run import TRAINING_FILE, Run
-from ropes.methods.training_summary import write_story
+from ropes.methods.training_summary import write_training_summary
 from ropes.models.checkpoints import WEIGHTS, load_weights, save_weights
 from ropes_linear import LinearRecipe
 
@@ -67,7 +67,7 @@ def fit(
     seed: int = 0,
     *,
     method: str = "linear",
-    precision: AskedPrecision = "auto",
+    precision: RequestedPrecision = "auto",
     show: bool = True,
 ) -> Run:
     """Fit on the training split of the data set `data`; the folder `out` then contains the run."""
@@ -93,7 +93,7 @@ def fit(
         held_images, held_signs = _policies(held, joint)
         accuracy[joint] = float(((network(held_images)[:, column] > 0) == (held_signs > 0)).float().mean())
     save_weights(network, out / FILE)
-    write_story(context, dataset, stages={"linear": accuracy}, seconds={"linear": time.monotonic() - began})
+    write_training_summary(context, dataset, stages={"linear": accuracy}, seconds={"linear": time.monotonic() - began})
     return context.run
 
 
@@ -109,7 +109,7 @@ def _pixels(images: Tensor) -> Tensor:
     return images.flatten(1).float().div(255)
 
 
-def reader(run: Run, folder: Path, device: torch.device, precision: AskedPrecision) -> LinearReader:
+def reader(run: Run, folder: Path, device: torch.device, precision: RequestedPrecision) -> LinearReader:
     """The reader of a finished run."""
     network = Discriminants(len(run.cameras), run.recipe.shape.image_size, len(run.joints))
     load_weights(network, folder / FILE)

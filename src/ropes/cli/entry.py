@@ -16,7 +16,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from ropes.common.hardware import keep_memory
+from ropes.common.hardware import tune_allocator
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    keep_memory()
+    tune_allocator()
     with recorded_signals() as received:
         try:
             _dispatch(sys.argv[1:] if arguments is None else list(arguments))

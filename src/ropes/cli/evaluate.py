@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from ropes.cli.options import RunFolder, at_least, distinct
-from ropes.common.hardware import AskedPrecision
+from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
 from ropes.methods.registry import DELTA_METHODS, VAE_METHODS
 
@@ -43,7 +43,7 @@ class Evaluate:
     photographs: Path | None = None
     """For finger-cube: real photographs with their factors, finger_real.npz (docs/disentanglement.md)."""
     factors: Annotated[bool, tyro.conf.arg(help=_FACTORS)] = False
-    precision: AskedPrecision = "auto"
+    precision: RequestedPrecision = "auto"
     """bf16-mixed: bf16 autocast; 32-true: float32; auto: as ropes predict."""
 
     def __post_init__(self) -> None:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from ropes.cli.options import RunFolder, at_least, image_sources
-from ropes.common.hardware import AskedPrecision
+from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
 from ropes.methods.recipes import Recipe
 from ropes.methods.recipes.base import old_options
-from ropes.methods.recipes.encoder import OF_ANCHORS
+from ropes.methods.recipes.encoder import ANCHOR_FIELDS
 from ropes.methods.registry import LABELLED_METHODS, METHODS, method_named, recipe_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Fit:
     pretrained: Path | None = None
     """Run folder to reuse stages from, with the same data and seed: the pre-training of jointnet; AE1 of ropes, and its
     density ratios if their settings are equal."""
-    precision: AskedPrecision = "auto"
+    precision: RequestedPrecision = "auto"
     """bf16-mixed: bf16 autocast; 32-true: float32; auto: the faster one on this machine.  A resumed run keeps its
     precision.  Method ropes applies it to AE1 only; its other stages use 32-true."""
     recipe: Recipe
@@ -57,7 +57,7 @@ class Fit:
         at_least(0, seed=self.seed)
         if self.method == "ldr":
             preset = recipe_of(self.method, self.recipe.preset)
-            if changed := [name for name in OF_ANCHORS if getattr(self.recipe, name) != getattr(preset, name)]:
+            if changed := [name for name in ANCHOR_FIELDS if getattr(self.recipe, name) != getattr(preset, name)]:
                 option = changed[0].replace("_", "-")
                 raise UserError(f"--{option} has no effect with method ldr, which does not use anchors; leave it out")
 
@@ -192,7 +192,7 @@ class Predict:
     """Add link poses in the base frame: of the end effector, of the named links, or of all."""
     urdf: Path | None = None
     """URDF file of the arm for --poses, a path or one of pybullet_data; default that of the setting."""
-    precision: AskedPrecision = "auto"
+    precision: RequestedPrecision = "auto"
     """bf16-mixed: bf16 autocast; 32-true: float32; auto: float32 for convolutional networks that read joints, for
     others the faster one on this machine.  Method ropes uses 32-true."""
 

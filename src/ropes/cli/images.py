@@ -94,9 +94,9 @@ class Strip:
 
     def execute(self) -> None:
         """Copy the data set without `observation.state` and `action`."""
-        from ropes.data.layout import strip_states
+        from ropes.data.layout import copy_without_labels
 
-        strip_states(self.data, self.out)
+        copy_without_labels(self.data, self.out)
         print(f"wrote {self.out}")
 
 

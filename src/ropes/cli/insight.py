@@ -35,7 +35,7 @@ class Graph:
 
     def execute(self) -> None:
         """Infer the graph and print it; with --out, write and draw it too."""
-        from ropes.common.files import claim_folder, require_free
+        from ropes.common.files import ensure_output_folder, require_free
         from ropes.evaluation.causal_graph import causal_graph
         from ropes.models.registry import find_run
         from ropes.report.graph import print_graph, write_pictures
@@ -46,7 +46,7 @@ class Graph:
         graph = causal_graph(run, self.data, bound=self.bound, seed=self.seed).to_dict()
         print_graph(graph)
         if self.out is not None:
-            claim_folder(self.out, "graph.json")
+            ensure_output_folder(self.out, "graph.json")
             write_pictures(graph, self.out)
             print(f"wrote {self.out}")
 
@@ -81,7 +81,7 @@ class Inspect:
         from ropes.report.inspection import picture, print_inspection
 
         if self.out is not None:
-            files.claim_folder(self.out, _PICTURE)
+            files.ensure_output_folder(self.out, _PICTURE)
         inspection = inspect_data(self.data, seed=self.seed)
         print_inspection(inspection)
         if self.json is not None:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import tyro
 
 from ropes.cli.options import EvaluationFolder, at_least, distinct
-from ropes.common.hardware import AskedPrecision
+from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
 from ropes.methods.recipes import Preset
 from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS, require_method
@@ -102,7 +102,7 @@ class Reproduce:
     first call on."""
     processes: int | None = None
     """With disentanglement, supervision, eq3 and experiments of actions: parallel fits; one per core if omitted."""
-    precision: AskedPrecision = "auto"
+    precision: RequestedPrecision = "auto"
     """Precision of fits and evaluations, as in ropes fit and ropes evaluate."""
 
     scene: Literal["white", "panda-gym"] | None = None

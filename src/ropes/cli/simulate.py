@@ -110,10 +110,10 @@ class Simulate:
         elif self.setting == _PAIRS:
             from ropes.data.generate_actions import simulate_pairs
             from ropes.simulation.actions import PairsSetting
-            from ropes.simulation.settings import ACTION_PAIRS, MANY_THINGS
+            from ropes.simulation.settings import ACTION_PAIRS, OBJECT_SCENES
 
             things = 1 if self.things is None else self.things
-            simulate_pairs(PairsSetting(name=MANY_THINGS if things > 1 else ACTION_PAIRS, things=things), **pairs)
+            simulate_pairs(PairsSetting(name=OBJECT_SCENES if things > 1 else ACTION_PAIRS, things=things), **pairs)
         elif self.setting == _ARM_ACTIONS:
             from ropes.data.generate_actions import simulate_arm_actions
 

@@ -109,16 +109,16 @@ def as_json(content: Any) -> Any:
     return json.loads(json.dumps(content))
 
 
-def without_folder(text: str, path: Path) -> str:
+def strip_folder(text: str, path: Path) -> str:
     """`text` with the name of `path` in place of the whole path, so that results do not depend on folders."""
     return text.replace(str(path), path.name) if len(path.parts) > 1 else text
 
 
 def require_free(path: Path, marker: str) -> None:
-    """Check that `claim_folder` would accept `path`, without creating it.
+    """Check that `ensure_output_folder` would accept `path`, without creating it.
 
     Raises:
-        UserError: as `claim_folder`, as far as it can be known before the folder exists.
+        UserError: as `ensure_output_folder`, as far as it can be known before the folder exists.
     """
     nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     if not nearest.is_dir():
@@ -128,7 +128,7 @@ def require_free(path: Path, marker: str) -> None:
         raise UserError(f"{path} holds something else (no {marker} in it); choose an empty or new folder")
 
 
-def claim_folder(path: Path, marker: str) -> None:
+def ensure_output_folder(path: Path, marker: str) -> None:
     """Create `path`, or accept it if it is empty or holds the file `marker` (a run to resume).
 
     Temporary files of an interrupted `atomic_path` are ignored.
@@ -143,7 +143,7 @@ def claim_folder(path: Path, marker: str) -> None:
         raise UserError(f"cannot make the folder {path}: {error.strerror}") from error
 
 
-def claim_record(path: Path, about: Mapping[str, Any], refusal: str) -> None:
+def check_manifest(path: Path, about: Mapping[str, Any], refusal: str) -> None:
     """Write the identity of a folder to the JSON file `path`, or check the one that the file holds.
 
     Other entries of an existing file stay.

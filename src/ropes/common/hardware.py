@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from ropes.errors import one_of
 
 Precision = Literal["bf16-mixed", "32-true"]
-AskedPrecision = Literal["auto", "bf16-mixed", "32-true"]
+RequestedPrecision = Literal["auto", "bf16-mixed", "32-true"]
 #: Instruction sets of processors from the oldest on, and the devices with bf16 multiplication in hardware.
 _RANKS = ("other", "avx2", "avx512", "avx512-bf16", "amx")
 _MULTIPLY_BF16 = ("avx512-bf16", "amx", "cuda")
@@ -23,7 +23,7 @@ _LIMITS = (
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
 
 
-def keep_memory() -> None:
+def tune_allocator() -> None:
     """Let the process keep freed memory and use huge pages; call it before torch is imported.
 
     A training step frees and allocates some hundred megabytes.  On two cores an eighth of its time went into clearing
@@ -61,7 +61,7 @@ def training_precision() -> Precision:
     return "bf16-mixed" if kind in _MULTIPLY_BF16 and not emulated else "32-true"
 
 
-def precision_of(asked: AskedPrecision) -> Precision:
+def resolve_precision(asked: RequestedPrecision) -> Precision:
     """Resolve a precision option; `auto` is the fastest on this machine.
 
     Raises:
@@ -71,17 +71,17 @@ def precision_of(asked: AskedPrecision) -> Precision:
     return training_precision() if precision == "auto" else precision
 
 
-def require_precision(asked: str) -> AskedPrecision:
+def require_precision(asked: str) -> RequestedPrecision:
     """Check that `asked` names a precision.
 
     Raises:
         UserError: it does not.
     """
-    precision: AskedPrecision = one_of(get_args(AskedPrecision), asked, "precision")
+    precision: RequestedPrecision = one_of(get_args(RequestedPrecision), asked, "precision")
     return precision
 
 
-def warn_if_emulated(precision: AskedPrecision) -> None:
+def warn_if_emulated(precision: RequestedPrecision) -> None:
     """Warn on standard error if this machine is slow in a precision."""
     if precision == "bf16-mixed" and training_precision() != precision:
         print(
@@ -91,7 +91,7 @@ def warn_if_emulated(precision: AskedPrecision) -> None:
         )
 
 
-def say_precision(precision: Precision) -> None:
+def report_precision(precision: Precision) -> None:
     """Print precision and device of a training on standard error, with a warning if they are slow."""
     print(f"ropes: training in {precision} on {capability()}", file=sys.stderr)
     warn_if_emulated(precision)

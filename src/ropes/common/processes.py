@@ -18,7 +18,7 @@ from typing import cast
 
 from threadpoolctl import threadpool_limits
 
-from ropes.common.hardware import keep_memory
+from ropes.common.hardware import tune_allocator
 from ropes.errors import UnfinishedError, UserError
 
 #: Exit code that multiprocessing reports for a process whose fork server is gone.
@@ -60,7 +60,7 @@ def run_all(
                 ours, theirs = context.Pipe(duplex=False)
                 inherited = {**os.environ, **dict.fromkeys(_THREADS, str(threads[number]))}
                 process = context.Process(target=_work, args=(job, theirs, threads[number], inherited))  # type: ignore[attr-defined]
-                with nothing_of_main(), _environment({**dict.fromkeys(_THREADS, "1"), "PYTHONSAFEPATH": "1"}):
+                with hide_main_module(), _environment({**dict.fromkeys(_THREADS, "1"), "PYTHONSAFEPATH": "1"}):
                     process.start()
                 theirs.close()
                 running[process.sentinel] = number, process, ours
@@ -97,7 +97,7 @@ def _context(needs: Sequence[str]) -> BaseContext:
 
 
 @contextmanager
-def nothing_of_main() -> Iterator[None]:
+def hide_main_module() -> Iterator[None]:
     """Keep new processes from importing the caller's main module.
 
     By default Python imports it in every new process.  That fails for scripts read from a pipe, and repeats the work
@@ -111,7 +111,7 @@ def nothing_of_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def end_with_parent(end: Callable[[], None]) -> None:
+def exit_with_parent(end: Callable[[], None]) -> None:
     """Call `end` when the parent process ends."""
     parent = multiprocessing.parent_process()
     if parent is None:
@@ -165,11 +165,11 @@ def _work(job: Callable[[], None], pipe: connection.Connection, threads: int, en
     os.environ.clear()  # the fork server's environment is that of its own start
     os.environ.update(environment)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the fork server ignores it
-    keep_memory()
+    tune_allocator()
     threadpool_limits(threads)  # for loaded libraries; later ones read the environment
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(threads)
-    end_with_parent(lambda: os.kill(os.getpid(), signal.SIGTERM))
+    exit_with_parent(lambda: os.kill(os.getpid(), signal.SIGTERM))
     try:
         job()
     except (UserError, OSError, ModuleNotFoundError) as error:

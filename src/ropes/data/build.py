@@ -99,11 +99,11 @@ def build(
         for name in damaged:
             (root / name).unlink(missing_ok=True)
         files.write_json(root / schema.PROVENANCE, {**request, "complete": False})
-    missing = [shard for shard in shards if not parquet.is_whole(root / shard.path, shard.frames)]
+    missing = [shard for shard in shards if not parquet.is_complete(root / shard.path, shard.frames)]
     of_split = states() if missing else {}
     of_shard = [of_split[shard.split][shard.first_row : shard.first_row + shard.frames] for shard in missing]
     frames = render(np.concatenate(of_shard)) if missing else iter(())
-    files.claim_folder(root, schema.PROVENANCE)
+    files.ensure_output_folder(root, schema.PROVENANCE)
     if not (root / schema.PROVENANCE).exists():
         files.write_json(root / schema.PROVENANCE, {**request, "complete": False})
     stored = len(features[schema.STATE]["names"]) if schema.STATE in features else 0
@@ -141,7 +141,7 @@ def _finished(root: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
             partial.unlink()
         if not any(path.parent.iterdir()):
             path.parent.rmdir()
-    files.claim_folder(root, schema.PROVENANCE)
+    files.ensure_output_folder(root, schema.PROVENANCE)
     if not path.exists():
         return None
     content = files.read_json(path)

@@ -19,10 +19,12 @@ from PIL import Image, UnidentifiedImageError
 
 from ropes.common.seeds import generator
 from ropes.errors import UserError
-from ropes.simulation.actions import IID, SPLITS, TRAIN, VALIDATION, Action, HeldOut, both_ways, hold_out
+from ropes.simulation.actions import IID, SPLITS, TRAIN, VALIDATION, Action, HeldOut, hold_out, symmetric_antonyms
 
 #: Pairs of opposite verbs, of both data sets.
-RECORDED_ANTONYMS = both_ways([("turnon", "turnoff"), ("clean", "dirty"), ("open", "close"), ("add", "remove")])
+RECORDED_ANTONYMS = symmetric_antonyms(
+    [("turnon", "turnoff"), ("clean", "dirty"), ("open", "close"), ("add", "remove")]
+)
 #: ProcTHOR verbs that Causal Triplet leaves out.
 _EXCLUDED_VERBS = ("none", "cook")
 #: Epic-Kitchens verbs that change an object, as in Causal Triplet.

@@ -29,8 +29,8 @@ def export_images(data: Path | str, split: str, count: int, out: Path | str) -> 
     if invalid := [camera for camera in dataset.cameras if Path(camera).name != camera]:
         raise UserError(f"{dataset.path}: camera {invalid[0]!r} cannot name a folder; rename it in the data set")
     record = {"data": dataset.checksum, "split": split, "count": count}
-    files.claim_folder(out, EXPORT_FILE)
-    files.claim_record(out / EXPORT_FILE, record, "holds another export; choose an empty or new folder")
+    files.ensure_output_folder(out, EXPORT_FILE)
+    files.check_manifest(out / EXPORT_FILE, record, "holds another export; choose an empty or new folder")
     for row in frames.index[:count]:
         for camera, pixels in zip(dataset.cameras, dataset.read_images([row])[0], strict=True):
             with files.atomic_path(out / camera / f"{row:06d}.png") as temporary:

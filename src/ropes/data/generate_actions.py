@@ -26,11 +26,11 @@ from ropes.simulation.actions import (
     Action,
     PairsSetting,
     actions_on,
-    both_ways,
+    symmetric_antonyms,
 )
 from ropes.simulation.availability import locate
 from ropes.simulation.mesh import arm_digest
-from ropes.simulation.objects import things_digest
+from ropes.simulation.objects import objects_digest
 from ropes.simulation.settings import Setting
 from ropes.simulation.workers import render, render_poses, require_workers
 
@@ -79,7 +79,7 @@ def simulate_pairs(
         "setting": setting.to_dict(),
         "actions": [action.name for action in ACTIONS],
         "antonyms": ANTONYMS,
-        "things_sha256": things_digest(),
+        "things_sha256": objects_digest(),
         "cameras": building.camera_records((CAMERA,), setting.image_size),
     }
 
@@ -135,7 +135,7 @@ def simulate_arm_actions(
     model = setting.splits["train"]
     ranges, urdf = _ranges(setting), locate(setting.robot.urdf)
     actions = tuple(Action(f"{joint} {way}") for joint in model.joints for way in ("up", "down"))
-    opposites = both_ways((f"{joint} up", f"{joint} down") for joint in model.joints)
+    opposites = symmetric_antonyms((f"{joint} up", f"{joint} down") for joint in model.joints)
     counts = {split: (samples if split == TRAIN else test_samples) // 2 for split in (TRAIN, VALIDATION, IID)}
     numbers = {split: _shuffled(np.arange(n) % len(actions), seed, split) for split, n in counts.items()}
     request = {

@@ -12,7 +12,7 @@ from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.causal_triplet import RECORDED_ANTONYMS, RecordedPair, picture, read_pairs, split_pairs
 from ropes.data.dataset import Dataset
-from ropes.data.pair_checks import MANIFEST, read_manifest, require_sound, write_manifest
+from ropes.data.pair_checks import MANIFEST, read_manifest, require_valid, write_manifest
 from ropes.data.writer import SplitPlan
 from ropes.simulation.settings import RECORDED_PAIRS, RECORDED_SCENES
 
@@ -29,7 +29,7 @@ def read_and_split(
         UserError: a table, an image or the manifest is wrong, or there are too few scenes or verbs.
     """
     pairs = read_pairs(folder)
-    require_sound(folder, pairs)
+    require_valid(folder, pairs)
     if manifest is None and (folder / MANIFEST).exists():
         manifest = folder / MANIFEST
     return pairs, split_pairs(pairs, seed)[0] if manifest is None else read_manifest(manifest, pairs)

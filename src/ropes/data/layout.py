@@ -13,7 +13,7 @@ from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset, Frames
 from ropes.errors import UserError
 
-__all__ = ["Dataset", "Frames", "open_dataset", "strip_states"]
+__all__ = ["Dataset", "Frames", "copy_without_labels", "open_dataset"]
 
 
 def open_dataset(path: Path | str) -> Dataset:
@@ -98,7 +98,7 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def strip_states(source: Path | str, target: Path | str) -> Dataset:
+def copy_without_labels(source: Path | str, target: Path | str) -> Dataset:
     """Copy a data set without joint angles; the training input stays the same.
 
     Commanded positions (`action`) and the seed are removed as well: the seed reproduces the angles.  The policies'
@@ -132,11 +132,11 @@ def _copy_without_states(dataset: Dataset, target: Path) -> None:
             copy = target / path.relative_to(dataset.path)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
-    features = {name: feature for name, feature in dataset.info["features"].items() if not schema.tells_angles(name)}
+    features = {name: feature for name, feature in dataset.info["features"].items() if not schema.holds_angles(name)}
     files.write_json(target / schema.INFO, {**dataset.info, "features": features})
     if (target / schema.STATS).exists():
         stats = files.read_json(target / schema.STATS)
-        files.write_json(target / schema.STATS, {k: v for k, v in stats.items() if not schema.tells_angles(k)})
+        files.write_json(target / schema.STATS, {k: v for k, v in stats.items() if not schema.holds_angles(k)})
     # In data sets not written by ropes, episode tables hold statistics of each feature.
     for path in [*dataset.data_files, *sorted(dataset.path.glob("meta/episodes/**/*.parquet"))]:
         table = _without_states(parquet.read_table(path))
@@ -152,7 +152,7 @@ def _copy_without_states(dataset: Dataset, target: Path) -> None:
 
 
 def _without_states(table: pa.Table) -> pa.Table:
-    names = [n for n in table.column_names if schema.tells_angles(n.removeprefix("stats/").partition("/")[0])]
+    names = [n for n in table.column_names if schema.holds_angles(n.removeprefix("stats/").partition("/")[0])]
     table, metadata = table.drop_columns(names), dict(table.schema.metadata or {})
     if b"huggingface" in metadata:
         content = json.loads(metadata[b"huggingface"])

@@ -10,7 +10,7 @@ from PIL import Image, UnidentifiedImageError
 from ropes.common import files
 from ropes.data.causal_triplet import RecordedPair, read_pairs
 from ropes.errors import UserError
-from ropes.simulation.actions import SPLITS, TRAIN, shift_fault
+from ropes.simulation.actions import SPLITS, TRAIN, split_fault
 
 MANIFEST = "manifest.json"
 
@@ -22,14 +22,14 @@ def validate_pairs(folder: Path) -> str:
         UserError: names the first fault and counts the others.
     """
     pairs = read_pairs(folder)
-    require_sound(folder, pairs)
+    require_valid(folder, pairs)
     verbs, nouns = (Counter(getattr(pair.action, word) for pair in pairs) for word in ("verb", "noun"))
     scenes = len({pair.scene for pair in pairs})
     counts = ", ".join(f"{verb} {count:,}" for verb, count in verbs.most_common())
     return f"{folder}: valid; {len(pairs):,} pairs of {len(nouns)} nouns in {scenes:,} scenes; verbs {counts}"
 
 
-def require_sound(folder: Path, pairs: Sequence[RecordedPair]) -> None:
+def require_valid(folder: Path, pairs: Sequence[RecordedPair]) -> None:
     """Check all images.
 
     Raises:
@@ -98,6 +98,6 @@ def read_manifest(path: Path, pairs: Sequence[RecordedPair]) -> dict[str, list[i
             split_of[name] = split
     splits = {split: [index_of[name] for name in content.get(split, [])] for split in SPLITS}
     actions = {split: [pairs[index].action for index in indices] for split, indices in splits.items()}
-    if (fault := shift_fault(actions)) is not None:
+    if (fault := split_fault(actions)) is not None:
         raise UserError(f"{path}: {fault}")
     return splits

@@ -68,7 +68,7 @@ def pair_fault(anchor: Ints, task: Ints) -> str | None:
     return None
 
 
-def numbers_of(texts: Sequence[str] | NDArray[np.str_], known: Sequence[str]) -> Ints:
+def encode_labels(texts: Sequence[str] | NDArray[np.str_], known: Sequence[str]) -> Ints:
     """Class index of each label, (n,): its index in `known`, -1 for unknown labels."""
     index = {text: k for k, text in enumerate(known)}
     return np.array([index.get(str(text), -1) for text in texts], dtype=np.int64)

@@ -57,7 +57,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     return _read(path, columns, None)
 
 
-def is_whole(path: Path, rows: int) -> bool:
+def is_complete(path: Path, rows: int) -> bool:
     """Whether a data table exists, is undamaged, and has `rows` rows."""
     try:
         return path.exists() and len(read_table(path)) == rows

@@ -43,7 +43,7 @@ INDEX_COLUMNS = {
 _ARROW = {"float32": pa.float32(), "float64": pa.float64(), "int64": pa.int64()}
 
 
-def tells_angles(feature: str) -> bool:
+def holds_angles(feature: str) -> bool:
     """Whether a feature holds joint angles, or commanded positions, which nearly equal them."""
     return any(feature == name or feature.startswith(f"{name}.") for name in (STATE, ACTION))
 

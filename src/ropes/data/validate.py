@@ -20,7 +20,7 @@ from ropes.data.layout import open_dataset
 from ropes.data.pairs import pair_fault
 from ropes.data.stats import vectors
 from ropes.errors import UserError
-from ropes.simulation.actions import shift_fault
+from ropes.simulation.actions import split_fault
 from ropes.simulation.finger_setting import NAMES, changed_factor
 
 
@@ -140,7 +140,7 @@ def _action_faults(dataset: Dataset) -> Iterator[Fault]:
         if (what := pair_fault(frames.anchor, frames.regime)) is not None:
             yield Fault("data", None, f"split {split!r}: {what}")
         actions[split] = [dataset.actions[task] for task in frames.regime]
-    if (what := shift_fault(actions)) is not None:
+    if (what := split_fault(actions)) is not None:
         yield Fault(schema.INFO, None, what)
 
 

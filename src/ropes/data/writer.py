@@ -258,7 +258,7 @@ def write_arrays(
     Raises:
         UserError: the folder holds something, an angle is not finite, or shapes do not match.
     """
-    files.claim_folder(root, schema.PROVENANCE)
+    files.ensure_output_folder(root, schema.PROVENANCE)
     if (root / schema.PROVENANCE).exists():
         raise UserError(f"{root} holds a data set already; choose an empty or new folder")
     for name, angles in (states or {}).items():

@@ -14,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 
 from ropes.common.files import write_arrays
-from ropes.common.hardware import AskedPrecision, Precision, device_kind, precision_of, warn_if_emulated
+from ropes.common.hardware import Precision, RequestedPrecision, device_kind, resolve_precision, warn_if_emulated
 from ropes.common.seeds import generator
 from ropes.data.layout import open_dataset
-from ropes.data.pairs import ActionPairs, numbers_of
+from ropes.data.pairs import ActionPairs, encode_labels
 from ropes.errors import UserError
 from ropes.evaluation.arm_moves import DELTAS_FILE, delta_figures, delta_norms, displacements_of, recall_of
 from ropes.evaluation.record import claim_evaluation, require_views
@@ -61,13 +61,13 @@ class DeltaReader:
 
     Args:
         folder: folder of the run.
-        precision: precision of inference, see `ropes.common.hardware.precision_of`.
+        precision: precision of inference, see `ropes.common.hardware.resolve_precision`.
 
     Raises:
         UserError: the run is of another kind of method, or unfinished.
     """
 
-    def __init__(self, folder: Path, precision: AskedPrecision = "auto") -> None:
+    def __init__(self, folder: Path, precision: RequestedPrecision = "auto") -> None:
         self.run = Run.read(folder)
         recipe = self.run.recipe
         if not isinstance(recipe, DeltaRecipe):
@@ -81,7 +81,7 @@ class DeltaReader:
         self._network.to(device_kind()).eval()
         torch.nn.utils.convert_conv2d_weight_memory_format(self._network, torch.channels_last)
         self.grid = self._network.backbone.grid
-        self.precision: Precision = precision_of(precision)
+        self.precision: Precision = resolve_precision(precision)
         warn_if_emulated(self.precision)
 
     @torch.no_grad()
@@ -104,7 +104,7 @@ def evaluate_actions(
     *,
     name: str = "evaluation",
     label: str | None = None,
-    precision: AskedPrecision = "auto",
+    precision: RequestedPrecision = "auto",
     show: bool = True,
 ) -> Results:
     """Measure the accuracy of action recognition on every test split of a data set of actions.
@@ -115,7 +115,7 @@ def evaluate_actions(
         out: folder for `results.json` and `artefacts/` (input of the report).
         name: name of the results.
         label: name of the method in the row; the run's method if None.
-        precision: precision of inference, see `ropes.common.hardware.precision_of`.
+        precision: precision of inference, see `ropes.common.hardware.resolve_precision`.
         show: show progress.
 
     Raises:
@@ -136,7 +136,7 @@ def evaluate_actions(
         pairs[split] = ActionPairs(dataset, split, reader.size, progress=show)
         predictions[split] = reader.read(pairs[split])
         verbs = pairs[split].verbs
-        correct = predictions[split].told == numbers_of(verbs, reader.verbs)
+        correct = predictions[split].told == encode_labels(verbs, reader.verbs)
         accuracy[split], recall[split] = float(correct.mean()), recall_of(correct, verbs)
         arrays |= _examples(split, pairs[split], predictions[split], reader.verbs)
     # The geometry of deltas is measured in distribution, if there is such a split.

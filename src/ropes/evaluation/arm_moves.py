@@ -14,16 +14,16 @@ import torch
 from numpy.typing import NDArray
 
 from ropes.common.files import write_arrays
-from ropes.common.hardware import AskedPrecision
+from ropes.common.hardware import RequestedPrecision
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.data.pairs import ActionPairs, numbers_of
+from ropes.data.pairs import ActionPairs, encode_labels
 from ropes.errors import UserError
 from ropes.evaluation.record import claim_evaluation
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.action import ActionRow
 from ropes.inference.estimator import Estimator
-from ropes.methods.run import read_training, training_seconds, warn_of_scene
+from ropes.methods.run import read_training, training_seconds, warn_if_other_scene
 from ropes.metrics.deltas import action_variance, active_share, mean_cosines, moves, nearest_direction
 from ropes.simulation.actions import IID, TRAIN
 
@@ -88,7 +88,7 @@ def evaluate_estimator(
     *,
     name: str = "evaluation",
     label: str | None = None,
-    precision: AskedPrecision = "auto",
+    precision: RequestedPrecision = "auto",
 ) -> Results:
     """Evaluate the deltas of a joint-angle estimator: differences of its coordinates.
 
@@ -110,7 +110,7 @@ def evaluate_estimator(
     cameras, size = estimator.run.cameras, estimator.run.image_size
     if dataset.cameras != cameras or dataset.image_size[0] != size:
         raise UserError(f"{data} has other images; the run reads {size} px of {', '.join(cameras)}")
-    warn_of_scene(estimator.run, dataset)
+    warn_if_other_scene(estimator.run, dataset)
     precisions = precision, estimator.precision
     folder = claim_evaluation(out, run, estimator.run, dataset, label, precisions, began=began, measures="moves")
     pairs = {split: ActionPairs(dataset, split, size, progress=False) for split in (TRAIN, IID)}
@@ -122,8 +122,8 @@ def evaluate_estimator(
         raise UserError(f"{data} has no actions of joints; see ropes simulate --setting arm-actions")
     verbs = {split: each.verbs for split, each in pairs.items()}
     names = tuple(sorted(set(verbs[TRAIN].tolist())))
-    predicted = nearest_direction(deltas[TRAIN], numbers_of(verbs[TRAIN], names), deltas[IID])
-    correct = predicted == numbers_of(verbs[IID], names)
+    predicted = nearest_direction(deltas[TRAIN], encode_labels(verbs[TRAIN], names), deltas[IID])
+    correct = predicted == encode_labels(verbs[IID], names)
     row = ActionRow(
         setup=str((dataset.provenance or {}).get("setting", {}).get("name", data.resolve().name)),
         method=folder.fit_row.method,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ropes.causal.graph import CausalGraph, estimate_graph
 from ropes.causal.graph.estimate import BOUND
-from ropes.common.files import without_folder, write_json
+from ropes.common.files import strip_folder, write_json
 from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset
@@ -17,7 +17,7 @@ from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of
 from ropes.methods.policies import described_model, require_both_policies
-from ropes.methods.validation_split import not_learnt_from
+from ropes.methods.validation_split import held_out_frames
 from ropes.metrics import structural_hamming_distance
 
 GRAPH_FILE = "graph.json"
@@ -133,7 +133,7 @@ def _rows(
     anchors, number = np.unique(frames.anchor, return_inverse=True)
     order = generator(seed, "causal graph").permutation(len(anchors))[number]
     ranked = np.argsort(order, kind="stable")
-    ranked = ranked[not_learnt_from(estimator.run, dataset)[ranked]]
+    ranked = ranked[held_out_frames(estimator.run, dataset)[ranked]]
     parts = [ranked[frames.regime[ranked] == regime][:_POSES] for regime in np.flatnonzero(regimes)]
     return np.sort(np.concatenate(parts))
 
@@ -155,5 +155,5 @@ def write_graph(path: Path, estimator: Estimator, dataset: Dataset, *, seed: int
     try:
         content = graph_of(estimator, dataset, seed=seed).to_dict()
     except UserError as error:
-        content = {"absent": without_folder(str(error), dataset.path)}
+        content = {"absent": strip_folder(str(error), dataset.path)}
     write_json(path, content)

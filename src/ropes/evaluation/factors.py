@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from ropes.common.files import sha256
-from ropes.common.hardware import AskedPrecision, device_kind
+from ropes.common.hardware import RequestedPrecision, device_kind
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -65,7 +65,7 @@ def evaluate_factors(
     label: str | None = None,
     photographs: Path | None = None,
     workers: int | None = None,
-    precision: AskedPrecision = "auto",
+    precision: RequestedPrecision = "auto",
 ) -> Results:
     """Evaluate a run's latents against the factors of a data set: those of finger-cube, or joint angles.
 

@@ -54,7 +54,7 @@ class TestedPoses:
     @property
     def to_radians(self) -> ToAngles | None:
         """The identity for a supervised method, whose coordinates are radians; None for others."""
-        return np.asarray if self.estimator.learnt_from_labels else None
+        return np.asarray if self.estimator.is_supervised else None
 
     def measured(self, condition: Condition) -> Evaluation:
         """The protocol's correlations and errors under a condition."""
@@ -101,7 +101,7 @@ class TestedPoses:
         shared: dict[str, Any] = {
             **self._conditions(condition),
             **_conditions_of_training(self.estimator),
-            "calibration_labels": 0 if self.estimator.learnt_from_labels else self.sizes.fit,
+            "calibration_labels": 0 if self.estimator.is_supervised else self.sizes.fit,
             "published_too": self.hide == "square" or not condition[1],
         }
         rows = []

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ropes.common.files import write_text
-from ropes.common.hardware import AskedPrecision
+from ropes.common.hardware import RequestedPrecision
 from ropes.common.progress import progress
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -23,15 +23,15 @@ from ropes.evaluation.rows.criterion import criterion_rows
 from ropes.evaluation.rows.flag import FlagRow
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.pose import PoseRow
-from ropes.evaluation.rows.trust import TrustRow
+from ropes.evaluation.rows.trust import CoverageRow
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of, states_of, views_of
 from ropes.methods.recipes import RopesRecipe
-from ropes.methods.run import TRAINING_FILE, read_training, scene_of, warn_of_scene
+from ropes.methods.run import TRAINING_FILE, read_training, scene_of, warn_if_other_scene
 from ropes.methods.uncertainty.coverage import IN_DISTRIBUTION, Condition, measure_uncertainty
 from ropes.metrics import PAPER_SIZES, Evaluation, ProtocolSizes
 from ropes.models.registry import find_run
-from ropes.simulation.corruption import Hiding, check_square, require_hiding
+from ropes.simulation.corruption import Hiding, check_square, require_occluder
 
 OCCLUSIONS = (0, 16, 32, 64)
 #: Numbers of calibration labels for which the coverage of intervals is measured.
@@ -50,7 +50,7 @@ def evaluate(
     unlike: Sequence[Path] = (),
     sizes: ProtocolSizes = PAPER_SIZES,
     hide: Hiding = "square",
-    precision: AskedPrecision = "auto",
+    precision: RequestedPrecision = "auto",
     show: bool = True,
 ) -> Results:
     """Evaluate a run on the test splits of a labelled data set.
@@ -88,13 +88,13 @@ def evaluate(
         UserError: too few test poses, no angles, missing cameras or joints, an occlusion larger than the images, an
             unfinished run, a folder that holds something else, or see `unlike_images`.
     """
-    began, hide = time.monotonic(), require_hiding(hide)
+    began, hide = time.monotonic(), require_occluder(hide)
     run, data, out = find_run(run), Path(data), Path(out)
     estimator, dataset = Estimator.load(run, precision=precision), open_dataset(data)
     setting = estimator.run.setting
     splits = _test_splits(dataset, sizes)
     views_of(estimator.run, dataset)
-    warn_of_scene(estimator.run, dataset)
+    warn_if_other_scene(estimator.run, dataset)
     angles = {split: states_of(estimator.run, dataset, SPLITS[split]) for split in splits}
     for occlusion in occlusions:
         check_square(occlusion, dataset.image_size)
@@ -104,7 +104,7 @@ def evaluate(
     precisions = precision, estimator.precision
     folder = claim_evaluation(out, run, estimator.run, dataset, label, precisions, began=began, setting=setting)
     method = folder.fit_row.method
-    label_free = None if estimator.learnt_from_labels else label_free_calibration(estimator, dataset, seed)
+    label_free = None if estimator.is_supervised else label_free_calibration(estimator, dataset, seed)
     tested = TestedPoses(
         estimator=estimator,
         method=method,
@@ -175,7 +175,7 @@ def _test_splits(dataset: Dataset, sizes: ProtocolSizes) -> list[str]:
     return splits
 
 
-def _trust_rows(tested: TestedPoses, dataset: Dataset, occlusions: Sequence[int]) -> tuple[TrustRow, ...]:
+def _trust_rows(tested: TestedPoses, dataset: Dataset, occlusions: Sequence[int]) -> tuple[CoverageRow, ...]:
     """Interval coverage and out-of-distribution rates; empty for a run without an uncertainty model."""
     estimator = tested.estimator
     if estimator.trust is None:
@@ -191,7 +191,7 @@ def _trust_rows(tested: TestedPoses, dataset: Dataset, occlusions: Sequence[int]
     )
     run = estimator.run
     return tuple(
-        TrustRow(setup=run.setting, method=tested.method, seed=run.seed, joint=run.joints[column], **row)
+        CoverageRow(setup=run.setting, method=tested.method, seed=run.seed, joint=run.joints[column], **row)
         for column, row in measured
         if row["occlusion"] in occlusions
     )

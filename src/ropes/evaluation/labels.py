@@ -13,11 +13,11 @@ from ropes.errors import UserError
 from ropes.evaluation.rows.joint import Row
 from ropes.inference.calibration import Calibration
 from ropes.inference.estimator import Estimator
-from ropes.inference.policy_calibration import commanded_map
+from ropes.inference.policy_calibration import calibration_from_policies
 from ropes.inference.prediction import images_of, states_of
 from ropes.methods.policies import described_model
 from ropes.methods.uncertainty.coverage import LabelledPoses
-from ropes.methods.validation_split import not_learnt_from, rows_to_label
+from ropes.methods.validation_split import held_out_frames, rows_to_label
 from ropes.metrics import ProtocolSizes, few_labels
 
 #: Numbers of calibration labels that are tested besides the protocol's own.
@@ -45,7 +45,7 @@ def label_free_calibration(estimator: Estimator, dataset: Dataset, seed: int) ->
     if "train" not in dataset.splits or described_model(dataset) is None:
         return None
     try:
-        return commanded_map(estimator, dataset, seed=seed)
+        return calibration_from_policies(estimator, dataset, seed=seed)
     except UserError as error:
         print(f"ropes: warning: no figures for calibration without labels: {error}", file=sys.stderr)
         return None
@@ -75,7 +75,7 @@ def labelled_poses(
     except UserError as error:
         _say_no_coverage("labels", error)
         return {}
-    available = int(not_learnt_from(estimator.run, dataset).sum())
+    available = int(held_out_frames(estimator.run, dataset).sum())
     if beyond := [f"{count:,}" for count in counts if count > available]:
         reason = f"{dataset.path} has {available:,} training poses outside of the run's training set"
         _say_no_coverage(f"{' or '.join(beyond)} labels", reason)

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from ropes import __version__
-from ropes.common.files import claim_folder, claim_record, read_json, write_json
-from ropes.common.hardware import AskedPrecision, Precision, device_name
+from ropes.common.files import check_manifest, ensure_output_folder, read_json, write_json
+from ropes.common.hardware import Precision, RequestedPrecision, device_name
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.evaluation.results import Results, write
 from ropes.evaluation.rows.fit import FitRow
 from ropes.evaluation.rows.schema import MeasuredRow
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
-from ropes.methods.weights import trust_digest, weights_digest
+from ropes.methods.weights import uncertainty_digest, weights_digest
 
 #: Revision of the measurements, of joints and of the other kinds. An evaluation of an earlier revision is out of date.
 REVISION, _REVISIONS = 2, {"actions": 3, "factors": 3, "moves": 3}
@@ -69,7 +69,7 @@ def claim_evaluation(
     run: Run,
     dataset: Dataset,
     label: str | None,
-    precisions: tuple[AskedPrecision, Precision],
+    precisions: tuple[RequestedPrecision, Precision],
     *,
     began: float,
     **about: Any,
@@ -89,12 +89,17 @@ def claim_evaluation(
     Raises:
         UserError: the folder holds something else, or the evaluation of another run or data set.
     """
-    claim_folder(out, ABOUT_FILE)
+    ensure_output_folder(out, ABOUT_FILE)
     about |= {"method": run.method, "seed": run.seed, "fitted_on": run.data_checksum, "measured_on": dataset.checksum}
-    claim_record(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
+    check_manifest(out / ABOUT_FILE, about, "holds the evaluation of another run or data set; choose another --out")
     weights, content = weights_digest(folder), read_json(out / ABOUT_FILE)
     revision = _REVISIONS.get(about.get("measures", ""), REVISION)
-    now = {"weights": weights, "trust": trust_digest(folder), "precisions": list(precisions), "revision": revision}
+    now = {
+        "weights": weights,
+        "trust": uncertainty_digest(folder),
+        "precisions": list(precisions),
+        "revision": revision,
+    }
     if content != content | now:
         (out / RESULTS_FILE).unlink(missing_ok=True)  # first, so that an interruption leaves no outdated results
         write_json(out / ABOUT_FILE, content | now)
@@ -121,7 +126,7 @@ def require_views(run: Run, dataset: Dataset, channels: int) -> None:
         raise UserError(f"{dataset.path} has other images; the run reads {kind} ones of {', '.join(run.cameras)}")
 
 
-def is_current(evaluation: Path, folder: Path, precision: AskedPrecision = "auto") -> bool:
+def is_current(evaluation: Path, folder: Path, precision: RequestedPrecision = "auto") -> bool:
     """Whether a finished evaluation is of the present revision, and of a run's present weights and data.
 
     Args:
@@ -138,5 +143,5 @@ def is_current(evaluation: Path, folder: Path, precision: AskedPrecision = "auto
     if precision not in ("auto", *about.get("precisions", ())):
         return False
     revision = _REVISIONS.get(about.get("measures", ""), REVISION)
-    now = weights_digest(folder), trust_digest(folder), revision
+    now = weights_digest(folder), uncertainty_digest(folder), revision
     return (about.get("weights"), about.get("trust"), about.get("revision")) == now

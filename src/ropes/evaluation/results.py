@@ -16,7 +16,7 @@ from ropes.evaluation.rows.model import ModelRow
 from ropes.evaluation.rows.partial import FreedRow
 from ropes.evaluation.rows.pose import PoseRow
 from ropes.evaluation.rows.schema import Amount, MeasuredRow, check_fields, check_names, from_json
-from ropes.evaluation.rows.trust import TrustRow
+from ropes.evaluation.rows.trust import CoverageRow
 
 SCHEMA = 1
 R = TypeVar("R", bound=MeasuredRow)
@@ -56,7 +56,7 @@ class Results:
     version: str
     seconds: Amount
     rows: tuple[Row, ...]
-    trust_rows: tuple[TrustRow, ...] = ()
+    trust_rows: tuple[CoverageRow, ...] = ()
     flag_rows: tuple[FlagRow, ...] = ()
     pose_rows: tuple[PoseRow, ...] = ()
     shift_rows: tuple[Row, ...] = ()

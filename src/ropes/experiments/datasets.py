@@ -12,16 +12,16 @@ from ropes.data.generate_finger import simulate_finger
 from ropes.data.import_pairs import import_pairs
 from ropes.evaluation.record import ARTEFACTS
 from ropes.experiments.plan import Experiment
-from ropes.simulation.actions import PairsSetting, drawn_held_out
+from ropes.simulation.actions import PairsSetting, random_hold_out
 from ropes.simulation.feasibility import write_feasibility
 from ropes.simulation.finger_setting import FEASIBILITY_FILE, FingerSetting
 from ropes.simulation.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
     ARM_SETTING,
-    DRAWN_HOLD_OUTS,
     FINGER_CUBE,
-    MANY_THINGS,
+    OBJECT_SCENES,
+    RANDOM_HOLD_OUTS,
     RECORDED_PAIRS,
     RECORDED_SCENES,
     panda_setting,
@@ -48,10 +48,10 @@ def generate_dataset(plan: Experiment, setting: str, out: Path, workers: int | N
         finger = FingerSetting(image_size=size)
         dataset = simulate_finger(finger, labelled=plan.labelled, **counts, **options)
         write_feasibility(out / ARTEFACTS / setting / FEASIBILITY_FILE, finger)
-    elif setting in (ACTION_PAIRS, MANY_THINGS, *DRAWN_HOLD_OUTS):
-        pairs = PairsSetting(name=setting, image_size=size, things=4 if setting == MANY_THINGS else 1)
-        if setting in DRAWN_HOLD_OUTS:
-            pairs = replace(pairs, held_out=drawn_held_out(seed=DRAWN_HOLD_OUTS[setting]))
+    elif setting in (ACTION_PAIRS, OBJECT_SCENES, *RANDOM_HOLD_OUTS):
+        pairs = PairsSetting(name=setting, image_size=size, things=4 if setting == OBJECT_SCENES else 1)
+        if setting in RANDOM_HOLD_OUTS:
+            pairs = replace(pairs, held_out=random_hold_out(seed=RANDOM_HOLD_OUTS[setting]))
         dataset = simulate_pairs(pairs, **counts, **options)
     elif setting == ARM_ACTIONS:
         arm = replace(panda_setting(ARM_SETTING), scene=plan.scene)

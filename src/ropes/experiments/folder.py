@@ -8,8 +8,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from ropes.common.files import as_json, claim_folder, claim_record, read_json, sha256, write_json
-from ropes.common.hardware import AskedPrecision, Precision, precision_of
+from ropes.common.files import as_json, check_manifest, ensure_output_folder, read_json, sha256, write_json
+from ropes.common.hardware import Precision, RequestedPrecision, resolve_precision
 from ropes.errors import UserError
 from ropes.evaluation.record import RESULTS_FILE
 from ropes.experiments.plan import Experiment
@@ -32,9 +32,9 @@ def claim(out: Path, plan: Experiment, preset: str) -> None:
     Raises:
         UserError: the folder holds something else, another experiment, or a method with another recipe.
     """
-    claim_folder(out, EXPERIMENT_FILE)
+    ensure_output_folder(out, EXPERIMENT_FILE)
     description = {"experiment": _description(plan), "preset": preset}
-    claim_record(out / EXPERIMENT_FILE, description, "holds another experiment, preset or scene; choose a new --out")
+    check_manifest(out / EXPERIMENT_FILE, description, "holds another experiment, preset or scene; choose a new --out")
     content = read_json(out / EXPERIMENT_FILE)
     stored, recipes = (
         content.get("recipes", {}),
@@ -119,7 +119,7 @@ def threads_of(out: Path, runs: Sequence[Path], default: int) -> list[int]:
     return threads
 
 
-def precision_of_fits(out: Path, requested: AskedPrecision) -> Precision:
+def precision_of_fits(out: Path, requested: RequestedPrecision) -> Precision:
     """The precision of all fits in a folder, fixed when the folder is created, so that a table has one precision.
 
     In folders of earlier versions it is the precision of their fits.
@@ -127,7 +127,7 @@ def precision_of_fits(out: Path, requested: AskedPrecision) -> Precision:
     Raises:
         UserError: no such precision, or the folder, or a fit in it, was begun in another.
     """
-    precision = precision_of(requested)
+    precision = resolve_precision(requested)
     folders = [path.parent for path in sorted(out.glob(f"*/*/seed-*/{RUN_FILE}")) if _seed_of(path.parent) is not None]
     begun = {folder: Run.read(folder) for folder in folders}
     for folder, run in begun.items():

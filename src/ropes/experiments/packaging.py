@@ -21,7 +21,7 @@ from ropes.inference.calibration import Calibration, write_calibration
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of
 from ropes.methods.readers import weight_files
-from ropes.methods.run import RUN_FILE, TRAINING_FILE, TRUST_FILE, Run, read_training
+from ropes.methods.run import RUN_FILE, TRAINING_FILE, UNCERTAINTY_FILE, Run, read_training
 from ropes.methods.weights import weights_digest
 from ropes.models.registry import CARD_FILE
 from ropes.report.model_card import model_card
@@ -62,7 +62,7 @@ def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most:
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         raise UserError(f"--name {name!r}: use small letters, digits and single hyphens, as panda-2c")
     estimator, dataset = Estimator.load(run), open_dataset(data)
-    if estimator.learnt_from_labels:
+    if estimator.is_supervised:
         raise UserError(f"{run} is a supervised baseline; only label-free estimators can be packaged")
     calibration = estimator.calibration
     if calibration is None:
@@ -114,7 +114,7 @@ def _fill(
 ) -> None:
     """Write all files of a packaged estimator to the folder `new`, and check its size and coordinates."""
     weights = weight_files(estimator.run)
-    trust = [TRUST_FILE] if (run / TRUST_FILE).exists() else []  # missing in runs of older versions
+    trust = [UNCERTAINTY_FILE] if (run / UNCERTAINTY_FILE).exists() else []  # missing in runs of older versions
     for file in (RUN_FILE, TRAINING_FILE, *trust, *weights):
         (new / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(run / file, new / file)

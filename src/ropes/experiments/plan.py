@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ropes.common.hardware import AskedPrecision
+from ropes.common.hardware import RequestedPrecision
 from ropes.methods.recipes import EncoderRecipe, Recipe
 from ropes.metrics import PAPER_SIZES, ProtocolSizes
 from ropes.simulation.settings import INDEPENDENT, SceneName
@@ -29,7 +29,7 @@ class Experiment:
         own: setting → method or variant → recipe that replaces `recipes` there.
         recorded: recordings to train on instead of simulated data, or photographs to test on.
         sizes: sizes of the protocol's draws, for joint angles.
-        precision: precision of training and evaluation, see `ropes.common.hardware.precision_of`.
+        precision: precision of training and evaluation, see `ropes.common.hardware.resolve_precision`.
         scene: background of arms, see `ropes.simulation.settings.SceneName`.
         full_meshes: whether arms are rendered with all their triangles.
         labelled: of finger-cube, images in each split that regressors are fitted on; None for `test_anchors`.
@@ -48,7 +48,7 @@ class Experiment:
     own: Mapping[str, Mapping[str, Recipe]] = field(default_factory=dict)
     recorded: str | None = None
     sizes: ProtocolSizes = PAPER_SIZES
-    precision: AskedPrecision = "auto"
+    precision: RequestedPrecision = "auto"
     scene: SceneName = "white"
     full_meshes: bool = False
     labelled: int | None = None

@@ -32,9 +32,9 @@ from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS, recipe_o
 from ropes.simulation.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
-    DRAWN_HOLD_OUTS,
     FINGER_CUBE,
-    MANY_THINGS,
+    OBJECT_SCENES,
+    RANDOM_HOLD_OUTS,
     RECORDED_PAIRS,
     RECORDED_SCENES,
 )
@@ -186,7 +186,7 @@ def _other_deltas(name: str, recipes: Mapping[str, Recipe], paper: bool) -> Expe
     return Experiment(
         name=name,
         recipes=dict(recipes) if hold_outs else {**recipes, **options(recipes)},
-        anchors=dict.fromkeys(DRAWN_HOLD_OUTS if hold_outs else (ACTION_PAIRS, MANY_THINGS), images),
+        anchors=dict.fromkeys(RANDOM_HOLD_OUTS if hold_outs else (ACTION_PAIRS, OBJECT_SCENES), images),
         test_anchors=10_000 if paper else 2_000,
         seeds=(0,) if hold_outs else tuple(range(5 if paper else 3)),
         at_once=True,
@@ -198,9 +198,9 @@ def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) 
     """All methods and variants on single objects; global and patch deltas in scenes; deltas of an arm."""
     base = recipes.get("cde-global")
     variants = {**delta_variants(base), **cropped(recipes)} if isinstance(base, DeltaRecipe) else {}
-    anchors = {ACTION_PAIRS: 200_000, MANY_THINGS: 200_000, ARM_ACTIONS: 100_000}
+    anchors = {ACTION_PAIRS: 200_000, OBJECT_SCENES: 200_000, ARM_ACTIONS: 100_000}
     if not paper:
-        anchors = {ACTION_PAIRS: 16_000, MANY_THINGS: 16_000, ARM_ACTIONS: 48_000}
+        anchors = {ACTION_PAIRS: 16_000, OBJECT_SCENES: 16_000, ARM_ACTIONS: 48_000}
     if recorded is not None:
         anchors = {RECORDED_PAIRS: 0, RECORDED_SCENES: 0}
     of_objects = (*DELTA_METHODS, *ABLATED, *CROPPED.values(), OF_A_RESNET)
@@ -214,7 +214,7 @@ def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) 
         measures="actions",
         only={
             **dict.fromkeys((ACTION_PAIRS, RECORDED_PAIRS), of_objects),
-            **dict.fromkeys((MANY_THINGS, RECORDED_SCENES), DELTA_METHODS),
+            **dict.fromkeys((OBJECT_SCENES, RECORDED_SCENES), DELTA_METHODS),
             ARM_ACTIONS: (OF_A_RESNET, FROM_POSES),
         },
         # Arms are rendered at the packaged estimator's 128 pixels; the paper's ResNet takes larger images.

@@ -14,7 +14,14 @@ import torch
 
 from ropes import __version__
 from ropes.common.files import copy_tree, read_json
-from ropes.common.hardware import AskedPrecision, Precision, device_kind, device_name, say_precision, usable_cores
+from ropes.common.hardware import (
+    Precision,
+    RequestedPrecision,
+    device_kind,
+    device_name,
+    report_precision,
+    usable_cores,
+)
 from ropes.common.processes import run_all
 from ropes.common.progress import progress
 from ropes.data.import_pairs import read_and_split
@@ -57,7 +64,7 @@ def reproduce(
     workers: int | None = None,
     processes: int | None = None,
     recorded: Path | None = None,
-    precision: AskedPrecision = "auto",
+    precision: RequestedPrecision = "auto",
     scene: SceneName | None = None,
     show: bool = True,
 ) -> Results:
@@ -205,7 +212,7 @@ def _say_precisions(runs: Iterable[Path], default: Precision) -> None:
     """Print the precision of parallel fits once, since they print nothing themselves."""
     begun = [Run.read(run).precision for run in runs if (run / RUN_FILE).exists()]
     for precision in sorted({default, *(each for each in begun if each is not None)}):
-        say_precision(precision)
+        report_precision(precision)
 
 
 def _evaluate_packaged(plan: Experiment, out: Path) -> None:

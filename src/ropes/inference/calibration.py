@@ -12,10 +12,10 @@ from ropes.common.files import read_json, write_json
 from ropes.errors import UserError
 from ropes.methods.run import CALIBRATION_FILE, Run
 from ropes.methods.uncertainty.conformal import Intervals
-from ropes.methods.weights import trust_digest, weights_digest
+from ropes.methods.weights import uncertainty_digest, weights_digest
 from ropes.metrics.bend import bend
 from ropes.metrics.calibration import linear_calibration
-from ropes.metrics.intervals import left_out_residuals
+from ropes.metrics.intervals import leave_one_out_residuals
 
 #: Relative differences of float32 outputs for equal inputs in batches of different size.
 _ROUNDING = 1e-6
@@ -48,7 +48,7 @@ class Origin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnownErrors:
+class CalibrationErrors:
     """Errors of a calibration, estimated on the poses that it is fitted on; joint → radians.
 
     Attributes:
@@ -80,7 +80,7 @@ class Calibration:
     intervals: Intervals | None = None
     knots: Array | None = None
     origin: Origin | None = None
-    errors: KnownErrors | None = None
+    errors: CalibrationErrors | None = None
 
     def angles(self, coordinates: Array) -> Array:
         """Coordinates (n, d) → radians (n, d)."""
@@ -108,7 +108,7 @@ def fit_calibration(coordinates: Array, angles: Array, joints: Sequence[str]) ->
     return Calibration(slope, intercept, len(angles))
 
 
-def radians_already(joints: int) -> Calibration:
+def identity_calibration(joints: int) -> Calibration:
     """The identity, for methods with labels, whose coordinates are radians."""
     return Calibration(np.ones(joints), np.zeros(joints), 0)
 
@@ -122,7 +122,7 @@ def left_out_errors(coordinates: Array, angles: Array, joints: Sequence[str]) ->
         joints: (d,) names.
     """
     try:
-        residuals = left_out_residuals(coordinates, angles)
+        residuals = leave_one_out_residuals(coordinates, angles)
     except ValueError:
         return None
     return dict(zip(joints, np.sqrt((residuals**2).mean(axis=0)).tolist(), strict=True))
@@ -164,7 +164,7 @@ def write_calibration(folder: Path, run: Run, calibration: Calibration) -> None:
     }
     if calibration.intervals is not None:
         content["intervals"] = calibration.intervals.to_dict(run.joints)
-        content["trust_sha256"] = trust_digest(folder) if calibration.intervals.by_image else None
+        content["trust_sha256"] = uncertainty_digest(folder) if calibration.intervals.by_image else None
     if calibration.origin is not None:
         content["origin"] = asdict(calibration.origin)
     if calibration.errors is not None:
@@ -201,18 +201,18 @@ def read_calibration(folder: Path, run: Run) -> Calibration | None:
     if weights != weights_digest(folder):
         raise UserError(f"{path} is of other weights than {folder} has now; run `ropes calibrate` again")
     by_image = calibration.intervals is not None and calibration.intervals.by_image
-    trust = trust_digest(folder)
+    trust = uncertainty_digest(folder)
     if by_image and trust is not None and trust != content.get("trust_sha256"):
         raise UserError(f"{path} has intervals in other units than {folder} has now; run `ropes calibrate` again")
     return calibration
 
 
-def _read_errors(content: Mapping[str, Any], joints: Sequence[str]) -> KnownErrors:
+def _read_errors(content: Mapping[str, Any], joints: Sequence[str]) -> CalibrationErrors:
     errors = {
         key: None if content[key] is None else {joint: float(content[key][joint]) for joint in joints}
         for key in ("left_out", "half_width")
     }
-    return KnownErrors(**errors)
+    return CalibrationErrors(**errors)
 
 
 def _read_knots(lines: Sequence[Mapping[str, Any]]) -> Array | None:

@@ -52,7 +52,7 @@ class Angles:
     error: float | None
 
 
-def require_agreement(source: str, joint: str, commanded: Commanded, angles: Angles) -> None:
+def require_consistency(source: str, joint: str, commanded: Commanded, angles: Angles) -> None:
     """Check that a joint's commanded distributions are consistent with the angles read from images.
 
     The mean of the observational angles may differ from the commanded one by a quarter of the distance between the

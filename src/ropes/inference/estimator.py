@@ -7,11 +7,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ropes.common.hardware import AskedPrecision, Precision, device_kind
+from ropes.common.hardware import Precision, RequestedPrecision, device_kind
 from ropes.data.dataset import Dataset
 from ropes.data.pictures import area_average, enlarge
 from ropes.errors import UserError
-from ropes.inference.calibration import Calibration, radians_already, read_calibration
+from ropes.inference.calibration import Calibration, identity_calibration, read_calibration
 from ropes.methods.reader import Reader
 from ropes.methods.readers import finished_reader
 from ropes.methods.registry import LABELLED_METHODS, VAE_METHODS
@@ -68,7 +68,9 @@ class Estimator:
         return self._reader.precision
 
     @classmethod
-    def load(cls, folder: Path | str, *, calibrated: bool = True, precision: AskedPrecision = "auto") -> "Estimator":
+    def load(
+        cls, folder: Path | str, *, calibrated: bool = True, precision: RequestedPrecision = "auto"
+    ) -> "Estimator":
         """Load the run in `folder`.
 
         Args:
@@ -86,7 +88,7 @@ class Estimator:
             raise UserError(f"{folder} is of method {run.method}, which reads no joints; use ropes evaluate")
         calibration, labelled_images = read_calibration(folder, run) if calibrated else None, 0
         if run.method in LABELLED_METHODS:
-            calibration = calibration or radians_already(len(run.joints))
+            calibration = calibration or identity_calibration(len(run.joints))
             labelled_images = _labelled_images(folder)
         return cls(run, reader, calibration, read_uncertainty(folder), labelled_images)
 
@@ -159,18 +161,18 @@ class Estimator:
         """Conformal intervals of the calibration, else of the fit; None where there are none, or σ is unknown."""
         intervals = None if self.calibration is None else self.calibration.intervals
         if intervals is None:
-            intervals = self.own_intervals()
+            intervals = self.held_out_intervals()
         has_deviations = self.trust is not None and self.trust.variance is not None
         return intervals if intervals is not None and (has_deviations or not intervals.by_image) else None
 
-    def own_intervals(self, level: float = LEVEL) -> Intervals | None:
+    def held_out_intervals(self, level: float = LEVEL) -> Intervals | None:
         """Conformal intervals from the fit's held-out anchors, or held-out labels for methods with labels."""
         if self.trust is None:
             return None
-        return intervals_from_held_out(self.trust, level, "labels" if self.learnt_from_labels else "anchors")
+        return intervals_from_held_out(self.trust, level, "labels" if self.is_supervised else "anchors")
 
     @property
-    def learnt_from_labels(self) -> bool:
+    def is_supervised(self) -> bool:
         """Whether the method learns from labels; its coordinates are then radians."""
         return self.run.method in LABELLED_METHODS
 
@@ -197,7 +199,7 @@ class Estimator:
         return enlarge(first, self.run.image_size), enlarge(second, self.run.image_size)
 
 
-def load(run: Path | str, *, precision: AskedPrecision = "auto") -> Estimator:
+def load(run: Path | str, *, precision: RequestedPrecision = "auto") -> Estimator:
     """Load an estimator by the folder of its run, or by the name of a packaged one.
 
     Args:

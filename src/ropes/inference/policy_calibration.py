@@ -12,14 +12,14 @@ from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.inference.calibration import Calibration, KnownErrors, Origin, half_widths, write_calibration
-from ropes.inference.consistency import FEWEST_FOR_WIDTHS, Angles, require_agreement
+from ropes.inference.calibration import Calibration, CalibrationErrors, Origin, half_widths, write_calibration
+from ropes.inference.consistency import FEWEST_FOR_WIDTHS, Angles, require_consistency
 from ropes.inference.estimator import Estimator
 from ropes.inference.policy_distributions import Commanded, described_by, read_commanded
 from ropes.inference.prediction import images_of
 from ropes.methods.uncertainty.conformal import LEVEL
 from ropes.methods.uncertainty.model import Reading
-from ropes.methods.validation_split import not_learnt_from
+from ropes.methods.validation_split import held_out_frames
 from ropes.metrics.bend import matched_means
 from ropes.metrics.calibration import commanded_calibration
 
@@ -75,16 +75,16 @@ def calibrate_commanded(
     readings = read_policies(estimator, dataset, commanded, seed=seed)
     calibration = replace(
         fit_commanded(estimator, readings, commanded, str(dataset.path if file is None else file)),
-        intervals=estimator.own_intervals(level),
+        intervals=estimator.held_out_intervals(level),
         origin=Origin(source="commanded", seed=seed, level=level, file=None if file is None else file.name),
     )
     half_width = half_widths(calibration, readings.both, readings.deviation, joints)
-    calibration = replace(calibration, errors=KnownErrors(left_out=None, half_width=half_width))
+    calibration = replace(calibration, errors=CalibrationErrors(left_out=None, half_width=half_width))
     write_calibration(run, estimator.run, calibration)
     return calibration
 
 
-def commanded_map(estimator: Estimator, dataset: Dataset, *, seed: int = 0) -> Calibration:
+def calibration_from_policies(estimator: Estimator, dataset: Dataset, *, seed: int = 0) -> Calibration:
     """The map from coordinates to radians by the distributions that a data set describes; reads no angles.
 
     Args:
@@ -115,7 +115,7 @@ def fit_commanded(
         source: file or data set of the distributions, for messages.
 
     Raises:
-        UserError: the distributions contradict the images, see `ropes.inference.consistency.require_agreement`, or a
+        UserError: the distributions contradict the images, see `ropes.inference.consistency.require_consistency`, or a
             coordinate hardly varies.
     """
     try:
@@ -130,7 +130,9 @@ def fit_commanded(
         if k in readings.observational:
             observational = readings.observational[k] * line.slope[k] + line.intercept[k]
         error_of_joint = None if errors is None else float(errors[k])
-        require_agreement(source, joint, commanded[k], Angles(first[:, k], second[:, k], observational, error_of_joint))
+        require_consistency(
+            source, joint, commanded[k], Angles(first[:, k], second[:, k], observational, error_of_joint)
+        )
     try:
         return replace(line, knots=_knots(np.concatenate([first, second]), commanded))
     except ValueError as error:
@@ -186,7 +188,7 @@ def _rows_by_regime(
     estimator: Estimator, dataset: Dataset, regimes: Sequence[Regime], seed: int
 ) -> dict[Regime, NDArray[np.int64]]:
     """Equally many rows of the data set for each regime; rows that the fit did not use come first."""
-    frames, unused = dataset.frames("train"), not_learnt_from(estimator.run, dataset)
+    frames, unused = dataset.frames("train"), held_out_frames(estimator.run, dataset)
     ranked = {}
     for regime in regimes:
         number = dataset.regimes.index(regime) if regime in dataset.regimes else -1

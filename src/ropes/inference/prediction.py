@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.common import png
-from ropes.common.hardware import AskedPrecision
+from ropes.common.hardware import RequestedPrecision
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.inference.calibration import (
     Calibration,
-    KnownErrors,
+    CalibrationErrors,
     Origin,
     fit_calibration,
     half_widths,
@@ -27,8 +27,8 @@ from ropes.inference.calibration import (
 )
 from ropes.inference.estimator import Estimator
 from ropes.inference.poses import chosen_arm
-from ropes.methods.run import Run, warn_of_scene
-from ropes.methods.uncertainty.annotations import foreign_boxes, missing_columns, uncertainty_columns
+from ropes.methods.run import Run, warn_if_other_scene
+from ropes.methods.uncertainty.annotations import foreign_boxes, missing_fields, uncertainty_columns
 from ropes.methods.uncertainty.conformal import LEVEL, intervals_from_labels
 from ropes.methods.validation_split import rows_to_label
 from ropes.models.registry import find_run
@@ -69,7 +69,7 @@ def calibrate(
     elif data is not None:
         dataset = open_dataset(data)
         states = states_of(estimator.run, dataset, "train")
-        warn_of_scene(estimator.run, dataset)
+        warn_if_other_scene(estimator.run, dataset)
         rows = rows_to_label(estimator.run, dataset, samples, seed)
         images, angles = images_of(estimator.run, dataset, dataset.frames("train").index[rows]), states[rows]
     else:
@@ -79,7 +79,7 @@ def calibrate(
     intervals = intervals_from_labels(reading.coordinates, reading.deviation, angles, line.slope, level)
     if intervals is None:
         print(f"ropes: {len(angles)} samples are too few for {level:.0%} intervals of their own", file=sys.stderr)
-        intervals = estimator.own_intervals(level)
+        intervals = estimator.held_out_intervals(level)
     origin = Origin(
         source="samples" if labels is None else "labels",
         seed=seed,
@@ -87,7 +87,7 @@ def calibrate(
         file=None if labels is None else labels.name,
     )
     calibration = replace(line, intervals=intervals, origin=origin)
-    errors = KnownErrors(
+    errors = CalibrationErrors(
         left_out=left_out_errors(reading.coordinates, angles, joints),
         half_width=half_widths(calibration, reading.coordinates, reading.deviation, joints),
     )
@@ -134,7 +134,7 @@ def predict(
     *,
     poses: Sequence[str] | None = None,
     urdf: str | Path | None = None,
-    precision: AskedPrecision = "auto",
+    precision: RequestedPrecision = "auto",
 ) -> Iterator[dict[str, Any]]:
     """Predict joint angles, one dictionary per pose, with keys and errors of `predict_lines`.
 
@@ -156,7 +156,7 @@ def predict_lines(
     *,
     poses: Sequence[str] | None = None,
     urdf: str | Path | None = None,
-    precision: AskedPrecision = "auto",
+    precision: RequestedPrecision = "auto",
 ) -> Iterator[str]:
     """Predict joint angles, one JSON object per pose.
 
@@ -184,8 +184,8 @@ def predict_lines(
             raise UserError("poses need angles in radians: run `ropes calibrate` first")
         arm = chosen_arm(estimator.run, urdf)
         links = arm.links(poses)
-    known, labelled = estimator.trust is not None, estimator.learnt_from_labels
-    warning = missing_columns(run, known=known, intervals=intervals, labelled=labelled)
+    known, labelled = estimator.trust is not None, estimator.is_supervised
+    warning = missing_fields(run, known=known, intervals=intervals, labelled=labelled)
     for names, images in _batches(estimator.run, source):
         if warning:  # once, after the source has been checked
             print(f"ropes: {warning}", file=sys.stderr)
@@ -206,7 +206,7 @@ def _batches(run: Run, source: Source) -> Iterator[tuple[list[object], Images]]:
     """Batches of poses: the names of their images, and uint8 (n, V, S, S)."""
     if not isinstance(source, Mapping) and (source / "meta" / "info.json").exists():
         dataset = open_dataset(source)
-        warn_of_scene(run, dataset)
+        warn_if_other_scene(run, dataset)
         for split in dataset.splits:
             rows = dataset.frames(split).index
             for start in range(0, len(rows), _CHUNK):

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ropes.common.hardware import AskedPrecision
+from ropes.common.hardware import RequestedPrecision
 from ropes.data.batches import TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Dataset, Frames
@@ -29,14 +29,14 @@ from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.image_size import require_size
 from ropes.methods.policies import bayes_floors, require_both_policies
 from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
-from ropes.methods.recipes.encoder import OF_ANCHORS
+from ropes.methods.recipes.encoder import ANCHOR_FIELDS
 from ropes.methods.regime_poses import RegimePoses
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.student import fit_student
 from ropes.methods.training.loop import BatchAt
-from ropes.methods.training_summary import write_story
+from ropes.methods.training_summary import write_training_summary
 from ropes.methods.uncertainty.fit import fit_uncertainty
 from ropes.models.encoder import NETWORK, ContrastNetwork
 
@@ -55,7 +55,7 @@ def fit(
     seed: int = 0,
     *,
     method: str = "anchored",
-    precision: AskedPrecision = "auto",
+    precision: RequestedPrecision = "auto",
     show: bool = True,
 ) -> Run:
     """Fit one encoder on the training split; for the arguments see `ropes.methods.fit.fit`.
@@ -106,7 +106,7 @@ def fit(
         student = fit_student(context, recipe, stage.network.encoder, poses.kept, poses.held)
         stages["student"], seconds["student"] = student["history"], student["seconds"]
     fit_uncertainty(context, dataset, poses.kept, poses.held)
-    write_story(
+    write_training_summary(
         context,
         dataset,
         stages=stages,
@@ -204,7 +204,7 @@ def _fit_encoder(
     network.encoder.adapt(torch.from_numpy(poses.kept.pixels(sample(0))))
     stage: EncoderStage
     stage, batch_at = poses.stage(context, recipe, network)
-    settings = recipe_to_dict(recipe, without=("foreign", "student", *(() if recipe.anchor_weight else OF_ANCHORS)))
+    settings = recipe_to_dict(recipe, without=("foreign", "student", *(() if recipe.anchor_weight else ANCHOR_FIELDS)))
     if recipe.anchor_weight:
         settings["objective"] = _OBJECTIVE
     fingerprint = context.digest("encoder", settings, NETWORK)

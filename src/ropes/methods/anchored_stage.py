@@ -86,7 +86,7 @@ class AnchoredStage(EncoderStage):
         return self.penalty_ramp(step) >= min(_COMPARED_FROM, self.penalty_ramp(self.steps))
 
     def partialling_weights(self) -> Tensor:
-        """Share of each response that is partialled out, (d, d), see `left_alone`.
+        """Share of each response that is partialled out, (d, d), see `partial_out_ancestors`.
 
         It is below 1, so that a coordinate slowly loses a response that is spurious.  The policies of its joint keep
         up a true one.

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from ropes.common.hardware import AskedPrecision, Precision, device_kind, say_precision, training_precision
+from ropes.common.hardware import Precision, RequestedPrecision, device_kind, report_precision, training_precision
 from ropes.common.seeds import integer
 from ropes.methods.recipes import RopesRecipe
 from ropes.methods.run import TRAINING_FILE, Run
-from ropes.methods.training.loop import CHECKPOINT, SUMMARY, BatchAt, begins_anew, has_ended, take_over, train
+from ropes.methods.training.loop import CHECKPOINT, SUMMARY, BatchAt, is_finished, link_training, starts_over, train
 from ropes.methods.training.stage import Stage
 from ropes.models.checkpoints import remove_leftovers
 
@@ -36,7 +36,7 @@ class Context:
     pretrained: Path | None = None
 
     @classmethod
-    def begin(cls, run: Run, folder: Path, *, precision: AskedPrecision = "auto", show: bool) -> "Context":
+    def begin(cls, run: Run, folder: Path, *, precision: RequestedPrecision = "auto", show: bool) -> "Context":
         """Store the run's identity in its folder, and delete unfinished files of a killed run.
 
         A stored run keeps its setting's name, even if the data set's folder has been renamed.
@@ -87,15 +87,15 @@ class Context:
             full: use float32, where bf16 is too coarse for score differences.
         """
         folder = self.folder / name
-        finished = has_ended(folder, fingerprint)
-        if self.pretrained is not None and not finished and has_ended(self.pretrained / name, fingerprint):
-            take_over(self.pretrained / name, folder)
+        finished = is_finished(folder, fingerprint)
+        if self.pretrained is not None and not finished and is_finished(self.pretrained / name, fingerprint):
+            link_training(self.pretrained / name, folder)
             finished = True
         earlier = self.folder / TRAINING_FILE, folder / SUMMARY, folder / CHECKPOINT
-        if begins_anew(folder, fingerprint) and any(path.exists() for path in earlier):
+        if starts_over(folder, fingerprint) and any(path.exists() for path in earlier):
             self.run = self.run.restart(self.folder)
         if self.show and not self.precision_shown and not full and not finished:
-            say_precision(self.precision)
+            report_precision(self.precision)
             self.precision_shown = True
         return train(
             stage,

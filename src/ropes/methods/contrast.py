@@ -127,16 +127,16 @@ def within_anchor_variance(coordinates: Tensor, target: Tensor, excused: Tensor)
 
         L_j = E[Var_r a_j(r)] / Var a_j    over the poses whose intervention is not on joint j
 
-    with a of `left_alone`.  A coordinate therefore gains nothing by shrinking, nor by responding more to interventions.
-    Poses under a joint's own policies count in neither variance: otherwise a coordinate gains by growing under these
-    policies and staying constant everywhere else.
+    with a of `partial_out_ancestors`.  A coordinate therefore gains nothing by shrinking, nor by responding more to
+    interventions.  Poses under a joint's own policies count in neither variance: otherwise a coordinate gains by
+    growing under these policies and staying constant everywhere else.
 
     Args:
         coordinates: (A, R, d).
         target: (R − 1,).
-        excused: (d, d), see `left_alone`.
+        excused: (d, d), see `partial_out_ancestors`.
     """
-    residuals, counted = left_alone(coordinates, target, excused)
+    residuals, counted = partial_out_ancestors(coordinates, target, excused)
     number = counted.sum(0)
     mean = (residuals * counted).sum(1, keepdim=True) / number
     within = ((residuals - mean).square() * counted).sum((0, 1)) / (len(residuals) * (number - 1).clamp_min(1))
@@ -145,7 +145,7 @@ def within_anchor_variance(coordinates: Tensor, target: Tensor, excused: Tensor)
     return within / total.clamp_min(1e-12)
 
 
-def left_alone(coordinates: Tensor, target: Tensor, excused: Tensor) -> tuple[Tensor, Tensor]:
+def partial_out_ancestors(coordinates: Tensor, target: Tensor, excused: Tensor) -> tuple[Tensor, Tensor]:
     """Partial the responses to ancestors out of the coordinates, (A, R, d).
 
         a_j(r) = ẑ_j(r) − x_ij T_ij (ẑ_i(r) − ẑ_i(observational)),   r an intervention on i ≠ j

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ropes.common.hardware import AskedPrecision
+from ropes.common.hardware import RequestedPrecision
 from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.data.pairs import ActionPairs, numbers_of
+from ropes.data.pairs import ActionPairs, encode_labels
 from ropes.errors import UserError
 from ropes.methods.context import Context
 from ropes.methods.delta_stage import Batch, DeltaStage
@@ -23,7 +23,7 @@ from ropes.methods.recipes import DeltaRecipe, recipe_to_dict
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
-from ropes.methods.training_summary import write_story
+from ropes.methods.training_summary import write_training_summary
 from ropes.models.backbones import PoseBackbone
 from ropes.models.delta import DeltaNetwork, PairNetwork
 from ropes.models.registry import PACKAGED, find_run
@@ -41,7 +41,7 @@ def fit(
     seed: int = 0,
     *,
     method: str,
-    precision: AskedPrecision = "auto",
+    precision: RequestedPrecision = "auto",
     show: bool = True,
 ) -> Run:
     """Fit a method on the training pairs of a data set of actions; for the arguments see `ropes.methods.fit.fit`.
@@ -68,12 +68,12 @@ def fit(
         rows, validation, held = np.sort(order[count:]), pairs, order[:count][:_EVALUATED]
     verbs, nouns = (tuple(sorted(set(texts[rows].tolist()))) for texts in (pairs.verbs, pairs.nouns))
     _require_enough(pairs.verbs[rows], verbs)
-    numbers = numbers_of(pairs.verbs, verbs), numbers_of(pairs.nouns, nouns)
+    numbers = encode_labels(pairs.verbs, verbs), encode_labels(pairs.nouns, nouns)
 
     def batch_of(source: ActionPairs, batch: np.ndarray, verb: np.ndarray, noun: np.ndarray) -> Batch:
         return torch.from_numpy(source.pixels(batch)), torch.from_numpy(verb[batch]), torch.from_numpy(noun[batch])
 
-    validation_verbs = numbers_of(validation.verbs, verbs)
+    validation_verbs = encode_labels(validation.verbs, verbs)
     held = held[validation_verbs[held] >= 0]
     if not len(held):
         raise UserError(f"{data} has no validation pair with a verb of the training; add some")
@@ -98,7 +98,7 @@ def fit(
         recipe,
         steps=recipe.training.steps(len(rows)),
         seed=context.seed("delta"),
-        held_out=batch_of(validation, held, validation_verbs, numbers_of(validation.nouns, nouns)),
+        held_out=batch_of(validation, held, validation_verbs, encode_labels(validation.nouns, nouns)),
         block_of=blocks_of(verbs, dataset.antonyms),
     )
     settings = recipe_to_dict(recipe)
@@ -106,7 +106,7 @@ def fit(
         settings["delta"]["checkpoint"] = recipe.delta.checkpoint.removeprefix(PACKAGED)
     fingerprint = context.digest("delta in hundredths", method, settings, initial)
     summary = context.train(stage, batch_at, "delta", fingerprint, full=False)
-    write_story(
+    write_training_summary(
         context,
         dataset,
         stages={"delta": summary["history"]},

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ropes.common.hardware import AskedPrecision
+from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
 from ropes.methods.recipes import Recipe
 from ropes.methods.registry import METHODS, method_named
@@ -18,7 +18,7 @@ def fit(
     *,
     method: str = "anchored",
     pretrained: Path | None = None,
-    precision: AskedPrecision = "auto",
+    precision: RequestedPrecision = "auto",
     show: bool = True,
 ) -> Run:
     """Fit a method on the training split of the data set `data`, in the folder `out`.

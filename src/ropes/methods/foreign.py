@@ -26,7 +26,7 @@ _CELLS = (4, 32)
 _WHITE = 255.0
 
 
-def with_foreign_things(images: Tensor) -> Tensor:
+def add_foreign_objects(images: Tensor) -> Tensor:
     """A copy of images with up to three foreign objects in each view; one of nine views has none.
 
     Objects are rectangles and ellipses of a uniform grey, white, noise or a blurred pattern.  They may lie partly

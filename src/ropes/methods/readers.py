@@ -8,7 +8,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from ropes.common.hardware import AskedPrecision, Precision, precision_of, require_precision, warn_if_emulated
+from ropes.common.hardware import Precision, RequestedPrecision, require_precision, resolve_precision, warn_if_emulated
 from ropes.errors import UserError
 from ropes.methods.reader import Read, Reader, autocast
 from ropes.methods.recipes import CNNRecipe, EncoderRecipe, JointNetRecipe, RopesRecipe, VAERecipe
@@ -84,12 +84,12 @@ class NetworkReader(Reader):
         network: PoseEncoder | StudentNetwork | AngleCNN | AngleTransformer,
         size: int,
         device: torch.device,
-        precision: AskedPrecision = "auto",
+        precision: RequestedPrecision = "auto",
     ) -> None:
         self.size, self._network = size, network.to(device).eval()
         # "auto": float32 is fast enough for convolutions; a transformer is much slower in it.
         full = precision == "auto" and not isinstance(network, AngleTransformer)
-        self.precision: Precision = "32-true" if full else precision_of(precision)
+        self.precision: Precision = "32-true" if full else resolve_precision(precision)
         warn_if_emulated(self.precision)
 
     def read(self, images: Tensor) -> Read:
@@ -138,7 +138,7 @@ def network_weights(run: Run) -> list[str]:
     return [f"{folder}/{WEIGHTS}"]
 
 
-def ropes_reader(run: Run, folder: Path, device: torch.device, precision: AskedPrecision) -> RopesReader:
+def ropes_reader(run: Run, folder: Path, device: torch.device, precision: RequestedPrecision) -> RopesReader:
     """The reader of method ropes, always in float32; prints a line on standard error if another one is requested."""
     assert isinstance(run.recipe, RopesRecipe)
     if precision not in ("auto", RopesReader.precision):
@@ -146,13 +146,13 @@ def ropes_reader(run: Run, folder: Path, device: torch.device, precision: AskedP
     return RopesReader(run, run.recipe, folder, device)
 
 
-def encoder_reader(run: Run, folder: Path, device: torch.device, precision: AskedPrecision) -> NetworkReader:
+def encoder_reader(run: Run, folder: Path, device: torch.device, precision: RequestedPrecision) -> NetworkReader:
     """The reader of methods `anchored` and `ldr`."""
     assert isinstance(run.recipe, EncoderRecipe)
     return NetworkReader(_encoder(run, run.recipe, folder), run.recipe.shape.image_size, device, precision)
 
 
-def angles_reader(run: Run, folder: Path, device: torch.device, precision: AskedPrecision) -> NetworkReader:
+def angles_reader(run: Run, folder: Path, device: torch.device, precision: RequestedPrecision) -> NetworkReader:
     """The reader of the supervised baselines, whose coordinates are angles in radians."""
     assert isinstance(run.recipe, CNNRecipe | JointNetRecipe)
     network = angle_network(run.recipe.shape, views=len(run.cameras), joints=len(run.joints))
@@ -160,7 +160,7 @@ def angles_reader(run: Run, folder: Path, device: torch.device, precision: Asked
     return NetworkReader(network, run.recipe.shape.image_size, device, precision)
 
 
-def vae_reader(run: Run, folder: Path, device: torch.device, precision: AskedPrecision) -> VAEReader:
+def vae_reader(run: Run, folder: Path, device: torch.device, precision: RequestedPrecision) -> VAEReader:
     """The reader of VAEs."""
     assert isinstance(run.recipe, VAERecipe)
     return VAEReader(run.recipe, folder, device, precision)
@@ -172,7 +172,7 @@ def weight_files(run: Run) -> list[str]:
     return files
 
 
-def load_reader(run: Run, folder: Path, device: torch.device, precision: AskedPrecision = "auto") -> Reader:
+def load_reader(run: Run, folder: Path, device: torch.device, precision: RequestedPrecision = "auto") -> Reader:
     """The reader of the run in `folder`.
 
     Args:
@@ -192,7 +192,7 @@ def load_reader(run: Run, folder: Path, device: torch.device, precision: AskedPr
     return reader
 
 
-def finished_reader(folder: Path, device: torch.device, precision: AskedPrecision = "auto") -> tuple[Run, Reader]:
+def finished_reader(folder: Path, device: torch.device, precision: RequestedPrecision = "auto") -> tuple[Run, Reader]:
     """The finished run in `folder` with its reader, see `load_reader`.
 
     Raises:

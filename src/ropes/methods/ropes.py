@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ropes.common.files import read_json, sha256, write_json
-from ropes.common.hardware import AskedPrecision
+from ropes.common.hardware import RequestedPrecision
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
@@ -29,8 +29,8 @@ from ropes.methods.recipes import RopesRecipe, recipe_to_dict
 from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE1Stage, LDRStage, seeded
-from ropes.methods.training.loop import SUMMARY, BatchAt, has_ended
-from ropes.methods.training_summary import write_story
+from ropes.methods.training.loop import SUMMARY, BatchAt, is_finished
+from ropes.methods.training_summary import write_training_summary
 from ropes.methods.uncertainty.fit import fit_uncertainty
 from ropes.models.autoencoder import AE1, Standardise
 from ropes.models.checkpoints import WEIGHTS, save_weights
@@ -50,7 +50,7 @@ def fit(
     *,
     method: str = "ropes",
     pretrained: Path | None = None,
-    precision: AskedPrecision = "auto",
+    precision: RequestedPrecision = "auto",
     show: bool = True,
 ) -> Run:
     """Fit ROPES on the training split; for the arguments see `ropes.methods.fit.fit`.
@@ -72,7 +72,7 @@ def fit(
         most = f"{len(run.cameras) * CODE_SIDE**2} entries of a code of {len(run.cameras)} cameras"
         raise UserError(f"{recipe.directions} directions are more than the {most}; choose fewer --directions")
     fingerprint = _ae1_digest(Context(run, out, show))
-    if pretrained is not None and not has_ended(out / "ae1", fingerprint):  # otherwise it is reused already
+    if pretrained is not None and not is_finished(out / "ae1", fingerprint):  # otherwise it is reused already
         _require_ae1(pretrained, fingerprint)
         require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
     cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
@@ -120,7 +120,7 @@ def fit(
             "coordinate_contrast": ae2.contrasts,
         }
     fit_uncertainty(context, dataset, kept, held)
-    write_story(context, dataset, stages=stages, seconds=seconds, **more)
+    write_training_summary(context, dataset, stages=stages, seconds=seconds, **more)
     return context.run
 
 
@@ -150,7 +150,7 @@ def _ae1_digest(context: Context) -> str:
 
 def _require_ae1(pretrained: Path, fingerprint: str) -> None:
     """Raise `UserError` unless a run has trained this AE1."""
-    if not has_ended(pretrained / "ae1", fingerprint):
+    if not is_finished(pretrained / "ae1", fingerprint):
         raise UserError(
             f"{pretrained} holds no AE1 of method ropes on these data, with this seed and these settings; "
             "leave --pretrained out"

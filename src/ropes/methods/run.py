@@ -10,7 +10,7 @@ import numpy as np
 
 from ropes import __version__
 from ropes.common.files import read_json, require_free, write_json
-from ropes.common.hardware import AskedPrecision, Precision, capability, precision_of
+from ropes.common.hardware import Precision, RequestedPrecision, capability, resolve_precision
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.recipes import Recipe, recipe_from_dict, recipe_to_dict
@@ -20,7 +20,7 @@ from ropes.simulation.settings import SETTINGS
 
 TRAINING_FILE, CALIBRATION_FILE = "training.json", "calibration.json"
 RUN_FILE = registry.RUN_FILE
-TRUST_FILE = "trust.safetensors"
+UNCERTAINTY_FILE = "trust.safetensors"
 FORMAT = 1
 
 
@@ -96,7 +96,7 @@ class Run:
             stored = Run.read(folder)
             if stored.recipe == self.recipe:
                 return stored
-            for stale in (TRAINING_FILE, CALIBRATION_FILE, TRUST_FILE):
+            for stale in (TRAINING_FILE, CALIBRATION_FILE, UNCERTAINTY_FILE):
                 (folder / stale).unlink(missing_ok=True)
         write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(self), "recipe": recipe_to_dict(self.recipe)})
         return self
@@ -109,18 +109,18 @@ class Run:
         (folder / TRAINING_FILE).unlink(missing_ok=True)
         run = replace(self, version=__version__)
         if self.precision is None:
-            run = replace(run, precision=precision_of("auto"), processor=capability())
+            run = replace(run, precision=resolve_precision("auto"), processor=capability())
         write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(run), "recipe": recipe_to_dict(run.recipe)})
         return run
 
-    def in_precision(self, folder: Path, requested: AskedPrecision) -> "Run":
+    def in_precision(self, folder: Path, requested: RequestedPrecision) -> "Run":
         """This run in the requested precision, or with the precision and setting's name of the run stored in `folder`.
 
         Raises:
             UserError: no such precision, the stored run has another one, or see `require_same`.
         """
         self.require_same(folder)
-        precision = precision_of(requested)
+        precision = resolve_precision(requested)
         run = replace(self, precision=precision, processor=capability())
         if not (folder / RUN_FILE).exists():
             return run
@@ -130,7 +130,7 @@ class Run:
         stored.require_precision(folder, requested)
         return replace(run, setting=stored.setting, precision=stored.precision, processor=stored.processor)
 
-    def require_precision(self, folder: Path, requested: AskedPrecision) -> None:
+    def require_precision(self, folder: Path, requested: RequestedPrecision) -> None:
         """Check that this run, stored in `folder`, can be resumed in the requested precision.
 
         Raises:
@@ -189,7 +189,7 @@ def scene_of(dataset: Dataset) -> str | None:
     return str(setting.get("scene", "white")) if "robot" in setting else None
 
 
-def warn_of_scene(run: Run, dataset: Dataset) -> None:
+def warn_if_other_scene(run: Run, dataset: Dataset) -> None:
     """Warn on standard error if a data set has another scene than the run's training data, where both are known."""
     if run.scene is not None and (shown := scene_of(dataset)) not in (None, run.scene):
         print(

@@ -59,7 +59,7 @@ def fit_student(
     network = seeded(
         context.seed("student", "weights"), lambda: StudentNetwork(recipe.encoder, views=views, joints=joints)
     ).to(memory_format=torch.channels_last)
-    network.learn_from(teacher)
+    network.initialise_from(teacher)
     stage = StudentStage(
         network,
         recipe,

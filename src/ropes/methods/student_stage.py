@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from ropes.common.seeds import integer
 from ropes.methods.best_weights import BestWeightsStage
-from ropes.methods.foreign import with_foreign_things
+from ropes.methods.foreign import add_foreign_objects
 from ropes.methods.recipes import EncoderRecipe
 from ropes.models.student import StudentNetwork
 
@@ -38,7 +38,7 @@ class StudentStage(BestWeightsStage):
     trained on none.
 
     Args:
-        network: initialised from its teacher, see `ropes.models.student.StudentNetwork.learn_from`.
+        network: initialised from its teacher, see `ropes.models.student.StudentNetwork.initialise_from`.
         recipe: its settings.
         steps: number of training steps.
         seed: of the foreign objects.
@@ -58,14 +58,14 @@ class StudentStage(BestWeightsStage):
         self.held_out = held_out[0], held_out[1]
         with torch.random.fork_rng():
             torch.manual_seed(integer(seed, "held out"))
-            self.occluded = with_foreign_things(held_out[0])
+            self.occluded = add_foreign_objects(held_out[0])
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Loss of a batch; a share of its poses gets foreign objects."""
         images, targets, maps = batch
         occluded = torch.rand(len(images), device=images.device) < self.share
         inputs = images.clone()
-        inputs[occluded] = with_foreign_things(images[occluded])
+        inputs[occluded] = add_foreign_objects(images[occluded])
         coordinates, attention, foreign = self.network(inputs)
         error = self._error(coordinates.float(), targets)
         segmentation = foreign_loss(foreign, images, inputs)
@@ -103,7 +103,7 @@ class StudentStage(BestWeightsStage):
     def finish(self) -> None:
         """Load the best weights, and measure how much student and teacher usually differ on held-out poses."""
         super().finish()
-        self.network.eval().measure_usual(self.chunks(self.held_out[0]))
+        self.network.eval().fit_agreement(self.chunks(self.held_out[0]))
 
 
 def foreign_loss(logits: Tensor, images: Tensor, occluded: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ropes.common.hardware import AskedPrecision
+from ropes.common.hardware import RequestedPrecision
 from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
@@ -24,10 +24,10 @@ from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.supervised_stage import AngleStage, PretrainingStage
-from ropes.methods.training.loop import SUMMARY, has_ended, take_over
-from ropes.methods.training_summary import write_story
+from ropes.methods.training.loop import SUMMARY, is_finished, link_training
+from ropes.methods.training_summary import write_training_summary
 from ropes.methods.uncertainty.fit import fit_uncertainty
-from ropes.methods.validation_split import not_learnt_from
+from ropes.methods.validation_split import held_out_frames
 from ropes.models.angles import AngleCNN, AngleTransformer, angle_network
 from ropes.models.checkpoints import WEIGHTS
 from ropes.models.encoder import NETWORK
@@ -48,7 +48,7 @@ def fit(
     *,
     method: str,
     pretrained: Path | None = None,
-    precision: AskedPrecision = "auto",
+    precision: RequestedPrecision = "auto",
     show: bool = True,
 ) -> Run:
     """Fit `cnn` or `jointnet` on a share of the labels; for the arguments see `ropes.methods.fit.fit`.
@@ -72,7 +72,7 @@ def fit(
     require_size(dataset, recipe)
     if isinstance(recipe, JointNetRecipe) and pretrained is not None:
         fingerprint = _pretraining_digest(Context(run, out, show), recipe)
-        if has_ended(out / _PRETRAINING, fingerprint):
+        if is_finished(out / _PRETRAINING, fingerprint):
             pretrained = None  # it is reused already
         else:
             _require_pretraining(pretrained, fingerprint)
@@ -82,7 +82,7 @@ def fit(
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     # After all checks: data that are refused leave no run behind.
     context = Context.begin(run, out, precision=precision, show=show)
-    held_out = not_learnt_from(run, dataset)
+    held_out = held_out_frames(run, dataset)
     kept, held = images.split(held_out)
     stages: dict[str, Any] = {}
     seconds: dict[str, float] = {}
@@ -92,7 +92,7 @@ def fit(
         lambda: angle_network(recipe.shape, views=len(run.cameras), joints=len(run.joints)),
     )
     if pretrained is not None:
-        take_over(pretrained / _PRETRAINING, out / _PRETRAINING)
+        link_training(pretrained / _PRETRAINING, out / _PRETRAINING)
     if isinstance(recipe, JointNetRecipe):
         stages["pretraining"], seconds["pretraining"] = _pretrain(context, recipe, kept, held, network)
         more["collapse"] = _collapse(stages["pretraining"])
@@ -102,7 +102,7 @@ def fit(
     summary, stage = _fit_angles(context, recipe, network, images, labels)
     stages["angles"], seconds["angles"] = summary["history"], summary["seconds"]
     fit_uncertainty(context, dataset, kept, held, labels.held_angles(np.flatnonzero(held_out)))
-    write_story(
+    write_training_summary(
         context,
         dataset,
         stages=stages,
@@ -144,7 +144,7 @@ def _require_pretraining(run: Path, fingerprint: str) -> None:
     folder = run / _PRETRAINING
     if not ((folder / SUMMARY).exists() and (folder / WEIGHTS).exists()):
         raise UserError(f"{run} holds no finished pre-training of method jointnet; leave --pretrained out")
-    if not has_ended(folder, fingerprint):
+    if not is_finished(folder, fingerprint):
         raise UserError(
             f"{run} was pre-trained on other data, with another seed or other settings; leave --pretrained out"
         )

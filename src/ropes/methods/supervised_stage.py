@@ -11,7 +11,7 @@ from ropes.methods.blocks import draw_blocks
 from ropes.methods.recipes import JointNetRecipe, Optimisation
 from ropes.methods.training.stage import Stage
 from ropes.models.angles import AngleCNN, AngleTransformer
-from ropes.models.jepa import JEPA, darkness, signs_of_collapse
+from ropes.models.jepa import JEPA, collapse_indicators, invert_levels
 
 _CHUNK = 128
 
@@ -20,7 +20,7 @@ class PretrainingStage(Stage):
     """I-JEPA on images of single cameras: predict the target encoder's tokens of hidden blocks from the context.
 
     Every record evaluates the loss on held-out images, with fixed blocks, and signs of collapse, see
-    `ropes.models.jepa.signs_of_collapse`.
+    `ropes.models.jepa.collapse_indicators`.
 
     Args:
         network: to train.
@@ -45,7 +45,7 @@ class PretrainingStage(Stage):
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
         """Images, uint8 (B, 1, S, S) → loss."""
         context, targets = draw_blocks(generator(self.seed, "blocks", self.global_step), len(batch), self.side)
-        images = random_crops(darkness(batch), self.crop)
+        images = random_crops(invert_levels(batch), self.crop)
         loss: Tensor = self.network(images, context.to(self.device), targets.to(self.device))
         self.note(loss=loss)
         return loss
@@ -62,12 +62,12 @@ class PretrainingStage(Stage):
         losses, pooled = [], []
         for number, part in enumerate(self.held_out.split(_CHUNK)):
             context, targets = draw_blocks(generator(self.seed, "held-out blocks", number), len(part), self.side)
-            images = darkness(part.to(self.device))
+            images = invert_levels(part.to(self.device))
             tokens = self.network.targets(images)
             loss = self.network.loss(images, tokens, context.to(self.device), targets.to(self.device))
             losses.append(float(loss) * len(part))
             pooled.append(tokens.mean(1).cpu())
-        return {"held_out": sum(losses) / len(self.held_out), **signs_of_collapse(torch.cat(pooled), self.camera)}
+        return {"held_out": sum(losses) / len(self.held_out), **collapse_indicators(torch.cat(pooled), self.camera)}
 
 
 class AngleStage(BestWeightsStage):

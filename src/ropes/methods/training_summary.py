@@ -11,7 +11,7 @@ from ropes.methods.recipes import recipe_to_dict
 from ropes.methods.run import TRAINING_FILE
 
 
-def write_story(
+def write_training_summary(
     context: Context,
     dataset: Dataset,
     *,

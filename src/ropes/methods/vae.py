@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ropes.causal.scm import Regime
-from ropes.common.hardware import AskedPrecision
+from ropes.common.hardware import RequestedPrecision
 from ropes.data.batches import TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
@@ -19,7 +19,7 @@ from ropes.methods.recipes import VAERecipe, recipe_to_dict
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
-from ropes.methods.training_summary import write_story
+from ropes.methods.training_summary import write_training_summary
 from ropes.methods.vae_stage import VAEStage
 from ropes.models.vae import VAE
 
@@ -34,7 +34,7 @@ def fit(
     seed: int = 0,
     *,
     method: str,
-    precision: AskedPrecision = "auto",
+    precision: RequestedPrecision = "auto",
     show: bool = True,
 ) -> Run:
     """Fit a VAE on the training images, without labels; for the arguments see `ropes.methods.fit.fit`.
@@ -85,7 +85,7 @@ def fit(
     )
     fingerprint = context.digest("vae", method, recipe_to_dict(recipe))
     summary = context.train(stage, batch_at, "vae", fingerprint, full=False)
-    write_story(
+    write_training_summary(
         context,
         dataset,
         stages={"vae": summary["history"]},

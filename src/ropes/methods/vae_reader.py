@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ropes.common.hardware import AskedPrecision, Precision, precision_of, warn_if_emulated
+from ropes.common.hardware import Precision, RequestedPrecision, resolve_precision, warn_if_emulated
 from ropes.methods.reader import Read, Reader, autocast
 from ropes.methods.recipes import VAERecipe
 from ropes.models.blocks import as_levels
@@ -17,14 +17,14 @@ class VAEReader(Reader):
     """The VAE of methods `beta-vae` and `ada-gvae`; its coordinates are the posterior means."""
 
     def __init__(
-        self, recipe: VAERecipe, folder: Path, device: torch.device, precision: AskedPrecision = "auto"
+        self, recipe: VAERecipe, folder: Path, device: torch.device, precision: RequestedPrecision = "auto"
     ) -> None:
         self.size = recipe.vae.image_size
         self._vae = VAE(recipe.vae)
         load_weights(self._vae, folder / "vae" / WEIGHTS)
         self._vae.to(device).eval()
         torch.nn.utils.convert_conv2d_weight_memory_format(self._vae, torch.channels_last)
-        self.precision: Precision = precision_of(precision)
+        self.precision: Precision = resolve_precision(precision)
         warn_if_emulated(self.precision)
 
     @torch.no_grad()

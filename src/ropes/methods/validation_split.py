@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-def not_learnt_from(run: Run, dataset: Dataset) -> Mask:
+def held_out_frames(run: Run, dataset: Dataset) -> Mask:
     """Mask of the training frames of a data set that the run was not trained on, (n,).
 
     These are its held-out anchors and the anchors that its recipe excludes, or all frames of another data set.
@@ -40,7 +40,7 @@ def not_learnt_from(run: Run, dataset: Dataset) -> Mask:
 def rows_to_label(run: Run, dataset: Dataset, samples: int, seed: int) -> Ints:
     """Sorted rows of the training frames to label for a calibration, (samples,).
 
-    They are random frames of `not_learnt_from`: errors on training poses are too small.  Poses of one anchor share all
+    They are random frames of `held_out_frames`: errors on training poses are too small.  Poses of one anchor share all
     angles but one, so every anchor contributes one pose before any contributes a second.  Poses without intervention
     come first: most images at inference are such, and angles under policies are more extreme, with larger errors.
 
@@ -55,7 +55,7 @@ def rows_to_label(run: Run, dataset: Dataset, samples: int, seed: int) -> Ints:
     """
     frames = dataset.frames("train")
     anchor = frames.anchor
-    rows = np.flatnonzero(not_learnt_from(run, dataset))
+    rows = np.flatnonzero(held_out_frames(run, dataset))
     if len(rows) < samples:
         which = " that the run has not learnt from" if len(rows) < len(anchor) else ""
         raise UserError(

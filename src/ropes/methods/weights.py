@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from ropes.common.files import sha256
-from ropes.methods.run import TRUST_FILE
+from ropes.methods.run import UNCERTAINTY_FILE
 from ropes.models.checkpoints import WEIGHTS
 
 
@@ -15,6 +15,6 @@ def weights_digest(folder: Path) -> str:
     return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
 
 
-def trust_digest(folder: Path) -> str | None:
+def uncertainty_digest(folder: Path) -> str | None:
     """SHA-256 of a run's uncertainty model; None if it has none."""
-    return sha256(folder / TRUST_FILE) if (folder / TRUST_FILE).exists() else None
+    return sha256(folder / UNCERTAINTY_FILE) if (folder / UNCERTAINTY_FILE).exists() else None

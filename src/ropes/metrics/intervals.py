@@ -36,7 +36,7 @@ def conformal_quantile(scores: ArrayLike, level: float) -> Floats:
     return np.take_along_axis(ordered, np.where(rank > number, len(values), rank - 1)[None], axis=0)[0]
 
 
-def left_out_residuals(estimates: ArrayLike, angles: ArrayLike) -> Floats:
+def leave_one_out_residuals(estimates: ArrayLike, angles: ArrayLike) -> Floats:
     """Leave-one-out residuals of the least-squares line of each joint.
 
         r_n / (1 − h_n),    h_n = 1 / N + (x_n − x̄)² / Σ (x − x̄)²

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from ropes.models.encoder import PoseEncoder
-from ropes.models.jepa import PatchEncoder, darkness
+from ropes.models.jepa import PatchEncoder, invert_levels
 from ropes.models.shapes import EncoderConfig, ViTConfig
 
 
@@ -93,7 +93,7 @@ class AngleTransformer(nn.Module):
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """uint8 (B, V, S, S) → radians (B, d), and the mean tokens of all cameras (B, V · width)."""
-        tokens = self.encoder(darkness(images.flatten(0, 1)[:, None]))
+        tokens = self.encoder(invert_levels(images.flatten(0, 1)[:, None]))
         features = tokens.float().mean(1).unflatten(0, images.shape[:2]).flatten(1)
         with torch.autocast(images.device.type, enabled=False):  # bf16 would round the estimate by up to 1/256
             return self.radians(self.joints(features)), features

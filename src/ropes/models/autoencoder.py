@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from ropes.models.blocks import RevivingReLU, conv, residual_stage, start_alive, upsample
+from ropes.models.blocks import LeakyGradientReLU, conv, init_positive, residual_stage, upsample
 from ropes.models.shapes import CODE_SIDE, AE1Config, AE2Config
 
 
@@ -23,8 +23,8 @@ class AE1(nn.Module):
         self.config = config
         self.encoder = nn.Sequential(*self._encoder_layers())
         self.decoder = nn.Sequential(*self._decoder_layers())
-        start_alive(self.encoder[-2], level=1.0)
-        start_alive(self.decoder[-3], level=0.7)
+        init_positive(self.encoder[-2], level=1.0)
+        init_positive(self.decoder[-3], level=0.7)
 
     def _encoder_layers(self) -> list[nn.Module]:
         config, layers, channels = self.config, list[nn.Module](), 1
@@ -38,7 +38,7 @@ class AE1(nn.Module):
                 side //= 2
             layers += residual_stage(channels, width, blocks, config.groups)
             channels = width
-        return [*layers, conv(channels, 1, stride=side // CODE_SIDE), RevivingReLU(config.revive)]
+        return [*layers, conv(channels, 1, stride=side // CODE_SIDE), LeakyGradientReLU(config.revive)]
 
     def _decoder_layers(self) -> list[nn.Module]:
         config, layers, channels = self.config, list[nn.Module](), 1
@@ -49,7 +49,7 @@ class AE1(nn.Module):
                 layers.append(upsample(width, width))
                 side *= 2
             channels = width
-        return [*layers, conv(channels, config.stem**2), nn.PixelShuffle(config.stem), RevivingReLU(config.revive)]
+        return [*layers, conv(channels, config.stem**2), nn.PixelShuffle(config.stem), LeakyGradientReLU(config.revive)]
 
     def encode(self, images: Tensor) -> Tensor:
         """(B, 1, S, S) in [0, 1] → codes (B, 1, 8, 8), at least 0."""
@@ -145,7 +145,7 @@ class AE2(nn.Module):
         head = self.decoder[-2]
         assert isinstance(head, nn.Conv2d)
         assert head.bias is not None
-        start_alive(head, level=0.0)
+        init_positive(head, level=0.0)
         with torch.no_grad():
             head.weight.mul_(standardise.scale.reshape(-1, 1, 1, 1))
             head.bias.copy_(standardise.mean.flatten() + 0.5 * standardise.scale.flatten())

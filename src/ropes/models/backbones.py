@@ -112,7 +112,7 @@ class PoseBackbone(nn.Module):
     def __init__(self, body: PoseEncoder) -> None:
         super().__init__()
         self.body, self.width = body, body.config.hidden + body.joints
-        body.keep_looking()
+        body.freeze_attention()
 
     @property
     def description(self) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def as_levels(images: Tensor) -> Tensor:
     return planes.float().div(255).contiguous(memory_format=torch.channels_last)
 
 
-class RevivingReLU(nn.Module):
+class LeakyGradientReLU(nn.Module):
     """ReLU with a leaky surrogate gradient: the backward pass has slope `slope` for negative inputs.
 
     Deviation: a unit that has fallen below zero everywhere can come back, as gradients leak through it; forward it is
@@ -93,7 +93,7 @@ class RevivingReLU(nn.Module):
         return x.relu() + self.slope * (below - below.detach())
 
 
-def start_alive(layer: nn.Module, level: float, spread: float = 0.1) -> None:
+def init_positive(layer: nn.Module, level: float, spread: float = 0.1) -> None:
     """Initialise the last convolution before a ReLU so that all its units start positive, near `level`.
 
     A unit that starts negative everywhere gets no gradient and never recovers.

@@ -50,7 +50,7 @@ class PoseEncoder(nn.Module):
         self.background.copy_(levels.median(dim=0).values)
         self.spread.copy_((levels - self.background).std().clamp_min(1e-3))
 
-    def keep_looking(self) -> None:
+    def freeze_attention(self) -> None:
         """Freeze the attention map and its stages, which only the attention loss trains; nothing without a window."""
         if self.config.window:
             for part in (*self.whole[: _ATTENTION_STAGE + 1], self.gaze):

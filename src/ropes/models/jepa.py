@@ -37,7 +37,7 @@ class PatchEncoder(nn.Module):
         self.vit.embeddings.position_embeddings = fixed
 
     def forward(self, images: Tensor, patches: Tensor | None = None) -> Tensor:
-        """Images (B, 1, S, S) from `darkness`, and patch indices (B, k) or None for all → tokens (B, k, width)."""
+        """Images (B, 1, S, S) from `invert_levels`, and patch indices (B, k) or None for all → tokens (B, k, width)."""
         tokens = self.vit.embeddings(images)
         if patches is not None:
             tokens = gather_tokens(tokens, patches)
@@ -97,7 +97,7 @@ class JEPA(nn.Module):
         """Smooth L1 loss between predicted and target tokens, over images (B, 1, S, S).
 
         Args:
-            images: see `darkness`.
+            images: see `invert_levels`.
             targets: of these images, see `targets`.
             visible: patches of the context, (B, k).
             masked: patches of the target blocks, (B, blocks, m); each block is predicted separately.
@@ -119,7 +119,7 @@ class JEPA(nn.Module):
             average.lerp_(weight, 1 - momentum)
 
 
-def darkness(images: Tensor) -> Tensor:
+def invert_levels(images: Tensor) -> Tensor:
     """Inverted grey levels, uint8 → float32, 0 for white and 4 for black: a white patch gives a zero token."""
     return images.float().div_(-255).add_(1).div_(_DEVIATION)
 
@@ -141,7 +141,7 @@ def gather_tokens(tokens: Tensor, patches: Tensor) -> Tensor:
     return tokens.gather(1, patches[..., None].expand(-1, -1, tokens.shape[-1]))
 
 
-def signs_of_collapse(pooled: Tensor, camera: Tensor) -> dict[str, float]:
+def collapse_indicators(pooled: Tensor, camera: Tensor) -> dict[str, float]:
     """Indicators of collapsed targets: the effective "rank" and the "spread" of mean tokens.
 
     Encoder and target encoder can converge to a constant for each camera, which is predicted without error. Then the

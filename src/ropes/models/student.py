@@ -74,7 +74,7 @@ class StudentNetwork(nn.Module):
         foreign: the detector of foreign objects.
         told: embedding of the mask for the encoder's first stage.
         teacher: the encoder before the student's training, frozen.
-        usual: (d,), usual difference of student and teacher, see `measure_usual`; 0 to use the student only.
+        usual: (d,), usual difference of student and teacher, see `fit_agreement`; 0 to use the student only.
     """
 
     usual: Tensor
@@ -88,7 +88,7 @@ class StudentNetwork(nn.Module):
         self.teacher = PoseEncoder(config, views=views, joints=joints).requires_grad_(False)
         self.register_buffer("usual", torch.zeros(joints))
 
-    def learn_from(self, teacher: PoseEncoder) -> None:
+    def initialise_from(self, teacher: PoseEncoder) -> None:
         """Initialise student and teacher with the weights of a trained encoder."""
         self.encoder.load_state_dict(teacher.state_dict())
         self.teacher.load_state_dict(teacher.state_dict())
@@ -106,7 +106,7 @@ class StudentNetwork(nn.Module):
         return torch.where(agree, (student + teacher) / 2, student), features, foreign
 
     @torch.no_grad()
-    def measure_usual(self, images: Iterable[Tensor]) -> None:
+    def fit_agreement(self, images: Iterable[Tensor]) -> None:
         """Set `usual` from batches of in-distribution images: 1.4826 times the median absolute difference."""
         difference = torch.cat([student - teacher for student, teacher, *_ in map(self._both, images)])
         self.usual.copy_(_TO_DEVIATION * difference.abs().float().median(0).values)

@@ -16,8 +16,8 @@ from ropes.simulation.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
     ARM_SETTING,
-    DRAWN_HOLD_OUTS,
-    MANY_THINGS,
+    OBJECT_SCENES,
+    RANDOM_HOLD_OUTS,
     RECORDED_PAIRS,
     RECORDED_SCENES,
 )
@@ -30,7 +30,7 @@ DRAWN = f"{ACTION_PAIRS}-drawn"
 SCENES = {
     ACTION_PAIRS: "single things",
     DRAWN: "single things, others held out",
-    MANY_THINGS: "several things in a scene",
+    OBJECT_SCENES: "several things in a scene",
     ARM_ACTIONS: "joints of an arm",
     f"{ARM_SETTING}-{ARM_ACTIONS.partition('-')[2]}": "joints of an arm",
     RECORDED_PAIRS: "Causal Triplet's own images, things cut out",
@@ -89,10 +89,10 @@ PAPER_GAPS = {"cde-global": 0.21, "plain-vit": 0.48}
 def in_order(rows: Sequence[ActionRow]) -> dict[str, Methods]:
     """Setup → method → its rows, one a seed; in the order of `SCENES` and `METHODS`, others after them.
 
-    Rows of `DRAWN_HOLD_OUTS` are one setup, `DRAWN`, with one row for each choice of held-out pairs: the mean over
+    Rows of `RANDOM_HOLD_OUTS` are one setup, `DRAWN`, with one row for each choice of held-out pairs: the mean over
     its training seeds.
     """
-    setups = grouped(rows, lambda row: DRAWN if row.setup in DRAWN_HOLD_OUTS else row.setup)
+    setups = grouped(rows, lambda row: DRAWN if row.setup in RANDOM_HOLD_OUTS else row.setup)
     return {
         setup: {
             name: _by_choice(own) if setup == DRAWN else own
@@ -129,7 +129,7 @@ def of_an_arm(methods: Methods) -> bool:
 
 def _pairing(row: ActionRow) -> object:
     """The property by which rows of two methods are paired: the setting where it was drawn, else the seed."""
-    return row.setup if row.setup in DRAWN_HOLD_OUTS else row.seed
+    return row.setup if row.setup in RANDOM_HOLD_OUTS else row.seed
 
 
 def accuracies(rows: Sequence[ActionRow], split: str) -> Floats:
@@ -210,7 +210,7 @@ def findings(rows: Sequence[ActionRow]) -> list[str]:
     for setup in (ACTION_PAIRS, DRAWN, RECORDED_PAIRS):
         if setup in every:
             sentences += _against_baselines(every[setup])
-    for scenes in (every.get(MANY_THINGS, {}), every.get(RECORDED_SCENES, {})):
+    for scenes in (every.get(OBJECT_SCENES, {}), every.get(RECORDED_SCENES, {})):
         if {"cde-global", "cde-patch"} <= scenes.keys():
             parts = [
                 f"{words} {spread(accuracies(scenes['cde-patch'], split), 2)} by patches, "

@@ -17,7 +17,7 @@ from ropes.evaluation.paper import (
 )
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import Cell, calibrated_as_the_paper, least_labelled, over_seeds, reaches
-from ropes.methods.recipes.variants import BESIDE_ROPES
+from ropes.methods.recipes.variants import ROPES_VARIANTS
 from ropes.methods.registry import method_of
 from ropes.report.curves import described
 from ropes.report.numbers import fixed
@@ -53,13 +53,13 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
         return paragraphs(written, note + _origin(found, shown, "the paper's counterpart"))
     every = tuple(cell for cell in every if cell.occlusion == 0 or (cell.setup, cell.occlusion) in TABLE1_ORDER)
     cells = calibrated_as_the_paper(every)
-    if any(method_of(cell.method) != cell.method and cell.method not in BESIDE_ROPES for cell in cells):
+    if any(method_of(cell.method) != cell.method and cell.method not in ROPES_VARIANTS for cell in cells):
         unlabelled = [cell for cell in every if cell.calibration_labels == 0]
         lines = f"With lines fitted on {CALIBRATION_LABELS:,} labels (of shifted poses under shift)"
         note = f"{lines} unless stated otherwise. "
         written = _table(["test data", "training data"], [], joints, _variants([*cells, *unlabelled], joints))
         return paragraphs(written, note + _origin(found, cells))
-    of_ropes = ("ropes", *BESIDE_ROPES)
+    of_ropes = ("ropes", *ROPES_VARIANTS)
     shown = [cell for cell in every if cell in cells or (cell.calibration_labels == 0 and cell.method not in of_ropes)]
     blocks = _methods(shown, joints, over_seeds(found.shift_rows), label_free=label_free)
     return paragraphs(_table(["test data", "method"], ["labels"], joints, blocks), _origin(found, cells))

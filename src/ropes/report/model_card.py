@@ -13,7 +13,7 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.rows.flag import FlagRow
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.pose import PoseRow
-from ropes.evaluation.rows.trust import TrustRow
+from ropes.evaluation.rows.trust import CoverageRow
 from ropes.inference.calibration import Calibration
 from ropes.inference.poses import arm_of, robot_of
 from ropes.methods.registry import method_named, recipe_of
@@ -200,7 +200,7 @@ def _poses(rows: Sequence[PoseRow]) -> Iterator[str]:
         yield Table([*columns, *number_columns("ADD, mm", "AUC of ADD")], lines).markdown()
 
 
-def _trust(rows: Sequence[TrustRow]) -> Iterator[str]:
+def _trust(rows: Sequence[CoverageRow]) -> Iterator[str]:
     """The table of intervals: coverage and width over the joints, and the flag's AUROC."""
     if rows:
         groups = grouped(rows, lambda row: (row.split, row.occlusion, row.intervals, row.calibration_labels))
@@ -226,7 +226,7 @@ def _flags(rows: Sequence[FlagRow]) -> Iterator[str]:
         yield Table(columns, lines).markdown()
 
 
-def _is_of(run: Run, row: Row | PoseRow | TrustRow | FlagRow) -> bool:
+def _is_of(run: Run, row: Row | PoseRow | CoverageRow | FlagRow) -> bool:
     return (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)
 
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import Cell, over_seeds
-from ropes.simulation.corruption import IN_WORDS
+from ropes.simulation.corruption import OCCLUDER_NAMES
 
 _ENVIRONMENT = Environment(
     loader=PackageLoader("ropes", "report"),
@@ -85,7 +85,7 @@ def page(source: Source, parts: Sequence[Part]) -> str:
         ("experiment", found.name),
         ("preset", found.preset),
         *((("scene", found.scene),) if found.scene else ()),
-        *((("occluded by", IN_WORDS[found.hiding]),) if found.hiding else ()),
+        *((("occluded by", OCCLUDER_NAMES[found.hiding]),) if found.hiding else ()),
         ("device", found.device),
         ("version", found.version),
         ("wall time", f"{found.seconds:,.0f} s"),

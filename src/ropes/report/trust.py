@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.flag import FlagRow
-from ropes.evaluation.rows.trust import INTERVALS, TrustRow
+from ropes.evaluation.rows.trust import INTERVALS, CoverageRow
 from ropes.report.elements import details, plot, tag
 from ropes.report.figures import DASHED, INK, OURS, as_number, colour_cycle, make_panels, shared_legend, styled
 from ropes.report.numbers import error, fixed
@@ -17,7 +17,7 @@ from ropes.report.page import Section, Source, explained
 from ropes.report.table import Table, grouped, named_once, number_columns, paragraphs, text_columns
 from ropes.report.words import counted, in_words, joint_label, origin
 
-#: Intervals in words, by their names in `TrustRow`.
+#: Intervals in words, by their names in `CoverageRow`.
 KINDS = {
     "commanded": "no labels",
     "anchors": "width from held-out anchors",
@@ -29,7 +29,7 @@ Kind = tuple[str, int]
 
 
 class Line(NamedTuple):
-    """Means over training seeds of one joint under one condition, as in `TrustRow`; None where undefined.
+    """Means over training seeds of one joint under one condition, as in `CoverageRow`; None where undefined.
 
     `pairs` has coverage and width (rad) of each kind of interval.
     """
@@ -52,7 +52,7 @@ class Coverage(NamedTuple):
     lines: Sequence[Line]
 
 
-def coverages(rows: Sequence[TrustRow]) -> list[Coverage]:
+def coverages(rows: Sequence[CoverageRow]) -> list[Coverage]:
     """Means over training seeds, for each setup and method."""
     found = []
     for (setup, method), own in grouped(rows, lambda row: (row.setup, row.method)).items():
@@ -71,7 +71,7 @@ def coverages(rows: Sequence[TrustRow]) -> list[Coverage]:
     return found
 
 
-def _kind(row: TrustRow) -> Kind:
+def _kind(row: CoverageRow) -> Kind:
     return row.intervals, row.calibration_labels
 
 

@@ -5,7 +5,7 @@ import re
 from ropes.evaluation.paper import CALIBRATION_LABELS, TABLE1
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import Cell
-from ropes.methods.recipes.variants import BESIDE_ROPES
+from ropes.methods.recipes.variants import ROPES_VARIANTS
 
 #: Ways from coordinates to radians.
 UNLABELLED, FITTED, PREDICTED = "without labels", f"with a line fitted on {CALIBRATION_LABELS:,} labels", "as predicted"
@@ -22,7 +22,7 @@ def joint_label(joint: str) -> str:
 
 def method_label(method: str) -> str:
     """The objective of a variant of method ropes that Table 1 includes; the name of any other method."""
-    return BESIDE_ROPES.get(method, method)
+    return ROPES_VARIANTS.get(method, method)
 
 
 def capitalised(words: str) -> str:

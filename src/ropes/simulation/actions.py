@@ -118,7 +118,7 @@ def _of_middle_frequency(counts: Mapping[Action, int]) -> tuple[str, ...]:
     return tuple(sorted(ranked[first : first + number])) if len(ranked) >= 4 else ()
 
 
-def shift_fault(actions: Mapping[str, Iterable[Action]]) -> str | None:
+def split_fault(actions: Mapping[str, Iterable[Action]]) -> str | None:
     """Why the actions of each split do not have the shift that the split's name promises; None if they do."""
     trained = {action for split in (TRAIN, VALIDATION) for action in actions.get(split, ())}
     nouns = {action.noun for action in trained}
@@ -131,7 +131,7 @@ def shift_fault(actions: Mapping[str, Iterable[Action]]) -> str | None:
     return None
 
 
-def both_ways(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def symmetric_antonyms(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Verb → its antonym, in both directions."""
     return {verb: other for one, two in pairs for verb, other in ((one, two), (two, one))}
 
@@ -158,7 +158,7 @@ VARIABLES = {
     "sliced": Variable(raised="slice"),
     "broken": Variable(raised="break"),
 }
-ANTONYMS = both_ways((each.raised, each.lowered) for each in VARIABLES.values() if each.lowered)
+ANTONYMS = symmetric_antonyms((each.raised, each.lowered) for each in VARIABLES.values() if each.lowered)
 #: Verb → variable, and whether the verb increases it.
 EFFECTS = {each.raised: (name, True) for name, each in VARIABLES.items()} | {
     each.lowered: (name, False) for name, each in VARIABLES.items() if each.lowered
@@ -244,7 +244,7 @@ class PairsSetting:
     image_size: int = 64
     things: int = 1
     jitter: float = 1.0
-    held_out: HeldOut = field(default_factory=lambda: held_out_of(seed=_HELD_OUT_SEED))
+    held_out: HeldOut = field(default_factory=lambda: default_hold_out(seed=_HELD_OUT_SEED))
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -264,12 +264,12 @@ class PairsSetting:
         return {**asdict(self), "held_out": self.held_out.to_dict()}
 
 
-def held_out_of(*, seed: int) -> HeldOut:
+def default_hold_out(*, seed: int) -> HeldOut:
     """The hold-out of `action-pairs`, with nouns ranked by their weights."""
     return hold_out(_frequencies(), ANTONYMS, np.random.default_rng(seed))
 
 
-def drawn_held_out(*, seed: int) -> HeldOut:
+def random_hold_out(*, seed: int) -> HeldOut:
     """A hold-out of as many nouns drawn uniformly, redrawn until every verb keeps three nouns for training."""
     rng = np.random.default_rng(seed)
     number = round(len(NOUNS) * _NOUNS)

@@ -10,7 +10,7 @@ from pathlib import Path
 from ropes.causal.scm import CausalModel, TruncatedNormal
 from ropes.errors import UserError
 from ropes.simulation.availability import find_urdf
-from ropes.simulation.framing import drawable_ranges, farthest_place, nearest_view
+from ropes.simulation.framing import drawable_ranges, max_image_distance, nearest_view
 from ropes.simulation.settings import Camera, Robot, SceneName, Setting
 from ropes.simulation.urdf import Urdf, read_urdf
 
@@ -83,7 +83,7 @@ def _require_whole_arm(robot: Robot, drawable: Mapping[str, tuple[float, float]]
     if not names or len(set(names)) < len(names):
         raise UserError(f"cameras need one name each, and there must be one at least; got {names}")
     for camera in cameras:
-        if (place := farthest_place(robot, drawable, camera)) > 1:
+        if (place := max_image_distance(robot, drawable, camera)) > 1:
             how = f"{place:.2f} times as far from the image's centre as its border" if place < math.inf else "behind it"
             raise UserError(
                 f"camera {camera.name} does not see the whole arm: in some pose a part is {how}; give it a larger "

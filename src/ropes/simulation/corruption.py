@@ -11,7 +11,7 @@ Images = NDArray[np.uint8]
 #: Kinds of occluders: white squares (the paper's), squares of one random grey, noise, blurred noise, shaded balls.
 Hiding = Literal["square", "grey", "noise", "texture", "object"]
 #: Their names on report pages.
-IN_WORDS: dict[str, str] = {
+OCCLUDER_NAMES: dict[str, str] = {
     "square": "white squares",
     "grey": "squares of one grey",
     "noise": "squares of noise",
@@ -22,7 +22,7 @@ _CELLS = 4
 _TOWARDS_LIGHT = np.array([-0.5, -0.6, 0.62])
 
 
-def require_hiding(kind: str) -> Hiding:
+def require_occluder(kind: str) -> Hiding:
     """Check that `kind` names a kind of occluder.
 
     Raises:
@@ -64,7 +64,7 @@ def occlude(images: Images, size: int, rng: np.random.Generator, kind: Hiding = 
     """
     n, cameras, height, width = images.shape
     check_square(size, (height, width))
-    kind = require_hiding(kind)
+    kind = require_occluder(kind)
     occluded = images.copy()
     top = rng.integers(0, height - size, (n, cameras), endpoint=True)
     left = rng.integers(0, width - size, (n, cameras), endpoint=True)

@@ -143,7 +143,7 @@ def nearest_view(
     return replace(camera, target=(x, y, z), distance=round(distance, 3))
 
 
-def farthest_place(robot: Robot, ranges: Ranges, camera: Camera, *, seed: int = 0) -> float:
+def max_image_distance(robot: Robot, ranges: Ranges, camera: Camera, *, seed: int = 0) -> float:
     """The largest distance of the arm from the image's centre in any pose: 1 is the border, more is out of view.
 
     Infinite if a part of the arm can be behind the camera.

@@ -26,7 +26,7 @@ def parts_of(noun: str, look: Appearance, state: State) -> tuple[Part, ...]:
     return tuple(_BUILDERS[noun](look, state))
 
 
-def things_digest() -> str:
+def objects_digest() -> str:
     """SHA-256 of the parts of every object, in appearances and states drawn from a fixed seed."""
     rng = np.random.default_rng(0)
     shapes: list[object] = []

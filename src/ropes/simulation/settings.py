@@ -195,9 +195,9 @@ _TWO_CAMERAS: tuple[Camera, ...] = (
 #: The setting of the disentanglement study, see `ropes.simulation.finger_setting`.
 FINGER_CUBE = "finger-cube"
 #: Settings of actions, see `ropes.simulation.actions`: on one object, on one of several objects, on an arm's joints.
-ACTION_PAIRS, MANY_THINGS, ARM_ACTIONS = "action-pairs", "action-scenes", "arm-actions"
+ACTION_PAIRS, OBJECT_SCENES, ARM_ACTIONS = "action-pairs", "action-scenes", "arm-actions"
 #: `action-pairs` with other objects held out: setting → seed of the hold-out.
-DRAWN_HOLD_OUTS = {f"{ACTION_PAIRS}-drawn-{seed}": seed for seed in range(5)}
+RANDOM_HOLD_OUTS = {f"{ACTION_PAIRS}-drawn-{seed}": seed for seed in range(5)}
 #: The setting whose arm and cameras `arm-actions` uses; the packaged estimator reads its images.
 ARM_SETTING = "panda-2c-independent"
 #: Causal Triplet's recordings: images cropped to the object, and whole scenes.

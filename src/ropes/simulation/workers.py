@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ropes.common import png
 from ropes.common.hardware import usable_cores
-from ropes.common.processes import end_with_parent, nothing_of_main
+from ropes.common.processes import exit_with_parent, hide_main_module
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
 from ropes.simulation.scene import Mesh, Scene, check_poses, resolve_urdf
@@ -113,7 +113,7 @@ def _in_processes(start: Start, units: Sequence[Floats], workers: int) -> Iterat
     pending: deque[Future[list[list[bytes]]]] = deque()
     try:
         for unit in units:
-            with nothing_of_main():
+            with hide_main_module():
                 pending.append(pool.submit(_render_unit, unit))
             # Submitting only a few units ahead of the reader bounds the memory.
             if len(pending) >= _AHEAD * workers:
@@ -132,7 +132,7 @@ def _start_worker(start: Start) -> None:
     """Set up a worker: it creates its renderer, leaves Ctrl-C to its parent and ends with its parent."""
     global _renderer
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent(lambda: os._exit(1))
+    exit_with_parent(lambda: os._exit(1))
     _renderer = start().__enter__()
 
 

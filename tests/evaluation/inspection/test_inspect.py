@@ -11,7 +11,7 @@ from rich.console import Console
 from ropes.causal.scm import Regime
 from ropes.cli import entry as cli
 from ropes.common import files
-from ropes.data.layout import strip_states
+from ropes.data.layout import copy_without_labels
 from ropes.errors import UserError
 from ropes.evaluation.inspection import inspect_data
 from ropes.evaluation.inspection import sample as sampling
@@ -54,7 +54,7 @@ def test_a_data_set_with_everything(data: Path) -> None:
 @pytest.mark.parametrize("kind", ["distributions", "images"])
 def test_without_angles_and_without_distributions(kind: str, data: Path, tmp_path: Path) -> None:
     if kind == "distributions":
-        strip_states(data, tmp_path / "data")
+        copy_without_labels(data, tmp_path / "data")
     else:
         tiny.write_data(tmp_path / "data", anchors=80, tests=0, described=False, states=None)
     whole, found = inspect_data(data, show=False), inspect_data(tmp_path / "data", show=False)

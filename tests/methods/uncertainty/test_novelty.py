@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ropes.methods.uncertainty.annotations import foreign_boxes, missing_columns, uncertainty_columns
+from ropes.methods.uncertainty.annotations import foreign_boxes, missing_fields, uncertainty_columns
 from ropes.methods.uncertainty.conformal import Intervals
 from ropes.methods.uncertainty.model import Reading
 from ropes.methods.uncertainty.ood import FALSE_ALARMS, OODScore, fit_ood
@@ -119,9 +119,9 @@ def test_columns_of_a_prediction_by_hand() -> None:
 
 def test_what_is_missing_is_said_in_one_line(tmp_path) -> None:
     some = Intervals(0.9, np.ones(1), np.ones(1), "labels", 50)
-    assert missing_columns(tmp_path, known=True, intervals=some) is None
-    assert "no standard deviations, intervals and flags" in str(missing_columns(tmp_path, known=False, intervals=None))
-    assert "no flags of unusual images" in str(missing_columns(tmp_path, known=False, intervals=some))
-    assert "ropes calibrate with labelled samples" in str(missing_columns(tmp_path, known=True, intervals=None))
-    few = missing_columns(tmp_path, known=True, intervals=None, labelled=True)
+    assert missing_fields(tmp_path, known=True, intervals=some) is None
+    assert "no standard deviations, intervals and flags" in str(missing_fields(tmp_path, known=False, intervals=None))
+    assert "no flags of unusual images" in str(missing_fields(tmp_path, known=False, intervals=some))
+    assert "ropes calibrate with labelled samples" in str(missing_fields(tmp_path, known=True, intervals=None))
+    few = missing_fields(tmp_path, known=True, intervals=None, labelled=True)
     assert "no standard deviations and intervals: too few labels were held out; ropes calibrate" in str(few)

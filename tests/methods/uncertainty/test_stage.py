@@ -13,7 +13,7 @@ from ropes.inference import policy_calibration as commanded
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate, predict_lines
 from ropes.methods import anchored
-from ropes.methods.run import CALIBRATION_FILE, TRUST_FILE
+from ropes.methods.run import CALIBRATION_FILE, UNCERTAINTY_FILE
 from ropes.methods.uncertainty import fit as stage
 from ropes.methods.uncertainty.conformal import intervals_from_held_out
 from ropes.methods.uncertainty.model import ImageFeatures, UncertaintyModel
@@ -28,7 +28,7 @@ def test_the_stage_is_skipped_when_done_and_the_same_when_done_again(
     own: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tiny.tree(own)
-    (own / TRUST_FILE).unlink()
+    (own / UNCERTAINTY_FILE).unlink()
     anchored.fit(data, own, RECIPE, show=False)
     assert tiny.tree(own) == before
     monkeypatch.setattr(stage, "features_of", _never)
@@ -41,9 +41,9 @@ def _never(*_: object) -> None:
 
 
 def test_other_weights_are_asked_anew(own: Path, data: Path) -> None:
-    first = load_tree(own / TRUST_FILE)["fingerprint"]
+    first = load_tree(own / UNCERTAINTY_FILE)["fingerprint"]
     anchored.fit(data, own, replace(RECIPE, anchor_weight=1.0), show=False)
-    assert load_tree(own / TRUST_FILE)["fingerprint"] != first
+    assert load_tree(own / UNCERTAINTY_FILE)["fingerprint"] != first
 
 
 def test_each_half_of_the_held_out_anchors_scores_the_other(run: Path) -> None:
@@ -119,7 +119,7 @@ def test_the_level_widens_intervals_and_few_labels_leave_them_to_anchors(
 def test_commanded_distributions_need_no_label_for_intervals(
     own: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commanded, "require_agreement", lambda *_: None)  # a run of few steps reads badly
+    monkeypatch.setattr(commanded, "require_consistency", lambda *_: None)  # a run of few steps reads badly
     intervals = commanded.calibrate_commanded(own, data, level=0.8).intervals
     assert intervals is not None
     assert (intervals.source, intervals.level) == ("anchors", 0.8)
@@ -129,7 +129,7 @@ def test_commanded_distributions_need_no_label_for_intervals(
 def test_a_run_from_before_predicts_without_and_says_so(
     own: Path, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (own / TRUST_FILE).unlink()
+    (own / UNCERTAINTY_FILE).unlink()
     line = lines_of(own, data)[0]
     assert set(line) == {"images", "unit", "joints"}
     error = capsys.readouterr().err
@@ -145,7 +145,7 @@ def test_a_run_from_before_predicts_without_and_says_so(
     assert [line["std"] for line in later] == [line["std"] for line in found]
     assert "unusual" in later[0]
     calibrate(own, data=data, samples=100)
-    (own / TRUST_FILE).unlink()
+    (own / UNCERTAINTY_FILE).unlink()
     assert "std" not in lines_of(own, data)[0]
 
 
@@ -153,7 +153,7 @@ def test_a_run_from_before_predicts_without_and_says_so(
 def test_data_without_complete_anchors_leave_the_flag(
     own: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (own / TRUST_FILE).unlink()
+    (own / UNCERTAINTY_FILE).unlink()
 
     def incomplete(*_: object) -> None:
         raise UserError("anchor 4 has no pose under wrist/2")
@@ -180,7 +180,7 @@ def test_too_few_held_out_anchors_tell_nothing(data: Path, tmp_path: Path, capsy
 def test_a_damaged_file_is_named(own: Path, damage: str) -> None:
     from ropes.models.checkpoints import save_tree
 
-    path = own / TRUST_FILE
+    path = own / UNCERTAINTY_FILE
     if damage == "cut":
         path.write_bytes(path.read_bytes()[:100])
     else:

@@ -9,7 +9,7 @@ INTERVALS = ("commanded", "anchors", "labels", "own")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrustRow(MeasuredRow):
+class CoverageRow(MeasuredRow):
     """One setup × method × split × occlusion × joint × kind of interval × training seed.
 
     Attributes:

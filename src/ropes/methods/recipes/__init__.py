@@ -5,12 +5,12 @@ from ropes.methods.recipes.delta import DeltaRecipe, delta_recipe
 from ropes.methods.recipes.encoder import EncoderRecipe, encoder_recipe
 from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset
 from ropes.methods.recipes.ropes import JOINT, RopesRecipe, compact_recipe, paper_recipe, ropes_recipe
-from ropes.methods.recipes.supervised import LABEL_SHARES, CNNRecipe, JointNetRecipe, cnn_recipe, jointnet_recipe
+from ropes.methods.recipes.supervised import LABEL_FRACTIONS, CNNRecipe, JointNetRecipe, cnn_recipe, jointnet_recipe
 from ropes.methods.recipes.vae import VAERecipe, vae_recipe
 
 __all__ = [
     "JOINT",
-    "LABEL_SHARES",
+    "LABEL_FRACTIONS",
     "PRESETS",
     "CNNRecipe",
     "DeltaRecipe",

@@ -11,7 +11,7 @@ from ropes.models.shapes import EncoderConfig
 _PART = 4
 _STUDENT = Optimisation(epochs=4, min_samples=62_400, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0)
 #: Fields without effect for a method that does not use anchors.
-OF_ANCHORS = ("anchor_warmup_poses", "anchor_warmup_fraction", "independent")
+ANCHOR_FIELDS = ("anchor_warmup_poses", "anchor_warmup_fraction", "independent")
 
 
 @dataclass(frozen=True, kw_only=True)

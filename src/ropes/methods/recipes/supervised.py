@@ -8,8 +8,8 @@ from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, re
 from ropes.models.shapes import EncoderConfig, ViTConfig
 
 #: Fractions of the labels in the paper's Table 2, and JointNet's epochs for each (App. H).
-LABEL_SHARES = (0.01, 0.05, 0.1, 1.0)
-_JOINTNET_EPOCHS = dict(zip(LABEL_SHARES, (100, 75, 25, 15), strict=True))
+LABEL_FRACTIONS = (0.01, 0.05, 0.1, 1.0)
+_JOINTNET_EPOCHS = dict(zip(LABEL_FRACTIONS, (100, 75, 25, 15), strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +140,7 @@ def jointnet_recipe(preset: str, labels: float = 1.0) -> JointNetRecipe:
         preset="paper",
         pretraining=Optimisation(epochs=10, batch=32, learning_rate=1e-3, weight_decay=0.05, clip=1.0),
         training=Optimisation(
-            epochs=_JOINTNET_EPOCHS[min((share for share in LABEL_SHARES if share >= labels), default=1.0)],
+            epochs=_JOINTNET_EPOCHS[min((share for share in LABEL_FRACTIONS if share >= labels), default=1.0)],
             batch=8,
             learning_rate=1e-4,
             weight_decay=1e-5,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ropes.errors import UserError
 from ropes.methods.recipes import (
-    LABEL_SHARES,
+    LABEL_FRACTIONS,
     CNNRecipe,
     DeltaRecipe,
     EncoderRecipe,
@@ -78,7 +78,7 @@ _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
 }
 OBJECTIVES = {variant: words for variant, (words, _) in _OBJECTIVES.items()}
 #: Variants of ropes in Table 1: label → its name in tables.
-BESIDE_ROPES = {
+ROPES_VARIANTS = {
     "ropes@logit": "ropes+logit",
     "ropes@classifier": "classifier",
     "ropes@eq3": "ropes, Eq. 3",
@@ -93,7 +93,7 @@ def by_labels(method: str, preset: str) -> Iterator[tuple[str, Recipe]]:
     if method not in LABELLED_METHODS:
         yield method, recipe_of(method, preset)
         return
-    for share in LABEL_SHARES:
+    for share in LABEL_FRACTIONS:
         yield f"{method}@{100 * share:g}-percent", recipe_of(method, preset, labels=share)
 
 

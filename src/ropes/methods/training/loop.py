@@ -147,17 +147,17 @@ def train(
     return summary
 
 
-def begins_anew(folder: Path, fingerprint: str) -> bool:
+def starts_over(folder: Path, fingerprint: str) -> bool:
     """Whether the folder has neither a result nor a checkpoint with this fingerprint."""
     return _ended(folder, fingerprint) is None and not _resume_step(folder / CHECKPOINT, fingerprint)
 
 
-def has_ended(folder: Path, fingerprint: str) -> bool:
+def is_finished(folder: Path, fingerprint: str) -> bool:
     """Whether the folder has a finished training with this fingerprint, with its weights."""
     return _ended(folder, fingerprint) is not None
 
 
-def take_over(source: Path, folder: Path) -> None:
+def link_training(source: Path, folder: Path) -> None:
     """Link the files of a finished training into another run; neither run ever writes them in place."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY).unlink(missing_ok=True)

@@ -67,7 +67,7 @@ def uncertainty_columns(
     return poses
 
 
-def missing_columns(run: Path, *, known: bool, intervals: Intervals | None, labelled: bool = False) -> str | None:
+def missing_fields(run: Path, *, known: bool, intervals: Intervals | None, labelled: bool = False) -> str | None:
     """One line that names the fields missing from the predictions of `run`; None where none are.
 
     Args:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.methods.uncertainty.model import UncertaintyModel
-from ropes.metrics.intervals import conformal_quantile, left_out_residuals
+from ropes.metrics.intervals import conformal_quantile, leave_one_out_residuals
 
 LEVEL = 0.9
 Array = NDArray[np.float64]
@@ -104,7 +104,7 @@ def intervals_from_labels(
         None with too few samples for the level.
     """
     try:
-        residuals = left_out_residuals(coordinates, angles)
+        residuals = leave_one_out_residuals(coordinates, angles)
     except ValueError:
         return None
     unit = np.abs(slope) * (np.ones_like(coordinates) if deviation is None else deviation)

@@ -37,7 +37,7 @@ class LabelledPoses:
 
 @dataclass(frozen=True)
 class _Kind:
-    """One kind of intervals: its name in a `TrustRow`, its number of labels, intervals and map for each repeat."""
+    """One kind of intervals: its name in a `CoverageRow`, its number of labels, intervals and map for each repeat."""
 
     name: str
     labels: int
@@ -76,7 +76,7 @@ def measure_uncertainty(
         level: nominal coverage.
 
     Returns:
-        (joint's column, fields of a `TrustRow`) for every kind of intervals under every condition.
+        (joint's column, fields of a `CoverageRow`) for every kind of intervals under every condition.
     """
     kinds = _kinds(model, labelled, commanded, level) if own is None else _supervised(model, own, level)
     rows = []

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from ropes.common.files import sha256
-from ropes.common.hardware import AskedPrecision
+from ropes.common.hardware import RequestedPrecision
 from ropes.common.progress import progress
 from ropes.common.seeds import generator
 from ropes.data.batches import TrainingImages
@@ -17,10 +17,10 @@ from ropes.methods.anchors import by_anchor
 from ropes.methods.context import Context
 from ropes.methods.contrast import head_regimes, targets
 from ropes.methods.descendants import descendants
-from ropes.methods.foreign import with_foreign_things
+from ropes.methods.foreign import add_foreign_objects
 from ropes.methods.readers import load_reader
 from ropes.methods.recipes import EncoderRecipe, JointNetRecipe
-from ropes.methods.run import TRUST_FILE
+from ropes.methods.run import UNCERTAINTY_FILE
 from ropes.methods.uncertainty.model import (
     ImageFeatures,
     UncertaintyModel,
@@ -75,7 +75,7 @@ def fit_uncertainty(
         return
     anchors = np.unique(held.anchor)
     if len(anchors) < _FEWEST:
-        (context.folder / TRUST_FILE).unlink(missing_ok=True)
+        (context.folder / UNCERTAINTY_FILE).unlink(missing_ok=True)
         print(f"ropes: no uncertainty model: {len(anchors)} held-out anchors are too few; record more", file=sys.stderr)
         return
     clean = features_of(context, held)
@@ -98,7 +98,7 @@ def fit_uncertainty(
     write_uncertainty(context.folder, fingerprint, UncertaintyModel(ood, variance, scores))
 
 
-def _precision(context: Context) -> AskedPrecision:
+def _precision(context: Context) -> RequestedPrecision:
     """Precision of inference: the run's own for transformers."""
     return context.precision if isinstance(context.run.recipe, JointNetRecipe) else "auto"
 
@@ -120,7 +120,7 @@ def features_of(context: Context, held: TrainingImages, *, hide: bool = False) -
             if hide:
                 with torch.random.fork_rng():
                     torch.manual_seed(context.seed("trust", "hidden", start))
-                    pixels = with_foreign_things(pixels)
+                    pixels = add_foreign_objects(pixels)
             parts.append(extract_features(reader, pixels.to(context.device)))
             update(start + len(rows))
     return ImageFeatures.join(parts)

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from ropes.errors import UserError
 from ropes.methods.reader import Reader
-from ropes.methods.run import TRUST_FILE
+from ropes.methods.run import UNCERTAINTY_FILE
 from ropes.methods.uncertainty.ood import OODScore
 from ropes.methods.uncertainty.variance import VarianceModel
 from ropes.models.checkpoints import load_tree, save_tree
@@ -145,7 +145,7 @@ def write_uncertainty(folder: Path, fingerprint: str, model: UncertaintyModel) -
         "spread": model.variance and model.variance.to_tree(),
         "scores": None if model.scores is None else torch.from_numpy(model.scores).float(),
     }
-    save_tree(folder / TRUST_FILE, tree)
+    save_tree(folder / UNCERTAINTY_FILE, tree)
 
 
 def stored_fingerprint(folder: Path) -> str | None:
@@ -154,7 +154,7 @@ def stored_fingerprint(folder: Path) -> str | None:
     Raises:
         UserError: the file is damaged.
     """
-    return str(_read(folder)["fingerprint"]) if (folder / TRUST_FILE).exists() else None
+    return str(_read(folder)["fingerprint"]) if (folder / UNCERTAINTY_FILE).exists() else None
 
 
 def read_uncertainty(folder: Path) -> UncertaintyModel | None:
@@ -163,9 +163,9 @@ def read_uncertainty(folder: Path) -> UncertaintyModel | None:
     Raises:
         UserError: the file is damaged or of another version.
     """
-    if not (folder / TRUST_FILE).exists():
+    if not (folder / UNCERTAINTY_FILE).exists():
         return None
-    tree, path = _read(folder), folder / TRUST_FILE
+    tree, path = _read(folder), folder / UNCERTAINTY_FILE
     try:
         scores = tree["scores"]
         return UncertaintyModel(
@@ -178,10 +178,10 @@ def read_uncertainty(folder: Path) -> UncertaintyModel | None:
 
 
 def _read(folder: Path) -> dict[str, Any]:
-    tree = load_tree(folder / TRUST_FILE)
+    tree = load_tree(folder / UNCERTAINTY_FILE)
     if not isinstance(tree, dict) or tree.get("format") != FORMAT or "fingerprint" not in tree:
         raise UserError(
-            f"{folder / TRUST_FILE} is not of format {FORMAT}, which this version of ropes reads; "
+            f"{folder / UNCERTAINTY_FILE} is not of format {FORMAT}, which this version of ropes reads; "
             "delete it and run the same ropes fit command again"
         )
     return tree

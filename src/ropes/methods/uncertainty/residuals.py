@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ropes.methods.contrast import left_alone
+from ropes.methods.contrast import partial_out_ancestors
 
 Array = NDArray[np.float64]
 #: Standard errors added to the estimated error variance: it is too small in 2.5% of the cases.
@@ -16,8 +16,8 @@ def jackknife_residuals(coordinates: Tensor, target: Tensor, follows: Tensor) ->
 
         e_j(r) = √((K − 1) / K) · (a_j(r) − mean over r' ≠ r of a_j(r'))
 
-    with K poses that share the angle of joint j, and a_j of `left_alone`. The mean of K − 1 poses has an error as well:
-    where all errors are independent and of equal variance σ², the variance of e_j is σ².
+    with K poses that share the angle of joint j, and a_j of `partial_out_ancestors`. The mean of K − 1 poses has an
+    error as well: where all errors are independent and of equal variance σ², the variance of e_j is σ².
 
     Similar poses of an anchor have similar errors, and the common part cancels in their differences. Therefore c_j e_j
     is the sample of the error: c_j² is the error's variance (`error_variance`) over the mean square of e_j, two
@@ -33,7 +33,7 @@ def jackknife_residuals(coordinates: Tensor, target: Tensor, follows: Tensor) ->
     Returns:
         e, (A, R, d), NaN for poses under an intervention on joint j; and c, (d,).
     """
-    invariant, counted = (part.double().numpy() for part in left_alone(coordinates, target, follows))
+    invariant, counted = (part.double().numpy() for part in partial_out_ancestors(coordinates, target, follows))
     shared = counted.sum(0)
     mean = (invariant * counted).sum(1, keepdims=True) / shared
     residuals: Array = np.where(counted > 0, (invariant - mean) * np.sqrt(shared / (shared - 1)), np.nan)
