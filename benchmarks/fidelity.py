@@ -34,7 +34,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
         "experiments/plans.py",
         "methods/recipes/ropes.py",
         "causal/scm.py",
-        "simulation/settings.py",
+        "simulation/panda.py",
         "simulation/mujoco_scene.py",
         "simulation/scene.py",
     ),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from benchmarks.figures import options, publish
 from ropes.causal.graph import estimate_graph
 from ropes.causal.scm import CausalModel
-from ropes.simulation.settings import panda_setting
+from ropes.simulation.settings import setting_named
 
 Array = NDArray[np.float64]
 Quality = Callable[[Array, np.random.Generator], Array]
@@ -108,7 +108,7 @@ def study(seeds: int, anchors: int, names: tuple[str, ...] = tuple(QUALITIES)) -
     found: dict[str, float] = {}
     for name in names:
         for short, setting in (("independent", "panda-2c-independent"), ("causal", "panda-2c-causal")):
-            model = panda_setting(setting).splits["train"]
+            model = setting_named(setting).splits["train"]
             count, place = tally(model, QUALITIES[name], range(seeds), anchors), f"{name}_{short}"
             found[f"{place}_runs_with_a_false_edge"] = count.wrong_runs / count.runs
             found[f"{place}_false_edges"] = count.false

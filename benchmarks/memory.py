@@ -24,7 +24,7 @@ from benchmarks.figures import options, publish
 from ropes.common import png
 from ropes.data import schema, writer
 from ropes.methods.recipes import Optimisation, RopesRecipe, ropes_recipe
-from ropes.simulation.settings import Setting, panda_setting
+from ropes.simulation.settings import Setting, setting_named
 
 SETTING = "panda-2c-independent"
 STEPS = 4
@@ -97,7 +97,7 @@ def apart(function: Callable[..., None], *arguments: object) -> dict[str, int]:
 
 def measure(anchors: int) -> dict[str, float]:
     """Every figure by its name, gigabytes of 10⁹ bytes."""
-    setting = panda_setting(SETTING)
+    setting = setting_named(SETTING)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         os.environ["XDG_CACHE_HOME"] = str(root / "cache")

@@ -28,7 +28,7 @@ from ropes.methods.run import Run
 from ropes.models.checkpoints import save_weights
 from ropes.models.registry import find_run
 from ropes.models.student import StudentNetwork
-from ropes.simulation.settings import panda_setting
+from ropes.simulation.settings import setting_named
 
 SETTING = "panda-2c-independent"
 BATCH = 256
@@ -38,7 +38,7 @@ Images = NDArray[np.uint8]
 
 def fresh() -> Estimator:
     """An estimator that has learnt nothing."""
-    setting, recipe = panda_setting(SETTING), encoder_recipe("compact")
+    setting, recipe = setting_named(SETTING), encoder_recipe("compact")
     joints, cameras = setting.splits["train"].joints, tuple(camera.name for camera in setting.cameras)
     run = Run(
         method="anchored",

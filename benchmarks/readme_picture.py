@@ -18,7 +18,7 @@ from benchmarks.figures import described, options, publish, simulate
 from ropes.common import png
 from ropes.common.files import atomic_path
 from ropes.report.figures import make_panels, styled, to_png
-from ropes.simulation.settings import SceneName, panda_setting
+from ropes.simulation.settings import SceneName, setting_named
 from ropes.simulation.workers import render_poses
 
 SETTING = "panda-2c-independent"
@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--picture", type=Path, default=PICTURE)
     arguments, began = parser.parse_args(), time.monotonic()
-    estimator, setting = ropes.load("panda-2c"), panda_setting(SETTING)
+    estimator, setting = ropes.load("panda-2c"), setting_named(SETTING)
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         words = f"--setting {SETTING} --scene {SCENE} --anchors 1 --test-anchors {arguments.poses}"

@@ -21,7 +21,7 @@ from ropes.common import png
 from ropes.common.hardware import usable_cores
 from ropes.simulation.bullet import import_pybullet, quiet
 from ropes.simulation.scene import Mesh, Scene
-from ropes.simulation.settings import Setting, panda_setting
+from ropes.simulation.settings import Setting, setting_named
 from ropes.simulation.workers import UNIT, render_poses
 
 SIZE = 128
@@ -106,7 +106,7 @@ def rate(setting: Setting, poses: NDArray[np.float64], workers: int) -> float:
 
 def measure(seconds: float) -> dict[str, float]:
     """Every figure by its name."""
-    setting = panda_setting(SETTING)
+    setting = setting_named(SETTING)
     model: CausalModel = setting.splits["train"]
     poses = model.sample_observational(np.random.default_rng(0), 4000)
     theirs = panda_gym_cost(poses, seconds, arm_alone=False)

@@ -32,7 +32,7 @@ from ropes.methods.registry import DELTA_METHODS, OWN_METHODS
 from ropes.report.readme_tables import _written
 from ropes.simulation.actions import PairsSetting
 from ropes.simulation.finger_setting import FingerSetting
-from ropes.simulation.settings import SETTINGS, panda_setting
+from ropes.simulation.settings import SETTINGS, setting_named
 from tests import tiny, tiny_pairs
 
 ROOT = Path(__file__).parents[1]
@@ -45,7 +45,7 @@ def data_sets(work: Path) -> Iterator[tuple[str, str]]:
     few: dict[str, Any] = {"seed": 3, "workers": 1, "progress": False}
     for name in SETTINGS:
         for scene in ("white", "panda-gym"):
-            setting = replace(panda_setting(name), scene=scene)
+            setting = replace(setting_named(name), scene=scene)
             out = work / f"{name}-{scene}"
             simulate(setting, out=out, anchors=2, test_anchors=2, **few)
             yield f"data {out.name}", digest_of(out / "data")
@@ -55,7 +55,7 @@ def data_sets(work: Path) -> Iterator[tuple[str, str]]:
         out = work / f"things-{things}"
         simulate_pairs(PairsSetting(things=things), out=out, samples=170, test_samples=20, **few)
         yield f"data {out.name}", digest_of(out / "data")
-    arm = panda_setting("panda-2c-independent")
+    arm = setting_named("panda-2c-independent")
     simulate_arm_actions(arm, out=work / "arm-actions", samples=24, test_samples=24, **few)
     yield "data arm-actions", digest_of(work / "arm-actions" / "data")
 

@@ -12,9 +12,9 @@ from ropes.common import png
 from ropes.data import generate, writer
 from ropes.data.generate import simulate
 from ropes.data.layout import Dataset
-from ropes.simulation.settings import Setting, panda_setting
+from ropes.simulation.settings import Setting, setting_named
 
-SMALL = dataclasses.replace(panda_setting("panda-2c-causal"), image_size=8)
+SMALL = dataclasses.replace(setting_named("panda-2c-causal"), image_size=8)
 
 
 def draw(cameras: int, size: int, pose: Sequence[float]) -> list[bytes]:

@@ -15,7 +15,8 @@ Train and evaluate:
 
 Describe an arm:
 
-    panda_setting(name)   a Panda setting of the ROPES paper, see `SETTINGS`
+    setting_named(name)   a setting of the ROPES paper, see `SETTINGS`, or of another package; `panda_setting` is an
+                          older name
     arm_setting(urdf=...) any other arm
 
 Submodules are imported on first use: `import ropes` loads neither torch nor PyBullet. Bad input raises `UserError`.
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
     from ropes.methods.fit import fit
     from ropes.methods.registry import METHODS, recipe_of
     from ropes.simulation.arm import arm_setting
-    from ropes.simulation.settings import SETTINGS, panda_setting
+    from ropes.simulation.settings import SETTINGS, setting_named
+    from ropes.simulation.settings import setting_named as panda_setting
 
 __all__ = [
     "METHODS",
@@ -55,6 +57,7 @@ __all__ = [
     "panda_setting",
     "predict",
     "recipe_of",
+    "setting_named",
     "simulate",
     "simulate_dataset",
 ]
@@ -73,9 +76,10 @@ _HOMES = {
     "fit": ("ropes.methods.fit", "fit"),
     "load": ("ropes.inference.estimator", "load"),
     "open_dataset": ("ropes.data.layout", "open_dataset"),
-    "panda_setting": ("ropes.simulation.settings", "panda_setting"),
+    "panda_setting": ("ropes.simulation.settings", "setting_named"),
     "predict": ("ropes.inference.prediction", "predict"),
     "recipe_of": ("ropes.methods.registry", "recipe_of"),
+    "setting_named": ("ropes.simulation.settings", "setting_named"),
     "simulate": ("ropes.data.generate", "simulate"),
     "simulate_dataset": ("ropes.data.generate", "simulate"),
 }

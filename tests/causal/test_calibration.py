@@ -3,9 +3,9 @@
 import pytest
 
 from benchmarks.graph_calibration import QUALITIES, tally
-from ropes.simulation.settings import panda_setting
+from ropes.simulation.settings import setting_named
 
-INDEPENDENT = panda_setting("panda-2c-independent").splits["train"]
+INDEPENDENT = setting_named("panda-2c-independent").splits["train"]
 
 
 @pytest.mark.parametrize("quality", ["mixed_0.6_noise_0.3", "three_hardly_told"])

@@ -9,10 +9,10 @@ from ropes.causal.graph import direct_effects, estimate_graph, total_effects
 from ropes.causal.graph.estimate import BLURRED, SILENT
 from ropes.causal.scm import CausalModel, TruncatedNormal
 from ropes.metrics import structural_hamming_distance
-from ropes.simulation.settings import panda_setting
+from ropes.simulation.settings import setting_named
 
-CAUSAL = panda_setting("panda-2c-causal").splits["train"]
-INDEPENDENT = panda_setting("panda-2c-independent").splits["train"]
+CAUSAL = setting_named("panda-2c-causal").splits["train"]
+INDEPENDENT = setting_named("panda-2c-independent").splits["train"]
 
 
 def true_graph(model: CausalModel) -> np.ndarray:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ropes.causal.scm import CausalModel, Regime, TruncatedNormal
-from ropes.simulation.settings import panda_setting
+from ropes.simulation.settings import setting_named
 
 J1, J2, J3, J4, J5, J6 = (f"panda_joint{k}" for k in range(1, 7))
-INDEPENDENT = panda_setting("panda-2c-independent").splits["train"]
-CAUSAL = panda_setting("panda-2c-causal").splits["train"]
-ONE_CAMERA = panda_setting("panda-1c-independent").splits["train"]
+INDEPENDENT = setting_named("panda-2c-independent").splits["train"]
+CAUSAL = setting_named("panda-2c-causal").splits["train"]
+ONE_CAMERA = setting_named("panda-1c-independent").splits["train"]
 
 
 def tn(mean: float, variance: float = 0.4, low: float = -1.5, high: float = 1.5) -> TruncatedNormal:

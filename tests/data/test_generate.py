@@ -12,7 +12,7 @@ from ropes.data import generate, parquet, writer
 from ropes.data.layout import copy_without_labels
 from ropes.data.validate import validate
 from ropes.errors import UserError
-from ropes.simulation.settings import Setting, panda_setting
+from ropes.simulation.settings import Setting, setting_named
 from tests.fake_renderer import SMALL, FakeRenderer, draw, make, renderer, tree
 
 __all__ = ["renderer"]
@@ -266,7 +266,7 @@ def test_test_splits_can_be_left_out(renderer: FakeRenderer, tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_one_and_two_workers_write_the_same_bytes(tmp_path: Path) -> None:
-    setting = dataclasses.replace(panda_setting("panda-1c-independent"), image_size=24)
+    setting = dataclasses.replace(setting_named("panda-1c-independent"), image_size=24)
     for workers in (1, 2):
         make(tmp_path / str(workers), setting, anchors=5, test_anchors=30, workers=workers)
     assert tree(tmp_path / "1") == tree(tmp_path / "2")

@@ -14,7 +14,7 @@ from ropes.data.validate import validate
 from ropes.errors import UserError
 from ropes.simulation import objects as things
 from ropes.simulation.actions import ACTIONS, COMPOSITIONAL, SPLITS, SYSTEMATIC, TRAIN, PairsSetting
-from ropes.simulation.settings import panda_setting
+from ropes.simulation.settings import setting_named
 
 SMALL = PairsSetting(image_size=24)
 
@@ -85,7 +85,7 @@ def test_several_things_stand_in_a_scene(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_joint_goes_up_or_down_and_the_others_hardly_move(tmp_path: Path) -> None:
     dataset = simulate_arm_actions(
-        panda_setting("panda-1c-independent"),
+        setting_named("panda-1c-independent"),
         out=tmp_path / "arm",
         samples=24,
         test_samples=12,
@@ -111,7 +111,7 @@ def test_wrong_sizes_and_dependent_joints_are_refused(tmp_path: Path) -> None:
         with pytest.raises(UserError, match="even numbers"):
             made(tmp_path / "no", samples=samples, tests=tests)
     with pytest.raises(UserError, match="follows others in setting panda-2c-causal"):
-        simulate_arm_actions(panda_setting("panda-2c-causal"), out=tmp_path / "no", samples=4, progress=False)
+        simulate_arm_actions(setting_named("panda-2c-causal"), out=tmp_path / "no", samples=4, progress=False)
     assert not (tmp_path / "no").exists()
 
 

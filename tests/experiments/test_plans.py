@@ -11,7 +11,7 @@ from ropes.experiments.plans import DEFAULT_METHODS, experiment
 from ropes.methods.recipes import PRESETS, EncoderRecipe, RopesRecipe, encoder_recipe, ropes_recipe
 from ropes.methods.recipes.variants import OBJECTIVES, ROPES_VARIANTS
 from ropes.methods.registry import LABELLED_METHODS, method_of, recipe_of
-from ropes.simulation.settings import SETTINGS, panda_setting
+from ropes.simulation.settings import SETTINGS, setting_named
 
 ONE = "panda-1c-independent"
 
@@ -27,7 +27,7 @@ def test_the_experiments_cover_the_paper_s_settings(preset: str) -> None:
     assert set(beside) <= ROPES_VARIANTS.keys()
     for plan in (demo, packaged, table):
         assert plan.test_anchors >= 1500
-        assert max(plan.occlusions) <= panda_setting(ONE).image_size
+        assert max(plan.occlusions) <= setting_named(ONE).image_size
         assert tuple(plan.recipes) == (*DEFAULT_METHODS[plan.name], *(beside if plan == table else ()))
         assert {recipe.preset for recipe in plan.recipes.values()} == {preset}
     chosen = experiment("table1", preset, ("anchored", "ldr"))
@@ -56,7 +56,7 @@ def test_the_paper_s_preset_films_full_meshes(
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_anchored_is_told_where_each_joint_is_commanded_by_itself(setting: str) -> None:
     plan = experiment("table1", "compact", ("anchored", "ldr", "ropes"))
-    by_itself = not panda_setting(setting).splits["train"].weights
+    by_itself = not setting_named(setting).splits["train"].weights
     assert plan.recipe(setting, "anchored") == replace(encoder_recipe("compact"), independent=by_itself)
     for other in ("ldr", "ropes"):
         assert plan.recipe(setting, other) == plan.recipes[other]

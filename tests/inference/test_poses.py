@@ -12,7 +12,7 @@ from ropes.errors import UserError
 from ropes.inference.poses import Arm, arm_of, chosen_arm, robot_of
 from ropes.methods.run import Run
 from ropes.simulation.kinematics import link_poses
-from ropes.simulation.settings import SETTINGS, Robot, panda_setting
+from ropes.simulation.settings import SETTINGS, Robot, setting_named
 from tests import planar, tiny
 
 ANGLES = np.random.default_rng(0).uniform(-2, 2, (5, 2))
@@ -28,7 +28,7 @@ def panda(run: Run) -> Callable[[str], Arm]:
     """The arm of a run on one of the Panda's settings."""
 
     def of(setting: str) -> Arm:
-        joints = panda_setting(setting).splits["train"].joints
+        joints = setting_named(setting).splits["train"].joints
         return chosen_arm(replace(run, setting=setting, joints=joints))
 
     return of
@@ -76,7 +76,7 @@ def test_the_panda_stretched_up_is_as_the_maker_s_drawing_has_it(panda: Callable
 
 
 def test_joints_that_one_camera_cannot_tell_stay_neutral(panda: Callable[[str], Arm]) -> None:
-    arm, robot = panda("panda-1c-independent"), panda_setting("panda-1c-independent").robot
+    arm, robot = panda("panda-1c-independent"), setting_named("panda-1c-independent").robot
     assert arm.joints == ("panda_joint2", "panda_joint4", "panda_joint6")
     angles = np.random.default_rng(1).uniform(-1, 1, (3, 3))
     full = np.tile([robot.neutral.get(joint, 0.0) for joint in robot.joints], (3, 1))
@@ -115,7 +115,7 @@ def test_which_robot_it_is(run: Run, tmp_path: Path) -> None:
     assert robot_of(run, {"setting": {"name": "tiny"}}) is None
     assert robot_of(run, recorded) == robot
     panda = replace(run, setting="panda-2c-causal")
-    assert robot_of(panda) == panda_setting("panda-2c-causal").robot
+    assert robot_of(panda) == setting_named("panda-2c-causal").robot
     assert robot_of(panda, recorded) == robot
     assert arm_of(run, robot).neutral == {"spin": 0.5}
 

@@ -16,7 +16,7 @@ from ropes.methods.descendants import (
     predictor_mask,
     standardized_effects,
 )
-from ropes.simulation.settings import panda_setting
+from ropes.simulation.settings import setting_named
 from tests.structural import CHANGE, angles, effects, followed
 
 
@@ -150,7 +150,7 @@ def test_many_anchors_leave_little_doubt(setting: str) -> None:
 
 @pytest.mark.slow
 def test_errors_of_shares_are_those_of_repeated_samples() -> None:
-    model = panda_setting("panda-2c-independent").splits["train"]
+    model = setting_named("panda-2c-independent").splits["train"]
     target, rng = targets(model.regimes, model.joints), np.random.default_rng(0)
     drawn = [torch.from_numpy(model.sample(rng, 400)) for _ in range(30)]
     seen = [standardized_effects(each, target, predictor_mask(each, target, CHANGE)) for each in drawn]

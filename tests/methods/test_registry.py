@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from ropes.common import plugins
 from ropes.common.files import read_json, write_json
+from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods import registry
 from ropes.methods.recipes import PRESETS
@@ -67,7 +69,7 @@ def test_a_plug_in_that_does_not_work_is_left_out_and_said_where_it_is_asked_for
             return found
 
     point = Point(name=name, value="other:METHOD", group="ropes.methods")
-    monkeypatch.setattr(registry, "entry_points", lambda *, group: [point] if group == "ropes.methods" else [])
+    monkeypatch.setattr(plugins, "entry_points", lambda *, group: [point] if group == "ropes.methods" else [])
     methods, broken = registry._table()
     assert tuple(methods) == OWN_METHODS
     assert line in broken[name]
@@ -85,19 +87,21 @@ def test_a_run_of_a_package_that_is_not_installed_says_so(own_run: Path) -> None
 
 
 @pytest.mark.slow
-def test_the_example_package_brings_a_method(tmp_path: Path) -> None:
+def test_the_example_package_brings_a_method_and_a_setting(tmp_path: Path) -> None:
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
     plugin = shutil.copytree(ROOT / "examples" / "plugin", tmp_path / "plugin")  # as building leaves files behind
     options = ["--no-build-isolation", "--target", str(tmp_path / "installed"), str(plugin)]
     subprocess.run([*install, *options], check=True)
     data = tiny.write_data(tmp_path / "data", anchors=60)
+    simulated = ["simulate", "--setting", "kuka-two-joints", "--anchors", "2", "--test-anchors", "1", "--workers", "1"]
     run, evaluation = tmp_path / "run", tmp_path / "evaluation"
     places = [str(tmp_path / "installed"), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
     fitting = ["fit", "--method", "linear", "--image-size", "16", "--data", str(data), "--out", str(run)]
     measuring = ["evaluate", str(run), "--data", str(data), "--out", str(evaluation), "--occlusions", "0"]
-    for words in (fitting, measuring):
+    for words in ([*simulated, "--out", str(tmp_path / "kuka")], fitting, measuring):
         subprocess.run([sys.executable, "-m", "ropes", *words], check=True, env=environment, stdout=subprocess.DEVNULL)
+    assert open_dataset(tmp_path / "kuka").joints == ("lbr_iiwa_joint_2", "lbr_iiwa_joint_4")
     rows = [row for row in read_json(evaluation / "results.json")["rows"] if row["calibration_labels"] == 1000]
     assert {row["method"] for row in rows} == {"linear"}
     assert all(row["mcc_mean"] > 0.8 for row in rows)  # two blobs that follow two joints

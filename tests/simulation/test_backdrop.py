@@ -8,9 +8,9 @@ import pytest
 from ropes.errors import UserError
 from ropes.simulation.bullet import quiet
 from ropes.simulation.scene import Scene
-from ropes.simulation.settings import Camera, Setting, panda_setting
+from ropes.simulation.settings import Camera, Setting, setting_named
 
-SETTING = panda_setting("panda-2c-independent")
+SETTING = setting_named("panda-2c-independent")
 #: As panda-gym's camera sees it, whose base of the arm is at (−0.6, 0, 0).
 TARGETS = {camera.name: np.add(camera.target, (-0.6, 0.0, 0.0)) for camera in SETTING.cameras}
 

@@ -3,7 +3,7 @@ import pytest
 
 from ropes.causal.scm import CausalModel, TruncatedNormal
 from ropes.simulation.framing import drawable_ranges, largest, max_image_distance, nearest_view
-from ropes.simulation.settings import SETTINGS, Camera, Robot, panda_setting
+from ropes.simulation.settings import SETTINGS, Camera, Robot, setting_named
 
 
 def _uniformish(low: float, high: float) -> TruncatedNormal:
@@ -26,7 +26,7 @@ def test_ranges_follow_the_weights():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_whole_panda_is_in_view_of_every_camera_in_every_pose(name):
-    setting = panda_setting(name)
+    setting = setting_named(name)
     ranges = drawable_ranges(setting.splits.values())
     for camera in setting.cameras:
         place = max_image_distance(setting.robot, ranges, camera)

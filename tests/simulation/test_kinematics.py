@@ -3,7 +3,7 @@ import pytest
 
 from ropes.simulation.kinematics import link_poses, outline, visible_points
 from ropes.simulation.scene import Scene
-from ropes.simulation.settings import Robot, panda_setting
+from ropes.simulation.settings import Robot, setting_named
 from ropes.simulation.urdf import read_urdf
 
 
@@ -20,7 +20,7 @@ def _pybullets_positions(scene: Scene) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("arm", ["panda", "small"])
 def test_link_poses_are_pybullets(arm, small_robot: Robot):
-    robot = panda_setting("panda-2c-independent").robot if arm == "panda" else small_robot
+    robot = setting_named("panda-2c-independent").robot if arm == "panda" else small_robot
     rng = np.random.default_rng(0)
     angles = rng.uniform(-0.5, 0.05, (4, len(robot.joints)))
     angles[:, -1] = np.abs(angles[:, -1]) / 10

@@ -10,7 +10,7 @@ from ropes.simulation import mesh
 from ropes.simulation.availability import locate
 from ropes.simulation.mesh import cache_folder, simplified_urdf, simplify
 from ropes.simulation.scene import Scene
-from ropes.simulation.settings import Robot, panda_setting
+from ropes.simulation.settings import Robot, setting_named
 from ropes.simulation.surface import flat_normals, read_surface, texture_of, write_obj
 
 SQUARE = """mtllib square.mtl
@@ -123,7 +123,7 @@ def test_a_missing_collada_reader_names_its_install_command(tmp_path, monkeypatc
 
 @pytest.mark.slow
 def test_the_simplified_panda_looks_like_the_full_one():
-    setting = panda_setting("panda-2c-independent")
+    setting = setting_named("panda-2c-independent")
     model = setting.splits["train"]
     poses = model.sample_observational(np.random.default_rng(0), 12)
     size = setting.image_size

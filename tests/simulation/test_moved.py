@@ -29,7 +29,7 @@ from ropes.methods.fit import fit
 from ropes.methods.run import Run
 from ropes.report.html import write_report
 from ropes.simulation.arm import arm_setting
-from ropes.simulation.settings import Camera, Setting, panda_setting
+from ropes.simulation.settings import Camera, Setting, setting_named
 from tests import planar, tiny
 
 pytestmark = pytest.mark.slow  # the fixtures fit
@@ -50,7 +50,7 @@ class Made(NamedTuple):
 
 def setting_of(arm: str, home: Path) -> Setting:
     if arm == "panda":
-        return replace(panda_setting("panda-1c-independent"), image_size=SIDE)
+        return replace(setting_named("panda-1c-independent"), image_size=SIDE)
     return arm_setting(home / "arms" / "planar.urdf", JOINTS, RANGES, CAMERAS, image_size=SIDE)
 
 

@@ -10,9 +10,9 @@ from ropes.errors import UserError
 from ropes.simulation import mujoco_scene
 from ropes.simulation.mujoco_scene import MujocoScene
 from ropes.simulation.scene import Scene
-from ropes.simulation.settings import Robot, panda_setting
+from ropes.simulation.settings import Robot, setting_named
 
-SETTING = panda_setting("panda-2c-independent")
+SETTING = setting_named("panda-2c-independent")
 JOINTS = SETTING.splits["train"].joints
 POSES = SETTING.splits["train"].sample_observational(np.random.default_rng(0), 2)
 

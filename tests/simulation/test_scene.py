@@ -6,7 +6,7 @@ import pytest
 
 from ropes.errors import UserError
 from ropes.simulation.scene import Scene, grey
-from ropes.simulation.settings import Robot, panda_setting
+from ropes.simulation.settings import Robot, setting_named
 
 
 def test_grey_is_bt601_rounded():
@@ -38,7 +38,7 @@ def test_arrays_and_names_give_the_same_image_and_neutral_values_hold(small_robo
 
 @pytest.mark.slow
 def test_joint_4_of_the_paper_s_panda_may_leave_its_limits():
-    setting = panda_setting("panda-1c-independent")
+    setting = setting_named("panda-1c-independent")
     with Scene(setting.robot, setting.cameras, 32) as scene:
         assert scene.urdf.joint("panda_joint4").high == 0
         assert (scene.render({"panda_joint4": 1.5}) != scene.render({"panda_joint4": 0.0})).any()
@@ -46,7 +46,7 @@ def test_joint_4_of_the_paper_s_panda_may_leave_its_limits():
 
 @pytest.mark.slow
 def test_drawing_a_window_only_loses_nothing():
-    setting = panda_setting("panda-2c-independent")
+    setting = setting_named("panda-2c-independent")
     model = setting.splits["train"]
     poses = model.sample_observational(np.random.default_rng(0), 8)
     with Scene(setting.robot, setting.cameras, joints=model.joints) as scene:

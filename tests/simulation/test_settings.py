@@ -4,13 +4,18 @@ import dataclasses
 import json
 import math
 import re
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
 
 from ropes.causal.scm import CausalModel, TruncatedNormal
+from ropes.common import plugins
 from ropes.errors import UserError
-from ropes.simulation.settings import APPENDIX_F_NOISE, APPENDIX_F_WEIGHTS, SETTINGS, Camera, Setting, panda_setting
+from ropes.simulation import settings
+from ropes.simulation.panda import APPENDIX_F_NOISE, APPENDIX_F_WEIGHTS
+from ropes.simulation.settings import SETTINGS, Camera, Setting, find_setting, setting_named
 
 # Lines of the paper's tables: joint | observational | intervention 1 | intervention 2.
 TABLE_6 = r"""
@@ -78,13 +83,13 @@ def table_of(model: CausalModel) -> dict[str, list[TruncatedNormal | None]]:
 )
 @pytest.mark.parametrize("split", ["train", "test-id"])
 def test_tables_of_the_training_distributions(name: str, table: str, size: int, split: str) -> None:
-    model = panda_setting(name).splits[split]
+    model = setting_named(name).splits[split]
     assert len(model.joints) == size
     assert table_of(model) == rows(table)
 
 
 def test_all_six_joints_vary_before_one_camera_and_three_are_intervened_on() -> None:
-    three, six = (panda_setting(name).splits["train"] for name in ("panda-1c-independent", "panda-1c-six"))
+    three, six = (setting_named(name).splits["train"] for name in ("panda-1c-independent", "panda-1c-six"))
     assert len(six.joints) == 6
     assert six.interventions == three.interventions
     assert six.regimes == three.regimes
@@ -99,7 +104,7 @@ def test_all_six_joints_vary_before_one_camera_and_three_are_intervened_on() -> 
 
 @pytest.mark.parametrize("name", ["panda-2c-independent", "panda-2c-causal"])
 def test_out_of_distribution_is_table_8_with_table_7_s_interventions(name: str) -> None:
-    model = panda_setting(name).splits["test-ood"]
+    model = setting_named(name).splits["test-ood"]
     assert {joint: [t] for joint, t in model.observational.items()} == rows(TABLE_8)
     assert {joint: list(pair) for joint, pair in model.interventions.items()} == {
         joint: row[1:] for joint, row in rows(TABLE_7).items()
@@ -108,7 +113,7 @@ def test_out_of_distribution_is_table_8_with_table_7_s_interventions(name: str) 
 
 
 def test_structural_equations_of_appendix_f() -> None:
-    model = panda_setting("panda-2c-causal").splits["train"]
+    model = setting_named("panda-2c-causal").splits["train"]
     weights, roots = {}, set()
     for line in APPENDIX_F.strip().splitlines():
         left, right = line.split(" = ")
@@ -125,7 +130,7 @@ def test_structural_equations_of_appendix_f() -> None:
 
 
 def test_splits_and_cameras() -> None:
-    one, two, causal, six = map(panda_setting, SETTINGS)
+    one, two, causal, six = map(setting_named, SETTINGS)
     assert list(one.splits) == ["train", "test-id"]
     assert list(two.splits) == list(causal.splits) == ["train", "test-id", "test-ood"]
     assert [camera.name for camera in one.cameras] == [camera.name for camera in six.cameras] == ["cam0"]
@@ -139,15 +144,15 @@ def test_splits_and_cameras() -> None:
 
 def test_a_pose_sets_every_movable_joint_and_limits_are_off_for_the_paper_s_panda_alone() -> None:
     for name in SETTINGS:
-        robot = panda_setting(name).robot
-        assert set(panda_setting(name).splits["train"].joints) <= set(robot.joints)
+        robot = setting_named(name).robot
+        assert set(setting_named(name).splits["train"].joints) <= set(robot.joints)
         assert set(robot.neutral) <= set(robot.joints)
         assert not robot.check_limits
 
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_settings_survive_json(name: str) -> None:
-    setting = panda_setting(name)
+    setting = setting_named(name)
     again = Setting.from_dict(json.loads(json.dumps(setting.to_dict())))
     assert again == setting
     assert again.to_dict() == setting.to_dict()
@@ -186,4 +191,65 @@ def test_what_cannot_be_a_camera_is_refused(change: dict[str, object], line: str
 )
 def test_unknown_settings_are_refused_with_a_suggestion(name: str, line: str) -> None:
     with pytest.raises(UserError, match=re.escape(line)):
-        panda_setting(name)
+        setting_named(name)
+
+
+@pytest.fixture
+def points(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, object]]:
+    """Entry points of other packages by name, to be filled by a test."""
+    named: dict[str, object] = {}
+
+    class Point(EntryPoint):
+        def load(self) -> object:
+            loaded = named[self.name]
+            if isinstance(loaded, Exception):
+                raise loaded
+            return loaded
+
+    def entry_points(*, group: str) -> list[Point]:
+        return [Point(name=name, value="other:SETTING", group=group) for name in named if group == "ropes.settings"]
+
+    monkeypatch.setattr(plugins, "entry_points", entry_points)
+    settings._plugins.cache_clear()
+    yield named
+    settings._plugins.cache_clear()
+
+
+def test_another_package_adds_a_setting(points: dict[str, object]) -> None:
+    other = dataclasses.replace(setting_named("panda-1c-independent"), name="other")
+    points["other"] = other
+    assert setting_named("other") is other
+    assert find_setting("other") is other
+    with pytest.raises(UserError, match="did you mean other"):
+        setting_named("othr")
+
+
+@pytest.mark.parametrize(
+    ("name", "loaded", "line"),
+    [
+        ("other", ImportError("no module named x"), "ImportError: no module named x"),
+        ("other", "a word", "its entry point is a str, not a Setting"),
+        ("other", setting_named("panda-1c-independent"), "is called other and its Setting panda-1c-independent"),
+        ("panda-2c-causal", setting_named("panda-2c-causal"), None),
+        ("finger-cube", dataclasses.replace(setting_named("panda-2c-causal"), name="finger-cube"), "is part of ropes"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_breaks_no_other(
+    points: dict[str, object], name: str, loaded: object, line: str | None
+) -> None:
+    points[name] = loaded
+    assert setting_named("panda-2c-independent").name == "panda-2c-independent"
+    if line is None:  # the package's own setting wins
+        assert setting_named(name) == loaded
+        return
+    assert find_setting(name) is None
+    with pytest.raises(UserError, match=f"setting {name} cannot be loaded .*{line}"):
+        setting_named(name)
+
+
+def test_settings_without_edges_are_independent() -> None:
+    assert [name for name in SETTINGS if setting_named(name).independent] == [
+        "panda-1c-independent",
+        "panda-2c-independent",
+        "panda-1c-six",
+    ]

@@ -128,10 +128,10 @@ class Simulate:
     def _arm(self, name: str | None) -> "Setting":
         """The setting of the URDF file, or the paper's setting of that name."""
         if self.urdf is None:
-            from ropes.simulation.settings import panda_setting
+            from ropes.simulation.settings import setting_named
 
             assert name is not None
-            return replace(panda_setting(name), scene=self.scene)
+            return replace(setting_named(name), scene=self.scene)
         from ropes.simulation.arm import arm_setting
 
         return arm_setting(

@@ -24,7 +24,7 @@ from ropes.simulation.settings import (
     RANDOM_HOLD_OUTS,
     RECORDED_PAIRS,
     RECORDED_SCENES,
-    panda_setting,
+    setting_named,
 )
 
 
@@ -54,14 +54,14 @@ def generate_dataset(plan: Experiment, setting: str, out: Path, workers: int | N
             pairs = replace(pairs, held_out=random_hold_out(seed=RANDOM_HOLD_OUTS[setting]))
         dataset = simulate_pairs(pairs, **counts, **options)
     elif setting == ARM_ACTIONS:
-        arm = replace(panda_setting(ARM_SETTING), scene=plan.scene)
+        arm = replace(setting_named(ARM_SETTING), scene=plan.scene)
         dataset = simulate_arm_actions(arm, **counts, **options)
     elif setting in (RECORDED_PAIRS, RECORDED_SCENES):
         assert plan.recorded is not None
         del options["workers"]
         dataset = import_pairs(Path(plan.recorded), image_size=size, boxes=setting == RECORDED_PAIRS, **options)
     else:
-        arm = replace(panda_setting(setting), scene=plan.scene)
+        arm = replace(setting_named(setting), scene=plan.scene)
         options["mesh"] = "full" if plan.full_meshes else "simplified"
         dataset = simulate(arm, anchors=count, test_anchors=plan.test_anchors, **options)
         if not plan.at_once:

@@ -7,7 +7,7 @@ from typing import Literal
 from ropes.common.hardware import RequestedPrecision
 from ropes.methods.recipes import EncoderRecipe, Recipe
 from ropes.metrics import PAPER_SIZES, ProtocolSizes
-from ropes.simulation.settings import INDEPENDENT, SceneName
+from ropes.simulation.settings import SceneName, find_setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +60,8 @@ class Experiment:
     def recipe(self, setting: str, label: str) -> Recipe:
         """The recipe of a method or variant in a setting; method `anchored` knows whether joints are independent."""
         recipe = self.own.get(setting, {}).get(label, self.recipes[label])
-        if setting in INDEPENDENT and isinstance(recipe, EncoderRecipe) and recipe.anchor_weight:
+        arm = find_setting(setting)
+        independent = arm is not None and arm.independent
+        if independent and isinstance(recipe, EncoderRecipe) and recipe.anchor_weight:
             return replace(recipe, independent=True)
         return recipe

@@ -14,7 +14,7 @@ from ropes.errors import UserError
 from ropes.methods.run import Run
 from ropes.simulation.availability import find_urdf, locate
 from ropes.simulation.kinematics import link_poses
-from ropes.simulation.settings import SETTINGS, Robot, panda_setting
+from ropes.simulation.settings import Robot, find_setting
 from ropes.simulation.urdf import Urdf, read_urdf
 
 #: Name that stands for all links.
@@ -99,7 +99,8 @@ def robot_of(run: Run, provenance: Mapping[str, Any] | None = None) -> Robot | N
     recorded = ((provenance or {}).get("setting") or {}).get("robot")
     if recorded:
         return Robot(**{**recorded, "joints": tuple(recorded["joints"])})
-    return panda_setting(run.setting).robot if run.setting in SETTINGS else None
+    setting = find_setting(run.setting)
+    return None if setting is None else setting.robot
 
 
 def arm_of(run: Run, robot: Robot, urdf: Path | None = None) -> Arm:

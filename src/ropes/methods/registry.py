@@ -1,9 +1,9 @@
 """The table of methods: those of this package, and those of other packages' entry points `ropes.methods`."""
 
 from dataclasses import replace
-from importlib.metadata import entry_points
 from typing import Any
 
+from ropes.common.plugins import load_plugins
 from ropes.errors import UserError
 from ropes.methods.method import Method
 from ropes.methods.recipes import (
@@ -120,18 +120,8 @@ _OWN = (
 
 def _table() -> tuple[dict[str, Method], dict[str, str]]:
     """Name → method, in alphabetical order and with plug-ins; and name → the fault of a plug-in that cannot be used."""
-    methods, broken = {method.name: method for method in _OWN}, {}
-    for point in entry_points(group="ropes.methods"):
-        try:
-            method = point.load()
-        except Exception as error:  # a fault in another package must not break every command
-            broken[point.name] = f"{type(error).__name__}: {error}"
-            continue
-        if (fault := _fault(point.name, method)) is not None:
-            broken[point.name] = fault
-        else:
-            methods[method.name] = method
-    return dict(sorted(methods.items())), broken
+    plugins, broken = load_plugins("ropes.methods", _fault)
+    return dict(sorted(({method.name: method for method in _OWN} | plugins).items())), broken
 
 
 def _fault(name: str, method: object) -> str | None:

@@ -1,15 +1,14 @@
-"""Settings: a robot, its cameras, and the causal model of each split.
-
-The Panda's settings are Tables 6 to 9 and App. F of the ROPES paper as data.
-"""
+"""Settings: a robot, its cameras, and the causal model of each split."""
 
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from typing import Any, Literal, get_args
 
-from ropes.causal.scm import CausalModel, TruncatedNormal
+from ropes.causal.scm import CausalModel
+from ropes.common.plugins import load_plugins
 from ropes.errors import UserError, one_of, suggestion
 
 #: Background of an arm: white, or the table and plane of panda-gym as in the paper's images.
@@ -78,6 +77,11 @@ class Setting:
     image_size: int = 128
     scene: SceneName = "white"
 
+    @property
+    def independent(self) -> bool:
+        """Whether no joint depends on another in training."""
+        return not self.splits["train"].weights
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able description; `from_dict` is its inverse."""
         return {
@@ -103,95 +107,6 @@ class Setting:
         )
 
 
-def _tn(interval: tuple[float, float], mean: float, variance: float) -> TruncatedNormal:
-    return TruncatedNormal(mean=mean, variance=variance, low=interval[0], high=interval[1])
-
-
-_CENTRED, _POSITIVE = (-1.5, 1.5), (0.0, 3.0)
-JOINTS = tuple(f"panda_joint{k}" for k in range(1, 7))
-J1, J2, J3, J4, J5, J6 = JOINTS
-
-#: Table 6: one camera, joints 2, 4 and 6; joint → its distributions (observational, policy 1, policy 2).
-TABLE_6 = {
-    J2: (_tn(_CENTRED, 0, 1), _tn(_CENTRED, -0.75, 0.5), _tn(_CENTRED, 0.75, 0.5)),
-    J4: (_tn(_CENTRED, 0, 1), _tn(_CENTRED, -0.75, 0.5), _tn(_CENTRED, 0.75, 0.5)),
-    J6: (_tn(_POSITIVE, 1.5, 1), _tn(_POSITIVE, 2.25, 0.5), _tn(_POSITIVE, 0.75, 0.5)),
-}
-#: Table 7: two cameras, independent joints, in distribution.
-TABLE_7 = {
-    J1: (_tn(_POSITIVE, 1.2, 0.4), _tn(_POSITIVE, 2.0, 0.4), _tn(_POSITIVE, 0.6, 0.4)),
-    J2: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.7, 0.4), _tn(_CENTRED, -0.7, 0.4)),
-    J3: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.7, 0.4), _tn(_CENTRED, -0.7, 0.4)),
-    J4: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.9, 0.4), _tn(_CENTRED, -0.9, 0.4)),
-    J5: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.9, 0.4), _tn(_CENTRED, -0.9, 0.4)),
-    J6: (_tn(_POSITIVE, 1.5, 0.4), _tn(_POSITIVE, 2.4, 0.4), _tn(_POSITIVE, 0.7, 0.4)),
-}
-#: Table 8: the shifted observational distributions (only joints 4 and 6 differ).
-TABLE_8 = {
-    J1: _tn(_POSITIVE, 1.2, 0.4),
-    J2: _tn(_CENTRED, 0, 0.4),
-    J3: _tn(_CENTRED, 0, 0.4),
-    J4: _tn(_CENTRED, 0.8, 0.4),
-    J5: _tn(_CENTRED, 0, 0.4),
-    J6: _tn(_POSITIVE, 0.5, 0.4),
-}
-#: Table 9: the causal data set; None for joints without a root term.
-TABLE_9 = {
-    J1: (_tn(_POSITIVE, 1.2, 0.4), _tn(_POSITIVE, 2.0, 0.4), _tn(_POSITIVE, 0.6, 0.4)),
-    J2: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.7, 0.4), _tn(_CENTRED, -0.7, 0.4)),
-    J3: (None, _tn(_CENTRED, 0.7, 0.4), _tn(_CENTRED, -0.7, 0.4)),
-    J4: (_tn(_CENTRED, 0, 0.4), _tn(_CENTRED, 0.9, 0.4), _tn(_CENTRED, -0.9, 0.4)),
-    J5: (None, _tn(_CENTRED, 0.9, 0.4), _tn(_CENTRED, -0.9, 0.4)),
-    J6: (None, _tn(_POSITIVE, 2.4, 0.4), _tn(_POSITIVE, 0.7, 0.4)),
-}
-#: App. F: coefficients of the structural equations, (parent, child) → weight.
-APPENDIX_F_WEIGHTS = {
-    (J2, J3): 0.88,
-    (J3, J5): 0.26,
-    (J1, J6): 0.24,
-    (J2, J6): 0.31,
-    (J3, J6): 0.37,
-    (J5, J6): 0.15,
-}
-#: App. F: the noise of every joint.
-APPENDIX_F_NOISE = _tn((0.0, 1.0), 0.0, 0.1)
-
-
-def _model(
-    table: Mapping[str, tuple[TruncatedNormal | None, TruncatedNormal, TruncatedNormal]],
-    *,
-    observational: Mapping[str, TruncatedNormal] | None = None,
-    causal: bool = False,
-) -> CausalModel:
-    roots = {joint: row[0] for joint, row in table.items() if row[0] is not None}
-    return CausalModel(
-        joints=tuple(table),
-        observational=roots if observational is None else observational,
-        interventions={joint: (row[1], row[2]) for joint, row in table.items()},
-        noise=dict.fromkeys(table, APPENDIX_F_NOISE) if causal else {},
-        weights=APPENDIX_F_WEIGHTS if causal else {},
-    )
-
-
-_PANDA = Robot(
-    urdf="franka_panda/panda.urdf",
-    joints=(*JOINTS, "panda_joint7", "panda_finger_joint1", "panda_finger_joint2"),
-    neutral={J1: 0.0, J2: 0.0, J3: 0.0, J4: 0.0, J5: 0.0, J6: 1.5, "panda_joint7": 0.785},
-    check_limits=False,
-)
-
-
-def _camera(name: str, *, yaw: float, pitch: float, target: tuple[float, float, float]) -> Camera:
-    return Camera(name=name, target=target, distance=1.4, yaw=yaw, pitch=pitch, roll=0.0, fov=60.0)
-
-
-# The nearest targets for which every pose of the distributions is in the image.
-_ONE_CAMERA: tuple[Camera, ...] = (_camera("cam0", yaw=0.0, pitch=0.0, target=(0.01, -0.32, 0.48)),)
-_SIX_JOINTS_CAMERA: tuple[Camera, ...] = (_camera("cam0", yaw=0.0, pitch=0.0, target=(0.0, -0.56, 0.49)),)
-_TWO_CAMERAS: tuple[Camera, ...] = (
-    _camera("cam45", yaw=45.0, pitch=-30.0, target=(0.34, -0.34, 0.62)),
-    _camera("cam135", yaw=135.0, pitch=-30.0, target=(0.34, 0.34, 0.62)),
-)
 #: The setting of the disentanglement study, see `ropes.simulation.finger_setting`.
 FINGER_CUBE = "finger-cube"
 #: Settings of actions, see `ropes.simulation.actions`: on one object, on one of several objects, on an arm's joints.
@@ -202,43 +117,47 @@ RANDOM_HOLD_OUTS = {f"{ACTION_PAIRS}-drawn-{seed}": seed for seed in range(5)}
 ARM_SETTING = "panda-2c-independent"
 #: Causal Triplet's recordings: images cropped to the object, and whole scenes.
 RECORDED_PAIRS, RECORDED_SCENES = "causal-triplet", "causal-triplet-scenes"
+#: The paper's settings of the Panda, see `ropes.simulation.panda`.
 SETTINGS = ("panda-1c-independent", "panda-2c-independent", "panda-2c-causal", "panda-1c-six")
-#: Settings with independent joints.
-INDEPENDENT = ("panda-1c-independent", "panda-2c-independent", "panda-1c-six")
+_NAMES = {FINGER_CUBE, ACTION_PAIRS, OBJECT_SCENES, ARM_ACTIONS, RECORDED_PAIRS, RECORDED_SCENES}
+_NAMES |= {*SETTINGS, *RANDOM_HOLD_OUTS}
 
 
-def panda_setting(name: str) -> Setting:
-    """The Panda in the setups of the paper (ROPES Section 3.2, App. D and F).
+def setting_named(name: str) -> Setting:
+    """The setting of an arm of that name: one of the ROPES paper, or of another package.
 
-    Wrist and fingers stay at their neutral values.  In "panda-1c-six" one camera sees all six joints vary, and
-    interventions are on joints 2, 4 and 6: another reading of Section 3.2, with Table 7's joints 1, 3 and 5.
-
-    Deviation: in "panda-1c-independent" joints 1, 3 and 5 stay at zero.  Why: Section 3.2 samples "a configuration for
-    all six joints", but Table 6 gives distributions of joints 2, 4 and 6 alone.  Effect: the arm stays in the camera's
-    plane, so rows of one camera solve an easier problem if the paper means what Section 3.2 says.
-
-    Deviation: the single camera has pitch 0°; each camera keeps its direction and a distance of 1.4 m, with the nearest
-    target for which every pose is in the image.  Why: the paper gives only the yaw of its two cameras, and only at
-    pitch 0° does one camera look along the axis about which joints 2, 4 and 6 turn.  Effect: not measured.
+    Other packages add a `Setting` by the entry point "ropes.settings", under the setting's name.
 
     Raises:
-        UserError: no setting of that name.
+        UserError: no setting of that name, or its package cannot be loaded.
     """
-    match name:
-        case "panda-1c-independent":
-            model, cameras = _model(TABLE_6), _ONE_CAMERA
-        case "panda-1c-six":
-            others = {joint: row[0] for joint, row in TABLE_7.items() if joint not in TABLE_6}
-            model, cameras = _model(TABLE_6), _SIX_JOINTS_CAMERA
-            model = replace(model, joints=JOINTS, observational={**others, **model.observational})
-        case "panda-2c-independent":
-            model, cameras = _model(TABLE_7), _TWO_CAMERAS
-        case "panda-2c-causal":
-            model, cameras = _model(TABLE_9, causal=True), _TWO_CAMERAS
-        case _:
-            hint = suggestion(name, SETTINGS, f"choose one of {', '.join(SETTINGS)}")
-            raise UserError(f"unknown setting {name!r}: {hint}")
-    splits = {"train": model, "test-id": model}
-    if cameras is _TWO_CAMERAS:
-        splits["test-ood"] = _model(TABLE_7, observational=TABLE_8)
-    return Setting(name=name, robot=_PANDA, cameras=cameras, splits=splits)
+    if (setting := find_setting(name)) is not None:
+        return setting
+    plugins, broken = _plugins()
+    if name in broken:
+        raise UserError(f"setting {name} cannot be loaded ({broken[name]}); update or uninstall its package")
+    names = (*SETTINGS, *plugins)
+    raise UserError(f"unknown setting {name!r}: {suggestion(name, names, 'choose one of ' + ', '.join(names))}")
+
+
+def find_setting(name: str) -> Setting | None:
+    """As `setting_named`; None if there is no such setting."""
+    if name in SETTINGS:
+        from ropes.simulation.panda import panda_setting  # which imports this module
+
+        return panda_setting(name)
+    return _plugins()[0].get(name)
+
+
+@cache
+def _plugins() -> tuple[dict[str, Setting], dict[str, str]]:
+    """Name → setting of another package; and name → the fault of a plug-in that cannot be used."""
+    return load_plugins("ropes.settings", _fault)
+
+
+def _fault(name: str, setting: object) -> str | None:
+    if not isinstance(setting, Setting):
+        return f"its entry point is a {type(setting).__name__}, not a Setting"
+    if setting.name != name:
+        return f"its entry point is called {name} and its Setting {setting.name}"
+    return f"setting {name} is part of ropes; choose another name" if name in _NAMES else None
