@@ -33,9 +33,19 @@ class FakeRenderer:
         self.closed = 0
 
     def __call__(
-        self, robot: Any, cameras: Any, size: int, mesh: str, joints: Any, angles: Any, workers: Any, scene: str
+        self,
+        robot: Any,
+        cameras: Any,
+        size: int,
+        mesh: str,
+        joints: Any,
+        angles: Any,
+        workers: Any,
+        scene: str,
+        recordings: Any,
     ) -> Iterator[list[bytes]]:
         assert scene == SMALL.scene
+        assert recordings is None
         assert joints == SMALL.splits["train"].joints
         return self.frames(len(cameras), size, angles)
 

@@ -75,38 +75,6 @@ def test_bad_options(arguments: str, part: str, capsys: pytest.CaptureFixture[st
     assert part in refusal(capsys, *arguments.split())
 
 
-def test_simulate_passes_its_options_on(stub: Stub) -> None:
-    calls = stub("ropes.data.generate.simulate")
-    words = "simulate --setting panda-1c-independent --anchors 7 --seed 3 --out D --workers 2 --mesh full --no-state"
-    assert cli.main(words.split()) == 0
-    [((setting,), options)] = calls
-    assert setting.name == "panda-1c-independent"
-    assert options == {
-        "out": Path("D"),
-        "anchors": 7,
-        "test_anchors": 2000,
-        "seed": 3,
-        "workers": 2,
-        "mesh": "full",
-        "state": False,
-    }
-
-
-def test_simulate_builds_any_arm(stub: Stub) -> None:
-    arms = stub("ropes.simulation.arm.arm_setting", result="an arm")
-    calls = stub("ropes.data.generate.simulate")
-    words = "simulate --urdf arm.urdf --joints a b --ranges -1:1 0:2.5 --anchors 7 --out D"
-    words += " --camera c:target=0/0/1,distance=2,yaw=9"
-    assert cli.main(words.split()) == 0
-    [((), arm)] = arms
-    assert (arm["urdf"], arm["joints"], arm["name"]) == ("arm.urdf", ("a", "b"), None)
-    assert arm["ranges"] == ((-1.0, 1.0), (0.0, 2.5))
-    assert [(camera.name, camera.yaw, camera.pitch) for camera in arm["cameras"]] == [("c", 9.0, -30.0)]
-    assert calls[0][0] == ("an arm",)
-    assert cli.main([*words.split(), "--name", "mine"]) == 0
-    assert (arms[1][1]["name"], arms[1][1]["scene"]) == ("mine", "white")
-
-
 def test_fit_changes_fields_of_the_recipe(stub: Stub) -> None:
     calls = stub("ropes.methods.fit.fit")
     words = "fit --method ropes --preset paper --data D --out R --seed 4 --ae1-training.epochs 2.5 --joint-ae2"

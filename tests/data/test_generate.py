@@ -264,9 +264,32 @@ def test_test_splits_can_be_left_out(renderer: FakeRenderer, tmp_path: Path) -> 
         make(tmp_path / "e", anchors=0)
 
 
+def test_an_unknown_level_of_the_cameras_leaves_no_folder(renderer: FakeRenderer, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="webcan"):
+        make(tmp_path / "d", dataclasses.replace(SMALL, camera_level="webcan"))
+    assert not (tmp_path / "d").exists()
+
+
 @pytest.mark.slow
-def test_one_and_two_workers_write_the_same_bytes(tmp_path: Path) -> None:
-    setting = dataclasses.replace(setting_named("panda-1c-independent"), image_size=24)
+def test_faults_of_cameras_are_repaired_byte_by_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "IMAGES_PER_SHARD", 14)
+    setting = dataclasses.replace(setting_named("panda-1c-independent"), image_size=24, camera_level="webcam")
+    dataset = make(tmp_path / "d", setting, anchors=4, test_anchors=5, workers=1)
+    whole = tree(dataset.path)
+    assert dataset.provenance["setting"]["camera_level"] == "webcam"
+    assert dataset.states("train").shape == (4 * 7, 3)
+    clean = make(tmp_path / "clean", dataclasses.replace(setting, camera_level="clean"), anchors=4, test_anchors=5)
+    rows = dataset.frames("test-id").index
+    assert (dataset.read_images(rows) != clean.read_images(rows)).any((1, 2, 3)).all()
+    (dataset.path / "data/chunk-000/file-001.parquet").unlink()
+    make(tmp_path / "d", setting, anchors=4, test_anchors=5, workers=1)
+    assert tree(dataset.path) == whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["clean", "harsh"])
+def test_one_and_two_workers_write_the_same_bytes(level: str, tmp_path: Path) -> None:
+    setting = dataclasses.replace(setting_named("panda-1c-independent"), image_size=24, camera_level=level)
     for workers in (1, 2):
         make(tmp_path / str(workers), setting, anchors=5, test_anchors=30, workers=workers)
     assert tree(tmp_path / "1") == tree(tmp_path / "2")

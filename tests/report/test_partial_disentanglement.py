@@ -46,7 +46,7 @@ def test_rows_are_read_as_they_were_written(tmp_path) -> None:
     ("change", "word"),
     [
         ({"correlations": {"panda_joint2": 1.2}}, "must lie in 0 to 1"),
-        ({"own": 1.5}, "own must lie in -inf to 1"),
+        ({"own": 1.5}, "own must be at most 1"),
         ({"joint": "panda_joint7"}, "and the joint is panda_joint7"),
         ({"every": float("nan")}, "every must be a finite number"),
     ],

@@ -28,6 +28,7 @@ class Simulate:
     Example:
       ropes simulate --setting panda-2c-independent --anchors 50 --seed 1 --out data/two-cameras
       ropes simulate --setting panda-2c-independent --scene panda-gym --anchors 50 --out data/table
+      ropes simulate --setting panda-2c-independent --scene panda-gym --camera webcam --anchors 50 --out data/webcam
       ropes simulate --urdf kuka_iiwa/model.urdf --joints lbr_iiwa_joint_2 lbr_iiwa_joint_4 \
         --ranges -1:1 -1.5:1.5 --anchors 50 --out data/kuka
       ropes simulate --setting finger-cube --samples 500 --out data/finger
@@ -52,8 +53,9 @@ class Simulate:
     ranges: tuple[str, ...] = ()
     """With --urdf: LOW:HIGH in radians for each of --joints, within the arm's limits."""
     camera: tuple[str, ...] = ()
-    """With --urdf: NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG] for each camera; two cameras that
-    show the whole arm if omitted."""
+    """Of an arm: the level of the cameras' faults, clean, webcam or harsh; clean if omitted. With --urdf also
+    NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG] for each camera; two cameras that show the whole
+    arm if omitted."""
     name: str | None = None
     """With --urdf: name of the setting; the robot's name in the URDF if omitted."""
     scene: Literal["white", "panda-gym"] = "white"
@@ -95,8 +97,23 @@ class Simulate:
             at_least(1, workers=self.workers)
         if (self.setting is None) == (self.urdf is None) and self.setting != _ARM_ACTIONS:
             raise UserError("give either --setting NAME or --urdf FILE with --joints and --ranges")
-        if self.urdf is None and (self.joints or self.ranges or self.camera or self.name):
-            raise UserError("--joints, --ranges, --camera and --name go with --urdf, not with --setting")
+        if self.urdf is None and (self.joints or self.ranges or self._views or self.name):
+            raise UserError("--joints, --ranges, views by --camera and --name go with --urdf, not with --setting")
+        if self._level != "clean" and self.setting in _SAMPLED:
+            raise UserError(f"--camera {self._level} goes with anchors of an arm, not with --setting {self.setting}")
+
+    @property
+    def _level(self) -> str:
+        """The level of the cameras' faults."""
+        levels = [text for text in self.camera if ":" not in text]
+        if len(levels) > 1:
+            raise UserError(f"--camera names two levels, {levels[0]} and {levels[1]}; give one")
+        return levels[0] if levels else "clean"
+
+    @property
+    def _views(self) -> tuple[str, ...]:
+        """The texts of --camera that describe views."""
+        return tuple(text for text in self.camera if ":" in text)
 
     def execute(self) -> None:
         """Simulate the data set."""
@@ -131,14 +148,15 @@ class Simulate:
             from ropes.simulation.settings import setting_named
 
             assert name is not None
-            return replace(setting_named(name), scene=self.scene)
+            return replace(setting_named(name), scene=self.scene, camera_level=self._level)
         from ropes.simulation.arm import arm_setting
 
         return arm_setting(
             urdf=str(self.urdf),
             joints=self.joints,
             ranges=parse_ranges(self.joints, self.ranges),
-            cameras=parse_cameras(self.camera) or None,
+            cameras=parse_cameras(self._views) or None,
             name=self.name,
             scene=self.scene,
+            camera_level=self._level,
         )

@@ -13,9 +13,10 @@ from ropes.data.dataset import Dataset
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
+from ropes.simulation.camera_model import require_level
 from ropes.simulation.mesh import arm_digest
 from ropes.simulation.settings import Setting
-from ropes.simulation.workers import render_poses
+from ropes.simulation.workers import Recordings, render_poses
 
 
 def simulate(
@@ -64,14 +65,20 @@ def simulate(
         "cameras": building.camera_records(setting.cameras, size),
     }
     names = tuple(camera.name for camera in setting.cameras)
+    plans = _plans(setting, anchors, test_anchors)
+    faults = None
+    if setting.camera_level != "clean":
+        require_level(setting.camera_level)
+        lengths = tuple((plan.name, plan.episodes * len(plan.tasks)) for plan in plans)
+        faults = Recordings(setting.camera_level, lengths, seed)
     return building.build(
         out,
         request,
         features=schema.features(names, (size, size), model.joints if state else None),
-        plans=_plans(setting, anchors, test_anchors),
-        states=lambda: _poses(setting, anchors, test_anchors, seed),
+        plans=plans,
+        states=lambda: _poses(setting, anchors, test_anchors, seed, places=faults is not None),
         render=lambda poses: render_poses(
-            setting.robot, setting.cameras, size, mesh, model.joints, poses, workers, setting.scene
+            setting.robot, setting.cameras, size, mesh, model.joints, poses, workers, setting.scene, faults
         ),
         regimes=model.regimes,
         robot_type=urdf.stem,
@@ -89,13 +96,22 @@ def _plans(setting: Setting, anchors: int, test_anchors: int) -> list[SplitPlan]
     ]
 
 
-def _poses(setting: Setting, anchors: int, test_anchors: int, seed: int) -> dict[str, NDArray[np.float64]]:
-    """Split → joint angles of its frames, (frames, joints) radians."""
+def _poses(
+    setting: Setting, anchors: int, test_anchors: int, seed: int, *, places: bool = False
+) -> dict[str, NDArray[np.float64]]:
+    """Split → joint angles of its frames, (frames, joints) radians.
+
+    With `places` two columns follow: the index of the split among the plans, and the index of the frame in the split.
+    """
     poses = {}
+    order = ["train", *(name for name in setting.splits if name != "train")]
     for name, model in setting.splits.items():
         rng = generator(seed, name)
         if name == "train":
             poses[name] = model.sample(rng, anchors).reshape(-1, len(model.joints))
         else:
             poses[name] = model.sample_observational(rng, test_anchors)
+        if places:
+            frames = len(poses[name])
+            poses[name] = np.column_stack([poses[name], np.full(frames, order.index(name)), np.arange(frames)])
     return poses

@@ -1,11 +1,14 @@
 """A data set's inspection as a terminal table, and as a figure of regimes and of the pixels that they change."""
 
+import math
+
 import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
 
 from ropes.causal.scm import Regime
 from ropes.evaluation.inspection import Inspection
+from ropes.evaluation.inspection.nuisances import Nuisances
 from ropes.evaluation.inspection.verdict import JointReport, ranked
 from ropes.report.numbers import fixed
 from ropes.report.table import Table, number_columns, text_columns
@@ -40,6 +43,8 @@ def print_inspection(found: Inspection, console: Console | None = None) -> None:
     missing = "" if Regime() in found.counts else ", none of them observational"
     say(f"{len(found.counts)} regimes of {each} poses each{missing}")
     say(f"{found.anchors:,} anchors, {found.complete:.0%} of them complete")
+    for camera, measured in found.nuisances.items():
+        say(f"camera {camera}: {_nuisances(measured)}")
     columns = [*text_columns("weakest first"), *number_columns("moved, %", "contrast", "floor", "overlap")]
     lines = [_line(report) for report in ranked(found.joints)]
     console.print(Table([*columns, *text_columns("reason")], lines).terminal())
@@ -57,6 +62,15 @@ def print_inspection(found: Inspection, console: Console | None = None) -> None:
         say("Suggestions:", "bold")
         for line in found.advice:
             say(f"- {line}")
+
+
+def _nuisances(found: Nuisances) -> str:
+    """What was measured of a camera, in words."""
+    parts = [f"exposure ±{fixed(found.light, 2)} stops", f"noise {fixed(found.noise, 1)} grey levels"]
+    parts += [f"edges {fixed(found.blur, 1)} pixels wide", f"{found.saturated:.0%} of the pixels saturated"]
+    if not math.isnan(found.jitter):
+        parts += [f"jitter {fixed(found.jitter, 1)} pixels", f"moved by {fixed(found.creep, 1)} pixels"]
+    return ", ".join([*parts, f"more than the arm moves in {found.crowded:.0%} of the images"])
 
 
 def _line(report: JointReport) -> list[str]:

@@ -31,6 +31,7 @@ def arm_setting(
     name: str | None = None,
     image_size: int = 128,
     scene: SceneName = "white",
+    camera_level: str = "clean",
 ) -> Setting:
     """Build a setting with independent joints for the arm of any URDF file.
 
@@ -44,6 +45,7 @@ def arm_setting(
         name: name of the setting; by default the robot's name in the URDF, or else the file's.
         image_size: side of the images, pixels.
         scene: the background.
+        camera_level: level of the cameras' faults, see `ropes.simulation.camera_model.LEVELS`.
 
     Returns:
         Splits "train", "test-id" (the same distribution) and "test-ood" (the last joints shifted, as in Table 8).
@@ -73,6 +75,7 @@ def arm_setting(
         cameras=tuple(cameras),
         image_size=image_size,
         scene=scene,
+        camera_level=camera_level,
         splits={"train": model, "test-id": model, "test-ood": _model(intervals, _OOD_SHIFTS)},
     )
 

@@ -142,14 +142,13 @@ class Scene(BulletScene):
         """
         return self._images(self._complete(self.joints, poses))
 
+    def render_with_arms(self, poses: ArrayLike) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.bool_]]]:
+        """As `render_all`, and the masks of the arm in the images, see `silhouettes`."""
+        return self._frames(self._complete(self.joints, poses))
+
     def silhouettes(self, pose: Mapping[str, float] | ArrayLike) -> NDArray[np.bool_]:
         """Masks of the arm, (cameras, image_size, image_size): True where it covers half a pixel or more."""
-        windows = next(self._windows(self._complete(*self._named(pose))))
-        shape = self.image_size, SUPERSAMPLING, self.image_size, SUPERSAMPLING
-        arms = np.zeros((len(self._views), self._side, self._side), dtype=bool)
-        for arm, view, window in zip(arms, self._views, windows, strict=True):
-            arm[window] = self._draw(view, *window)[1]
-        return np.stack([arm.reshape(shape).mean(axis=(1, 3)) >= 0.5 for arm in arms])
+        return next(self._frames(self._complete(*self._named(pose))))[1]
 
     def _named(self, pose: Mapping[str, float] | ArrayLike) -> tuple[tuple[str, ...], ArrayLike]:
         """One pose as joint names and angles (1, joints)."""
@@ -185,6 +184,17 @@ class Scene(BulletScene):
                 rows, columns = (slice(s.start // SUPERSAMPLING, s.stop // SUPERSAMPLING) for s in window)
                 image[rows, columns] = grey(self._draw(view, *window)[0])
             yield images
+
+    def _frames(self, poses: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.bool_]]]:
+        for windows in self._windows(poses):
+            images, arms = self._empty.copy(), np.zeros(self._empty.shape, dtype=bool)
+            for image, arm, view, window in zip(images, arms, self._views, windows, strict=True):
+                rows, columns = (slice(s.start // SUPERSAMPLING, s.stop // SUPERSAMPLING) for s in window)
+                colours, mask = self._draw(view, *window)
+                image[rows, columns] = grey(colours)
+                blocks = mask.reshape(len(mask) // SUPERSAMPLING, SUPERSAMPLING, -1, SUPERSAMPLING)
+                arm[rows, columns] = blocks.mean(axis=(1, 3)) >= 0.5
+            yield images, arms
 
     def _draw(self, view: "_View", rows: slice, columns: slice) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
         """Colours (rows, columns, 3) of a window, and the mask of the arm in it."""

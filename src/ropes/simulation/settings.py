@@ -68,7 +68,10 @@ class Robot:
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A robot, its cameras, a causal model for each split, the images' side in pixels, and the background."""
+    """A robot, its cameras, a causal model for each split, the images' side in pixels, and the background.
+
+    `camera_level` is that of the cameras' faults, see `ropes.simulation.camera_model.LEVELS`.
+    """
 
     name: str
     robot: Robot
@@ -76,6 +79,7 @@ class Setting:
     splits: Mapping[str, CausalModel]
     image_size: int = 128
     scene: SceneName = "white"
+    camera_level: str = "clean"
 
     @property
     def independent(self) -> bool:
@@ -90,7 +94,9 @@ class Setting:
             "cameras": [{**asdict(camera), "target": list(camera.target)} for camera in self.cameras],
             "splits": {split: model.to_dict() for split, model in self.splits.items()},
             "image_size": self.image_size,
-            **({} if self.scene == "white" else {"scene": self.scene}),  # older descriptions have no scene
+            # Older descriptions have neither.
+            **({} if self.scene == "white" else {"scene": self.scene}),
+            **({} if self.camera_level == "clean" else {"camera_level": self.camera_level}),
         }
 
     @classmethod
@@ -104,6 +110,7 @@ class Setting:
             splits={split: CausalModel.from_dict(model) for split, model in content["splits"].items()},
             image_size=content["image_size"],
             scene=one_of(get_args(SceneName), content.get("scene", "white"), "scene"),
+            camera_level=content.get("camera_level", "clean"),
         )
 
 

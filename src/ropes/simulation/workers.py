@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -19,6 +20,7 @@ from ropes.common.hardware import usable_cores
 from ropes.common.processes import exit_with_parent, hide_main_module
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
+from ropes.simulation.camera_scene import CameraScene
 from ropes.simulation.scene import Mesh, Scene, check_poses, resolve_urdf
 from ropes.simulation.settings import Camera, Robot, SceneName
 from ropes.simulation.urdf import read_urdf
@@ -26,6 +28,15 @@ from ropes.simulation.urdf import read_urdf
 Floats = NDArray[np.float64]
 #: Poses per unit of work, and submitted units per worker.
 UNIT, _AHEAD = 32, 3
+
+
+@dataclass(frozen=True)
+class Recordings:
+    """Faults of real cameras: their level, name and number of frames of each recording, and the seed."""
+
+    level: str
+    frames: tuple[tuple[str, int], ...]
+    seed: int
 
 
 class Renderer(Protocol):
@@ -49,6 +60,7 @@ def render_poses(
     angles: ArrayLike,
     workers: int | None = None,
     scene: SceneName = "white",
+    recordings: Recordings | None = None,
 ) -> Iterator[list[bytes]]:
     """Render poses and encode them as PNG.
 
@@ -61,6 +73,7 @@ def render_poses(
         angles: (n, len(joint_names)) radians.
         workers: processes; 1 renders in this process, None uses every usable core.
         scene: the background.
+        recordings: camera faults; `angles` then has two more columns, see `ropes.simulation.camera_scene.CameraScene`.
 
     Returns:
         An iterator over the poses in order, with one PNG per camera.  Closing it, or any exception, ends all workers.
@@ -69,9 +82,13 @@ def render_poses(
         UserError: an invalid pose or robot (raised before any process starts), or a worker died.
     """
     require_workers(workers)
-    poses = check_poses(robot, read_urdf(locate(robot.urdf)), joint_names, angles)
+    states = np.asarray(angles, dtype=np.float64)
+    check_poses(robot, read_urdf(locate(robot.urdf)), joint_names, states if recordings is None else states[:, :-2])
     resolve_urdf(robot, mesh)  # makes simplified meshes once, before the workers start
-    return render(partial(Scene, robot, tuple(cameras), image_size, mesh, tuple(joint_names), scene), poses, workers)
+    clean = partial(Scene, robot, tuple(cameras), image_size, mesh, tuple(joint_names), scene)
+    if recordings is None:
+        return render(clean, states, workers)
+    return render(partial(CameraScene, clean, recordings.level, recordings.frames, recordings.seed), states, workers)
 
 
 def require_workers(workers: int | None) -> None:

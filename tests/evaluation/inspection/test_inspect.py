@@ -1,6 +1,7 @@
 """The command on tiny data sets: whole, stripped, untold, incomplete, and damaged."""
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,18 @@ def test_without_observational_images_the_means_are_compared(tmp_path: Path) -> 
     assert "none of them observational" in stream.getvalue()
     assert "the anchors have no observational pose" in stream.getvalue()
     assert len(picture(found).axes) == 3 * 6
+
+
+def test_cameras_are_measured_and_shown(data: Path) -> None:
+    found = inspect_data(data, show=False)
+    assert tuple(found.nuisances) == found.cameras
+    stored = found.to_dict()["nuisances"]
+    assert stored.keys() == set(found.cameras)
+    json.dumps(stored, allow_nan=False)
+    stream = io.StringIO()
+    print_inspection(found, Console(file=stream, width=200))
+    for camera in found.cameras:
+        assert f"camera {camera}: exposure ±" in stream.getvalue()
 
 
 def test_the_sample_is_bounded_and_of_the_same_anchors(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,8 @@
 """Inspects a data set: samples images, measures each joint, gives a verdict."""
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.causal.scm import CausalModel, Regime
+from ropes.common.progress import progress
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.inspection import overlap
 from ropes.evaluation.inspection.contrast import Contrast, contrast, features
 from ropes.evaluation.inspection.motion import motion
+from ropes.evaluation.inspection.nuisances import FEWEST_FRAMES, Nuisances, complaints, measure
 from ropes.evaluation.inspection.overlap import Overlap
 from ropes.evaluation.inspection.sample import Sample, draw_sample
 from ropes.evaluation.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses
@@ -39,6 +43,7 @@ class Inspection:
         joints: reports of the joints, in the order of the data set.
         fit_options: options of `ropes fit` for images of this size; "" for none.
         verdict: whether training can work, in one line.
+        nuisances: camera → exposure, noise, jitter and the like of its images; empty for fewer than 10 images.
         advice: how to record better data, a line each.
         examples: one pose of each regime with images, uint8 (V, H, W).
     """
@@ -52,6 +57,7 @@ class Inspection:
     joints: tuple[JointReport, ...]
     fit_options: str
     verdict: str
+    nuisances: dict[str, Nuisances]
     advice: tuple[str, ...]
     examples: dict[Regime, NDArray[np.uint8]]
 
@@ -64,12 +70,18 @@ class Inspection:
             "cameras": list(self.cameras),
             "image_size": list(self.size),
             "fit_options": self.fit_options,
+            "nuisances": {name: _known(asdict(found)) for name, found in self.nuisances.items()},
             "anchors": self.anchors,
             "complete_anchors": self.complete,
             "images": {regime.name: count for regime, count in self.counts.items()},
             "weakest_first": [report.joint for report in ranked(self.joints)],
             "joints": {report.joint: _joint(report, self.cameras) for report in self.joints},
         }
+
+
+def _known(values: dict[str, float]) -> dict[str, float | None]:
+    """The values, with None for NaN."""
+    return {name: None if math.isnan(value) else value for name, value in values.items()}
 
 
 def _joint(report: JointReport, cameras: tuple[str, ...]) -> dict[str, Any]:
@@ -117,6 +129,8 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
     shape = recipe_of("anchored" if complete == 1 else "ldr", "compact").shape
     assert isinstance(shape, EncoderConfig)
     fault, options = size_fault(dataset.image_size, shape), size_options(dataset.image_size, shape)
+    nuisances = _nuisances(sample, dataset.cameras, show=show)
+    at_the_setup = [line for camera, found in nuisances.items() for line in complaints(found, camera)]
     rows = {regime: sample.rows(k) for k, regime in enumerate(dataset.regimes)}
     return Inspection(
         path=dataset.path,
@@ -128,9 +142,28 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         joints=joints,
         fit_options=options,
         verdict=verdict(joints, fault=fault, options=options),
-        advice=advice(joints, cameras=len(dataset.cameras), size=dataset.image_size, complete=complete),
+        nuisances=nuisances,
+        advice=(
+            *advice(joints, cameras=len(dataset.cameras), size=dataset.image_size, complete=complete),
+            *at_the_setup,
+        ),
         examples={regime: sample.images[places[0]] for regime, places in rows.items() if len(places)},
     )
+
+
+def _nuisances(sample: Sample, cameras: Sequence[str], *, show: bool) -> dict[str, Nuisances]:
+    """The nuisances of each camera, from at most 300 images in the order of recording; fewer of larger images."""
+    count, _, height, width = sample.images.shape
+    if count < FEWEST_FRAMES:
+        return {}
+    most = max(60, min(300, 300 * 128 * 128 // (height * width)))
+    rows = np.unique(np.linspace(0, count - 1, most).astype(int))
+    found = {}
+    with progress("measuring cameras", len(cameras), show=show) as update:
+        for view, camera in enumerate(cameras):
+            found[camera] = measure(sample.images[rows, view])
+            update(view + 1)
+    return found
 
 
 def _complete(frames: Frames, regimes: int) -> float:

@@ -1,7 +1,7 @@
 """Measures what a camera adds to its images: light, noise, shake, passers-by. Uses images alone.
 
 Each frame I is registered to the camera's own background B by a trimmed least-squares fit (Lucas and Kanade, 1981,
-with gain and offset): I ≈ a·B + b + dy·∂B/∂y + dx·∂B/∂x.
+with gain and offset): I ≈ a·B + b + dy·∂B/∂y + dx·∂B/∂x, with a the median of I / B over bright pixels.
 """
 
 from dataclasses import dataclass
@@ -12,16 +12,24 @@ from scipy import ndimage
 
 Array = NDArray[np.float64]
 Images = NDArray[np.uint8]
+#: Smallest number of frames that can be measured.
+FEWEST_FRAMES = 10
 #: Exponent between stored levels and light.
 _GAMMA = 2.2
 #: Rounds of background and registration; trims of each fit, and the share of the pixels that it keeps.
 _ROUNDS, _TRIMS, _KEPT = 3, 2, 0.8
+#: Share of the brightest usable pixels' level above which pixels are bright.
+_BRIGHT = 0.5
 #: A pixel has changed where it differs by this many standard deviations of the noise, and by this many levels.
 _DEVIATIONS, _LEVELS = 6.0, 8.0
 #: Frames whose changed area exceeds the arm's mean area by this many standard deviations show more than the arm.
 _MORE_AREA = 4.0
 #: Slope of an edge, levels a pixel; share of such pixels without which no shift can be measured.
 _EDGE, _TEXTURED = 10.0, 0.01
+#: Share of the pixels below which these are too few to register a frame by.
+_FEW = 0.2
+#: Share of the frames in which a pixel may be saturated and still counts as background.
+_SELDOM = 0.02
 #: Share of the pixels of a background that must change for it to count as another one.
 _OTHER_BACKGROUND = 0.02
 
@@ -61,9 +69,14 @@ def measure(frames: Images) -> Nuisances:
     Raises:
         ValueError: fewer than 10 frames.
     """
-    if len(frames) < 10:
-        raise ValueError(f"{len(frames)} frames; at least 10 are needed")
-    background, brightness, shift, residuals = _registered(frames.astype(np.float64))
+    if len(frames) < FEWEST_FRAMES:
+        raise ValueError(f"{len(frames)} frames; at least {FEWEST_FRAMES} are needed")
+    saturated = (frames == 0) | (frames == 255)
+    # Pixels that are saturated in some frames do not follow the gain; a rendering before white has hardly any others.
+    usable = saturated.mean(0) < _SELDOM
+    if usable.mean() < _FEW:
+        usable[:] = True
+    background, gain, shift, residuals = _registered(frames.astype(np.float64), usable)
     deviation = 1.4826 * np.median(np.abs(residuals - np.median(residuals, axis=0)), axis=0)
     noise = float(np.median(deviation))
     # Means of 3 × 3 pixels: their noise is a third.
@@ -74,32 +87,40 @@ def measure(frames: Images) -> Nuisances:
     still_edges = (np.hypot(*np.gradient(background)) > _EDGE) & (deviation < _LEVELS)
     textured = still_edges.mean() > _TEXTURED
     return Nuisances(
-        light=float(_GAMMA * np.log2(brightness).std()),
+        light=_GAMMA * _deviation(np.log2(gain)),
         noise=noise,
-        jitter=float(np.diff(shift, axis=0).std() / np.sqrt(2)) if textured else float("nan"),
+        jitter=_deviation(np.diff(shift, axis=0)) / np.sqrt(2) if textured else float("nan"),
         creep=float(np.linalg.norm(moved)) if textured else float("nan"),
         blur=_blur(background),
-        saturated=float(((frames == 0) | (frames == 255)).mean()),
+        saturated=float(saturated.mean()),
         crowded=_crowded(changed),
-        moved_background=_moved_background(residuals, noise),
+        moved_background=_moved_background(residuals * usable, noise),
     )
 
 
-def _registered(images: Array) -> tuple[Array, Array, Array, Array]:
-    """The background, and each frame registered to it.
+def _deviation(values: Array) -> float:
+    """Standard deviation by the 16% and 84% quantiles, which frames with passers-by hardly change."""
+    return float(np.diff(np.quantile(values, [0.16, 0.84]))[0] / 2)
+
+
+def _registered(images: Array, usable: NDArray[np.bool_]) -> tuple[Array, Array, Array, Array]:
+    """The background, and each frame registered to it by its usable pixels.
 
     Returns:
-        Background (height, width); brightness (n,), of its bright parts in shares of the background's; shift (n, 2) in
-        pixels, by row and column; and what each frame has more than the background, (n, height, width), grey levels.
+        Background (height, width); gain (n,); shift (n, 2) in pixels, by row and column; and the difference of each
+        registered frame from the background, (n, height, width), in the background's grey levels.
     """
     gain, offset, shift = np.ones(len(images)), np.zeros(len(images)), np.zeros((len(images), 2))
     aligned = images
     for _ in range(_ROUNDS):
         background = np.median(aligned, axis=0)
+        bright = usable & (background >= max(_BRIGHT * np.quantile(background[usable], 0.99), 1))
         design = _design(background)
         for k, image in enumerate(aligned):
-            # The frame is aligned by what is known so far; the fit finds what is left.
-            more, level, *step = _fit(design, image)
+            # The frame is aligned by what is known so far; the fit finds what is left.  The median ratio of bright
+            # pixels is a gain that neither passers-by nor an offset disturb.
+            more = max(float(np.median(image[bright] / background[bright])), 1e-3) if bright.any() else 1.0
+            level, *step = _fit(design, (image - more * background).ravel(), usable.ravel())
             gain[k], offset[k], shift[k] = gain[k] * more, offset[k] + gain[k] * level, shift[k] + np.array(step) / more
         aligned = np.stack(
             [
@@ -108,33 +129,27 @@ def _registered(images: Array) -> tuple[Array, Array, Array, Array]:
             ]
         )
     background = np.median(aligned, axis=0)
-    bright = np.quantile(background, 0.75)
-    return background, (gain * bright + offset).clip(1) / max(bright, 1), shift, aligned - background
+    return background, gain, shift, aligned - background
 
 
 def _design(background: Array) -> Array:
-    """Columns of the regression: background, 1, and its derivatives by row and column, (pixels, 4)."""
-    smooth = ndimage.gaussian_filter(background, 0.7)
-    columns = [background, np.ones_like(background), *np.gradient(smooth)]
-    return np.stack([column.ravel() for column in columns], axis=1)
+    """Columns of the regression: 1, and the background's derivatives by row and column, (pixels, 3)."""
+    derivatives = np.gradient(ndimage.gaussian_filter(background, 0.7))
+    return np.stack([np.ones_like(background).ravel(), *(each.ravel() for each in derivatives)], axis=1)
 
 
-def _fit(design: Array, image: Array) -> Array:
-    """Gain, offset and shift (dy, dx) by trimmed least squares: pixels that fit worst are left out, since they move."""
-    values = image.ravel()
-    kept = np.ones(len(values), dtype=bool)
+def _fit(design: Array, difference: Array, usable: NDArray[np.bool_]) -> Array:
+    """Offset and shift (dy, dx) by trimmed least squares: pixels that fit worst are left out, since they move."""
+    kept = usable
     scale = np.sqrt((design**2).mean(0)).clip(1e-9)
-    # On a background of one grey the ridge keeps the gain, the offset and the shift apart.
-    ridge = np.diag([1e-6, 1e-3, 1e-6, 1e-6]) * len(values)
-    start = np.array([1.0, 0.0, 0.0, 0.0])
-    fit = start
+    fit = np.zeros(3)
     for _ in range(_TRIMS):
         inside = design[kept] / scale
-        moment = inside.T @ (values[kept] - design[kept, 0])
-        fit = start + np.linalg.solve(inside.T @ inside + ridge, moment) / scale
-        residual = np.abs(values - design @ fit)
-        kept = residual <= np.partition(residual, round(_KEPT * len(residual)))[round(_KEPT * len(residual))]
-    fit[0] = max(fit[0], 1e-3)
+        # On a background without edges the ridge keeps the shift at 0.
+        ridge = 1e-6 * len(inside) * np.eye(3)
+        fit = np.linalg.solve(inside.T @ inside + ridge, inside.T @ difference[kept]) / scale
+        residual = np.abs(difference - design @ fit)
+        kept = usable & (residual <= np.quantile(residual[usable], _KEPT))
     return fit
 
 

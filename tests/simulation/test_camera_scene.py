@@ -1,0 +1,59 @@
+"""Frames of a recording depend on their place in it, not on how they are rendered; the arm hides who is behind it."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from ropes.common import png
+from ropes.simulation.camera_model import CameraModel
+from ropes.simulation.camera_scene import CameraScene
+from ropes.simulation.scene import Scene
+from ropes.simulation.settings import setting_named
+from ropes.simulation.workers import Recordings, render_poses
+
+SETTING = setting_named("panda-1c-independent")
+JOINTS = SETTING.splits["train"].joints
+POSES = SETTING.splits["train"].sample_observational(np.random.default_rng(0), 3)
+RECORDINGS = (("train", 40), ("test-id", 3))
+
+
+def states(recording: int, frames: list[int]) -> np.ndarray:
+    return np.column_stack([POSES, np.full(3, recording), frames])
+
+
+def test_a_frame_is_the_rendering_with_the_faults_of_its_place() -> None:
+    start = partial(Scene, SETTING.robot, SETTING.cameras, 64, "simplified", JOINTS, "panda-gym")
+    with CameraScene(start, "harsh", RECORDINGS, 5) as scene:
+        found = np.stack(list(scene.render_all(states(0, [7, 0, 39]))))
+        other = np.stack(list(scene.render_all(states(1, [0, 1, 2]))))
+    model = CameraModel("harsh", (64, 64), 40, seed=5, names=("train", "cam0"))
+    with start() as scene:
+        clean = [scene.render(pose)[0] for pose in POSES]
+        arms = [scene.silhouettes(pose)[0] for pose in POSES]
+    for image, arm, frame, seen in zip(clean, arms, (7, 0, 39), found, strict=True):
+        assert (model(image, frame, arm) == seen[0]).all()
+    assert (found != other).any((1, 2, 3)).all()
+
+
+def test_masks_come_with_the_images_that_render_all_gives() -> None:
+    with Scene(SETTING.robot, SETTING.cameras, 64, joints=JOINTS) as scene:
+        images, arms = zip(*scene.render_with_arms(POSES), strict=True)
+        for k, image in enumerate(scene.render_all(POSES)):
+            assert (images[k] == image).all()
+            assert (images[k][~arms[k]] > 200).mean() > 0.99  # white around the arm
+
+
+@pytest.mark.slow
+def test_the_bytes_do_not_depend_on_the_order_or_the_number_of_workers() -> None:
+    many = SETTING.splits["train"].sample_observational(np.random.default_rng(1), 40)
+    placed = np.column_stack([many, np.zeros(40), np.arange(40)])
+    given = SETTING.robot, SETTING.cameras, 64, "simplified", JOINTS
+    faults = Recordings("webcam", RECORDINGS, 3)
+    one, two = (list(render_poses(*given, placed, workers, "white", faults)) for workers in (1, 2))
+    assert one == two
+    backwards = list(render_poses(*given, placed[::-1], 1, "white", faults))
+    assert backwards[::-1] == one
+    clean = list(render_poses(*given, many, 1))
+    assert all(png.decode(a[0], (64, 64)).shape == (64, 64) for a in one)
+    assert all(a != b for a, b in zip(one, clean, strict=True))
