@@ -1,6 +1,7 @@
 """A camera's faults have the strength that their level names, and depend on seed, names and frame alone."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropes.errors import UserError
-from ropes.simulation.camera_model import LEVELS, CameraLevel, CameraModel, degrade
+from ropes.simulation.camera_levels import LEVELS, CameraLevel
+from ropes.simulation.camera_model import CameraModel, degrade
 from ropes.simulation.occluders import OccluderLevel
 
 RNG = np.random.default_rng(0)
@@ -30,11 +32,11 @@ def test_a_clean_camera_changes_nothing() -> None:
 @given(frame=st.integers(0, 19), seed=st.integers(0, 5), level=st.sampled_from(["webcam", "harsh"]))
 def test_a_frame_depends_on_seed_names_and_index_alone(frame: int, seed: int, level: str) -> None:
     images = np.stack([SCENE] * 20)
-    every = degrade(images, level, seed=seed, names=("left",))
-    alone = CameraModel(level, SCENE.shape, 20, seed=seed, names=("left",))
+    every = degrade(images, level, seed=seed, camera="left")
+    alone = CameraModel(level, SCENE.shape, 20, seed=seed, camera="left")
     assert (alone(SCENE, frame) == every[frame]).all()
-    assert (CameraModel(level, SCENE.shape, 20, seed=seed, names=("right",))(SCENE, frame) != every[frame]).any()
-    assert (CameraModel(level, SCENE.shape, 20, seed=seed + 1, names=("left",))(SCENE, frame) != every[frame]).any()
+    assert (CameraModel(level, SCENE.shape, 20, seed=seed, camera="right")(SCENE, frame) != every[frame]).any()
+    assert (CameraModel(level, SCENE.shape, 20, seed=seed + 1, camera="left")(SCENE, frame) != every[frame]).any()
 
 
 def test_noise_has_its_variance_in_units_of_light() -> None:
@@ -57,10 +59,32 @@ def test_exposure_drifts_slowly_around_its_level() -> None:
 def test_a_jump_of_exposure_begins_at_once_and_fades() -> None:
     jumping = camera(2_000, exposure_jump=1.0, jumps=1 / 1000, seed=1)
     stops = np.log2(jumping._gain[:, 1])
+    assert stops[0] == 0
     begin = int(np.abs(np.diff(stops)).argmax()) + 1
     height = stops[begin] - stops[begin - 1]
     assert abs(height) > 0.1
     assert stops[begin + 20] - stops[begin - 1] == pytest.approx(height * np.exp(-1), abs=0.1 * abs(height))
+
+
+def test_a_jump_in_the_first_frame_has_its_height() -> None:
+    stops = [math.log2(camera(1, exposure_jump=1.0, jumps=1.0, seed=seed)._gain[0, 1]) for seed in range(300)]
+    assert np.std(stops) == pytest.approx(1.0, rel=0.1)
+
+
+def test_a_camera_without_noise_keeps_every_level() -> None:
+    levels = np.arange(256, dtype=np.uint8).reshape(16, 16)
+    assert (CameraModel(CameraLevel(read_noise=1e-12), (16, 16), 1, seed=0)(levels, 0) == levels).all()
+
+
+def test_a_camera_keeps_its_lens_and_dust_in_all_recordings() -> None:
+    still = CameraLevel(distortion=0.1, occluders=OccluderLevel(dust=3, cables=1, in_front=0.5))
+    white = np.stack([np.full(SCENE.shape, 255, np.uint8)] * 60)
+    train, test = (degrade(white, still, recording=name, camera="left") for name in ("train", "test"))
+    assert (np.median(train, axis=0) == np.median(test, axis=0)).mean() > 0.9
+    assert (train != test).any((1, 2)).mean() > 0.2  # others pass
+    bent = CameraLevel(distortion=0.1)
+    assert (degrade(SCENE[None], bent, recording="train") == degrade(SCENE[None], bent, recording="test")).all()
+    assert (degrade(SCENE[None], bent, camera="left") != degrade(SCENE[None], bent, camera="right")).any()
 
 
 def test_only_colours_have_a_white_balance() -> None:
@@ -103,7 +127,11 @@ def test_somebody_is_behind_the_arm_in_a_share_of_the_frames_and_never_over_it()
 
 def test_somebody_in_front_hides_the_arm() -> None:
     level = CameraLevel(occluders=OccluderLevel(in_front=0.5, stay=10))
-    filmed = degrade(np.stack([np.full((24, 32), 255, np.uint8)] * 5_000), level, seed=0)
+    arm = np.zeros((24, 32), bool)
+    arm[8:16, 8:16] = True
+    white = np.stack([np.full(arm.shape, 255, np.uint8)] * 5_000)
+    filmed = degrade(white, level, seed=0, arms=np.stack([arm] * 5_000))
+    assert (filmed[:, arm] != 255).any(1).mean() > 0.2
     assert (filmed != 255).any((1, 2)).mean() == pytest.approx(0.5, abs=0.05)
 
 

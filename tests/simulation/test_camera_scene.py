@@ -27,7 +27,7 @@ def test_a_frame_is_the_rendering_with_the_faults_of_its_place() -> None:
     with CameraScene(start, "harsh", RECORDINGS, 5) as scene:
         found = np.stack(list(scene.render_all(states(0, [7, 0, 39]))))
         other = np.stack(list(scene.render_all(states(1, [0, 1, 2]))))
-    model = CameraModel("harsh", (64, 64), 40, seed=5, names=("train", "cam0"))
+    model = CameraModel("harsh", (64, 64), 40, seed=5, camera="cam0", recording="train")
     with start() as scene:
         clean = [scene.render(pose)[0] for pose in POSES]
         arms = [scene.silhouettes(pose)[0] for pose in POSES]

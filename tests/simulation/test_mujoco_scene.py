@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from ropes.errors import UserError
 from ropes.simulation import mujoco_scene
@@ -62,8 +63,9 @@ def test_the_arm_casts_a_shadow() -> None:
     with MujocoScene(SETTING.robot, SETTING.cameras, 128, joints=JOINTS) as scene:
         first, second = scene.render_all(POSES)
         arm = np.logical_or.reduce(list(scene.silhouettes_all(POSES)))
-    changed = (np.abs(first.astype(int) - second).max(-1) > 20) & ~arm
-    assert changed.sum() > 50
+    near = ndimage.binary_dilation(arm, np.ones((1, 5, 5)))  # its smoothed edge changes too
+    changed = (np.abs(first.astype(int) - second).max(-1) > 20) & ~near
+    assert changed.sum() > 200
 
 
 @needs_egl

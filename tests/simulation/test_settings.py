@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ropes.causal.scm import CausalModel, TruncatedNormal
+from ropes.cli import entry as cli
 from ropes.common import plugins
 from ropes.errors import UserError
 from ropes.simulation import settings
@@ -231,6 +232,7 @@ def test_another_package_adds_a_setting(points: dict[str, object]) -> None:
         ("other", "a word", "its entry point is a str, not a Setting"),
         ("other", setting_named("panda-1c-independent"), "is called other and its Setting panda-1c-independent"),
         ("panda-2c-causal", setting_named("panda-2c-causal"), None),
+        ("other", dataclasses.replace(setting_named("panda-2c-causal"), name="other", splits={}), "splits lack train"),
         ("finger-cube", dataclasses.replace(setting_named("panda-2c-causal"), name="finger-cube"), "is part of ropes"),
     ],
 )
@@ -245,6 +247,22 @@ def test_a_setting_that_cannot_be_used_breaks_no_other(
     assert find_setting(name) is None
     with pytest.raises(UserError, match=f"setting {name} cannot be loaded .*{line}"):
         setting_named(name)
+
+
+def test_a_setting_keeps_its_scene_and_faults_unless_told_otherwise(
+    points: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = dataclasses.replace(
+        setting_named("panda-1c-independent"), name="other", scene="panda-gym", camera_level="harsh"
+    )
+    points["other"] = own
+    given: list[Setting] = []
+    monkeypatch.setattr("ropes.data.generate.simulate", lambda setting, **_: given.append(setting))
+    words = ["simulate", "--setting", "other", "--anchors", "1", "--out", "D"]
+    assert cli.main(words) == 0
+    assert cli.main([*words, "--scene", "white", "--camera", "webcam"]) == 0
+    assert given[0] == own
+    assert (given[1].scene, given[1].camera_level) == ("white", "webcam")
 
 
 def test_settings_without_edges_are_independent() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ropes.simulation.camera_model import LEVELS, CameraModel
+from ropes.simulation.camera_levels import LEVELS
+from ropes.simulation.camera_model import CameraModel
 from ropes.simulation.scene import Scene
 from ropes.simulation.settings import setting_named
 
@@ -25,7 +26,7 @@ def main() -> None:
         frames = [(images[0], arms[0]) for images, arms in scene.render_with_arms(poses)]
     rows = []
     for level in LEVELS:
-        camera = CameraModel(level, (SIDE, SIDE), FRAMES, seed=3, names=("cam45",))
+        camera = CameraModel(level, (SIDE, SIDE), FRAMES, seed=3, camera="cam45")
         places = np.linspace(0, FRAMES - 1, SHOWN).astype(int).tolist()
         seen = [camera(image, frame, arm) for (image, arm), frame in zip(frames, places, strict=True)]
         rows.append(np.concatenate(seen, axis=1))

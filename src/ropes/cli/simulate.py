@@ -43,7 +43,7 @@ class Simulate:
     """With --setting finger-cube, action-pairs or arm-actions: training images, two per pair."""
     setting: str | None = None
     """panda-1c-independent, panda-2c-independent, panda-2c-causal, panda-1c-six (one camera, six varying joints, 2, 4
-    and 6 under intervention), finger-cube, action-pairs or arm-actions."""
+    and 6 under intervention), finger-cube, action-pairs, arm-actions, or one of another package."""
     things: int | None = None
     """With --setting action-pairs: objects in a scene, one of which is acted on; 1 if omitted."""
     urdf: Path | None = None
@@ -53,13 +53,14 @@ class Simulate:
     ranges: tuple[str, ...] = ()
     """With --urdf: LOW:HIGH in radians for each of --joints, within the arm's limits."""
     camera: tuple[str, ...] = ()
-    """Of an arm: the level of the cameras' faults, clean, webcam or harsh; clean if omitted. With --urdf also
-    NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG] for each camera; two cameras that show the whole
-    arm if omitted."""
+    """Of an arm: the level of the cameras' faults, clean, webcam or harsh; the setting's own if omitted. With --urdf
+    also NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG] for each camera; two cameras that show the
+    whole arm if omitted."""
     name: str | None = None
     """With --urdf: name of the setting; the robot's name in the URDF if omitted."""
-    scene: Literal["white", "panda-gym"] = "white"
-    """Background of an arm: white, or panda-gym's table on a plane, as in the paper."""
+    scene: Literal["white", "panda-gym"] | None = None
+    """Background of an arm: white, or panda-gym's table on a plane, as in the paper; the setting's own if omitted,
+    which is white for those of ropes."""
     test_anchors: int = 2000
     """Poses of each test split; with --samples, images of each split other than train."""
     labelled: int | None = None
@@ -82,7 +83,7 @@ class Simulate:
         at_least(1, **{count: getattr(self, count)})
         if self.setting in _SAMPLED and self.mesh != "simplified":
             raise UserError(f"--setting {self.setting} has one kind of meshes; leave --mesh out")
-        if self.setting in (_FINGER_CUBE, _PAIRS) and self.scene != "white":
+        if self.setting in (_FINGER_CUBE, _PAIRS) and self.scene is not None:
             raise UserError(f"--scene goes with arms, not with --setting {self.setting}; leave it out")
         if self.labelled is not None:
             if self.setting != _FINGER_CUBE:
@@ -99,16 +100,16 @@ class Simulate:
             raise UserError("give either --setting NAME or --urdf FILE with --joints and --ranges")
         if self.urdf is None and (self.joints or self.ranges or self._views or self.name):
             raise UserError("--joints, --ranges, views by --camera and --name go with --urdf, not with --setting")
-        if self._level != "clean" and self.setting in _SAMPLED:
+        if self._level and self.setting in _SAMPLED:
             raise UserError(f"--camera {self._level} goes with anchors of an arm, not with --setting {self.setting}")
 
     @property
-    def _level(self) -> str:
-        """The level of the cameras' faults."""
+    def _level(self) -> str | None:
+        """The level of the cameras' faults, where --camera names one."""
         levels = [text for text in self.camera if ":" not in text]
         if len(levels) > 1:
             raise UserError(f"--camera names two levels, {levels[0]} and {levels[1]}; give one")
-        return levels[0] if levels else "clean"
+        return levels[0] if levels else None
 
     @property
     def _views(self) -> tuple[str, ...]:
@@ -148,7 +149,9 @@ class Simulate:
             from ropes.simulation.settings import setting_named
 
             assert name is not None
-            return replace(setting_named(name), scene=self.scene, camera_level=self._level)
+            setting = setting_named(name)
+            level = self._level or setting.camera_level
+            return replace(setting, scene=self.scene or setting.scene, camera_level=level)
         from ropes.simulation.arm import arm_setting
 
         return arm_setting(
@@ -157,6 +160,6 @@ class Simulate:
             ranges=parse_ranges(self.joints, self.ranges),
             cameras=parse_cameras(self._views) or None,
             name=self.name,
-            scene=self.scene,
-            camera_level=self._level,
+            scene=self.scene or "white",
+            camera_level=self._level or "clean",
         )

@@ -67,10 +67,13 @@ def print_inspection(found: Inspection, console: Console | None = None) -> None:
 def _nuisances(found: Nuisances) -> str:
     """What was measured of a camera, in words."""
     parts = [f"exposure ±{fixed(found.light, 2)} stops", f"noise {fixed(found.noise, 1)} grey levels"]
-    parts += [f"edges {fixed(found.blur, 1)} pixels wide", f"{found.saturated:.0%} of the pixels saturated"]
+    parts += [] if math.isnan(found.blur) else [f"edges {fixed(found.blur, 1)} pixels wide"]
+    parts += [f"{found.saturated:.0%} of the pixels saturated"]
     if not math.isnan(found.jitter):
         parts += [f"jitter {fixed(found.jitter, 1)} pixels", f"moved by {fixed(found.creep, 1)} pixels"]
-    return ", ".join([*parts, f"more than the arm moves in {found.crowded:.0%} of the images"])
+    if not math.isnan(found.crowded):
+        parts += [f"more than the arm moves in {found.crowded:.0%} of the images"]
+    return ", ".join(parts)
 
 
 def _line(report: JointReport) -> list[str]:

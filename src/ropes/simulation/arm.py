@@ -45,7 +45,7 @@ def arm_setting(
         name: name of the setting; by default the robot's name in the URDF, or else the file's.
         image_size: side of the images, pixels.
         scene: the background.
-        camera_level: level of the cameras' faults, see `ropes.simulation.camera_model.LEVELS`.
+        camera_level: level of the cameras' faults, see `ropes.simulation.camera_levels.LEVELS`.
 
     Returns:
         Splits "train", "test-id" (the same distribution) and "test-ood" (the last joints shifted, as in Table 8).

@@ -6,9 +6,8 @@ shares of the image's height, so a level means the same at every resolution.
 
 import io
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, get_args
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,143 +16,64 @@ from scipy import ndimage
 from scipy.signal import lfilter
 
 from ropes.common.seeds import generator
-from ropes.errors import UserError, one_of
-from ropes.simulation.occluders import OccluderLevel, Occluders
+from ropes.errors import UserError
+from ropes.simulation.camera_levels import LEVELS, CameraLevel, require_level
+from ropes.simulation.occluders import Occluders
 
 Images = NDArray[np.uint8]
 Floats = NDArray[np.float64]
-LevelName = Literal["clean", "webcam", "harsh"]
 
 #: Exponent between stored levels and light, as in sRGB's usual approximation.
 GAMMA = 2.2
-#: Steps of the table from light to levels; fine enough for 8 bits at the dark end.
-_STEPS = 1 << 16
+#: Steps of the table from light to levels; each of the 256 levels has one.
+_STEPS = 1 << 18
 _TO_LIGHT = np.array([(level / 255) ** GAMMA for level in range(256)])
 _TO_LEVEL = np.array([round(255 * (step / (_STEPS - 1)) ** (1 / GAMMA)) for step in range(_STEPS)], dtype=np.uint8)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CameraLevel:
-    """The strength of each effect.
-
-    Attributes:
-        distortion: standard deviation of the radial coefficient k1, with radii in half heights.
-        vignetting: light that is lost at a corner, share.
-        exposure_drift: standard deviation of the slow drift of exposure, stops.
-        exposure_jump: standard deviation of a jump of exposure, stops.
-        jumps: probability of such a jump in a frame.
-        white_balance: standard deviation of the slow drift of the red and blue gains, natural log; colour only.
-        drift_frames: time constant of both drifts, frames.
-        defocus: standard deviation of the Gaussian blur, share of the height.
-        motion: mean length of the motion blur, share of the height.
-        vibration: standard deviation of the shift of a frame along each axis, share of the height.
-        creep: shift of the mount over the whole recording, standard deviation along each axis, share of the height.
-        turn: rotation of the mount over the whole recording, standard deviation, degrees.
-        shot_noise: variance of the photon noise for one unit of light (white is 1).
-        read_noise: standard deviation of the sensor's noise in the dark, units of light.
-        jpeg_quality: 1 to 95; None stores the image without loss.
-        occluders: dust, cables and passers-by.
-    """
-
-    distortion: float = 0.0
-    vignetting: float = 0.0
-    exposure_drift: float = 0.0
-    exposure_jump: float = 0.0
-    jumps: float = 0.0
-    white_balance: float = 0.0
-    drift_frames: float = 500.0
-    defocus: float = 0.0
-    motion: float = 0.0
-    vibration: float = 0.0
-    creep: float = 0.0
-    turn: float = 0.0
-    shot_noise: float = 0.0
-    read_noise: float = 0.0
-    jpeg_quality: int | None = None
-    occluders: OccluderLevel = field(default_factory=OccluderLevel)
-
-
-#: A webcam on a desk, and a poor camera in a busy workshop.
-LEVELS: Mapping[str, CameraLevel] = {
-    "clean": CameraLevel(),
-    "webcam": CameraLevel(
-        distortion=0.03,
-        vignetting=0.1,
-        exposure_drift=0.15,
-        exposure_jump=0.2,
-        jumps=1 / 2000,
-        white_balance=0.03,
-        defocus=0.003,
-        motion=0.002,
-        vibration=0.0023,
-        creep=0.004,
-        turn=0.15,
-        shot_noise=5e-4,
-        read_noise=4e-3,
-        jpeg_quality=80,
-        occluders=OccluderLevel(dust=2, behind=0.25),
-    ),
-    "harsh": CameraLevel(
-        distortion=0.08,
-        vignetting=0.25,
-        exposure_drift=0.3,
-        exposure_jump=0.4,
-        jumps=1 / 300,
-        white_balance=0.08,
-        drift_frames=200.0,
-        defocus=0.008,
-        motion=0.008,
-        vibration=0.006,
-        creep=0.015,
-        turn=0.5,
-        shot_noise=2e-3,
-        read_noise=1.2e-2,
-        jpeg_quality=50,
-        occluders=OccluderLevel(dust=5, cables=2, behind=0.35, in_front=0.1),
-    ),
-}
-
-
-def require_level(name: str) -> CameraLevel:
-    """The level of that name.
-
-    Raises:
-        UserError: there is none.
-    """
-    return LEVELS[one_of(get_args(LevelName), name, "camera level")]
 
 
 class CameraModel:
     """One camera over one recording: draws its faults once, then degrades frame after frame.
 
-    A frame's result depends on the seed, the names, the number of frames and its index alone, so frames may be
-    degraded in any order and in any process.
+    A camera keeps its lens, its dust and its cables in all recordings; everything else differs between recordings.  A
+    frame depends on the seed, the two names, the number of frames and its index alone, so frames may be degraded in
+    any order and in any process.
 
     Args:
         level: name of one of `LEVELS`, or a level of one's own.
         shape: (height, width) in pixels, or (height, width, 3) for RGB images.
         frames: length of the recording.
         seed: of everything that is drawn.
-        names: of the camera and the recording; each pair of names has faults of its own.
+        camera: its name.
+        recording: its name.
 
     Raises:
         UserError: no such level, an image of another shape, or no frame.
     """
 
     def __init__(
-        self, level: str | CameraLevel, shape: tuple[int, ...], frames: int, *, seed: int, names: tuple[str, ...] = ()
+        self,
+        level: str | CameraLevel,
+        shape: tuple[int, ...],
+        frames: int,
+        *,
+        seed: int,
+        camera: str = "",
+        recording: str = "",
     ) -> None:
         self.level = require_level(level) if isinstance(level, str) else level
         if len(shape) != 2 and shape[2:] != (3,):
             raise UserError(f"images of shape {shape} are neither grey (height, width) nor RGB (height, width, 3)")
         if frames < 1:
             raise UserError(f"a recording of {frames} frames; it must have at least 1")
-        self.shape, self.frames, self._seed, self._names = shape, frames, seed, names
+        self.shape, self.frames = shape, frames
+        self._of_camera = partial(generator, seed, "camera model", camera)
+        self._of_recording = partial(generator, seed, "camera model", camera, recording)
         height, width = shape[:2]
-        k1 = self.level.distortion * self._generator("lens").normal()
-        self._occluders = Occluders(self.level.occluders, shape, frames, rng=self._generator("occluders"))
-        self._gain = self._gains(self._generator("light"))
-        self._shift, self._angle = self._poses(self._generator("mount"))
+        k1 = self.level.distortion * self._of_camera("lens").normal()
+        rngs = self._of_camera("occluders"), self._of_recording("passers-by")
+        self._occluders = Occluders(self.level.occluders, shape, frames, *rngs)
+        self._gain = self._gains(self._of_recording("light"))
+        self._shift, self._angle = self._poses(self._of_recording("mount"))
         rows, columns = np.mgrid[:height, :width] - np.array([(height - 1) / 2, (width - 1) / 2])[:, None, None]
         self._centred = np.stack([rows, columns])
         radius = (rows**2 + columns**2) / (height / 2) ** 2
@@ -181,15 +101,12 @@ class CameraModel:
             raise UserError(f"frame {frame} of a recording of {self.frames} frames")
         if self.level == LEVELS["clean"]:
             return image.copy()
-        rng = self._generator("noise", frame)
+        rng = self._of_recording("noise", frame)
         light = self._occluders.scene(_TO_LIGHT[image], frame, arm)
         light = self._lens(light, frame, rng)
         light = self._occluders.lens(light)
         light = light * (self._gain[frame] if image.ndim == 3 else self._gain[frame, 1]) * self._falloff
         return self._file(self._sensor(light, rng))
-
-    def _generator(self, *names: str | int) -> np.random.Generator:
-        return generator(self._seed, "camera model", *self._names, *names)
 
     def _gains(self, rng: np.random.Generator) -> Floats:
         """Gain of red, green and blue in each frame, (frames, 3)."""
@@ -197,7 +114,7 @@ class CameraModel:
         stops = level.exposure_drift * _drift(self.frames, level.drift_frames, rng)
         jumps = rng.normal(0, level.exposure_jump, self.frames) * (rng.random(self.frames) < level.jumps)
         # The automatic exposure takes some twenty frames to come back after a jump.
-        stops += ndimage.convolve1d(jumps, np.exp(-np.arange(-100, 101).clip(0) / 20) * (np.arange(-100, 101) >= 0))
+        stops += lfilter([1.0], [1.0, -math.exp(-1 / 20)], jumps)
         red, blue = (level.white_balance * _drift(self.frames, level.drift_frames, rng) for _ in range(2))
         return np.exp(np.stack([red, np.zeros(self.frames), blue], axis=1) + math.log(2) * stops[:, None])
 
@@ -246,7 +163,8 @@ def degrade(
     level: str | CameraLevel = "webcam",
     *,
     seed: int = 0,
-    names: tuple[str, ...] = (),
+    camera: str = "",
+    recording: str = "",
     arms: NDArray[np.bool_] | None = None,
 ) -> Images:
     """Lay a camera's faults over a recording.
@@ -255,7 +173,8 @@ def degrade(
         images: uint8 (n, height, width) or (n, height, width, 3), in the order of the recording.
         level: name of one of `LEVELS`, or a level of one's own.
         seed: of everything that is drawn.
-        names: of the camera; cameras of different names have different faults.
+        camera: its name; a camera keeps its lens, dust and cables.
+        recording: its name; light, mount, passers-by and noise differ between recordings.
         arms: bool (n, height, width), true where the arm is; needed for passers-by behind it.
 
     Returns:
@@ -266,9 +185,9 @@ def degrade(
     """
     if images.ndim not in (3, 4):
         raise UserError(f"images of shape {images.shape}: give (n, height, width) or (n, height, width, 3)")
-    camera = CameraModel(level, images.shape[1:], len(images), seed=seed, names=names)
+    model = CameraModel(level, images.shape[1:], len(images), seed=seed, camera=camera, recording=recording)
     masks = [None] * len(images) if arms is None else arms
-    return np.stack([camera(image, k, mask) for k, (image, mask) in enumerate(zip(images, masks, strict=True))])
+    return np.stack([model(image, k, mask) for k, (image, mask) in enumerate(zip(images, masks, strict=True))])
 
 
 def _each(light: Floats, change: Callable[[Floats], Floats]) -> Floats:

@@ -19,7 +19,7 @@ class CameraScene:
 
     Args:
         start: creates the scene.
-        level: name of a camera level, see `ropes.simulation.camera_model.LEVELS`.
+        level: name of a camera level, see `ropes.simulation.camera_levels.LEVELS`.
         recordings: name and number of frames of each recording.
         seed: of the camera model.
 
@@ -33,7 +33,10 @@ class CameraScene:
         self._scene = start()
         shape, cameras = (self._scene.image_size,) * 2, self._scene.cameras
         self._models = [
-            [CameraModel(level, shape, max(frames, 1), seed=seed, names=(name, camera.name)) for camera in cameras]
+            [
+                CameraModel(level, shape, max(frames, 1), seed=seed, camera=camera.name, recording=name)
+                for camera in cameras
+            ]
             for name, frames in recordings
         ]
 

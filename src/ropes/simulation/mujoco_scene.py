@@ -42,7 +42,7 @@ def import_mujoco() -> ModuleType:
         import mujoco
         import mujoco.renderer  # which loads OpenGL
     except ModuleNotFoundError as error:
-        raise UserError("--renderer mujoco needs MuJoCo: pip install 'ropes[mujoco]'") from error
+        raise UserError("MujocoScene needs MuJoCo: pip install 'ropes[mujoco]'") from error
     except (ImportError, AttributeError, OSError) as error:  # PyOpenGL finds no library
         raise _egl_missing() from error
     return mujoco

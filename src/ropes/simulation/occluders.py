@@ -62,16 +62,24 @@ class Occluders:
         level: how much of each.
         shape: (height, width) or (height, width, 3) of the images.
         frames: length of the recording.
-        rng: what they are drawn from.
+        of_camera: draws dust and cables.
+        of_recording: draws passers-by.
     """
 
-    def __init__(self, level: OccluderLevel, shape: tuple[int, ...], frames: int, *, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        level: OccluderLevel,
+        shape: tuple[int, ...],
+        frames: int,
+        of_camera: np.random.Generator,
+        of_recording: np.random.Generator,
+    ) -> None:
         self._shape = shape
         size = (shape[0], shape[1])
-        self._dust = _dust(level.dust, size, rng)
-        self._cables = [_cable(size, rng) for _ in range(level.cables)]
-        self._behind = _passages(level.behind, level.stay, frames, rng)
-        self._in_front = _passages(level.in_front, level.stay, frames, rng)
+        self._dust = _dust(level.dust, size, of_camera)
+        self._cables = [_cable(size, of_camera) for _ in range(level.cables)]
+        self._behind = _passages(level.behind, level.stay, frames, of_recording)
+        self._in_front = _passages(level.in_front, level.stay, frames, of_recording)
 
     def scene(self, light: Floats, frame: int, arm: NDArray[np.bool_] | None) -> Floats:
         """Light of the scene with whoever passes, and the cables.

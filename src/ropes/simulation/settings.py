@@ -70,7 +70,7 @@ class Robot:
 class Setting:
     """A robot, its cameras, a causal model for each split, the images' side in pixels, and the background.
 
-    `camera_level` is that of the cameras' faults, see `ropes.simulation.camera_model.LEVELS`.
+    `camera_level` is that of the cameras' faults, see `ropes.simulation.camera_levels.LEVELS`.
     """
 
     name: str
@@ -167,4 +167,6 @@ def _fault(name: str, setting: object) -> str | None:
         return f"its entry point is a {type(setting).__name__}, not a Setting"
     if setting.name != name:
         return f"its entry point is called {name} and its Setting {setting.name}"
+    if "train" not in setting.splits:
+        return "its splits lack train"
     return f"setting {name} is part of ropes; choose another name" if name in _NAMES else None

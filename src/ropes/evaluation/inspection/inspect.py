@@ -129,7 +129,7 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
     shape = recipe_of("anchored" if complete == 1 else "ldr", "compact").shape
     assert isinstance(shape, EncoderConfig)
     fault, options = size_fault(dataset.image_size, shape), size_options(dataset.image_size, shape)
-    nuisances = _nuisances(sample, dataset.cameras, show=show)
+    nuisances = _nuisances(sample, dataset.cameras, mixed=complete == 1, show=show)
     at_the_setup = [line for camera, found in nuisances.items() for line in complaints(found, camera)]
     rows = {regime: sample.rows(k) for k, regime in enumerate(dataset.regimes)}
     return Inspection(
@@ -151,8 +151,11 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
     )
 
 
-def _nuisances(sample: Sample, cameras: Sequence[str], *, show: bool) -> dict[str, Nuisances]:
-    """The nuisances of each camera, from at most 300 images in the order of recording; fewer of larger images."""
+def _nuisances(sample: Sample, cameras: Sequence[str], *, mixed: bool, show: bool) -> dict[str, Nuisances]:
+    """The nuisances of each camera, from at most 300 images in the order of recording; fewer of larger images.
+
+    `mixed`: every regime comes in all parts of the recording.
+    """
     count, _, height, width = sample.images.shape
     if count < FEWEST_FRAMES:
         return {}
@@ -161,7 +164,7 @@ def _nuisances(sample: Sample, cameras: Sequence[str], *, show: bool) -> dict[st
     found = {}
     with progress("measuring cameras", len(cameras), show=show) as update:
         for view, camera in enumerate(cameras):
-            found[camera] = measure(sample.images[rows, view])
+            found[camera] = measure(sample.images[rows, view], mixed=mixed)
             update(view + 1)
     return found
 

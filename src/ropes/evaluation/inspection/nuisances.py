@@ -41,13 +41,16 @@ class Nuisances:
     Attributes:
         light: standard deviation of the exposure over frames, stops.
         noise: standard deviation of the noise in still parts of the image, grey levels.
-        jitter: standard deviation of the shift from one frame to the next along an axis, pixels; NaN where the
+        jitter: standard deviation of a frame's shift along an axis, without slow drift, pixels; NaN where the
             background has too few edges to tell.
         creep: distance between the first and the last tenth of the frames, pixels; NaN likewise.
-        blur: standard deviation of the Gaussian that would blur a sharp edge as much as the sharpest edges are, pixels.
+        blur: standard deviation of the Gaussian that would blur a sharp edge as much as the sharpest edges are, pixels;
+            NaN without edges.
         saturated: share of pixels at 0 or 255.
-        crowded: share of frames in which more changes than the arm.
-        moved_background: share of the background that differs between the first and the second half.
+        crowded: share of frames in which more changes than the arm; NaN where the arm does not move alike in all
+            frames.
+        moved_background: share of the background that differs between the first and the second half;
+            NaN likewise.
     """
 
     light: float
@@ -60,11 +63,13 @@ class Nuisances:
     moved_background: float
 
 
-def measure(frames: Images) -> Nuisances:
+def measure(frames: Images, *, mixed: bool = True) -> Nuisances:
     """Measure the nuisances of one camera.
 
     Args:
         frames: uint8 (n, height, width), grey, in the order of recording; some hundred are enough.
+        mixed: the arm moves alike in all parts of the recording; otherwise its own motion looks like that of others,
+            and `crowded` and `moved_background` are NaN.
 
     Raises:
         ValueError: fewer than 10 frames.
@@ -93,8 +98,8 @@ def measure(frames: Images) -> Nuisances:
         creep=float(np.linalg.norm(moved)) if textured else float("nan"),
         blur=_blur(background),
         saturated=float(saturated.mean()),
-        crowded=_crowded(changed),
-        moved_background=_moved_background(residuals * usable, noise),
+        crowded=_crowded(changed) if mixed else float("nan"),
+        moved_background=_moved_background(residuals * usable, noise) if mixed else float("nan"),
     )
 
 
