@@ -7,10 +7,10 @@ import pytest
 
 from ropes.common import png
 from ropes.simulation.camera_model import CameraModel
-from ropes.simulation.camera_scene import CameraScene
+from ropes.simulation.camera_scene import CameraScene, Recordings
 from ropes.simulation.scene import Scene
 from ropes.simulation.settings import setting_named
-from ropes.simulation.workers import Recordings, render_poses
+from ropes.simulation.workers import render_poses
 
 SETTING = setting_named("panda-1c-independent")
 JOINTS = SETTING.splits["train"].joints
@@ -24,7 +24,7 @@ def states(recording: int, frames: list[int]) -> np.ndarray:
 
 def test_a_frame_is_the_rendering_with_the_faults_of_its_place() -> None:
     start = partial(Scene, SETTING.robot, SETTING.cameras, 64, "simplified", JOINTS, "panda-gym")
-    with CameraScene(start, "harsh", RECORDINGS, 5) as scene:
+    with CameraScene(start, Recordings("harsh", RECORDINGS, 5)) as scene:
         found = np.stack(list(scene.render_all(states(0, [7, 0, 39]))))
         other = np.stack(list(scene.render_all(states(1, [0, 1, 2]))))
     model = CameraModel("harsh", (64, 64), 40, seed=5, camera="cam0", recording="train")

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import secrets
 import shutil
@@ -107,6 +108,11 @@ def sha256(path: Path) -> str:
 def as_json(content: Any) -> Any:
     """`content` after writing and reading as JSON, for comparisons with a JSON file."""
     return json.loads(json.dumps(content))
+
+
+def nan_to_none(values: Mapping[str, float]) -> dict[str, float | None]:
+    """The values as JSON can hold them: None for NaN."""
+    return {name: None if math.isnan(value) else value for name, value in values.items()}
 
 
 def strip_folder(text: str, path: Path) -> str:

@@ -14,9 +14,10 @@ from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
 from ropes.simulation.camera_levels import require_level
+from ropes.simulation.camera_scene import Recordings
 from ropes.simulation.mesh import arm_digest
 from ropes.simulation.settings import Setting
-from ropes.simulation.workers import Recordings, render_poses
+from ropes.simulation.workers import render_poses
 
 
 def simulate(

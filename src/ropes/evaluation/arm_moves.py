@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ropes.common.files import write_arrays
+from ropes.common.files import nan_to_none, write_arrays
 from ropes.common.hardware import RequestedPrecision
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
@@ -71,8 +71,7 @@ def _moves_by_joint(
         rows = joints == joint
         if len(np.unique(np.sign(displacements[rows]))) < 2:
             continue
-        figures = moves(deltas[rows], displacements[rows])
-        by_joint[joint] = {name: None if np.isnan(value) else value for name, value in figures.items()}
+        by_joint[joint] = nan_to_none(moves(deltas[rows], displacements[rows]))
     return by_joint
 
 

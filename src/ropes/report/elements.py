@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -22,7 +22,7 @@ def tag(name: str, *content: object, **attributes: object) -> Markup:
     given = Markup("").join(
         Markup(' {}="{}"').format(key.rstrip("_"), value) for key, value in attributes.items() if value is not None
     )
-    return Markup("<{0}{1}>{2}</{0}>").format(name, given, Markup("").join(content))  # type: ignore[arg-type]
+    return Markup("<{0}{1}>{2}</{0}>").format(name, given, Markup("").join(map(escape, content)))
 
 
 def absent(text: str) -> Markup:

@@ -5,13 +5,14 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import ModuleType, TracebackType
-from typing import Any, Self
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropes.simulation.availability import pybullet_missing
+from ropes.simulation.context import ClosesAtExit
 
 Images = NDArray[np.uint8]
 #: Rendered pixels along a side for each pixel of an image.
@@ -66,7 +67,7 @@ def downsample(colours: Images, block: int = SUPERSAMPLING) -> Images:
     return ((summed + area // 2) // area).astype(np.uint8)
 
 
-class BulletScene:
+class BulletScene(ClosesAtExit):
     """A context manager with its own PyBullet client.
 
     Raises:
@@ -77,14 +78,6 @@ class BulletScene:
         self._bullet = import_pybullet()
         with quiet():
             self._client = self._bullet.connect(self._bullet.DIRECT)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Disconnect the client; a second call does nothing."""

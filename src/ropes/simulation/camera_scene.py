@@ -1,17 +1,27 @@
 """An arm as real cameras record it: rendered by PyBullet, then degraded by the camera model."""
 
-from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
-from typing import Self
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes.simulation.camera_model import CameraModel
+from ropes.simulation.context import ClosesAtExit
 from ropes.simulation.scene import Scene
 
 
-class CameraScene:
+@dataclass(frozen=True)
+class Recordings:
+    """Faults of real cameras: their level, name and number of frames of each recording, and the seed."""
+
+    level: str
+    frames: tuple[tuple[str, int], ...]
+    seed: int
+
+
+class CameraScene(ClosesAtExit):
     """A context manager that renders frames of recordings.
 
     A state is a pose followed by two numbers: the index of its recording, and the index of its frame in the recording.
@@ -19,33 +29,23 @@ class CameraScene:
 
     Args:
         start: creates the scene.
-        level: name of a camera level, see `ropes.simulation.camera_levels.LEVELS`.
-        recordings: name and number of frames of each recording.
-        seed: of the camera model.
+        recordings: the cameras' faults and the lengths of the recordings.
 
     Raises:
         UserError: see `ropes.simulation.scene.Scene`, or no such level.
     """
 
-    def __init__(
-        self, start: Callable[[], Scene], level: str, recordings: Sequence[tuple[str, int]], seed: int
-    ) -> None:
+    def __init__(self, start: Callable[[], Scene], recordings: Recordings) -> None:
         self._scene = start()
-        shape, cameras = (self._scene.image_size,) * 2, self._scene.cameras
+        shape = (self._scene.image_size,) * 2
+        model = partial(CameraModel, recordings.level, shape, seed=recordings.seed)
         self._models = [
-            [
-                CameraModel(level, shape, max(frames, 1), seed=seed, camera=camera.name, recording=name)
-                for camera in cameras
-            ]
-            for name, frames in recordings
+            [model(max(frames, 1), camera=each.name, recording=name) for each in self._scene.cameras]
+            for name, frames in recordings.frames
         ]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the scene; a second call does nothing."""
         self._scene.close()
 
     def render_all(self, states: ArrayLike) -> Iterator[NDArray[np.uint8]]:

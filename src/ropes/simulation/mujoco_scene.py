@@ -6,8 +6,8 @@ MuJoCo draws with OpenGL, off-screen through EGL.  Without a graphics card Mesa'
 import math
 import os
 from collections.abc import Iterator, Sequence
-from types import ModuleType, TracebackType
-from typing import Any, Self
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,10 +15,10 @@ from scipy import ndimage
 
 from ropes.common.seeds import generator
 from ropes.errors import UserError
-from ropes.simulation.availability import locate
 from ropes.simulation.cameras import axes, eye
+from ropes.simulation.context import ClosesAtExit
 from ropes.simulation.kinematics import link_poses
-from ropes.simulation.scene import Mesh, check_poses, resolve_urdf
+from ropes.simulation.scene import Mesh, arm_and_joints, check_poses, resolve_urdf
 from ropes.simulation.settings import Camera, Robot
 from ropes.simulation.surface import read_surface
 from ropes.simulation.urdf import Urdf, Visual, read_urdf
@@ -52,7 +52,7 @@ def _egl_missing() -> UserError:
     return UserError("MuJoCo cannot draw off-screen: EGL is missing; sudo apt install libegl1 libgl1-mesa-dri")
 
 
-class MujocoScene:
+class MujocoScene(ClosesAtExit):
     """A context manager that draws poses of one robot in a room.
 
     The robot stands on a table in a room with a floor and four walls.  Colours, textures and lights are drawn by seed.
@@ -83,11 +83,8 @@ class MujocoScene:
         seed: int = 0,
     ) -> None:
         self.robot, self.cameras, self.image_size = robot, tuple(cameras), image_size
-        self.joints = tuple(robot.joints if joints is None else joints)
         self._mujoco = import_mujoco()
-        self.urdf = read_urdf(locate(robot.urdf))
-        for name in (*robot.joints, *robot.neutral, *self.joints):
-            self.urdf.joint(name)
+        self.urdf, self.joints = arm_and_joints(robot, joints)
         drawn = read_urdf(resolve_urdf(robot, mesh))
         scale = float(np.mean([camera.distance for camera in self.cameras]))
         spec = self._mujoco.MjSpec()
@@ -105,14 +102,6 @@ class MujocoScene:
             self._renderer: Any = self._mujoco.Renderer(self._model, image_size, image_size)
         except (RuntimeError, AttributeError) as error:  # no EGL device, or a library without it
             raise _egl_missing() from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Free the renderer; more than once does no harm."""

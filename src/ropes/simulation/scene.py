@@ -22,6 +22,8 @@ from ropes.simulation.urdf import Urdf, read_urdf
 
 Mesh = Literal["simplified", "full"]
 _Window = tuple[slice, slice]
+#: Rows and columns of an image, and the supersampled mask of the arm there.
+_Mask = tuple[slice, slice, NDArray[np.bool_]]
 _SLACK = 1e-6
 
 
@@ -62,6 +64,18 @@ def check_poses(robot: Robot, urdf: Urdf, joints: Sequence[str], angles: ArrayLi
     return poses
 
 
+def arm_and_joints(robot: Robot, joints: Sequence[str] | None) -> tuple[Urdf, tuple[str, ...]]:
+    """The arm of a robot, and the order of the joints in poses given as arrays; by default that of the robot.
+
+    Raises:
+        UserError: the file is missing or not a URDF, or no such joint.
+    """
+    urdf, order = read_urdf(locate(robot.urdf)), tuple(robot.joints if joints is None else joints)
+    for name in (*robot.joints, *robot.neutral, *order):
+        urdf.joint(name)
+    return urdf, order
+
+
 class Scene(BulletScene):
     """A context manager that renders poses of one robot.
 
@@ -95,11 +109,8 @@ class Scene(BulletScene):
         scene: SceneName = "white",
     ) -> None:
         self.robot, self.cameras, self.image_size = robot, tuple(cameras), image_size
-        self.joints = tuple(robot.joints if joints is None else joints)
         path, scene = resolve_urdf(robot, mesh), one_of(get_args(SceneName), scene, "scene")
-        self.urdf = read_urdf(locate(robot.urdf))
-        for name in (*robot.joints, *robot.neutral, *self.joints):
-            self.urdf.joint(name)
+        self.urdf, self.joints = arm_and_joints(robot, joints)
         super().__init__()
         with quiet():
             try:
@@ -132,7 +143,7 @@ class Scene(BulletScene):
         Raises:
             UserError: see `check_poses`.
         """
-        return next(self._images(self._complete(*self._named(pose))))
+        return next(self._frames(self._complete(*self._named(pose))))[0]
 
     def render_all(self, poses: ArrayLike) -> Iterator[NDArray[np.uint8]]:
         """Render poses (n, len(joints)) in turn, faster than `render` does.
@@ -140,15 +151,16 @@ class Scene(BulletScene):
         Raises:
             UserError: see `check_poses`; raised before the first image.
         """
-        return self._images(self._complete(self.joints, poses))
+        return (images for images, _ in self._frames(self._complete(self.joints, poses)))
 
     def render_with_arms(self, poses: ArrayLike) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.bool_]]]:
         """As `render_all`, and the masks of the arm in the images, see `silhouettes`."""
-        return self._frames(self._complete(self.joints, poses))
+        frames = self._frames(self._complete(self.joints, poses))
+        return ((images, self._arms(masks)) for images, masks in frames)
 
     def silhouettes(self, pose: Mapping[str, float] | ArrayLike) -> NDArray[np.bool_]:
         """Masks of the arm, (cameras, image_size, image_size): True where it covers half a pixel or more."""
-        return next(self._frames(self._complete(*self._named(pose))))[1]
+        return self._arms(next(self._frames(self._complete(*self._named(pose))))[1])
 
     def _named(self, pose: Mapping[str, float] | ArrayLike) -> tuple[tuple[str, ...], ArrayLike]:
         """One pose as joint names and angles (1, joints)."""
@@ -177,24 +189,24 @@ class Scene(BulletScene):
                 self._bullet.resetJointState(self._body, self._index[joint], angle, physicsClientId=self._client)
             yield views
 
-    def _images(self, poses: NDArray[np.float64]) -> Iterator[NDArray[np.uint8]]:
+    def _frames(self, poses: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.uint8], list[_Mask]]]:
+        """Images of each pose, and in each the place of the window and the mask of the arm in it."""
         for windows in self._windows(poses):
-            images = self._empty.copy()
+            images, masks = self._empty.copy(), []
             for image, view, window in zip(images, self._views, windows, strict=True):
-                rows, columns = (slice(s.start // SUPERSAMPLING, s.stop // SUPERSAMPLING) for s in window)
-                image[rows, columns] = grey(self._draw(view, *window)[0])
-            yield images
-
-    def _frames(self, poses: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.bool_]]]:
-        for windows in self._windows(poses):
-            images, arms = self._empty.copy(), np.zeros(self._empty.shape, dtype=bool)
-            for image, arm, view, window in zip(images, arms, self._views, windows, strict=True):
                 rows, columns = (slice(s.start // SUPERSAMPLING, s.stop // SUPERSAMPLING) for s in window)
                 colours, mask = self._draw(view, *window)
                 image[rows, columns] = grey(colours)
-                blocks = mask.reshape(len(mask) // SUPERSAMPLING, SUPERSAMPLING, -1, SUPERSAMPLING)
-                arm[rows, columns] = blocks.mean(axis=(1, 3)) >= 0.5
-            yield images, arms
+                masks.append((rows, columns, mask))
+            yield images, masks
+
+    def _arms(self, masks: Sequence[_Mask]) -> NDArray[np.bool_]:
+        """The masks of whole images, see `silhouettes`."""
+        arms = np.zeros(self._empty.shape, dtype=bool)
+        for arm, (rows, columns, mask) in zip(arms, masks, strict=True):
+            blocks = mask.reshape(len(mask) // SUPERSAMPLING, SUPERSAMPLING, -1, SUPERSAMPLING)
+            arm[rows, columns] = blocks.mean(axis=(1, 3)) >= 0.5
+        return arms
 
     def _draw(self, view: "_View", rows: slice, columns: slice) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
         """Colours (rows, columns, 3) of a window, and the mask of the arm in it."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -20,7 +19,7 @@ from ropes.common.hardware import usable_cores
 from ropes.common.processes import exit_with_parent, hide_main_module
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
-from ropes.simulation.camera_scene import CameraScene
+from ropes.simulation.camera_scene import CameraScene, Recordings
 from ropes.simulation.scene import Mesh, Scene, check_poses, resolve_urdf
 from ropes.simulation.settings import Camera, Robot, SceneName
 from ropes.simulation.urdf import read_urdf
@@ -28,15 +27,6 @@ from ropes.simulation.urdf import read_urdf
 Floats = NDArray[np.float64]
 #: Poses per unit of work, and submitted units per worker.
 UNIT, _AHEAD = 32, 3
-
-
-@dataclass(frozen=True)
-class Recordings:
-    """Faults of real cameras: their level, name and number of frames of each recording, and the seed."""
-
-    level: str
-    frames: tuple[tuple[str, int], ...]
-    seed: int
 
 
 class Renderer(Protocol):
@@ -88,7 +78,7 @@ def render_poses(
     clean = partial(Scene, robot, tuple(cameras), image_size, mesh, tuple(joint_names), scene)
     if recordings is None:
         return render(clean, states, workers)
-    return render(partial(CameraScene, clean, recordings.level, recordings.frames, recordings.seed), states, workers)
+    return render(partial(CameraScene, clean, recordings), states, workers)
 
 
 def require_workers(workers: int | None) -> None:

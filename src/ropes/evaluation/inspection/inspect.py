@@ -1,6 +1,5 @@
 """Inspects a data set: samples images, measures each joint, gives a verdict."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.causal.scm import CausalModel, Regime
+from ropes.common.files import nan_to_none
 from ropes.common.progress import progress
 from ropes.data.dataset import Dataset, Frames
 from ropes.data.layout import open_dataset
@@ -70,18 +70,13 @@ class Inspection:
             "cameras": list(self.cameras),
             "image_size": list(self.size),
             "fit_options": self.fit_options,
-            "nuisances": {name: _known(asdict(found)) for name, found in self.nuisances.items()},
+            "nuisances": {name: nan_to_none(asdict(found)) for name, found in self.nuisances.items()},
             "anchors": self.anchors,
             "complete_anchors": self.complete,
             "images": {regime.name: count for regime, count in self.counts.items()},
             "weakest_first": [report.joint for report in ranked(self.joints)],
             "joints": {report.joint: _joint(report, self.cameras) for report in self.joints},
         }
-
-
-def _known(values: dict[str, float]) -> dict[str, float | None]:
-    """The values, with None for NaN."""
-    return {name: None if math.isnan(value) else value for name, value in values.items()}
 
 
 def _joint(report: JointReport, cameras: tuple[str, ...]) -> dict[str, Any]:
