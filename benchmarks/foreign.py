@@ -150,7 +150,7 @@ def main() -> None:
     frames = dataset.frames("test-id").index[: arguments.poses]
     rows = measured(
         estimator,
-        images_of(estimator.run, dataset, frames),
+        estimator.shown(images_of(estimator.run, dataset, frames)),
         states_of(estimator.run, dataset, "test-id")[: arguments.poses],
     )
     of = {"run": Path(arguments.run).name, "scene": scene_of(dataset), "joints": estimator.run.joints}

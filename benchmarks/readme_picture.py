@@ -62,7 +62,7 @@ def main() -> None:
     side = (setting.image_size,) * 2
     estimated = np.array([[png.decode(data, side) for data in views] for views in made])
     errors = np.abs(angles - truth)
-    content = to_png(drawn(images, estimated, errors))
+    content = to_png(drawn(estimator.shown(images), estimated, errors))
     arguments.picture.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(arguments.picture) as temporary:
         temporary.write_bytes(content)

@@ -80,7 +80,7 @@ def test_sizes_that_cannot_be_had_are_refused(tiny, tmp_path: Path, make_tiny) -
         ImageCache(tiny.dataset, "train", 32, tmp_path)
     wide = make_tiny("wide", images={"train": np.zeros((2, 5, 2, 8, 16), np.uint8)}, states=None)
     with pytest.raises(UserError, match="8x16 images"):
-        ImageCache(wide.dataset, "train", 8, tmp_path)
+        ImageCache(wide.dataset, "train", 17, tmp_path)
 
 
 def test_the_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_other_cameras_sizes_and_joints_are_refused(tiny_run: Path, tmp_path: Pa
     angles = tiny.model().sample_observational(np.random.default_rng(0), tiny.TESTED)[:, None]
     images, states = {"test-id": tiny.draw(angles, side=32)}, {"test-id": angles}
     large = tiny.write_data(tmp_path / "large", images=images, states=states)
-    refused(tiny_run, large, tmp_path / "e", "has 32x32 images; the run reads 16x16")
+    refused(tiny_run, large, tmp_path / "e", "has 32x32 grey images; the run reads 16x16")
     renamed = tiny.write_data(tmp_path / "renamed", anchors=2, joints=("elbow", "knee"))
     refused(tiny_run, renamed, tmp_path / "e", "observation.state has no joint wrist")
 

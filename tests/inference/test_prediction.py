@@ -277,5 +277,5 @@ def test_cameras_and_joints_of_a_data_set_are_matched_by_name(tiny_run: Path, ti
         list(predict_lines(tiny_run, missing))
     small = {"train": np.zeros((2, 5, 2, 8, 8), np.uint8)}
     sized = tiny.write_data(tmp_path / "small", images=small, states=None)
-    with pytest.raises(UserError, match="has 8x8 images; the run reads 16x16"):
+    with pytest.raises(UserError, match="has 8x8 grey images; the run reads 16x16"):
         list(predict_lines(tiny_run, sized))

@@ -60,6 +60,15 @@ def check_header(data: bytes | None, shape: Shape) -> None:
         raise NotAnImage(f"{actual} image where {expected} is expected")
 
 
+def has_shape(data: bytes, shape: Shape) -> bool:
+    """Whether the header is that of an 8-bit image of `shape`."""
+    try:
+        check_header(data, shape)
+    except NotAnImage:
+        return False
+    return True
+
+
 def check_chunks(data: bytes) -> None:
     """Verify the checksum of every chunk.
 
@@ -81,11 +90,11 @@ def check_chunks(data: bytes) -> None:
     raise NotAnImage("truncated PNG")
 
 
-def decode(data: bytes | None, shape: Shape, shrink_to: int | None = None) -> NDArray[np.uint8]:
-    """Decode one 8-bit PNG of `shape`; `shrink_to` averages it by area to that side.
+def decode(data: bytes | None, shape: Shape, side: int | None = None) -> NDArray[np.uint8]:
+    """Decode one 8-bit PNG of `shape`; with `side`, see `letterbox`.
 
     Returns:
-        uint8 pixels of that shape, or with sides of `shrink_to`.
+        uint8 pixels of that shape, or with sides of `side`.
 
     Raises:
         NotAnImage: another size or type, or damaged.
@@ -96,13 +105,27 @@ def decode(data: bytes | None, shape: Shape, shrink_to: int | None = None) -> ND
     try:
         # Image.open would spend a third of the time of a small image on guessing the format.
         with PngImagePlugin.PngImageFile(io.BytesIO(data)) as image:
-            return np.asarray(image) if shrink_to is None else shrink(image, shrink_to)
+            return np.asarray(image) if side is None else letterbox(image, side)
     except (OSError, SyntaxError, ValueError, struct.error) as error:
         raise NotAnImage(f"damaged PNG ({error})") from error
 
 
-def shrink(image: Image.Image, side: int) -> NDArray[np.uint8]:
-    """Average an image by area to `side` pixels square."""
+def bars(height: int, width: int) -> tuple[int, int]:
+    """Rows above and columns left of an image in the middle of the smallest square that holds it, pixels."""
+    side = max(height, width)
+    return (side - height) // 2, (side - width) // 2
+
+
+def letterbox(image: Image.Image, side: int) -> NDArray[np.uint8]:
+    """Pad an image with black to a square, see `bars`, and average the square by area to `side` pixels.
+
+    The aspect ratio stays. Training, evaluation and prediction all resize by this function.
+    """
+    if image.width != image.height:
+        square = Image.new(image.mode, (max(image.size),) * 2)
+        top, left = bars(image.height, image.width)
+        square.paste(image, (left, top))
+        image = square
     if image.size == (side, side):
         return np.asarray(image)
     if image.width == image.height and image.width % side == 0:  # exact; resize rounds twice

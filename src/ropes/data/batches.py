@@ -13,6 +13,7 @@ from ropes.causal.scm import Regime
 from ropes.common.seeds import generator
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Frames
+from ropes.data.views import planes
 from ropes.errors import UserError
 
 Ints = NDArray[np.int64]
@@ -23,7 +24,8 @@ class ImageBatch:
     """A training batch.
 
     Attributes:
-        images: float32 (batch, views, height, width), grey levels in [0, 1].
+        images: float32 (batch, views, height, width), levels in [0, 1]; in colour each view has three planes, see
+            `ropes.data.views.planes`.
         regime: int64 (batch,), index into the data set's regimes.
         anchor: int64 (batch,), equal for frames of one anchor.
     """
@@ -48,6 +50,7 @@ class TrainingImages:
         anchor: anchor of each row, int64 (n,).
         regime: regime (task index) of each row, int64 (n,).
         regimes: as given.
+        channels: planes of a view, 1 in grey and 3 in colour.
 
     Raises:
         UserError: a task has no regime, or a regime has no frames.
@@ -61,6 +64,7 @@ class TrainingImages:
         if not counts.all():
             raise UserError(f"no training image under regime {self.regimes[int(counts.argmin())].name}; add some")
         self._cache, self._positions = cache, np.arange(len(frames))
+        self.channels = 3 if len(cache.shape) > 4 else 1
         self.anchor, self.regime = frames.anchor, frames.regime
 
     def __len__(self) -> int:
@@ -105,8 +109,8 @@ class TrainingImages:
         return np.flatnonzero(self.regime == number)
 
     def pixels(self, rows: ArrayLike) -> NDArray[np.uint8]:
-        """The cached images, uint8 (n, views, height, width)."""
-        return self._cache.read(self._positions[np.asarray(rows, dtype=np.int64)])
+        """The cached images, uint8 (n, planes, height, width), see `ropes.data.views.planes`."""
+        return planes(self._cache.read(self._positions[np.asarray(rows, dtype=np.int64)]))
 
     def batch(self, rows: ArrayLike) -> ImageBatch:
         """The batch of these rows, in the given order."""

@@ -10,6 +10,7 @@ import fcntl
 import math
 import mmap
 import os
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +38,8 @@ _ABANDONED = 24 * 3600.0
 class ImageCache:
     """The images of a split, `size` pixels square; position k is the k-th frame of `dataset.frames(split)`.
 
+    Images are letterboxed, see `ropes.common.png.letterbox`; of others than squares one line on standard error says so.
+
     Args:
         dataset: the data set.
         split: name of the split.
@@ -45,23 +48,26 @@ class ImageCache:
         progress: show progress while decoding.
 
     Raises:
-        UserError: no such split, images that are not square or smaller than `size`, or a damaged data file.
+        UserError: no such split, images whose longer side is below `size`, or a damaged data file.
     """
 
     def __init__(
         self, dataset: Dataset, split: str, size: int, folder: Path | None = None, *, progress: bool = True
     ) -> None:
-        height, width = dataset.image_size
-        if height != width or size > height or size < 1:
-            raise UserError(
-                f"{dataset.path} has {height}x{width} images: they cannot be resized to {size}x{size}; "
-                "use square images and a size of at most theirs"
-            )
+        for height, width, *_ in dataset.image_shapes:
+            if not 1 <= size <= max(height, width):
+                raise UserError(
+                    f"{dataset.path} has {height}x{width} images: they cannot be resized to {size}x{size}; "
+                    "use a size of at most their longer side"
+                )
         self.frames: Frames = dataset.frames(split)
         self.cameras = dataset.cameras
-        self.shape = (len(self.frames), len(self.cameras), size, size, *dataset.image_shape[2:])
+        self.shape = (len(self.frames), len(self.cameras), size, size, *dataset.image_shapes[0][2:])
         if not len(self.frames):
             raise UserError(f"{dataset.path}: split {split!r} has no frames")
+        if progress and (oblong := sorted({shape[:2] for shape in dataset.image_shapes if shape[0] != shape[1]})):
+            sizes = " and ".join(f"{height}x{width}" for height, width in oblong)
+            print(f"ropes: images of {sizes} are letterboxed to {size}x{size}, with black bars", file=sys.stderr)
         folder = cache_folder() if folder is None else Path(folder)
         self.path = folder / f"{dataset.checksum[:24]}-{split}-{size}.npy"
         while not self._opened():
@@ -221,7 +227,9 @@ def _decode_file(dataset: Dataset, path: Path, rows: NDArray[np.int64], size: in
     columns = [schema.IMAGES + camera for camera in dataset.cameras]
     if absent := [column for column in columns if column not in table.column_names]:
         raise UserError(f"{path} lacks the camera {absent[0].removeprefix(schema.IMAGES)!r}")
-    return parquet.decode_rows(path, table, rows, dataset.cameras, dataset.image_shape, size)
+    of_cameras = zip(dataset.cameras, dataset.image_shapes, strict=True)
+    pixels = [parquet.decode_rows(path, table, rows, camera, shape, size) for camera, shape in of_cameras]
+    return np.stack(pixels, axis=1)
 
 
 def _write_all(descriptor: int, pixels: NDArray[np.uint8], offset: int) -> None:

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes.causal.scm import Regime
-from ropes.common import files
-from ropes.data import parquet, schema
+from ropes.data import interventions, parquet, schema
 from ropes.data.stats import vectors
 from ropes.errors import UserError
 from ropes.simulation.actions import Action
@@ -69,19 +68,37 @@ class Dataset:
         return tuple(sorted(names, key=lambda name: order.index(name) if name in order else -1))
 
     @cached_property
-    def image_shape(self) -> tuple[int, ...]:
-        """Height and width of an image in pixels; with a third entry, 3, for colour."""
-        shapes = {tuple(self.info["features"][schema.IMAGES + camera]["shape"]) for camera in self.cameras}
-        if len(shapes) > 1:
-            raise UserError(f"{self.path}: the cameras' images differ in shape: {sorted(shapes)}")
-        height, width, *channels = shapes.pop()
-        return (int(height), int(width), 3) if channels == [3] else (int(height), int(width))
+    def image_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shape of each camera's images: (height, width) in pixels, or (height, width, 3) in colour.
+
+        Raises:
+            UserError: some cameras are grey and others in colour.
+        """
+        shapes = []
+        for camera in self.cameras:
+            height, width, *channels = self.info["features"][schema.IMAGES + camera]["shape"]
+            shapes.append((int(height), int(width), 3) if channels == [3] else (int(height), int(width)))
+        if len({len(shape) for shape in shapes}) > 1:
+            kinds = ("grey" if len(shape) == 2 else "in colour" for shape in shapes)
+            each = ", ".join(f"{camera} {kind}" for camera, kind in zip(self.cameras, kinds, strict=True))
+            raise UserError(f"{self.path}: cameras are {each}; make all grey or all colour")
+        return tuple(shapes)
 
     @property
-    def image_size(self) -> tuple[int, int]:
-        """Height and width in pixels."""
-        height, width = self.image_shape[:2]
-        return height, width
+    def image_shape(self) -> tuple[int, ...]:
+        """The shape that all cameras' images have.
+
+        Raises:
+            UserError: shapes differ.
+        """
+        if len(set(self.image_shapes)) > 1:
+            raise UserError(f"{self.path}: the cameras' images differ in shape: {sorted(set(self.image_shapes))}")
+        return self.image_shapes[0]
+
+    @property
+    def channels(self) -> int:
+        """Channels of an image: 1 in grey, 3 in colour."""
+        return 3 if len(self.image_shapes[0]) > 2 else 1
 
     @cached_property
     def splits(self) -> dict[str, range]:
@@ -113,16 +130,9 @@ class Dataset:
         Raises:
             UserError: `meta/interventions.json` is missing or wrong, or tasks are actions.
         """
-        path = self.path / schema.INTERVENTIONS
         if self.actions:
             raise UserError(f"{self.path} has actions and no policies; methods cde-global and cde-patch learn from it")
-        entries = files.read_json(path, folder=self.path)
-        try:
-            return tuple(Regime(entries[task]["joint"], entries[task]["policy"]) for task in self.tasks)
-        except KeyError as error:
-            raise UserError(f"{path}: no intervention (joint, policy) for task {error}; add it") from error
-        except (TypeError, ValueError) as error:
-            raise UserError(f"{path}: {error}; give joint and policy 1 or 2, or null and 0") from error
+        return interventions.read_regimes(self.path, self.tasks)
 
     @cached_property
     def actions(self) -> tuple[Action, ...]:
@@ -131,15 +141,7 @@ class Dataset:
         Raises:
             UserError: only some of the tasks are actions.
         """
-        path = self.path / schema.INTERVENTIONS
-        entries = files.read_json(path, folder=self.path) if path.exists() else {}
-        by_task = [entries.get(task) if isinstance(entries, dict) else None for task in self.tasks]
-        if not any(isinstance(entry, dict) and "verb" in entry for entry in by_task):
-            return ()
-        try:
-            return tuple(Action(str(entries[task]["verb"]), str(entries[task]["noun"])) for task in self.tasks)
-        except (KeyError, TypeError) as error:
-            raise UserError(f"{path}: not every task has a verb and a noun ({error}); add them") from error
+        return interventions.read_actions(self.path, self.tasks)
 
     @cached_property
     def antonyms(self) -> dict[str, str]:
@@ -256,17 +258,24 @@ class Dataset:
             uint8 (n, cameras, height, width), or (n, cameras, height, width, 3) in colour.
 
         Raises:
-            UserError: a file is damaged, a camera is missing, or an image has another size or type.
+            UserError: a file is damaged, a camera is missing, an image has another size or type, or the cameras' sizes
+                differ; see `read_cameras`.
         """
+        _ = self.image_shape
+        return np.stack(self.read_cameras(indices), axis=1)
+
+    def read_cameras(self, indices: ArrayLike) -> list[NDArray[np.uint8]]:
+        """As `read_images`, one array per camera: uint8 (n, height, width), or (n, height, width, 3) in colour."""
         rows = np.asarray(indices, dtype=np.int64).reshape(-1)
         total = int(self.starts[-1])
         if rows.size and not 0 <= rows.min() <= rows.max() < total:
             raise UserError(f"{self.path} has frames 0 to {total - 1}, not {rows.min()} to {rows.max()}")
-        pixels = np.empty((len(rows), len(self.cameras), *self.image_shape), np.uint8)
+        pixels = [np.empty((len(rows), *shape), np.uint8) for shape in self.image_shapes]
         columns = [schema.IMAGES + camera for camera in self.cameras]
         for path, start, positions in self.by_file(rows):
             table, local = parquet.read_rows(path, columns, rows[positions] - start)
-            pixels[positions] = parquet.decode_rows(path, table, local, self.cameras, self.image_shape)
+            for camera, images in zip(self.cameras, pixels, strict=True):
+                images[positions] = parquet.decode_rows(path, table, local, camera, images.shape[1:])
         return pixels
 
     @cached_property
@@ -284,5 +293,7 @@ class Dataset:
             for path in self.data_files
         ]
         spans = {name: [span.start, span.stop] for name, span in self.splits.items()}
-        content = [digests, self.cameras, self.image_shape, regimes, spans]
+        # One shape for all cameras, as earlier versions had it, keeps the checksums of their data sets.
+        shapes = self.image_shapes[0] if len(set(self.image_shapes)) == 1 else self.image_shapes
+        content = [digests, self.cameras, shapes, regimes, spans]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

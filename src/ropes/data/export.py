@@ -32,6 +32,6 @@ def export_images(data: Path | str, split: str, count: int, out: Path | str) -> 
     files.ensure_output_folder(out, EXPORT_FILE)
     files.check_manifest(out / EXPORT_FILE, record, "holds another export; choose an empty or new folder")
     for row in frames.index[:count]:
-        for camera, pixels in zip(dataset.cameras, dataset.read_images([row])[0], strict=True):
+        for camera, pixels in zip(dataset.cameras, dataset.read_cameras([row]), strict=True):
             with files.atomic_path(out / camera / f"{row:06d}.png") as temporary:
-                temporary.write_bytes(png.encode(pixels))
+                temporary.write_bytes(png.encode(pixels[0]))

@@ -104,28 +104,22 @@ def read_rows(path: Path, columns: Sequence[str], rows: Ints) -> tuple[pa.Table,
 
 
 def decode_rows(
-    path: Path,
-    table: pa.Table,
-    rows: Ints,
-    cameras: Sequence[str],
-    shape: tuple[int, ...],
-    shrink_to: int | None = None,
+    path: Path, table: pa.Table, rows: Ints, camera: str, shape: tuple[int, ...], side: int | None = None
 ) -> NDArray[np.uint8]:
-    """Decode the images in `rows` of `table`; errors name `path`.
+    """Decode a camera's images in `rows` of `table`; errors name `path`.
 
     Returns:
-        uint8 (rows, cameras, *shape), with sides of `shrink_to` where given.
+        uint8 (rows, *shape), with sides of `side` where given, see `ropes.common.png.letterbox`.
 
     Raises:
         UserError: an image is damaged or has another size or type; names file, row and camera.
     """
-    sides = (shrink_to, shrink_to) if shrink_to else shape[:2]
-    pixels = np.empty((len(rows), len(cameras), *sides, *shape[2:]), np.uint8)
-    for view, camera in enumerate(cameras):
-        data = table[schema.IMAGES + camera].combine_chunks().field("bytes").take(pa.array(rows))
-        for position, image in enumerate(data):
-            try:
-                pixels[position, view] = png.decode(image.as_py(), shape, shrink_to)
-            except png.NotAnImage as error:
-                raise UserError(f"{path}, row {rows[position]}, camera {camera}: {error}") from error
+    sides = (side, side) if side else shape[:2]
+    pixels = np.empty((len(rows), *sides, *shape[2:]), np.uint8)
+    data = table[schema.IMAGES + camera].combine_chunks().field("bytes").take(pa.array(rows))
+    for position, image in enumerate(data):
+        try:
+            pixels[position] = png.decode(image.as_py(), shape, side)
+        except png.NotAnImage as error:
+            raise UserError(f"{path}, row {rows[position]}, camera {camera}: {error}") from error
     return pixels

@@ -7,7 +7,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.data.pictures import area_average
+from ropes.data.pictures import letterbox
 from ropes.errors import UserError
 from ropes.simulation.finger_setting import FACTORS
 
@@ -50,8 +50,7 @@ def read_photographs(path: Path, side: int) -> tuple[NDArray[np.uint8], NDArray[
     if labels.dtype.kind not in "iuf" or labels.shape != (len(images), len(FACTORS)) or not len(images):
         expected = f"numbers ({len(images)}, {len(FACTORS)})"
         raise UserError(f"{path}: labels must be {expected}, got {labels.dtype} {labels.shape}")
-    resized = np.stack([area_average(images[..., channel], side) for channel in range(3)], axis=-1)
-    return resized[:, None], _clipped(path, labels.astype(np.float64))
+    return letterbox(images, side)[:, None], _clipped(path, labels.astype(np.float64))
 
 
 def _clipped(path: Path, labels: NDArray[np.float64]) -> NDArray[np.float64]:

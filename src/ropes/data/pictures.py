@@ -6,23 +6,28 @@ from PIL import Image
 
 from ropes.common import png
 
+Images = NDArray[np.uint8]
 
-def area_average(images: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
-    """Average square images to `side` pixels, bit-identical to the training cache.
+
+def letterbox(images: Images, side: int) -> Images:
+    """Letterbox images to squares of `side` pixels, bit-identical to the training cache; see `png.letterbox`.
 
     Args:
-        images: uint8 (..., S, S).
-        side: at most S.
+        images: uint8 (n, H, W), or (n, H, W, 3) in colour.
+        side: at most the longer of H and W.
+
+    Returns:
+        uint8 (n, side, side), or (n, side, side, 3).
     """
-    if images.shape[-1] == side:
+    if images.shape[1:3] == (side, side):
         return images
-    resized = np.empty((*images.shape[:-2], side, side), np.uint8)
-    for index in np.ndindex(images.shape[:-2]):
-        resized[index] = png.shrink(Image.fromarray(images[index]), side)
+    resized = np.empty((len(images), side, side, *images.shape[3:]), np.uint8)
+    for index, image in enumerate(images):
+        resized[index] = png.letterbox(Image.fromarray(np.ascontiguousarray(image)), side)
     return resized
 
 
-def enlarge(images: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
+def enlarge(images: Images, side: int) -> Images:
     """Enlarge square images to `side` pixels by nearest neighbour.
 
     Args:

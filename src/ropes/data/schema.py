@@ -58,19 +58,22 @@ def file_order(path: Path) -> tuple[int, ...]:
     return tuple(int(digits) for digits in re.findall(r"\d+", f"{path.parent.name}/{path.name}"))
 
 
-def features(cameras: Sequence[str], shape: Sequence[int], joints: Sequence[str] | None) -> dict[str, Any]:
+def features(
+    cameras: Sequence[str], shape: Sequence[int] | Mapping[str, Sequence[int]], joints: Sequence[str] | None
+) -> dict[str, Any]:
     """The features of `meta/info.json`: images of each camera, joint angles or factors where given, index columns.
 
     Args:
         cameras: names of the cameras.
-        shape: height and width of the images in pixels; with a third entry, 3, for colour.
+        shape: height and width of the images in pixels, with a third entry, 3, for colour; camera → shape where shapes
+            differ.
         joints: names of the columns of `observation.state` (radians); None for a data set without angles.
     """
     content: dict[str, Any] = {}
     for camera in cameras:
         content[IMAGES + camera] = {
             "dtype": "image",
-            "shape": [*shape, 1][:3],
+            "shape": [*(shape[camera] if isinstance(shape, Mapping) else shape), 1][:3],
             "names": ["height", "width", "channels"],
         }
     if joints is not None:

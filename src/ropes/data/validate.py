@@ -202,7 +202,7 @@ def _metadata_faults(dataset: Dataset) -> Iterator[Fault]:
         yield Fault("meta/episodes", None, "lacks the column 'length'")
     elif (lengths := sum(sum(table["length"].to_pylist()) for table in tables)) != dataset.info["total_frames"]:
         yield Fault("meta/episodes", None, f"{lengths} frames, not the {dataset.info['total_frames']} in all")
-    _ = dataset.image_shape
+    _ = dataset.image_shapes
     if (dataset.path / schema.INTERVENTIONS).exists() and not dataset.actions:
         policies = Counter(regime.joint for regime in dataset.regimes if regime.joint is not None)
         for regime in dataset.regimes:
@@ -230,11 +230,11 @@ def _shard_faults(
     yield from _index_faults(dataset, name, table, first, counts)
     if schema.STATE in table.column_names and dataset.state_names is not None:
         yield from _state_faults(name, table, len(dataset.state_names))
-    for camera in dataset.cameras:
+    for camera, shape in zip(dataset.cameras, dataset.image_shapes, strict=True):
         if schema.IMAGES + camera in table.column_names:
             images = table[schema.IMAGES + camera].combine_chunks().field("bytes")
             for row, data in enumerate(images):
-                if what := _image_fault(data.as_py(), dataset.image_shape, unchanged):
+                if what := _image_fault(data.as_py(), shape, unchanged):
                     yield Fault(name, row, f"camera {camera}: {what}")
 
 

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from ropes.causal.scm import Regime
 from ropes.common import files, png
 from ropes.common.progress import progress as show_progress
-from ropes.data import parquet, schema
+from ropes.data import arrays, parquet, schema
+from ropes.data.arrays import SplitImages
 from ropes.data.stats import Moments
 from ropes.errors import UserError
 from ropes.simulation.actions import Action
@@ -236,7 +237,7 @@ def _info(shards: Sequence[Shard], features: Mapping[str, Any], tasks: int, robo
 def write_arrays(
     root: Path,
     *,
-    images: Mapping[str, NDArray[np.uint8]],
+    images: Mapping[str, SplitImages],
     states: Mapping[str, ArrayLike] | None,
     cameras: Sequence[str],
     joints: Sequence[str],
@@ -247,8 +248,9 @@ def write_arrays(
 
     Args:
         root: a new or empty folder.
-        images: split → uint8 (episodes, frames, cameras, height, width), or (…, height, width, 3) in colour; an
-            episode has one frame, of the first regime, or one for each regime in order.
+        images: split → uint8 (episodes, frames, cameras, height, width), or (…, height, width, 3) in colour; where the
+            cameras' sizes differ, split → camera → uint8 (episodes, frames, height, width), or (…, 3).  An episode has
+            one frame, of the first regime, or one for each regime in order.
         states: split → radians (episodes, frames, joints); None for a data set without angles.
         cameras: names of the cameras.
         joints: names of the columns of `states`.
@@ -256,33 +258,30 @@ def write_arrays(
         images_per_shard: approximate number of images in a data file.
 
     Raises:
-        UserError: the folder holds something, an angle is not finite, or shapes do not match.
+        UserError: the folder holds something, an angle is not finite, images are not 8-bit grey or RGB, or shapes do
+            not match.
     """
-    files.ensure_output_folder(root, schema.PROVENANCE)
+    files.require_free(root, schema.PROVENANCE)
     if (root / schema.PROVENANCE).exists():
         raise UserError(f"{root} holds a data set already; choose an empty or new folder")
     for name, angles in (states or {}).items():
         if not np.isfinite(angles).all():
             raise UserError(f"states of split {name!r} hold an angle that is not a finite number; leave its frames out")
-    plans = []
-    for name, pixels in images.items():
-        if (
-            pixels.ndim not in (5, 6)
-            or pixels.shape[5:] not in ((), (3,))
-            or pixels.shape[1] not in (1, len(regimes))
-            or pixels.shape[2] != len(cameras)
-        ):
-            raise UserError(f"images of split {name!r} have shape {pixels.shape}: not one frame a regime")
-        plans.append(SplitPlan(name=name, episodes=len(pixels), tasks=tuple(range(len(regimes)))[: pixels.shape[1]]))
-    shape, *others = dict.fromkeys(pixels.shape[3:] for pixels in images.values())
-    if others:
-        raise UserError(f"images of one split have shape {shape} and of another {others[0]}: give one shape for all")
-    features = schema.features(cameras, shape, None if states is None else joints)
+    parts = arrays.by_camera(images, cameras, len(regimes))
+    shapes, plans = arrays.shapes(parts), []
+    for name, by_name in parts.items():
+        length = by_name[cameras[0]].shape
+        plans.append(SplitPlan(name=name, episodes=length[0], tasks=tuple(range(length[1]))))
+    files.ensure_output_folder(root, schema.PROVENANCE)
+    features = schema.features(cameras, shapes, None if states is None else joints)
     shards = plan_shards(plans, len(cameras), images_per_shard)
     for shard in shards:
         rows = slice(shard.first_row, shard.first_row + shard.frames)
-        pixels = images[shard.split].reshape(-1, len(cameras), *shape)[rows]
+        first = shard.first_row // len(shard.tasks)
+        episodes = slice(first, first + shard.episodes)
+        views = [parts[shard.split][camera][episodes].reshape(-1, *shapes[camera]) for camera in cameras]
         values = None if states is None else np.reshape(states[shard.split], (-1, len(joints)))[rows]
-        write_shard(root, shard, features, [[png.encode(view) for view in views] for views in pixels], values)
+        encoded = [[png.encode(view) for view in pose] for pose in zip(*views, strict=True)]
+        write_shard(root, shard, features, encoded, values)
     provenance = {"schema": 1, "cameras": [{"name": name} for name in cameras]}
     finish(root, shards=shards, features=features, regimes=regimes, provenance=provenance)

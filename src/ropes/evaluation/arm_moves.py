@@ -107,7 +107,7 @@ def evaluate_estimator(
     began = time.monotonic()
     estimator, dataset = Estimator.load(run, precision=precision), open_dataset(data)
     cameras, size = estimator.run.cameras, estimator.run.image_size
-    if dataset.cameras != cameras or dataset.image_size[0] != size:
+    if dataset.cameras != cameras or {*dataset.image_shapes, *estimator.run.shapes} != {(size, size)}:
         raise UserError(f"{data} has other images; the run reads {size} px of {', '.join(cameras)}")
     warn_if_other_scene(estimator.run, dataset)
     precisions = precision, estimator.precision

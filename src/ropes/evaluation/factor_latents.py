@@ -14,6 +14,7 @@ from ropes.common.files import atomic_path
 from ropes.common.hardware import device_kind
 from ropes.common.seeds import generator
 from ropes.data.cache import ImageCache
+from ropes.data.views import planes
 from ropes.errors import UserError
 from ropes.evaluation.factor_tasks import PHOTOGRAPHS, FactorTask
 from ropes.methods.reader import Reader
@@ -94,7 +95,7 @@ def stored_latents(path: Path, factors: Mapping[str, Floats], origin: Mapping[st
 def _encode(reader: Reader, images: Images | ImageCache, rows: NDArray[np.int64]) -> Floats:
     """The latents of some images, (n, k)."""
     read = images.read if isinstance(images, ImageCache) else images.__getitem__
-    parts = [reader.coordinates(on_device(read(chunk))) for chunk in _chunks(rows)]
+    parts = [reader.coordinates(on_device(planes(read(chunk)))) for chunk in _chunks(rows)]
     return torch.cat(parts).double().cpu().numpy()
 
 
@@ -106,7 +107,7 @@ def _elbo(reader: Reader, images: ImageCache, rows: NDArray[np.int64]) -> dict[s
     with torch.random.fork_rng():
         torch.manual_seed(int(generator(0, "elbo").integers(2**31)))
         for chunk in _chunks(rows):
-            sums += len(chunk) * np.array(reader.elbo_terms(on_device(images.read(chunk))))
+            sums += len(chunk) * np.array(reader.elbo_terms(on_device(planes(images.read(chunk)))))
     reconstruction, divergence = (sums / len(rows)).tolist()
     return {"elbo": -(reconstruction + divergence), "reconstruction": reconstruction}
 

@@ -14,8 +14,9 @@ from ropes.evaluation.causal_graph import GRAPH_FILE, write_graph
 from ropes.evaluation.flags import flag_rows, unlike_images
 from ropes.evaluation.joint_protocol import TestedPoses
 from ropes.evaluation.labels import label_free_calibration, labelled_poses
+from ropes.evaluation.occlusion import occluded
 from ropes.evaluation.partial_disentanglement import freed_rows
-from ropes.evaluation.pictures import SPLITS, occluded, write_pictures
+from ropes.evaluation.pictures import SPLITS, write_pictures
 from ropes.evaluation.poses import arm_or_none
 from ropes.evaluation.record import ARTEFACTS, claim_evaluation
 from ropes.evaluation.results import Results
@@ -75,7 +76,7 @@ def evaluate(
         data: data set with angles and test splits; need not be the training data.
         out: folder for `results.json` and `artefacts/` (input of the report).
         seed: seed of the draws and the occlusions.
-        occlusions: sides of the occluding squares in pixels, all different; 0 for none.
+        occlusions: sides of the occluding squares in pixels of the data set's images, all different; 0 for none.
         name: name of the results.
         label: name of the method in the rows; the run's method if None.
         unlike: out-of-distribution data sets of another robot or other cameras, see `ropes.evaluation.flags`.
@@ -97,7 +98,8 @@ def evaluate(
     warn_if_other_scene(estimator.run, dataset)
     angles = {split: states_of(estimator.run, dataset, SPLITS[split]) for split in splits}
     for occlusion in occlusions:
-        check_square(occlusion, dataset.image_size)
+        for height, width, *_ in estimator.run.shapes:
+            check_square(occlusion, (height, width))
     if unlike and "id" not in splits:
         raise UserError(f"--unlike compares images with those of {SPLITS['id']}, which {data} does not have")
     foreign = unlike_images(estimator, unlike)

@@ -4,31 +4,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropes.causal.scm import Regime
 from ropes.common.files import write_arrays
-from ropes.common.seeds import generator
 from ropes.data.dataset import Dataset
+from ropes.data.views import Views, by_camera, count, joined, take
+from ropes.evaluation.occlusion import occluded
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of
+from ropes.methods.run import Run
 from ropes.methods.uncertainty.coverage import Condition
 from ropes.metrics import Evaluation
-from ropes.simulation.corruption import Hiding, occlude
+from ropes.simulation.corruption import Hiding
 
 #: Test splits in rows → their names in data sets.
 SPLITS = {"id": "test-id", "ood": "test-ood"}
 _SHOWN_OCCLUSION, _SHOWN = 32, 4
 #: Sides of the occlusions in the images of foreign-object detection, pixels.
 _FOREIGN_SIZES = (0, 4, 16, 32)
-Images = NDArray[np.uint8]
-
-
-def occluded(images: Images, occlusion: int, seed: int, split: str, hide: Hiding) -> Images:
-    """Images (n, cameras, S, S) with an occlusion of this side in each, by the evaluation's seed; unchanged for 0."""
-    if not occlusion:
-        return images
-    return occlude(images, occlusion, generator(seed, "occlusion", split, occlusion), hide)
 
 
 def write_pictures(
@@ -48,7 +41,7 @@ def write_pictures(
     run = estimator.run
     test = dataset.frames(next(name for name in SPLITS.values() if name in dataset.splits)).index[:_SHOWN]
     original = images_of(run, dataset, test)
-    covered = occluded(original, min(_SHOWN_OCCLUSION, run.image_size // 2), seed, "pictures", hide)
+    covered = occluded(original, min(_SHOWN_OCCLUSION, _shortest(run) // 2), seed, "pictures", hide)
     arrays = {
         "joints": np.array(run.joints),
         "cameras": np.array(run.cameras),
@@ -66,25 +59,35 @@ def write_pictures(
     write_arrays(path, arrays)
 
 
-def _reconstructions(estimator: Estimator, prefix: str, images: Images) -> dict[str, Any]:
+def _shortest(run: Run) -> int:
+    """The shortest side of the run's images, pixels."""
+    return min(side for shape in run.shapes for side in shape[:2])
+
+
+def _reconstructions(estimator: Estimator, prefix: str, images: Views) -> dict[str, Any]:
     """Images and their reconstructions by the two autoencoders; empty for a method without them."""
     pair = estimator.reconstructions(images)
-    return {} if pair is None else {f"{prefix}original": images, f"{prefix}ae1": pair[0], f"{prefix}ae2": pair[1]}
+    if pair is None:
+        return {}
+    return {f"{prefix}original": estimator.shown(images), f"{prefix}ae1": pair[0], f"{prefix}ae2": pair[1]}
 
 
-def _foreign(estimator: Estimator, images: Images, seed: int, hide: Hiding) -> dict[str, Any]:
+def _foreign(estimator: Estimator, images: Views, seed: int, hide: Hiding) -> dict[str, Any]:
     """Images with growing occlusions, and where the run detects a foreign object; empty if it detects none.
 
-    "foreign_images" and "foreign_there" (255 at a foreign object), uint8 (k, cameras, S, S) both.
+    "foreign_images" and "foreign_there" (255 at a foreign object), uint8 (k, cameras, S, S) both; in colour
+    "foreign_images" are (k, cameras, S, S, 3).
     """
-    side = estimator.run.image_size
-    sizes = [size for size in _FOREIGN_SIZES if size <= side][: len(images)]
-    covered = np.concatenate([occluded(images[k : k + 1], size, seed, "foreign", hide) for k, size in enumerate(sizes)])
+    sizes = [size for size in _FOREIGN_SIZES if size <= _shortest(estimator.run)][: count(images)]
+    poses = [occluded(take(images, slice(k, k + 1)), size, seed, "foreign", hide) for k, size in enumerate(sizes)]
+    covered = joined([np.concatenate(parts) for parts in zip(*map(by_camera, poses), strict=True)])
     mask = estimator.read(covered).foreign
     if mask is None:
         return {}
+    shown = estimator.shown(covered)
+    side = shown.shape[2]
     cells = np.arange(side) * mask.shape[-1] // side
-    return {"foreign_images": covered, "foreign_there": mask[..., cells[:, None], cells].astype(np.uint8) * 255}
+    return {"foreign_images": shown, "foreign_there": mask[..., cells[:, None], cells].astype(np.uint8) * 255}
 
 
 def _interventions(estimator: Estimator, dataset: Dataset) -> dict[str, Any]:
@@ -94,8 +97,8 @@ def _interventions(estimator: Estimator, dataset: Dataset) -> dict[str, Any]:
     run, frames = estimator.run, dataset.frames("train")
     regimes = [regime for regime in dataset.regimes if regime == Regime() or regime.joint in run.joints]
     samples = [frames.index[frames.regime == dataset.regimes.index(regime)][:_SHOWN] for regime in regimes]
-    count = min(len(rows) for rows in samples)
+    least = min(len(rows) for rows in samples)
     return {
-        "intervention_images": np.stack([images_of(run, dataset, rows[:count]) for rows in samples]),
+        "intervention_images": np.stack([estimator.shown(images_of(run, dataset, rows[:least])) for rows in samples]),
         "intervention_names": np.array([regime.name for regime in regimes]),
     }

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
 from ropes.common.files import atomic_path, write_text
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
+from ropes.data.views import Views
 from ropes.errors import UserError
 from ropes.evaluation import results as results_file
 from ropes.evaluation.results import Results
@@ -156,7 +156,7 @@ def _halve(paths: Sequence[Path], excess: int) -> None:
             save_file(tensors, temporary)
 
 
-def _require_agreement(first: Estimator, second: Estimator, images: NDArray[np.uint8]) -> None:
+def _require_agreement(first: Estimator, second: Estimator, images: Views) -> None:
     """Check that two estimators give the same coordinates."""
     before, after = first.coordinates(images), second.coordinates(images)
     difference = float((np.sqrt(((after - before) ** 2).mean(axis=0)) / before.std(axis=0)).max())

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind
 from ropes.data.dataset import Dataset
-from ropes.data.pictures import area_average, enlarge
+from ropes.data.pictures import Images, enlarge
+from ropes.data.views import Views, count, from_planes, joined, planes, squares, take
 from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, identity_calibration, read_calibration
 from ropes.methods.reader import Reader
@@ -27,7 +28,6 @@ from ropes.methods.uncertainty.model import (
 from ropes.models.registry import find_run
 
 _CHUNK = 256
-Images = NDArray[np.uint8]
 Array = NDArray[np.float64]
 
 
@@ -57,9 +57,11 @@ class Estimator:
         """Method, cameras, image size, joints, and whether the run is calibrated."""
         run = self.run
         unit = "not calibrated" if self.calibration is None else "calibrated to radians"
+        size = f"image_size={run.image_size}"
+        if set(run.shapes) != {(run.image_size, run.image_size)}:
+            size = f"image_shapes={list(run.shapes)}"
         return (
-            f"Estimator(method={run.method!r}, cameras={list(run.cameras)}, image_size={run.image_size}, "
-            f"joints={list(run.joints)}, {unit})"
+            f"Estimator(method={run.method!r}, cameras={list(run.cameras)}, {size}, joints={list(run.joints)}, {unit})"
         )
 
     @property
@@ -92,8 +94,8 @@ class Estimator:
             labelled_images = _labelled_images(folder)
         return cls(run, reader, calibration, read_uncertainty(folder), labelled_images)
 
-    def images(self, dataset: Dataset, split: str, count: int | None = None) -> Images:
-        """Images of a split, uint8 (n, cameras, side, side), cameras in the order of `run.cameras`.
+    def images(self, dataset: Dataset, split: str, count: int | None = None) -> Views:
+        """Images of a split, cameras in the order of `run.cameras`; see `ropes.data.views.Views`.
 
         Args:
             dataset: a data set; it may have more cameras.
@@ -106,24 +108,37 @@ class Estimator:
         if absent := [camera for camera in self.run.cameras if camera not in dataset.cameras]:
             raise UserError(f"{dataset.path} has no camera {absent[0]} (it has {', '.join(dataset.cameras)})")
         views = [dataset.cameras.index(camera) for camera in self.run.cameras]
-        return dataset.read_images(dataset.frames(split).index[:count])[:, views]
+        cameras = dataset.read_cameras(dataset.frames(split).index[:count])
+        return joined([cameras[view] for view in views])
 
-    def _pixels(self, images: Images) -> Tensor:
-        """Images (n, V, S, S) → input of the networks, uint8 (n, V, s, s)."""
-        views, side = len(self.run.cameras), self.run.image_size
-        if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != (views, side, side):
-            raise UserError(
-                f"images of shape {images.shape} and type {images.dtype}: "
-                f"this run reads uint8 (n, {views}, {side}, {side})"
-            )
-        return torch.from_numpy(area_average(images, self._reader.size)).to(device_kind())
+    def _pixels(self, images: Views) -> Tensor:
+        """Images → input of the networks, letterboxed: uint8 (n, P, s, s), see `ropes.data.views.planes`."""
+        _require_shapes(self.run, images)
+        pixels = planes(squares(images, self._reader.size))
+        return torch.from_numpy(np.ascontiguousarray(pixels)).to(device_kind())
+
+    def shown(self, images: Views) -> Images:
+        """Images for pictures, squares: as they are where all are squares of one size, else as the networks see them.
+
+        Returns:
+            uint8 (n, cameras, side, side), in colour (n, cameras, side, side, 3).
+        """
+        _require_shapes(self.run, images)
+        return squares(images, self._shown_side)
+
+    @property
+    def _shown_side(self) -> int:
+        sides = {side for shape in self.run.shapes for side in shape[:2]}
+        return sides.pop() if len(sides) == 1 else self._reader.size
 
     @torch.no_grad()
-    def coordinates(self, images: Images) -> Array:
+    def coordinates(self, images: Views) -> Array:
         """Raw coordinates, one per joint.
 
         Args:
-            images: grey levels, uint8 (n, cameras, side, side), cameras in the order of `run.cameras`.
+            images: levels, uint8 (n, cameras, height, width), in colour (n, cameras, height, width, 3), cameras in the
+                order of `run.cameras`; where their sizes differ, one array (n, height, width) or (n, height, width, 3)
+                per camera.  They have the size of the training images, and are letterboxed alike.
 
         Returns:
             (n, d), in the order of `run.joints`.  A coordinate is monotone in the joint's angle, with unknown sign and
@@ -132,13 +147,15 @@ class Estimator:
         Raises:
             UserError: images of another shape or type.
         """
-        out = np.empty((len(images), len(self.run.joints)))
-        for start in range(0, len(images), _CHUNK):
-            coordinates = self._reader.coordinates(self._pixels(images[start : start + _CHUNK]))
+        _require_shapes(self.run, images)
+        poses = count(images)
+        out = np.empty((poses, len(self.run.joints)))
+        for start in range(0, poses, _CHUNK):
+            coordinates = self._reader.coordinates(self._pixels(take(images, slice(start, start + _CHUNK))))
             out[start : start + _CHUNK] = coordinates.double().cpu().numpy()
         return out
 
-    def read(self, images: Images) -> Reading:
+    def read(self, images: Views) -> Reading:
         """Raw coordinates with standard deviations and out-of-distribution scores.
 
         Args:
@@ -147,9 +164,10 @@ class Estimator:
         Raises:
             UserError: images of another shape or type.
         """
-        if self.trust is None or not len(images):
+        _require_shapes(self.run, images)
+        if self.trust is None or not count(images):
             return Reading(self.coordinates(images), None, None)
-        chunks = [images[start : start + _CHUNK] for start in range(0, len(images), _CHUNK)]
+        chunks = [take(images, slice(start, start + _CHUNK)) for start in range(0, count(images), _CHUNK)]
         features = ImageFeatures.join([extract_features(self._reader, self._pixels(chunk)) for chunk in chunks])
         trust = self.trust
         return Reading(
@@ -176,7 +194,7 @@ class Estimator:
         """Whether the method learns from labels; its coordinates are then radians."""
         return self.run.method in LABELLED_METHODS
 
-    def angles(self, images: Images) -> Array:
+    def angles(self, images: Views) -> Array:
         """Joint angles in radians, (n, d).
 
         Raises:
@@ -187,8 +205,8 @@ class Estimator:
         return self.calibration.angles(self.coordinates(images))
 
     @torch.no_grad()
-    def reconstructions(self, images: Images) -> tuple[Images, Images] | None:
-        """Reconstructions by AE1, and by AE2 with AE1's decoder (Figs. 4, 8, 9), uint8 like `images`.
+    def reconstructions(self, images: Views) -> tuple[Images, Images] | None:
+        """Reconstructions by AE1, and by AE2 with AE1's decoder (Figs. 4, 8, 9), uint8 like `shown` images.
 
         None for methods without reconstructions.
         """
@@ -196,7 +214,8 @@ class Estimator:
         if decoded is None:
             return None
         first, second = (part.clamp(0, 1).mul(255).round().byte().cpu().numpy() for part in decoded)
-        return enlarge(first, self.run.image_size), enlarge(second, self.run.image_size)
+        side, channels = self._shown_side, self.run.channels
+        return from_planes(enlarge(first, side), channels), from_planes(enlarge(second, side), channels)
 
 
 def load(run: Path | str, *, precision: RequestedPrecision = "auto") -> Estimator:
@@ -210,6 +229,38 @@ def load(run: Path | str, *, precision: RequestedPrecision = "auto") -> Estimato
         UserError: neither a run nor a packaged estimator, or see `Estimator.load`.
     """
     return Estimator.load(find_run(run), precision=precision)
+
+
+def _require_shapes(run: Run, images: Views) -> None:
+    """Check that images have the type and shapes of the run's training images.
+
+    Raises:
+        UserError: they have not.
+    """
+    shapes, views = run.shapes, len(run.cameras)
+    stacked = isinstance(images, np.ndarray)
+    parts = [images] if isinstance(images, np.ndarray) else [np.asarray(part) for part in images]
+    expected = [(views, *shapes[0])] if stacked else list(shapes)
+    same = not stacked or len(set(shapes)) == 1
+    if (
+        same
+        and [part.shape[1:] for part in parts] == expected
+        and all(part.dtype == np.uint8 for part in parts)
+        and len({len(part) for part in parts}) == 1
+    ):
+        return
+    given = " and ".join(f"{part.shape}" for part in parts)
+    types = " and ".join(dict.fromkeys(str(part.dtype) for part in parts))
+    if len(set(shapes)) == 1:
+        wanted = "uint8 " + _axes((views, *shapes[0]))
+    else:
+        of_cameras = zip(run.cameras, shapes, strict=True)
+        wanted = "one uint8 array a camera, " + ", ".join(f"{_axes(shape)} of {name}" for name, shape in of_cameras)
+    raise UserError(f"images of shape {given} and type {types}: this run reads {wanted}")
+
+
+def _axes(shape: tuple[int, ...]) -> str:
+    return f"(n, {', '.join(map(str, shape))})"
 
 
 def _labelled_images(folder: Path) -> int:

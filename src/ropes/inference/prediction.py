@@ -1,6 +1,5 @@
 """Calibrates an estimator on labelled samples, and predicts joint angles from images."""
 
-import csv
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.common import png
 from ropes.common.hardware import RequestedPrecision
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
+from ropes.data.views import Views, joined
 from ropes.errors import UserError
 from ropes.inference.calibration import (
     Calibration,
@@ -27,6 +26,7 @@ from ropes.inference.calibration import (
 )
 from ropes.inference.estimator import Estimator
 from ropes.inference.poses import chosen_arm
+from ropes.inference.sources import files_in, named_files, read_files, read_labels
 from ropes.methods.run import Run, warn_if_other_scene
 from ropes.methods.uncertainty.annotations import foreign_boxes, missing_fields, uncertainty_columns
 from ropes.methods.uncertainty.conformal import LEVEL, intervals_from_labels
@@ -34,8 +34,6 @@ from ropes.methods.validation_split import rows_to_label
 from ropes.models.registry import find_run
 
 _CHUNK = 256
-_OTHER_IMAGES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".tif", ".tiff", ".webp"}
-Images = NDArray[np.uint8]
 Source = Mapping[str, Path] | Path
 
 
@@ -65,7 +63,7 @@ def calibrate(
     estimator = Estimator.load(run, calibrated=False)
     joints = estimator.run.joints
     if labels is not None:
-        images, angles = _read_labels(estimator.run, labels)
+        images, angles = read_labels(estimator.run, labels)
     elif data is not None:
         dataset = open_dataset(data)
         states = states_of(estimator.run, dataset, "train")
@@ -104,16 +102,25 @@ def views_of(run: Run, dataset: Dataset) -> list[int]:
     """
     if missing := [camera for camera in run.cameras if camera not in dataset.cameras]:
         raise UserError(f"{dataset.path} has no camera {missing[0]} (it has {', '.join(dataset.cameras)})")
-    if dataset.image_shape != (run.image_size, run.image_size):
-        sides = "x".join(map(str, dataset.image_size)) + (" colour" if len(dataset.image_shape) > 2 else "")
-        raise UserError(f"{dataset.path} has {sides} images; the run reads {run.image_size}x{run.image_size} grey ones")
-    return [dataset.cameras.index(camera) for camera in run.cameras]
+    views = [dataset.cameras.index(camera) for camera in run.cameras]
+    for camera, view, shape in zip(run.cameras, views, run.shapes, strict=True):
+        if (actual := dataset.image_shapes[view]) != shape:
+            raise UserError(
+                f"{dataset.path} has {_kind(actual)} images; the run reads {_kind(shape)} ones of camera {camera}"
+            )
+    return views
 
 
-def images_of(run: Run, dataset: Dataset, rows: NDArray[np.int64]) -> Images:
-    """Images of these frames, cameras in the order of the run: uint8 (n, V, S, S)."""
+def _kind(shape: tuple[int, ...]) -> str:
+    """Height, width, and "grey" or "colour"."""
+    return f"{shape[0]}x{shape[1]} {'colour' if len(shape) > 2 else 'grey'}"
+
+
+def images_of(run: Run, dataset: Dataset, rows: NDArray[np.int64]) -> Views:
+    """Images of these frames, cameras in the order of the run."""
     views = views_of(run, dataset)
-    return dataset.read_images(rows)[:, views]
+    images = dataset.read_cameras(rows)
+    return joined([images[view] for view in views])
 
 
 def states_of(run: Run, dataset: Dataset, split: str) -> NDArray[np.float64]:
@@ -164,6 +171,8 @@ def predict_lines(
     `ropes.methods.uncertainty.annotations.uncertainty_columns` (one line on standard error names missing ones), and,
     with `poses`, the link poses of `ropes.inference.poses.Arm.describe`.
 
+    Images have the type and size of the training images; the estimator letterboxes both alike.
+
     Args:
         run: folder of the run.
         source: an image for each camera by name; a data set; or a folder with a folder of images for each camera,
@@ -195,15 +204,15 @@ def predict_lines(
         columns = uncertainty_columns(joints, reading, intervals, to_shown)
         if reading.foreign is not None:
             for column, foreign in zip(columns, reading.foreign, strict=True):
-                column["foreign"] = foreign_boxes(estimator.run.cameras, foreign, estimator.run.image_size)
+                column["foreign"] = foreign_boxes(estimator.run.cameras, foreign, estimator.run.shapes)
         link_poses = [{}] * len(values) if poses is None else arm.describe(values, links)
         for name, row, column, described in zip(names, values, columns, link_poses, strict=True):
             angles = {joint: round(float(value), 6) for joint, value in zip(joints, row, strict=True)}
             yield json.dumps({"images": name, "unit": unit, "joints": angles, **column, **described})
 
 
-def _batches(run: Run, source: Source) -> Iterator[tuple[list[object], Images]]:
-    """Batches of poses: the names of their images, and uint8 (n, V, S, S)."""
+def _batches(run: Run, source: Source) -> Iterator[tuple[list[object], Views]]:
+    """Batches of poses: the names of their images, and the images."""
     if not isinstance(source, Mapping) and (source / "meta" / "info.json").exists():
         dataset = open_dataset(source)
         warn_if_other_scene(run, dataset)
@@ -213,87 +222,7 @@ def _batches(run: Run, source: Source) -> Iterator[tuple[list[object], Images]]:
                 part = rows[start : start + _CHUNK]
                 yield [{"split": split, "index": int(k)} for k in part], images_of(run, dataset, part)
         return
-    poses = [_named_files(run, source)] if isinstance(source, Mapping) else _files_in(run, source)
+    poses = [named_files(run, source)] if isinstance(source, Mapping) else files_in(run, source)
     for start in range(0, len(poses), _CHUNK):
         chunk = poses[start : start + _CHUNK]
-        images = np.stack([np.stack([_read(run, pose[camera]) for camera in run.cameras]) for pose in chunk])
-        yield [{camera: str(path) for camera, path in pose.items()} for pose in chunk], images
-
-
-def _named_files(run: Run, files: Mapping[str, Path]) -> dict[str, Path]:
-    if missing := [camera for camera in run.cameras if camera not in files]:
-        raise UserError(f"no image for camera {missing[0]}; this run needs {', '.join(run.cameras)}")
-    if unknown := [camera for camera in files if camera not in run.cameras]:
-        raise UserError(f"unknown camera {unknown[0]}; this run knows {', '.join(run.cameras)}")
-    return {camera: files[camera] for camera in run.cameras}
-
-
-def _files_in(run: Run, folder: Path) -> list[dict[str, Path]]:
-    """The image files of each pose, by camera."""
-    if folder.is_file():
-        if len(run.cameras) > 1:
-            form = " ".join(f"{camera}=FILE" for camera in run.cameras)
-            raise UserError(f"{folder} is one image, and the run reads {len(run.cameras)} cameras: give {form}")
-        return [{run.cameras[0]: folder}]
-    if not folder.is_dir():
-        raise UserError(f"{folder} is neither a folder nor a data set")
-    if len(run.cameras) == 1 and not (folder / run.cameras[0]).is_dir():
-        poses = [{run.cameras[0]: path} for path in _images_in(folder)]
-    else:
-        if missing := [camera for camera in run.cameras if not (folder / camera).is_dir()]:
-            raise UserError(f"{folder} has no folder {missing[0]}; it needs one of PNG images for each camera")
-        names = {camera: {path.name for path in _images_in(folder / camera)} for camera in run.cameras}
-        every = sorted(set().union(*names.values()))
-        for camera, present in names.items():
-            if absent := [name for name in every if name not in present]:
-                raise UserError(f"{folder / camera / absent[0]} is missing; another camera has an image of that name")
-        poses = [{camera: folder / camera / name for camera in run.cameras} for name in every]
-    if not poses:
-        raise UserError(f"{folder} holds no PNG images")
-    return poses
-
-
-def _images_in(folder: Path) -> list[Path]:
-    """The PNG files of a folder, by name; other image files are an error."""
-    paths = sorted(folder.iterdir())
-    if others := [path for path in paths if path.suffix.lower() in _OTHER_IMAGES]:
-        raise UserError(f"{others[0]} is no PNG; convert it to 8-bit grey PNG (BT.601), or remove it from the folder")
-    return [path for path in paths if path.suffix.lower() == ".png"]
-
-
-def _read(run: Run, path: Path) -> Images:
-    try:
-        return png.decode(path.read_bytes(), (run.image_size, run.image_size))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise UserError(f"{path}: {error}; convert it to 8-bit grey (BT.601) of the size trained on") from error
-
-
-def _read_labels(run: Run, path: Path) -> tuple[Images, NDArray[np.float64]]:
-    """Images (n, V, S, S) and angles (n, d) of a CSV file."""
-    try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            rows = list(csv.DictReader(stream))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is no CSV file ({error})") from error
-    if not rows:
-        raise UserError(f"{path} holds no labelled samples")
-    if missing := [name for name in (*run.cameras, *run.joints) if name not in rows[0]]:
-        raise UserError(f"{path} has no column {missing[0]}; it needs {', '.join((*run.cameras, *run.joints))}")
-    images, angles = [], []
-    for number, row in enumerate(rows, start=2):
-        try:
-            angles.append([float(row[joint]) for joint in run.joints])
-        except (TypeError, ValueError) as error:
-            raise UserError(f"{path}, line {number}: an angle is not a number") from error
-        if absent := [camera for camera in run.cameras if not row[camera]]:
-            raise UserError(f"{path}, line {number}: no image for camera {absent[0]}")
-        images.append(np.stack([_read(run, path.parent / row[camera]) for camera in run.cameras]))
-    table = np.array(angles)
-    if not np.isfinite(table).all():
-        line = 2 + int(np.flatnonzero(~np.isfinite(table).all(1))[0])
-        raise UserError(f"{path}, line {line}: an angle is not finite")
-    return np.stack(images), table
+        yield [{camera: str(path) for camera, path in pose.items()} for pose in chunk], read_files(run, chunk)

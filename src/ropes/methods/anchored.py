@@ -198,7 +198,9 @@ def _fit_encoder(
     run = context.run
     network = seeded(
         context.seed("encoder", "weights"),
-        lambda: ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints)),
+        lambda: ContrastNetwork(
+            recipe.encoder, views=len(run.cameras), joints=len(run.joints), channels=poses.kept.channels
+        ),
     ).to(memory_format=torch.channels_last)
     sample = EpochShuffle(len(poses.kept), min(len(poses.kept), _BACKGROUND_POSES), context.seed("background"))
     network.encoder.adapt(torch.from_numpy(poses.kept.pixels(sample(0))))

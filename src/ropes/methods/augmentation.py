@@ -10,26 +10,29 @@ SIDES = (0.05, 0.4)
 _RATIO = (3 / 4, 4 / 3)
 
 
-def erase(images: Tensor, share: float) -> Tensor:
+def erase(images: Tensor, share: float, channels: int = 1) -> Tensor:
     """Random erasing: paint one white square of random size and position into a share of the images.
 
     After Zhong et al., "Random Erasing Data Augmentation" (2020), with squares, and white ones.
 
     Args:
-        images: uint8 (..., S, S); each view is an image of its own.
+        images: uint8 (..., planes, S, S); each view is an image of its own.
         share: of the images, in [0, 1]; 0 returns `images` and draws no random number.
+        channels: planes of a view.
 
     Returns:
         A copy; squares are 5 to 40% of the side and lie wholly inside their images.
     """
     if not share:
         return images
-    each, side = images.shape[:-2], images.shape[-1]
+    views = images.unflatten(-3, (-1, channels))
+    each, side = views.shape[:-3], images.shape[-1]
     low, high = (max(1, round(part * side)) for part in SIDES)
     sides = torch.randint(low, high + 1, each, device=images.device)
     rows, columns = (_span(sides, side) for _ in range(2))
     selected = torch.rand(each, device=images.device) < share
-    return images.masked_fill(rows[..., :, None] & columns[..., None, :] & selected[..., None, None], 255)
+    erased = rows[..., :, None] & columns[..., None, :] & selected[..., None, None]
+    return views.masked_fill(erased.unsqueeze(-3), 255).view_as(images)
 
 
 def random_crops(images: Tensor, least: float) -> Tensor:

@@ -1,8 +1,9 @@
 """Objectives of `ldr` and `anchored`: regime classification and variance within anchors.
 
 R = 1 + 2 d regimes of d joints are in the order of `head_regimes`: the observational one, then policies 1 and 2 of each
-joint.  Coordinates of A anchors are (A, R, d), and their images uint8 (A, R, V, S, S), with the observational pose of
-each anchor first; `target` is the joint of each intervention, see `targets`.
+joint.  Coordinates of A anchors are (A, R, d), and their images uint8 (A, R, P, S, S) of P planes, see
+`ropes.data.views.planes`, with the observational pose of each anchor first; `target` is the joint of each intervention,
+see `targets`.
 """
 
 from collections.abc import Sequence
@@ -80,19 +81,22 @@ def mean_differences(coordinates: Tensor, target: Tensor) -> Tensor:
     return means[:, 0] - means[:, 1]
 
 
-def change_map(images: Tensor, regime: int, cells: int) -> Tensor:
-    """Distribution over a grid of the change of grey levels under the two policies on a joint.
+def change_map(images: Tensor, regime: int, cells: int, channels: int = 1) -> Tensor:
+    """Distribution over a grid of the change of levels under the two policies on a joint.
 
     Args:
-        images: uint8 (A, R, V, S, S).
+        images: uint8 (A, R, P, S, S).
         regime: index of the joint's first policy.
         cells: along a side of the grid.
+        channels: planes of a view, whose changes are averaged.
 
     Returns:
         (A, 3, V, cells²), each map summing to one; zero where nothing changed.  The first map, of the observational
         pose, is that of the mean change under both policies.
     """
     change = _absolute_change(images[:, [regime, regime + 1]], images[:, :1])
+    if channels > 1:
+        change = change.unflatten(2, (-1, channels)).mean(3)
     change = torch.cat([change.mean(1, keepdim=True), change], dim=1)
     pooled = functional.avg_pool2d(change.flatten(0, 1), change.shape[-1] // cells).flatten(2).unflatten(0, (-1, 3))
     return pooled / pooled.sum(-1, keepdim=True).clamp_min(1e-9)
@@ -103,17 +107,17 @@ def attention_loss(attention: Tensor, images: Tensor, joint: int) -> Tensor:
 
     Args:
         attention: logits (A, R, V, s, s).
-        images: uint8 (A, R, V, S, S).
+        images: uint8 (A, R, P, S, S).
         joint: index of the joint.
     """
     first = 1 + 2 * joint
-    expected = change_map(images, first, attention.shape[-1])
+    expected = change_map(images, first, attention.shape[-1], images.shape[2] // attention.shape[2])
     log_attention = attention[:, [0, first, first + 1]].flatten(3).log_softmax(-1)
     return -(expected * log_attention).sum(-1).mean()
 
 
 def image_changes(images: Tensor) -> Tensor:
-    """Mean change of images under interventions on each joint: uint8 (A, R, V, S, S) → (d,), grey levels a pixel."""
+    """Mean change of images under interventions on each joint: uint8 (A, R, P, S, S) → (d,), levels a pixel."""
     change = torch.stack([_absolute_change(under, images[:, 0]).mean() for under in images[:, 1:].unbind(1)])
     return change.unflatten(0, (-1, 2)).mean(1)
 

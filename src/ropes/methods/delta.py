@@ -140,9 +140,9 @@ def encoder_of(config: DeltaConfig, dataset: Dataset) -> PoseBackbone | None:
         return None
     run, encoder = finished_encoder(find_run(str(config.checkpoint)))
     colour = len(dataset.image_shape) > 2
-    if dataset.cameras != run.cameras or colour:
+    if dataset.cameras != run.cameras or colour or run.channels > 1:
         raise UserError(
-            f"{config.checkpoint} reads grey images of {', '.join(run.cameras)}; "
+            f"{config.checkpoint} reads {'colour' if run.channels > 1 else 'grey'} images of {', '.join(run.cameras)}; "
             f"{dataset.path} has images{' in colour' if colour else ''} of {', '.join(dataset.cameras)}"
         )
     if config.image_size != (size := encoder.config.image_size):

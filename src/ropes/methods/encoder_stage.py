@@ -48,9 +48,10 @@ class EncoderStage(BestWeightsStage):
         self.log_prior, self.target, self.held_out = log_prior, target, held_out
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
-        """Images, uint8 (..., V, S, S), and their regimes (...) → loss."""
+        """Images, uint8 (..., P, S, S), and their regimes (...) → loss."""
         images, regime = batch
-        coordinates, logits, attention = self.network(erase(images, self.erased).flatten(0, -4))
+        erased = erase(images, self.erased, self.network.encoder.of_view)
+        coordinates, logits, attention = self.network(erased.flatten(0, -4))
         coordinates, logits = coordinates.float(), logits.float()
         regimes = regime_loss(logits, regime.flatten(), self.log_prior.to(logits))
         policies = policy_loss(coordinates, regime.flatten(), self.log_prior)
@@ -59,11 +60,11 @@ class EncoderStage(BestWeightsStage):
         return loss
 
     def further_loss(self, images: Tensor, coordinates: Tensor, attention: Tensor | None) -> Tensor | float:
-        """Further terms of the loss, from images (..., V, S, S) before erasing, and the network's outputs."""
+        """Further terms of the loss, from images (..., P, S, S) before erasing, and the network's outputs."""
         return 0.0
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Coordinates (n, d) and logits (n, R) of images, uint8 (n, V, S, S)."""
+        """Coordinates (n, d) and logits (n, R) of images, uint8 (n, P, S, S)."""
         coordinates, logits = self.outputs(images, 0, 1)
         return coordinates, logits
 

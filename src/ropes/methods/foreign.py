@@ -26,20 +26,21 @@ _CELLS = (4, 32)
 _WHITE = 255.0
 
 
-def add_foreign_objects(images: Tensor) -> Tensor:
+def add_foreign_objects(images: Tensor, channels: int = 1) -> Tensor:
     """A copy of images with up to three foreign objects in each view; one of nine views has none.
 
-    Objects are rectangles and ellipses of a uniform grey, white, noise or a blurred pattern.  They may lie partly
-    outside the view.
+    Objects are rectangles and ellipses of a uniform grey, white, noise or a blurred pattern; in colour each channel has
+    its own levels.  They may lie partly outside the view.
 
     Args:
-        images: uint8 (..., S, S); each view is an image of its own.
+        images: uint8 (..., planes, S, S); each view is an image of its own.
+        channels: planes of a view.
     """
-    views = images.flatten(0, -3).clone()
+    views = images.flatten(0, -3).unflatten(0, (-1, channels)).clone()
     for probability in _OBJECTS:
         rows = (torch.rand(len(views), device=views.device) < probability).nonzero().squeeze(1)
-        mask = _masks(len(rows), views.shape[-1], views.device)
-        texture = _textures(len(rows), views.shape[-1], views.device)
+        mask = _masks(len(rows), views.shape[-1], views.device)[:, None]
+        texture = _textures(len(rows), channels, views.shape[-1], views.device)
         views[rows] = torch.where(mask, texture, views[rows])
     return views.view_as(images)
 
@@ -70,20 +71,20 @@ def _distances(lengths: Tensor, is_large: Tensor, side: int, device: torch.devic
     return (torch.arange(0.5, side, device=device) - centres[:, None]) / (lengths / 2)[:, None]
 
 
-def _textures(count: int, side: int, device: torch.device) -> Tensor:
-    """Grey levels of random objects: uint8 (count, side, side)."""
-    level = _uniform(count, 0, _WHITE, device)
+def _textures(count: int, channels: int, side: int, device: torch.device) -> Tensor:
+    """Levels of random objects: uint8 (count, channels, side, side)."""
+    level = _uniform(count * channels, 0, _WHITE, device).view(count, channels)
     kind = torch.randint(4, (count,), device=device)
     level[kind == 1] = _WHITE
-    texture = level.round().to(torch.uint8)[:, None, None].repeat(1, side, side)
+    texture = level.round().to(torch.uint8)[..., None, None].repeat(1, 1, side, side)
     noisy, blurred = ((kind == number).nonzero().squeeze(1) for number in (2, 3))
-    texture[noisy] = torch.randint(256, (len(noisy), side, side), dtype=torch.uint8, device=device)
+    texture[noisy] = torch.randint(256, (len(noisy), channels, side, side), dtype=torch.uint8, device=device)
     if len(blurred):
         cells = int(torch.randint(_CELLS[0], _CELLS[1] + 1, ()))
         pattern = torch.rand(len(blurred), 1, cells, cells, device=device) - 0.5
-        pattern = functional.interpolate(pattern, size=(side, side), mode="bilinear").squeeze(1)
+        pattern = functional.interpolate(pattern, size=(side, side), mode="bilinear")
         contrast = _uniform(len(blurred), 0, _WHITE, device)
-        levels = level[blurred, None, None] + contrast[:, None, None] * pattern
+        levels = level[blurred, :, None, None] + contrast[:, None, None, None] * pattern
         texture[blurred] = levels.round().clamp(0, _WHITE).to(torch.uint8)
     return texture
 

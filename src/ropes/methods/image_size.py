@@ -1,4 +1,7 @@
-"""Checks the size of images against a recipe, and suggests options of `ropes fit` for smaller images."""
+"""Checks the size of images against a recipe, and suggests options of `ropes fit` for smaller images.
+
+Images of any aspect ratio are letterboxed, see `ropes.common.png.letterbox`; so their longer side counts.
+"""
 
 from dataclasses import replace
 
@@ -13,10 +16,7 @@ Shape = AE1Config | EncoderConfig | ViTConfig
 def size_fault(size: tuple[int, int], shape: Shape) -> str | None:
     """Why no network with the stages of `shape` can process images of this size (height, width); None if one can."""
     height, width = size
-    if height != width:
-        side = min(size)
-        return f"images of {height}x{width} pixels are not square; crop them, to {side}x{side} at most"
-    if _nearest(shape, height) is None:
+    if _nearest(shape, max(size)) is None:
         least = next(side for side in range(1, shape.image_size + 1) if _nearest(shape, side))
         return (
             f"images of {height}x{width} pixels are smaller than {least}x{least}, the least that the network's stages "
@@ -31,9 +31,8 @@ def size_options(size: tuple[int, int], shape: Shape) -> str:
     Empty if the images are large enough, or if `size_fault` has a fault.  The stages stay the same; the stem and the
     window become smaller only if they have to.
     """
-    height, width = size
-    fitting = _nearest(shape, height)
-    if height != width or height >= shape.image_size or fitting is None:
+    fitting = _nearest(shape, max(size))
+    if max(size) >= shape.image_size or fitting is None:
         return ""
     part = {AE1Config: "ae1", EncoderConfig: "encoder", ViTConfig: "vit"}[type(shape)]
     changed = [
@@ -45,21 +44,25 @@ def size_options(size: tuple[int, int], shape: Shape) -> str:
 
 
 def require_size(dataset: Dataset, recipe: Recipe) -> None:
-    """Check that a data set's images are square, grey and at least as large as those of the recipe.
+    """Check that the longer side of a data set's images is at least that of the recipe.
 
     Raises:
         UserError: they are not; suggests options for smaller images.
     """
     shape = recipe.shape
-    assert isinstance(shape, Shape)  # the methods of factors and actions also take colour
-    if len(dataset.image_shape) > 2:
-        raise UserError(f"{dataset.path} has images in colour; the method needs grey ones (BT.601)")
-    if (fault := size_fault(dataset.image_size, shape)) is not None:
+    assert isinstance(shape, Shape)
+    height, width = size = smallest(dataset)
+    if (fault := size_fault(size, shape)) is not None:
         raise UserError(f"{dataset.path}: {fault}")
-    if options := size_options(dataset.image_size, shape):
-        height, width = dataset.image_size
+    if options := size_options(size, shape):
         needed = f"{shape.image_size}x{shape.image_size}"
         raise UserError(f"{dataset.path} has {height}x{width} images, smaller than {needed}; add {options}")
+
+
+def smallest(dataset: Dataset) -> tuple[int, int]:
+    """Height and width of the images of the camera whose longer side is the shortest."""
+    height, width, *_ = min(dataset.image_shapes, key=lambda shape: max(shape[:2]))
+    return height, width
 
 
 def _nearest(shape: Shape, limit: int) -> Shape | None:

@@ -25,7 +25,9 @@ class Read(NamedTuple):
 
 
 class Reader(Protocol):
-    """An inference wrapper: images of poses, grey levels, uint8 (n, V, size, size), to coordinates.
+    """An inference wrapper: images of poses in P planes, uint8 (n, P, size, size), to coordinates.
+
+    In grey a camera has one plane, in colour three, see `ropes.data.views.planes`.
 
     Attributes:
         size: side of the images, in pixels.
@@ -37,14 +39,14 @@ class Reader(Protocol):
 
     @abstractmethod
     def read(self, images: Tensor) -> Read:
-        """(n, V, size, size) → coordinates and features."""
+        """(n, P, size, size) → coordinates and features."""
 
     def coordinates(self, images: Tensor) -> Tensor:
-        """(n, V, size, size) → (n, d)."""
+        """(n, P, size, size) → (n, d)."""
         return self.read(images).coordinates
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Reconstructions by both stages, grey levels in [0, 1]; None for a method without a decoder."""
+        """Reconstructions by both stages, levels in [0, 1]; None for a method without a decoder."""
         return None
 
 

@@ -40,7 +40,7 @@ class RopesReader(Reader):
             load_weights(network, folder / name / WEIGHTS)
             return network.to(device).eval()
 
-        self._ae1 = loaded(AE1(recipe.ae1), "ae1")
+        self._ae1 = loaded(AE1(recipe.ae1, run.channels), "ae1")
         make = partial(network_of_codes, recipe, views=views, joints=self._joints)
         self._ae2 = {name: loaded(make(), f"ae2/{name}") for name in self._columns}
         self._ratios: list[LDR] = []
@@ -49,7 +49,7 @@ class RopesReader(Reader):
             self._ratios = [loaded(LDR(recipe.ldr, views=views), f"ldr/{joint}") for joint in run.joints]
 
     def read(self, images: Tensor) -> Read:
-        """(n, V, size, size) → coordinates (n, d), and AE1's codes as features."""
+        """(n, P, size, size) → coordinates (n, d), and AE1's codes as features."""
         codes = self._ae1.encode_views(_in_unit(images))
         if self._ratios:
             standardised = self._standardise(codes)
@@ -93,7 +93,7 @@ class NetworkReader(Reader):
         warn_if_emulated(self.precision)
 
     def read(self, images: Tensor) -> Read:
-        """(n, V, size, size) → coordinates (n, d), features, and a student's map of foreign objects."""
+        """(n, P, size, size) → coordinates (n, d), features, and a student's map of foreign objects."""
         with autocast(images, self.precision):
             return Read(*self._network.read(images))
 
@@ -101,7 +101,7 @@ class NetworkReader(Reader):
 def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder | StudentNetwork:
     """The encoder of the methods `ldr` and `anchored`, or its student if the fit trained one."""
     network_type = StudentNetwork if recipe.foreign else ContrastNetwork
-    network = network_type(recipe.encoder, views=len(run.cameras), joints=len(run.joints))
+    network = network_type(recipe.encoder, views=len(run.cameras), joints=len(run.joints), channels=run.channels)
     load_weights(network, folder / _last_training(recipe) / WEIGHTS)
     torch.nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
     return network if isinstance(network, StudentNetwork) else network.encoder
@@ -155,7 +155,8 @@ def encoder_reader(run: Run, folder: Path, device: torch.device, precision: Requ
 def angles_reader(run: Run, folder: Path, device: torch.device, precision: RequestedPrecision) -> NetworkReader:
     """The reader of the supervised baselines, whose coordinates are angles in radians."""
     assert isinstance(run.recipe, CNNRecipe | JointNetRecipe)
-    network = angle_network(run.recipe.shape, views=len(run.cameras), joints=len(run.joints))
+    views, joints = len(run.cameras), len(run.joints)
+    network = angle_network(run.recipe.shape, views=views, joints=joints, channels=run.channels)
     load_weights(network, folder / "angles" / WEIGHTS)
     return NetworkReader(network, run.recipe.shape.image_size, device, precision)
 

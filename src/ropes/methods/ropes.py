@@ -130,16 +130,17 @@ def _fit_ae1(context: Context, kept: TrainingImages, held: TrainingImages) -> tu
     order = EpochShuffle(len(kept), poses, context.seed("ae1", "order"))
 
     def batch_at(step: int) -> Tensor:
-        return _single(kept.batch(order(step)).images)
+        return _single(kept.batch(order(step)).images, kept.channels)
 
     sample = EpochShuffle(len(held), min(len(held), _HELD_OUT_IMAGES // views), context.seed("ae1", "held out"))
-    network = seeded(context.seed("ae1", "weights"), lambda: AE1(recipe.ae1)).to(memory_format=torch.channels_last)
+    network = seeded(context.seed("ae1", "weights"), lambda: AE1(recipe.ae1, kept.channels))
+    network = network.to(memory_format=torch.channels_last)
     stage = AE1Stage(
         network,
         recipe.ae1_training,
         steps=recipe.ae1_training.steps(len(kept) * views),
         seed=context.seed("ae1"),
-        held_out=_single(held.batch(sample(0)).images),
+        held_out=_single(held.batch(sample(0)).images, held.channels),
     )
     return network, context.train(stage, batch_at, "ae1", _ae1_digest(context), full=False)
 
@@ -157,9 +158,9 @@ def _require_ae1(pretrained: Path, fingerprint: str) -> None:
         )
 
 
-def _single(images: Tensor) -> Tensor:
-    """Poses (B, V, S, S) → images of single cameras (B·V, 1, S, S), channels last."""
-    return images.flatten(0, 1).unsqueeze(1).contiguous(memory_format=torch.channels_last)
+def _single(images: Tensor, channels: int) -> Tensor:
+    """Poses in planes (B, V·C, S, S) → images of single cameras (B·V, C, S, S), channels last."""
+    return images.unflatten(1, (-1, channels)).flatten(0, 1).contiguous(memory_format=torch.channels_last)
 
 
 def _fit_ldrs(

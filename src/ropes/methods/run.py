@@ -35,7 +35,7 @@ class Run:
         setting: name of the simulated setting, or of the data set's folder.
         cameras: names, in the order of the views.
         joints: names, in the order of the coordinates.
-        image_size: side of the images in the data set, in pixels.
+        image_size: the longest side of the images in the data set, in pixels.
         data_checksum: of the images and regimes (never of the angles).
         version: of the package that began the run, or last restarted a stage of it.
         anchors: number in the training split; None for some runs of earlier versions.
@@ -43,6 +43,8 @@ class Run:
         precision: of the training, except for stages that always use float32; None for some runs of earlier versions.
         processor: `ropes.common.hardware.capability` of the machine that began the run; None likewise.
         scene: background of the images, see `scene_of`.
+        image_shapes: (height, width), or (height, width, 3) in colour, of each camera's images in the data set; None
+            for runs of earlier versions, whose images are squares of `image_size`.
     """
 
     method: str
@@ -59,6 +61,17 @@ class Run:
     precision: Precision | None = None
     processor: str | None = None
     scene: str | None = None
+    image_shapes: tuple[tuple[int, ...], ...] | None = None
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """`image_shapes`, of runs of earlier versions as well."""
+        return self.image_shapes or ((self.image_size, self.image_size),) * len(self.cameras)
+
+    @property
+    def channels(self) -> int:
+        """Channels of an image: 1 in grey, 3 in colour."""
+        return 3 if len(self.shapes[0]) > 2 else 1
 
     @classmethod
     def of(
@@ -72,11 +85,12 @@ class Run:
             setting=str((dataset.provenance or {}).get("setting", {}).get("name", dataset.path.resolve().name)),
             cameras=dataset.cameras,
             joints=dataset.joints,
-            image_size=dataset.image_size[0],
+            image_size=max(side for shape in dataset.image_shapes for side in shape[:2]),
             data_checksum=dataset.checksum,
             anchors=len(np.unique(dataset.frames("train").anchor)),
             angles_checksum=angles_checksum,
             scene=scene_of(dataset),
+            image_shapes=dataset.image_shapes,
         )
 
     def write(self, folder: Path) -> "Run":
@@ -176,6 +190,8 @@ class Run:
                 fields["scene"] = "white"
             fields["recipe"] = recipe_from_dict(fields["recipe"], method_named(fields["method"]).recipe_type)
             fields["cameras"], fields["joints"] = tuple(fields["cameras"]), tuple(fields["joints"])
+            if fields.get("image_shapes") is not None:
+                fields["image_shapes"] = tuple(tuple(map(int, shape)) for shape in fields["image_shapes"])
             return cls(**fields)
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{folder / RUN_FILE} is damaged ({error}); fit the run again") from error

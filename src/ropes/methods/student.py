@@ -57,7 +57,8 @@ def fit_student(
 
     views, joints = len(context.run.cameras), len(context.run.joints)
     network = seeded(
-        context.seed("student", "weights"), lambda: StudentNetwork(recipe.encoder, views=views, joints=joints)
+        context.seed("student", "weights"),
+        lambda: StudentNetwork(recipe.encoder, views=views, joints=joints, channels=kept.channels),
     ).to(memory_format=torch.channels_last)
     network.initialise_from(teacher)
     stage = StudentStage(

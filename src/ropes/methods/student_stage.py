@@ -19,7 +19,7 @@ _NOTHING = 4.0
 #: Grey levels: a foreign object that differs less from what it covers is invisible.
 _VISIBLE = 8
 
-#: Images, uint8 (B, V, S, S), the teacher's coordinates of them, (B, d), and its attention maps, (B, V, s, s).
+#: Images, uint8 (B, P, S, S), the teacher's coordinates of them, (B, d), and its attention maps, (B, V, s, s).
 Batch = tuple[Tensor, Tensor, Tensor | None]
 
 
@@ -58,14 +58,14 @@ class StudentStage(BestWeightsStage):
         self.held_out = held_out[0], held_out[1]
         with torch.random.fork_rng():
             torch.manual_seed(integer(seed, "held out"))
-            self.occluded = add_foreign_objects(held_out[0])
+            self.occluded = add_foreign_objects(held_out[0], network.encoder.of_view)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Loss of a batch; a share of its poses gets foreign objects."""
         images, targets, maps = batch
         occluded = torch.rand(len(images), device=images.device) < self.share
         inputs = images.clone()
-        inputs[occluded] = add_foreign_objects(images[occluded])
+        inputs[occluded] = add_foreign_objects(images[occluded], self.network.encoder.of_view)
         coordinates, attention, foreign = self.network(inputs)
         error = self._error(coordinates.float(), targets)
         segmentation = foreign_loss(foreign, images, inputs)
@@ -114,10 +114,11 @@ def foreign_loss(logits: Tensor, images: Tensor, occluded: Tensor) -> Tensor:
 
     Args:
         logits: (B, V, s, s).
-        images: uint8 (B, V, S, S), without foreign objects.
-        occluded: with them; a cell has one where a pixel differs by more than `_VISIBLE` grey levels.
+        images: uint8 (B, P, S, S), without foreign objects.
+        occluded: with them; a cell has one where a channel of a pixel differs by more than `_VISIBLE` levels.
     """
     changed = (occluded.to(torch.int16) - images.to(torch.int16)).abs() > _VISIBLE
+    changed = changed.unflatten(1, (logits.shape[1], -1)).any(2)
     there = functional.max_pool2d(changed.float(), images.shape[-1] // logits.shape[-1])
     losses = functional.binary_cross_entropy_with_logits(logits, there, reduction="none")
     means = [(losses * cells).sum((2, 3)) / cells.sum((2, 3)).clamp_min(1) for cells in (there, 1 - there)]

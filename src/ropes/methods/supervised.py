@@ -89,7 +89,7 @@ def fit(
     more: dict[str, Any] = {}
     network = seeded(
         context.seed("angles", "weights"),
-        lambda: angle_network(recipe.shape, views=len(run.cameras), joints=len(run.joints)),
+        lambda: angle_network(recipe.shape, views=len(run.cameras), joints=len(run.joints), channels=images.channels),
     )
     if pretrained is not None:
         link_training(pretrained / _PRETRAINING, out / _PRETRAINING)
@@ -161,10 +161,11 @@ def _pretrain(
 
     def single_images(poses: TrainingImages, indices: np.ndarray[Any, Any]) -> Tensor:
         pose, view = np.divmod(indices, views)
-        return torch.from_numpy(poses.pixels(pose)[np.arange(len(pose)), view][:, None])
+        pixels = torch.from_numpy(poses.pixels(pose)).unflatten(1, (views, kept.channels))
+        return pixels[torch.arange(len(pose)), torch.from_numpy(view)]
 
     evaluated = EpochShuffle(len(held) * views, min(_EVALUATED_IMAGES, len(held) * views), context.seed("held out"))(0)
-    jepa = seeded(context.seed("pretraining", "weights"), lambda: JEPA(recipe.vit))
+    jepa = seeded(context.seed("pretraining", "weights"), lambda: JEPA(recipe.vit, kept.channels))
     stage = PretrainingStage(
         jepa,
         recipe,
@@ -204,6 +205,7 @@ def _fit_angles(
         steps=recipe.training.steps(len(kept)),
         seed=context.seed("angles"),
         erased=recipe.random_erasing,
+        channels=images.channels,
         held_out=(
             torch.from_numpy(held.pixels(evaluated)),
             torch.from_numpy(labels.angles[labels.held[evaluated]]).float(),

@@ -27,7 +27,7 @@ class PretrainingStage(Stage):
         recipe: its settings, with the initial momentum of the moving average; it rises linearly to 1.
         steps: number of training steps.
         seed: of its noise.
-        held_out: uint8 (n, 1, S, S).
+        held_out: uint8 (n, C, S, S).
         camera: of each held-out image, (n,).
     """
 
@@ -43,7 +43,7 @@ class PretrainingStage(Stage):
         self.held_out, self.camera = held_out, camera
 
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
-        """Images, uint8 (B, 1, S, S) → loss."""
+        """Images, uint8 (B, C, S, S) → loss."""
         context, targets = draw_blocks(generator(self.seed, "blocks", self.global_step), len(batch), self.side)
         images = random_crops(invert_levels(batch), self.crop)
         loss: Tensor = self.network(images, context.to(self.device), targets.to(self.device))
@@ -81,7 +81,8 @@ class AngleStage(BestWeightsStage):
         steps: number of training steps.
         seed: of its noise.
         erased: share of the images with random erasing.
-        held_out: uint8 (n, V, S, S), and angles (n, d) in radians.
+        channels: planes of a view.
+        held_out: uint8 (n, P, S, S) of P planes, and angles (n, d) in radians.
     """
 
     network: AngleCNN | AngleTransformer
@@ -96,15 +97,16 @@ class AngleStage(BestWeightsStage):
         steps: int,
         seed: int,
         erased: float,
+        channels: int,
         held_out: tuple[Tensor, Tensor],
     ) -> None:
         super().__init__(network, optimisation, steps=steps, seed=seed)
-        self.erased, self.held_out = erased, held_out
+        self.erased, self.channels, self.held_out = erased, channels, held_out
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
-        """Images, uint8 (B, V, S, S), and angles (B, d) in radians → loss."""
+        """Images, uint8 (B, P, S, S), and angles (B, d) in radians → loss."""
         images, angles = batch
-        error = (self.network(erase(images, self.erased)) - angles) / self.network.radians.deviation
+        error = (self.network(erase(images, self.erased, self.channels)) - angles) / self.network.radians.deviation
         loss = error.square().mean()
         self.note(loss=loss)
         return loss

@@ -34,16 +34,17 @@ class Angles(nn.Module):
 class AngleCNN(nn.Module):
     """The encoder of `anchored` without its window, with outputs in radians."""
 
-    def __init__(self, config: EncoderConfig, *, views: int, joints: int) -> None:
+    def __init__(self, config: EncoderConfig, *, views: int, joints: int, channels: int = 1) -> None:
         super().__init__()
-        self.encoder, self.radians = PoseEncoder(config, views=views, joints=joints), Angles(joints)
+        self.encoder = PoseEncoder(config, views=views, joints=joints, channels=channels)
+        self.radians = Angles(joints)
 
     def forward(self, images: Tensor) -> Tensor:
-        """uint8 (B, V, S, S) → radians (B, d)."""
+        """uint8 (B, P, S, S) → radians (B, d); P planes as of `PoseEncoder`."""
         return self.read(images)[0]
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """uint8 (B, V, S, S) → radians (B, d), and the dense features before the last layer (B, hidden)."""
+        """uint8 (B, P, S, S) → radians (B, d), and the dense features before the last layer (B, hidden)."""
         standard, features = self.encoder.read(images)
         return self.radians(standard), features
 
@@ -81,30 +82,32 @@ class JointNet(nn.Module):
 class AngleTransformer(nn.Module):
     """I-JEPA's encoder on each camera's image, then JointNet, with outputs in radians."""
 
-    def __init__(self, config: ViTConfig, *, views: int, joints: int) -> None:
+    def __init__(self, config: ViTConfig, *, views: int, joints: int, channels: int = 1) -> None:
         super().__init__()
-        self.config = config
-        self.encoder = PatchEncoder(config)
+        self.config, self.views = config, views
+        self.encoder = PatchEncoder(config, channels)
         self.joints, self.radians = JointNet(config, views=views, joints=joints), Angles(joints)
 
     def forward(self, images: Tensor) -> Tensor:
-        """uint8 (B, V, S, S) → radians (B, d)."""
+        """uint8 (B, P, S, S) → radians (B, d); P planes as of `PoseEncoder`."""
         return self.read(images)[0]
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """uint8 (B, V, S, S) → radians (B, d), and the mean tokens of all cameras (B, V · width)."""
-        tokens = self.encoder(invert_levels(images.flatten(0, 1)[:, None]))
-        features = tokens.float().mean(1).unflatten(0, images.shape[:2]).flatten(1)
+        """uint8 (B, P, S, S) → radians (B, d), and the mean tokens of all cameras (B, V · width)."""
+        tokens = self.encoder(invert_levels(images.unflatten(1, (self.views, -1)).flatten(0, 1)))
+        features = tokens.float().mean(1).unflatten(0, (-1, self.views)).flatten(1)
         with torch.autocast(images.device.type, enabled=False):  # bf16 would round the estimate by up to 1/256
             return self.radians(self.joints(features)), features
 
 
-def angle_network(config: EncoderConfig | ViTConfig, *, views: int, joints: int) -> AngleCNN | AngleTransformer:
+def angle_network(
+    config: EncoderConfig | ViTConfig, *, views: int, joints: int, channels: int = 1
+) -> AngleCNN | AngleTransformer:
     """The network of `cnn` or of `jointnet`, channels last."""
     network: AngleCNN | AngleTransformer
     if isinstance(config, EncoderConfig):
-        network = AngleCNN(config, views=views, joints=joints)
+        network = AngleCNN(config, views=views, joints=joints, channels=channels)
     else:
-        network = AngleTransformer(config, views=views, joints=joints)
+        network = AngleTransformer(config, views=views, joints=joints, channels=channels)
     torch.nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
     return network

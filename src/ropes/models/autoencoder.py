@@ -8,7 +8,7 @@ from ropes.models.shapes import CODE_SIDE, AE1Config, AE2Config
 
 
 class AE1(nn.Module):
-    """Convolutional autoencoder from one grey image to an 8×8×1 feature map and back (ROPES Table 3, Eq. 4).
+    """Convolutional autoencoder from one image to an 8×8×1 feature map and back (ROPES Table 3, Eq. 4).
 
     Code and output are rectified as in the table; both are initialised above zero.
 
@@ -16,22 +16,23 @@ class AE1(nn.Module):
     the images have 128.  Effect: none.
 
     With `stem` > 1 (never in the paper's preset) the first layer reads stem×stem patches and the last one writes them.
+    Images have C `channels`: the paper's are grey.
     """
 
-    def __init__(self, config: AE1Config) -> None:
+    def __init__(self, config: AE1Config, channels: int = 1) -> None:
         super().__init__()
-        self.config = config
+        self.config, self.channels = config, channels
         self.encoder = nn.Sequential(*self._encoder_layers())
         self.decoder = nn.Sequential(*self._decoder_layers())
         init_positive(self.encoder[-2], level=1.0)
         init_positive(self.decoder[-3], level=0.7)
 
     def _encoder_layers(self) -> list[nn.Module]:
-        config, layers, channels = self.config, list[nn.Module](), 1
+        config, layers, channels = self.config, list[nn.Module](), self.channels
         side = config.image_size // config.stem
         if config.stem > 1:
             channels = config.encoder_widths[0]
-            layers.append(nn.Conv2d(1, channels, config.stem, stride=config.stem))
+            layers.append(nn.Conv2d(self.channels, channels, config.stem, stride=config.stem))
         for k, (width, blocks) in enumerate(zip(config.encoder_widths, config.encoder_blocks, strict=True)):
             if k:
                 layers += [conv(channels, channels, stride=2), nn.ReLU()]
@@ -49,27 +50,29 @@ class AE1(nn.Module):
                 layers.append(upsample(width, width))
                 side *= 2
             channels = width
-        return [*layers, conv(channels, config.stem**2), nn.PixelShuffle(config.stem), LeakyGradientReLU(config.revive)]
+        last = conv(channels, self.channels * config.stem**2)
+        return [*layers, last, nn.PixelShuffle(config.stem), LeakyGradientReLU(config.revive)]
 
     def encode(self, images: Tensor) -> Tensor:
-        """(B, 1, S, S) in [0, 1] → codes (B, 1, 8, 8), at least 0."""
+        """(B, C, S, S) in [0, 1] → codes (B, 1, 8, 8), at least 0."""
         return self.encoder(images)
 
     def encode_views(self, images: Tensor) -> Tensor:
-        """(B, V, S, S), one channel per camera → (B, V, 8, 8); all views share the encoder."""
-        return self.encode(images.flatten(0, 1).unsqueeze(1)).reshape(*images.shape[:2], CODE_SIDE, CODE_SIDE)
+        """Planes (B, V·C, S, S) → (B, V, 8, 8); all views share the encoder."""
+        views = images.unflatten(1, (-1, self.channels))
+        return self.encode(views.flatten(0, 1)).reshape(*views.shape[:2], CODE_SIDE, CODE_SIDE)
 
     def decode(self, codes: Tensor) -> Tensor:
-        """(B, 1, 8, 8) → (B, 1, S, S), at least 0."""
+        """(B, 1, 8, 8) → (B, C, S, S), at least 0."""
         return self.decoder(codes)
 
     def decode_views(self, codes: Tensor) -> Tensor:
-        """(B, V, 8, 8) → (B, V, S, S)."""
+        """(B, V, 8, 8) → planes (B, V·C, S, S)."""
         images = self.decode(codes.flatten(0, 1).unsqueeze(1))
-        return images.reshape(*codes.shape[:2], *images.shape[-2:])
+        return images.reshape(len(codes), -1, *images.shape[-2:])
 
     def forward(self, images: Tensor) -> Tensor:
-        """Reconstruct (B, 1, S, S)."""
+        """Reconstruct (B, C, S, S)."""
         return self.decode(self.encode(images))
 
 

@@ -18,25 +18,33 @@ _FADES, _BEYOND_WHITE = 16, 320
 class PoseEncoder(nn.Module):
     """Images of one pose → coordinates: residual stages over the whole images, and over a glimpse around the hand.
 
-    The cameras are the channels of one image. There is no pooling, because positions in the image matter. The last
-    joints move few pixels, at a place that depends on the first joints. Therefore the second stage predicts an
-    attention map, and separate stages read a glimpse: a full-resolution window of each image around the map's mean.
+    The cameras are the channels of one image; in colour each camera has three, see `ropes.data.views.planes`. There is
+    no pooling, because positions in the image matter. The last joints move few pixels, at a place that depends on the
+    first joints. Therefore the second stage predicts an attention map, and separate stages read a glimpse: a
+    full-resolution window of each image around the map's mean.
     There is no normalisation: each residual branch starts at zero, and `channels` scales the pixels.
+
+    Args:
+        config: its shape.
+        views: number of cameras.
+        joints: number of coordinates.
+        channels: of each camera's images: P = views · channels planes.
     """
 
     background: Tensor
     spread: Tensor
 
-    def __init__(self, config: EncoderConfig, *, views: int, joints: int) -> None:
+    def __init__(self, config: EncoderConfig, *, views: int, joints: int, channels: int = 1) -> None:
         super().__init__()
-        self.config, self.joints = config, joints
-        self.register_buffer("background", torch.ones(views, config.image_size, config.image_size))
+        self.config, self.joints, self.of_view = config, joints, channels
+        planes = views * channels
+        self.register_buffer("background", torch.ones(planes, config.image_size, config.image_size))
         self.register_buffer("spread", torch.tensor(0.125))
-        self.whole = _stages(2 * views, config.stem, config.widths, config.blocks)
+        self.whole = _stages(2 * planes, config.stem, config.widths, config.blocks)
         self.far = _dense(config.image_size, config.stem, config.widths, config.hidden)
         if config.window:
             self.gaze = nn.Sequential(nn.ReLU(), nn.Conv2d(config.widths[_ATTENTION_STAGE], views, 1))
-            self.window = _stages(2 * views, config.window_stem, config.window_widths, config.window_blocks)
+            self.window = _stages(2 * planes, config.window_stem, config.window_widths, config.window_blocks)
             self.near = _dense(config.window, config.window_stem, config.window_widths, config.hidden)
             self.place = nn.Linear(2 * views, config.hidden)
         parts = 3 if config.window else 1
@@ -45,7 +53,7 @@ class PoseEncoder(nn.Module):
 
     @torch.no_grad()
     def adapt(self, images: Tensor) -> None:
-        """Set background (median of each pixel) and spread (of differences from it) from images, uint8 (n, V, S, S)."""
+        """Set background (median of each pixel) and spread (of differences from it) from images, uint8 (n, P, S, S)."""
         levels = images.float().div(255)
         self.background.copy_(levels.median(dim=0).values)
         self.spread.copy_((levels - self.background).std().clamp_min(1e-3))
@@ -57,23 +65,23 @@ class PoseEncoder(nn.Module):
                 part.requires_grad_(False)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Grey levels, uint8 (B, V, S, S) → (B, d)."""
+        """Levels, uint8 (B, P, S, S) → (B, d)."""
         return self.look(images)[0]
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """uint8 (B, V, S, S) → coordinates (B, d), and the dense features before the last layer (B, hidden)."""
+        """uint8 (B, P, S, S) → coordinates (B, d), and the dense features before the last layer (B, hidden)."""
         features, _ = self.features(self.channels(images))
         return self.read_off(features), features
 
     def look(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
-        """uint8 (B, V, S, S) → coordinates (B, d), and attention logits (B, V, s, s); None without a window."""
+        """uint8 (B, P, S, S) → coordinates (B, d), and attention logits (B, V, s, s); None without a window."""
         features, attention = self.features(self.channels(images))
         return self.read_off(features), attention
 
     def channels(self, images: Tensor) -> Tensor:
-        """Input of the network, uint8 (B, V, S, S) → (B, 2 V, S, S), zero where a view shows its background.
+        """Input of the network, uint8 (B, P, S, S) → (B, 2 P, S, S), zero where a view shows its background.
 
-        The first V channels are differences from the background. The others are the grey levels where a view differs
+        The first P channels are differences from the background. The others are the levels where a plane differs
         from it, as distances from a level beyond white: white before a dark background is then not zero. Both are in
         units of the spread, and in the precision of the convolutions, which represents differences of grey levels
         exactly.
@@ -90,7 +98,7 @@ class PoseEncoder(nn.Module):
         """Output of `channels` → dense features (B, hidden), and attention logits, see `look`.
 
         Args:
-            channels: (B, 2 V, S, S).
+            channels: (B, 2 P, S, S).
             offset: (B, widths[0], S / stem, S / stem), added to the output of the first stage.
         """
         x, attention = channels, None
@@ -103,12 +111,16 @@ class PoseEncoder(nn.Module):
         parts = [self.far(x)]
         if attention is not None:
             centres = _soft_argmax(attention.detach(), channels.shape[-1])
-            x = _glimpse(channels, centres.repeat(1, 2, 1), self.config.window)
+            x = _glimpse(channels, self.in_planes(centres).repeat(1, 2, 1), self.config.window)
             x = x.contiguous(memory_format=torch.channels_last)
             for stage in self.window:
                 x = stage(x)
             parts += [self.near(x), self.place(2 * centres.flatten(1) / channels.shape[-1] - 1)]
         return self.join(torch.cat(parts, dim=1)), attention
+
+    def in_planes(self, of_views: Tensor) -> Tensor:
+        """What belongs to each camera, (B, V, ...), for each plane: (B, P, ...)."""
+        return of_views if self.of_view == 1 else of_views.repeat_interleave(self.of_view, dim=1)
 
 
 def _stages(channels: int, stem: int, widths: tuple[int, ...], blocks: tuple[int, ...]) -> nn.ModuleList:
@@ -135,7 +147,7 @@ def _soft_argmax(attention: Tensor, side: int) -> Tensor:
 
 
 def _glimpse(images: Tensor, centres: Tensor, side: int) -> Tensor:
-    """A window around a centre of each image, zero-padded: (B, V, S, S) → (B, V, side, side)."""
+    """A window around a centre of each plane, zero-padded: (B, k, S, S) → (B, k, side, side)."""
     padded = functional.pad(images, (side // 2,) * 4)
     first = centres.long().clamp(0, images.shape[-1] - 1)
     steps = torch.arange(side, device=images.device)
@@ -172,12 +184,12 @@ class RegimeHead(nn.Module):
 class ContrastNetwork(nn.Module):
     """Encoder and head for training; inference uses the encoder only."""
 
-    def __init__(self, config: EncoderConfig, *, views: int, joints: int) -> None:
+    def __init__(self, config: EncoderConfig, *, views: int, joints: int, channels: int = 1) -> None:
         super().__init__()
-        self.encoder = PoseEncoder(config, views=views, joints=joints)
+        self.encoder = PoseEncoder(config, views=views, joints=joints, channels=channels)
         self.head = RegimeHead(joints)
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """uint8 (B, V, S, S) → coordinates (B, d), logits (B, 1 + 2 d), and attention, see `PoseEncoder.look`."""
+        """uint8 (B, P, S, S) → coordinates (B, d), logits (B, 1 + 2 d), and attention, see `PoseEncoder.look`."""
         coordinates, attention = self.encoder.look(images)
         return coordinates, self.head(coordinates), attention

@@ -22,22 +22,23 @@ _DEVIATION = 0.25
 
 
 class PatchEncoder(nn.Module):
-    """Vision transformer: grey images of one camera → a token for each patch, or for some patches.
+    """Vision transformer: images of one camera → a token for each patch, or for some patches.
 
     Args:
         config: its shape.
+        channels: C, of the images.
     """
 
-    def __init__(self, config: ViTConfig) -> None:
+    def __init__(self, config: ViTConfig, channels: int = 1) -> None:
         super().__init__()
         from transformers import IJepaModel
 
-        self.vit = IJepaModel(_library_config(config, config.width, config.depth, config.heads))
+        self.vit = IJepaModel(_library_config(config, config.width, config.depth, config.heads, channels))
         fixed = nn.Parameter(position_embedding(config.side, config.width)[None], requires_grad=False)
         self.vit.embeddings.position_embeddings = fixed
 
     def forward(self, images: Tensor, patches: Tensor | None = None) -> Tensor:
-        """Images (B, 1, S, S) from `invert_levels`, and patch indices (B, k) or None for all → tokens (B, k, width)."""
+        """Images (B, C, S, S) from `invert_levels`, and patch indices (B, k) or None for all → tokens (B, k, width)."""
         tokens = self.vit.embeddings(images)
         if patches is not None:
             tokens = gather_tokens(tokens, patches)
@@ -82,19 +83,19 @@ class Predictor(nn.Module):
 class JEPA(nn.Module):
     """Encoder, predictor, and target encoder: the moving average of the encoder."""
 
-    def __init__(self, config: ViTConfig) -> None:
+    def __init__(self, config: ViTConfig, channels: int = 1) -> None:
         super().__init__()
-        self.encoder, self.predictor = PatchEncoder(config), Predictor(config)
+        self.encoder, self.predictor = PatchEncoder(config, channels), Predictor(config)
         self.average = copy.deepcopy(self.encoder).requires_grad_(False)
 
     @torch.no_grad()
     def targets(self, images: Tensor) -> Tensor:
-        """Layer-normed tokens of the target encoder for images (B, 1, S, S), (B, side², width)."""
+        """Layer-normed tokens of the target encoder for images (B, C, S, S), (B, side², width)."""
         tokens = self.average(images).float()
         return functional.layer_norm(tokens, tokens.shape[-1:])
 
     def loss(self, images: Tensor, targets: Tensor, visible: Tensor, masked: Tensor) -> Tensor:
-        """Smooth L1 loss between predicted and target tokens, over images (B, 1, S, S).
+        """Smooth L1 loss between predicted and target tokens, over images (B, C, S, S).
 
         Args:
             images: see `invert_levels`.
@@ -181,7 +182,7 @@ def effective_rank(features: Tensor) -> float:
     return float(torch.special.entr(normalised).sum().exp())
 
 
-def _library_config(config: ViTConfig, width: int, depth: int, heads: int) -> Any:
+def _library_config(config: ViTConfig, width: int, depth: int, heads: int, channels: int = 1) -> Any:
     from transformers import IJepaConfig
 
     settings = IJepaConfig(
@@ -191,7 +192,7 @@ def _library_config(config: ViTConfig, width: int, depth: int, heads: int) -> An
         intermediate_size=4 * width,
         image_size=config.image_size,
         patch_size=config.patch,
-        num_channels=1,
+        num_channels=channels,
         initializer_range=width**-0.5,  # keeps the scale of a layer's input, at any width
     )
     # With so few tokens the fused kernel's backward pass takes three times as long on a CPU.

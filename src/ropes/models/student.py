@@ -23,18 +23,18 @@ _TO_DEVIATION = 1.4826
 
 
 class ForeignMap(nn.Sequential):
-    """Detector of foreign objects: `PoseEncoder.channels` (B, 2 V, S, S) → logits for each part, (B, V, s, s).
+    """Detector of foreign objects: `PoseEncoder.channels` (B, 2 P, S, S) → logits for each part, (B, V, s, s).
 
     Parts are squares of 4 by 4 pixels. Initially it detects nothing, and its residual branches are constant.
     """
 
-    def __init__(self, views: int) -> None:
+    def __init__(self, views: int, channels: int = 1) -> None:
         last = nn.Conv2d(_WIDTH, views, 1)
         assert last.bias is not None
         nn.init.zeros_(last.weight)
         nn.init.constant_(last.bias, _NOTHING)
         super().__init__(
-            nn.Conv2d(2 * views, _WIDTH, 5, stride=2, padding=2),
+            nn.Conv2d(2 * views * channels, _WIDTH, 5, stride=2, padding=2),
             nn.ReLU(),
             nn.Conv2d(_WIDTH, _WIDTH, 3, stride=2, padding=1),
             *(_Dilated(_WIDTH, dilation) for dilation in _DILATIONS),
@@ -79,13 +79,13 @@ class StudentNetwork(nn.Module):
 
     usual: Tensor
 
-    def __init__(self, config: EncoderConfig, *, views: int, joints: int) -> None:
+    def __init__(self, config: EncoderConfig, *, views: int, joints: int, channels: int = 1) -> None:
         super().__init__()
-        self.encoder = PoseEncoder(config, views=views, joints=joints)
-        self.foreign = ForeignMap(views)
+        self.encoder = PoseEncoder(config, views=views, joints=joints, channels=channels)
+        self.foreign = ForeignMap(views, channels)
         self.told = nn.Conv2d(views, config.widths[0], 1, bias=False)  # no mask, no offset
         nn.init.zeros_(self.told.weight)
-        self.teacher = PoseEncoder(config, views=views, joints=joints).requires_grad_(False)
+        self.teacher = PoseEncoder(config, views=views, joints=joints, channels=channels).requires_grad_(False)
         self.register_buffer("usual", torch.zeros(joints))
 
     def initialise_from(self, teacher: PoseEncoder) -> None:
@@ -94,13 +94,13 @@ class StudentNetwork(nn.Module):
         self.teacher.load_state_dict(teacher.state_dict())
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
-        """For training, uint8 (B, V, S, S) → student's coordinates (B, d), attention, foreign logits (B, V, s, s)."""
+        """For training, uint8 (B, P, S, S) → student's coordinates (B, d), attention, foreign logits (B, V, s, s)."""
         channels, mask, foreign = self._mask_foreign(images)
         features, attention = self.encoder.features(channels, mask)
         return self.encoder.read_off(features), attention, foreign
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """uint8 (B, V, S, S) → coordinates (B, d), features (B, hidden), foreign logits (B, V, s, s)."""
+        """uint8 (B, P, S, S) → coordinates (B, d), features (B, hidden), foreign logits (B, V, s, s)."""
         student, teacher, features, foreign = self._both(images)
         agree = ((student - teacher).abs() <= _AGREE * self.usual).all(1, keepdim=True)
         return torch.where(agree, (student + teacher) / 2, student), features, foreign
@@ -123,6 +123,6 @@ class StudentNetwork(nn.Module):
         channels = self.encoder.channels(images)
         foreign = self.foreign(channels).float()
         mask = (foreign > 0).to(channels)
-        visible = 1 - functional.interpolate(mask, size=channels.shape[-1])
+        visible = self.encoder.in_planes(1 - functional.interpolate(mask, size=channels.shape[-1]))
         embedded = self.told(functional.adaptive_max_pool2d(mask, channels.shape[-1] // self.encoder.config.stem))
         return channels * torch.cat([visible, visible], dim=1), embedded, foreign

@@ -25,6 +25,8 @@ _GROUPS: dict[str, dict[str, int]] = {
     "interventions": {"intervention_images": 5, "intervention_names": 1},
     "foreign": {"foreign_images": 4, "foreign_there": 4},
 }
+#: Of these the images, grey; in colour they have one axis more.
+_IMAGES = {name: axes for group in _GROUPS.values() for name, axes in group.items() if axes > 3}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +37,7 @@ class Evaluation:
         joints: (d,) URDF names.
         cameras: (c,) names.
         scatter: "scatter_estimate", "scatter_angle" (d, n), radians; "scatter_mcc", "scatter_mse" (d,), rad².
-        reconstructions: "original", "ae1", "ae2": uint8 (k, cameras, H, W).
+        reconstructions: "original", "ae1", "ae2": uint8 (k, cameras, H, W); all images in colour have a last axis of 3.
         occluded: the same with "occluded_" before each name, with white squares in the inputs.
         interventions: "intervention_images" uint8 (regimes, k, cameras, H, W), "intervention_names" beside.
         foreign: "foreign_images" with hidden parts, "foreign_there", 255 where the estimator detects a foreign object,
@@ -125,9 +127,9 @@ def _evaluation(path: Path) -> Evaluation | None:
     for name in _GROUPS["scatter"]:
         if groups["scatter"] and len(arrays[name]) != len(joints):
             raise UserError(f"{path}: {name} has {len(arrays[name])} rows for {len(joints)} joints")
-    for name, array in arrays.items():
-        if array.ndim in (4, 5) and (array.dtype != np.uint8 or array.shape[-3] != len(cameras)):
-            raise UserError(f"{path}: {name} must be uint8 images of {len(cameras)} cameras, got {array.shape}")
+    for name, axes in _IMAGES.items():
+        if name in arrays and (arrays[name].dtype != np.uint8 or arrays[name].shape[axes - 3] != len(cameras)):
+            raise UserError(f"{path}: {name} must be uint8 images of {len(cameras)} cameras, got {arrays[name].shape}")
     split, occlusion = (_one(path, arrays, name) for name in ("scatter_split", "scatter_occlusion"))
     if split not in (None, *SPLITS):
         raise UserError(f"{path}: scatter_split must be one of {', '.join(SPLITS)}, got {split!r}")
@@ -172,7 +174,8 @@ def _group(path: Path, arrays: Mapping[str, NDArray[Any]], wanted: Mapping[str, 
     for name, axes in wanted.items():
         if name not in found:
             raise UserError(f"{path} has {next(iter(found))} but no {name}; run the evaluation again")
-        if found[name].ndim != axes:
+        in_colour = name in _IMAGES and found[name].ndim == axes + 1 and found[name].shape[-1] == 3
+        if found[name].ndim != axes and not in_colour:
             raise UserError(f"{path}: {name} must have {axes} axes, got shape {found[name].shape}")
     lengths = {found[name].shape[0] for name in wanted}
     if len(lengths) > 1:

@@ -36,8 +36,10 @@ def print_inspection(found: Inspection, console: Console | None = None) -> None:
 
     say(f"{found.path} {found.verdict}.", "bold")
     say()
-    height, width = found.size
-    say(f"cameras: {', '.join(found.cameras)}; images of {height}x{width} pixels")
+    sizes = [f"{height}x{width}" for height, width in found.sizes]
+    if len(set(sizes)) > 1:
+        sizes = [f"{size} ({camera})" for size, camera in zip(sizes, found.cameras, strict=True)]
+    say(f"cameras: {', '.join(found.cameras)}; images of {', '.join(dict.fromkeys(sizes))} pixels")
     counts = sorted(found.counts.values())
     each = f"{counts[0]:,}" if counts[0] == counts[-1] else f"{counts[0]:,} to {counts[-1]:,}"
     missing = "" if Regime() in found.counts else ", none of them observational"

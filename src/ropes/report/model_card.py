@@ -72,6 +72,7 @@ def model_card(
         "model_card.md.j2",
         name=name,
         run=run,
+        sizes=_sizes(run),
         setting=run.setting if run.scene is None else f"{run.setting}, scene {run.scene}",
         method=method.description or f"{capitalised(method.summary)}.",
         joints=run.joints,
@@ -233,3 +234,11 @@ def _is_of(run: Run, row: Row | PoseRow | CoverageRow | FlagRow) -> bool:
 def _heading(split: str, occlusion: int) -> str:
     words = {"id": "in distribution", "ood": "out of distribution"}[split]
     return f"{words}, {occlusion} px squares" if occlusion else words
+
+
+def _sizes(run: Run) -> str:
+    """Width and height of the images: one size for all cameras, or one for each."""
+    sizes = [f"{width}×{height}" for height, width, *_ in run.shapes]
+    if len(set(sizes)) == 1:
+        return sizes[0]
+    return ", ".join(f"{size} ({camera})" for size, camera in zip(sizes, run.cameras, strict=True))

@@ -48,14 +48,14 @@ def outlined(images: NDArray[np.uint8], there: NDArray[np.bool_]) -> NDArray[np.
     """Images in colour, with a red line around regions.
 
     Args:
-        images: (k, H, W) grey.
+        images: (k, H, W) grey, or (k, H, W, 3) in colour.
         there: (k, H, W), the regions.
 
     Returns:
         (k, H, W, 3).
     """
     inner = np.stack([ndimage.binary_erosion(parts) for parts in there])
-    drawn = np.repeat(images[..., None], 3, axis=-1)
+    drawn = images.copy() if images.ndim == 4 else np.repeat(images[..., None], 3, axis=-1)
     drawn[there & ~inner] = RED
     return drawn
 

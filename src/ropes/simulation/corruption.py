@@ -50,11 +50,12 @@ def occlude(images: Images, size: int, rng: np.random.Generator, kind: Hiding = 
     and views.
 
     Args:
-        images: (n, cameras, H, W) grey images.
+        images: (n, cameras, H, W) grey images, or (n, cameras, H, W, 3) in colour.
         size: side of the square in pixels; 0 occludes nothing.
         rng: draws positions and contents.
         kind: "square" is white; "grey" is one random level per square; "noise" is one per pixel; "texture" is a blurred
-            pattern; "object" is a shaded ball that fills the square.
+            pattern; "object" is a shaded ball that fills the square.  In colour, "grey" and "noise" have one random
+            level per channel; patterns and balls are grey.
 
     Returns:
         An occluded copy.
@@ -62,7 +63,7 @@ def occlude(images: Images, size: int, rng: np.random.Generator, kind: Hiding = 
     Raises:
         UserError: as `check_square`, or no such kind.
     """
-    n, cameras, height, width = images.shape
+    n, cameras, height, width = images.shape[:4]
     check_square(size, (height, width))
     kind = require_occluder(kind)
     occluded = images.copy()
@@ -78,16 +79,17 @@ def occlude(images: Images, size: int, rng: np.random.Generator, kind: Hiding = 
 
 
 def _occluder(part: Images, kind: Hiding, rng: np.random.Generator) -> Images | int:
-    """The new content of a square `part` (size, size)."""
+    """The new content of a square `part`, (size, size) or (size, size, 3)."""
     match kind:
         case "square":
             return 255
         case "grey":
-            return int(rng.integers(0, 256))
+            return int(rng.integers(0, 256)) if part.ndim == 2 else rng.integers(0, 256, 3, dtype=np.uint8)
         case "noise":
             return rng.integers(0, 256, part.shape, dtype=np.uint8)
         case "texture":
-            return _texture(len(part), rng)
+            texture = _texture(len(part), rng)
+            return texture if part.ndim == 2 else np.repeat(texture[..., None], 3, axis=-1)
         case "object":
             return _ball(part, rng)
 
@@ -105,10 +107,12 @@ def _texture(size: int, rng: np.random.Generator) -> Images:
 
 
 def _ball(part: Images, rng: np.random.Generator) -> Images:
-    """A grey ball over `part`, lit from the upper left: (size, size)."""
+    """A grey ball over `part`, lit from the upper left: the shape of `part`."""
     radius = len(part) / 2
     rows, columns = np.mgrid[: len(part), : len(part)] + 0.5 - radius
     front = radius**2 - rows**2 - columns**2
     normal = np.stack([rows, columns, np.sqrt(np.maximum(front, 0))], axis=-1) / radius
     shading = rng.uniform(40, 255) * (0.45 + 0.55 * np.clip(normal @ _TOWARDS_LIGHT, 0, 1))
+    if part.ndim == 3:
+        front, shading = front[..., None], shading[..., None]
     return np.where(front > 0, np.round(shading), part).astype(np.uint8)

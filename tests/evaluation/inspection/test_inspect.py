@@ -34,7 +34,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_data_set_with_everything(data: Path) -> None:
     found = inspect_data(data, show=False)
     assert found.counts == dict.fromkeys(tiny.model().regimes, 80)
-    assert (found.anchors, found.complete, found.cameras, found.size) == (80, 1.0, tiny.CAMERAS, (16, 16))
+    assert (found.anchors, found.complete, found.cameras, found.sizes) == (80, 1.0, tiny.CAMERAS, ((16, 16),) * 2)
     for report in found.joints:
         assert report.images == (80, 80)
         assert report.contrast is not None
@@ -90,12 +90,12 @@ def test_a_joint_that_no_image_shows_cannot_work(tmp_path: Path) -> None:
     assert found.to_dict()["weakest_first"] == ["wrist", "elbow"]
 
 
-def test_images_that_are_not_square_cannot_work_whatever_they_show(tmp_path: Path) -> None:
+def test_images_that_are_not_square_are_fitted_in_the_square_around_them(tmp_path: Path) -> None:
     pixels = np.repeat(images(), 2, axis=-1)
     data = tiny.write_data(tmp_path / "data", described=False, images={"train": pixels}, states=None)
     found = inspect_data(data, show=False)
-    assert found.verdict == "cannot work: images of 16x32 pixels are not square; crop them, to 16x16 at most"
-    assert found.fit_options == ""
+    assert found.fit_options == "--encoder.image-size 32 --encoder.window 32"
+    assert found.verdict == f"can work, but every joint will be weak; fit with {found.fit_options}"
     assert not any(report.faults for report in found.joints)
 
 

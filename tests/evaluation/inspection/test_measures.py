@@ -18,7 +18,11 @@ def sample(anchors: int = 40, seed: int = 0, moved: int = 3, noise: int = 0) -> 
     images[:, 1, 0, :moved, :2] = 150
     images[:, 2, 0, :moved, :2] = 60
     images += rng.integers(0, noise + 1, images.shape, dtype=np.uint8)
-    return Sample(images.reshape(-1, 2, 8, 8), np.tile(np.arange(3), anchors), np.repeat(np.arange(anchors), 3))
+    return Sample(
+        tuple(images.reshape(-1, 2, 8, 8).swapaxes(0, 1)),
+        np.tile(np.arange(3), anchors),
+        np.repeat(np.arange(anchors), 3),
+    )
 
 
 def test_moved_pixels_are_counted_and_located() -> None:
@@ -41,7 +45,7 @@ def test_without_pairs_the_means_are_compared(observational: int | None) -> None
     found = motion(apart, observational, 1, 2)
     assert not found.paired
     np.testing.assert_allclose(found.share, [6 / 64, 0])
-    assert found.heat[0, 0, 0] == pytest.approx(90, abs=2)
+    assert found.heat[0][0, 0] == pytest.approx(90, abs=2)
 
 
 def test_an_anchor_with_two_observational_poses_is_no_pair() -> None:
@@ -95,13 +99,13 @@ def test_too_few_anchors_have_no_contrast() -> None:
 
 def test_features_keep_what_varies_most() -> None:
     angles = np.random.default_rng(0).uniform(-1.2, 1.2, (300, 2))
-    values = features(tiny.draw(angles))
+    values = features(tiny.draw(angles).swapaxes(0, 1))
     assert values.shape == (300, 150)
     assert values[:, 0].std() == pytest.approx(1)
     assert (np.diff(values.std(axis=0)) <= 1e-9).all()
     fit = np.linalg.lstsq(np.column_stack([values, np.ones(300)]), angles, rcond=None)[0]
     assert np.abs(np.column_stack([values, np.ones(300)]) @ fit - angles).std() < 0.05
-    np.testing.assert_array_equal(features(np.full((5, 1, 4, 6), 9, np.uint8)), 0)
+    np.testing.assert_array_equal(features([np.full((5, 4, 6), 9, np.uint8)]), 0)
 
 
 def tn(mean: float) -> TruncatedNormal:

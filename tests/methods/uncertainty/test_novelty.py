@@ -34,7 +34,7 @@ def test_foreign_things_are_told_as_boxes_in_pixels() -> None:
     parts = np.zeros((3, 4, 4), dtype=bool)
     parts[0, 0, 1], parts[0, 1, 2] = True, True  # touch by a corner
     parts[2, 3, 0], parts[2, 0, 3] = True, True
-    found = foreign_boxes(["a", "b", "c"], parts, 16)
+    found = foreign_boxes(["a", "b", "c"], parts, [(16, 16)] * 3)
     assert found == {"a": [[4, 0, 12, 8]], "c": [[12, 0, 16, 4], [0, 12, 4, 16]]}
 
 

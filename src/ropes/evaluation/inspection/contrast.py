@@ -1,5 +1,6 @@
 """A linear probe on small images that discriminates two regimes: a cheap preview of the contrast."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,18 +30,25 @@ class Contrast:
     uncertainty: float
 
 
-def features(images: NDArray[np.uint8]) -> Array:
-    """Principal components of images averaged to 16×16, over all cameras: (n, V, H, W) → (n, at most 150).
+def features(images: Sequence[NDArray[np.uint8]]) -> Array:
+    """Principal components of images averaged to 16×16, over all cameras and channels: (n, at most 150).
 
     Their unit is the standard deviation of the first, so that a ridge penalty shrinks the small ones most.
+
+    Args:
+        images: of each camera, (n, H, W) or (n, H, W, 3).
     """
-    small = np.array(
-        [[Image.fromarray(view).resize((_SIDE, _SIDE), Image.Resampling.BOX) for view in pose] for pose in images],
-        dtype=np.float64,
-    ).reshape(len(images), -1)
+    small = np.concatenate([_small(camera).reshape(len(camera), -1) for camera in images], axis=1)
     centred = small - small.mean(axis=0)
     values, directions = np.linalg.eigh(centred.T @ centred / len(centred))
     return np.asarray(centred @ directions[:, : -_COMPONENTS - 1 : -1] / max(values[-1], 1e-12) ** 0.5)
+
+
+def _small(images: NDArray[np.uint8]) -> Array:
+    """Images of one camera averaged to 16×16, (n, 16, 16[, 3])."""
+    return np.array(
+        [Image.fromarray(image).resize((_SIDE, _SIDE), Image.Resampling.BOX) for image in images], dtype=np.float64
+    )
 
 
 def contrast(values: Array, first: Ints, second: Ints, anchor: Ints) -> Contrast | None:

@@ -21,7 +21,7 @@ from ropes.evaluation.inspection.nuisances import FEWEST_FRAMES, Nuisances, comp
 from ropes.evaluation.inspection.overlap import Overlap
 from ropes.evaluation.inspection.sample import Sample, draw_sample
 from ropes.evaluation.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses
-from ropes.methods.image_size import size_fault, size_options
+from ropes.methods.image_size import size_fault, size_options, smallest
 from ropes.methods.policies import described_model
 from ropes.methods.registry import recipe_of
 from ropes.models.shapes import EncoderConfig
@@ -36,7 +36,7 @@ class Inspection:
     Attributes:
         path: folder of the data set.
         cameras: names of the cameras.
-        size: height and width of the images.
+        sizes: height and width of each camera's images.
         counts: training images (poses) of each regime.
         anchors: number of training anchors.
         complete: share of the anchors with exactly one pose per regime.
@@ -45,12 +45,12 @@ class Inspection:
         verdict: whether training can work, in one line.
         nuisances: camera → exposure, noise, jitter and the like of its images; empty for fewer than 10 images.
         advice: how to record better data, a line each.
-        examples: one pose of each regime with images, uint8 (V, H, W).
+        examples: one pose of each regime with images, of each camera uint8 (H, W), or (H, W, 3) in colour.
     """
 
     path: Path
     cameras: tuple[str, ...]
-    size: tuple[int, int]
+    sizes: tuple[tuple[int, int], ...]
     counts: dict[Regime, int]
     anchors: int
     complete: float
@@ -59,7 +59,7 @@ class Inspection:
     verdict: str
     nuisances: dict[str, Nuisances]
     advice: tuple[str, ...]
-    examples: dict[Regime, NDArray[np.uint8]]
+    examples: dict[Regime, tuple[NDArray[np.uint8], ...]]
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able description; null for missing measurements."""
@@ -68,7 +68,8 @@ class Inspection:
             "verdict": self.verdict,
             "advice": list(self.advice),
             "cameras": list(self.cameras),
-            "image_size": list(self.size),
+            "image_size": list(self.sizes[0]) if len(set(self.sizes)) == 1 else None,
+            "image_sizes": {name: list(size) for name, size in zip(self.cameras, self.sizes, strict=True)},
             "fit_options": self.fit_options,
             "nuisances": {name: nan_to_none(asdict(found)) for name, found in self.nuisances.items()},
             "anchors": self.anchors,
@@ -123,14 +124,15 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
     complete = _complete(frames, len(dataset.regimes))
     shape = recipe_of("anchored" if complete == 1 else "ldr", "compact").shape
     assert isinstance(shape, EncoderConfig)
-    fault, options = size_fault(dataset.image_size, shape), size_options(dataset.image_size, shape)
+    size = smallest(dataset)
+    fault, options = size_fault(size, shape), size_options(size, shape)
     nuisances = _nuisances(sample, dataset.cameras, mixed=complete == 1, show=show)
     at_the_setup = [line for camera, found in nuisances.items() for line in complaints(found, camera)]
     rows = {regime: sample.rows(k) for k, regime in enumerate(dataset.regimes)}
     return Inspection(
         path=dataset.path,
         cameras=dataset.cameras,
-        size=dataset.image_size,
+        sizes=tuple((height, width) for height, width, *_ in dataset.image_shapes),
         counts={regime: int((frames.regime == k).sum()) for k, regime in enumerate(dataset.regimes)},
         anchors=len(np.unique(frames.anchor)),
         complete=complete,
@@ -139,10 +141,14 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         verdict=verdict(joints, fault=fault, options=options),
         nuisances=nuisances,
         advice=(
-            *advice(joints, cameras=len(dataset.cameras), size=dataset.image_size, complete=complete),
+            *advice(joints, cameras=len(dataset.cameras), size=size, complete=complete),
             *at_the_setup,
         ),
-        examples={regime: sample.images[places[0]] for regime, places in rows.items() if len(places)},
+        examples={
+            regime: tuple(camera[places[0]] for camera in sample.images)
+            for regime, places in rows.items()
+            if len(places)
+        },
     )
 
 
@@ -151,15 +157,15 @@ def _nuisances(sample: Sample, cameras: Sequence[str], *, mixed: bool, show: boo
 
     `mixed`: every regime comes in all parts of the recording.
     """
-    count, _, height, width = sample.images.shape
-    if count < FEWEST_FRAMES:
+    if len(sample) < FEWEST_FRAMES:
         return {}
-    most = max(60, min(300, 300 * 128 * 128 // (height * width)))
-    rows = np.unique(np.linspace(0, count - 1, most).astype(int))
     found = {}
     with progress("measuring cameras", len(cameras), show=show) as update:
-        for view, camera in enumerate(cameras):
-            found[camera] = measure(sample.images[rows, view], mixed=mixed)
+        for view, (camera, images) in enumerate(zip(cameras, sample.images, strict=True)):
+            height, width = images.shape[1:3]
+            most = max(60, min(300, 300 * 128 * 128 // (height * width)))
+            rows = np.unique(np.linspace(0, len(sample) - 1, most).astype(int))
+            found[camera] = measure(images[rows], mixed=mixed)
             update(view + 1)
     return found
 

@@ -1,6 +1,7 @@
 """Counts the pixels that a joint's interventions move."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,13 @@ class Motion:
 
     Attributes:
         share: (V,), share of each camera's pixels that move, mean over poses.
-        heat: (V, H, W), share of the poses in which each pixel moves (if `paired`), or difference of the two
-            policies' mean images in grey levels.
+        heat: of each camera (H, W), share of the poses in which each pixel moves (if `paired`), or difference of the
+            two policies' mean images in levels.  In colour the channel that changes most counts.
         paired: whether each pose is compared with its anchor's observational one, rather than mean with mean.
     """
 
     share: NDArray[np.float64]
-    heat: NDArray[np.float64]
+    heat: tuple[NDArray[np.float64], ...]
     paired: bool
 
 
@@ -42,12 +43,24 @@ def motion(sample: Sample, observational: int | None, first: int, second: int) -
     """
     pose, anchor = _pairs(sample, observational, first, second)
     if not len(pose):
-        return _means(sample.images[sample.rows(first)], sample.images[sample.rows(second)])
-    moved = np.zeros(sample.images.shape[1:])
+        found = [_means(camera[sample.rows(first)], camera[sample.rows(second)]) for camera in sample.images]
+        heats, shares = zip(*found, strict=True)
+        return Motion(np.array(shares), heats, paired=False)
+    heat = tuple(_moved(camera, pose, anchor) for camera in sample.images)
+    return Motion(np.array([float(each.mean()) for each in heat]), heat, paired=True)
+
+
+def _moved(images: NDArray[np.uint8], pose: Ints, anchor: Ints) -> NDArray[np.float64]:
+    """Share of the poses in which each pixel of one camera differs from the anchor's observational one, (H, W)."""
+    moved = np.zeros(images.shape[1:3])
     for k, rest in zip(pose, anchor, strict=True):
-        moved += np.abs(sample.images[k].astype(np.int16) - sample.images[rest]) > _LEVELS
-    heat = moved / len(pose)
-    return Motion(heat.mean(axis=(1, 2)), heat, paired=True)
+        moved += _over_channels(np.abs(images[k].astype(np.int16) - images[rest]) > _LEVELS)
+    return moved / len(pose)
+
+
+def _over_channels(values: NDArray[Any]) -> NDArray[Any]:
+    """The greatest value of each pixel's channels, (H, W)."""
+    return values.max(axis=2) if values.ndim > 2 else values
 
 
 def _pairs(sample: Sample, observational: int | None, first: int, second: int) -> tuple[Ints, Ints]:
@@ -63,8 +76,8 @@ def _pairs(sample: Sample, observational: int | None, first: int, second: int) -
     return posed, np.array([rest[int(anchor)] for anchor in sample.anchor[posed]], dtype=np.int64)
 
 
-def _means(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> Motion:
-    """The motion from the mean images of two policies."""
+def _means(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> tuple[NDArray[np.float64], float]:
+    """Heat and share of moved pixels of one camera, from the mean images of two policies."""
 
     def moments(images: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         mean = images.mean(axis=0)
@@ -75,4 +88,4 @@ def _means(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> Motion:
     heat = np.abs(mean - other)
     # A pixel's mean moves by less than the pixel itself does.
     moved = heat > np.maximum(_LEVELS / 8, _ERRORS * np.sqrt(error + other_error))
-    return Motion(moved.mean(axis=(1, 2)), heat, paired=False)
+    return _over_channels(heat), float(_over_channels(moved).mean())

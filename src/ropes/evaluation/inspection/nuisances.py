@@ -67,7 +67,8 @@ def measure(frames: Images, *, mixed: bool = True) -> Nuisances:
     """Measure the nuisances of one camera.
 
     Args:
-        frames: uint8 (n, height, width), grey, in the order of recording; some hundred are enough.
+        frames: uint8 (n, height, width), or in colour (n, height, width, 3), in the order of recording; some hundred
+            are enough.  Of colour the luma is measured (BT.601), and a pixel is saturated where a channel is.
         mixed: the arm moves alike in all parts of the recording; otherwise its own motion looks like that of others,
             and `crowded` and `moved_background` are NaN.
 
@@ -77,6 +78,9 @@ def measure(frames: Images, *, mixed: bool = True) -> Nuisances:
     if len(frames) < FEWEST_FRAMES:
         raise ValueError(f"{len(frames)} frames; at least {FEWEST_FRAMES} are needed")
     saturated = (frames == 0) | (frames == 255)
+    if frames.ndim > 3:
+        saturated = saturated.any(-1)
+        frames = np.round(frames @ np.array([0.299, 0.587, 0.114])).astype(np.uint8)
     # Pixels that are saturated in some frames do not follow the gain; a rendering before white has hardly any others.
     usable = saturated.mean(0) < _SELDOM
     if usable.mean() < _FEW:

@@ -19,9 +19,15 @@ _BYTES, _FEWEST = 400_000_000, 40
 
 @dataclass(frozen=True)
 class Sample:
-    """Images, uint8 (n, V, H, W), with their regime (task index) and anchor, (n,) each."""
+    """Images with their regime (task index) and anchor, (n,) each.
 
-    images: NDArray[np.uint8]
+    Attributes:
+        images: of each camera, uint8 (n, H, W), or (n, H, W, 3) in colour.
+        regime: task index.
+        anchor: number of the anchor.
+    """
+
+    images: tuple[NDArray[np.uint8], ...]
     regime: Ints
     anchor: Ints
 
@@ -29,30 +35,32 @@ class Sample:
         """The rows of a regime."""
         return np.flatnonzero(self.regime == regime)
 
+    def __len__(self) -> int:
+        return len(self.regime)
+
 
 def draw_sample(dataset: Dataset, *, seed: int = 0, show: bool = True) -> Sample:
     """Read up to 400 training poses of each regime.
 
     Raises:
-        UserError: no training images, colour images, or a damaged file.
+        UserError: no training images, or a damaged file.
     """
-    if len(dataset.image_shape) > 2:
-        raise UserError(f"{dataset.path} has colour images; only grey images of an arm can be inspected")
     frames = dataset.frames("train")
     if not len(frames):
         raise UserError(f"{dataset.path} has no training images")
     anchors, number = np.unique(frames.anchor, return_inverse=True)
     order = generator(seed, "inspect").permutation(len(anchors))
     ranked = np.argsort(order[number], kind="stable")
-    size = len(dataset.cameras) * dataset.image_size[0] * dataset.image_size[1] * len(dataset.regimes)
+    size = sum(int(np.prod(shape)) for shape in dataset.image_shapes) * len(dataset.regimes)
     poses = max(_FEWEST, min(_POSES, _BYTES // size))
     regimes = range(len(dataset.regimes))
     places = np.sort(np.concatenate([ranked[frames.regime[ranked] == regime][:poses] for regime in regimes]))
-    images = np.empty((len(places), len(dataset.cameras), *dataset.image_size), np.uint8)
+    images = tuple(np.empty((len(places), *shape), np.uint8) for shape in dataset.image_shapes)
     rows, done = frames.index[places], 0
     with progress("reading images, poses", len(rows), show=show) as update:
         for _, _, part in dataset.by_file(rows):
-            images[part] = dataset.read_images(rows[part])
+            for all_of_camera, read in zip(images, dataset.read_cameras(rows[part]), strict=True):
+                all_of_camera[part] = read
             done += len(part)
             update(done)
     return Sample(images, frames.regime[places], frames.anchor[places])

@@ -8,29 +8,37 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from ropes.common import png
 from ropes.methods.uncertainty.conformal import Intervals
 from ropes.methods.uncertainty.model import Reading
 
 Array = NDArray[np.float64]
 
 
-def foreign_boxes(cameras: Sequence[str], foreign: NDArray[np.bool_], side: int) -> dict[str, list[list[int]]]:
-    """Bounding boxes of the foreign objects in one pose, [left, top, right, bottom] in pixels.
+def foreign_boxes(
+    cameras: Sequence[str], foreign: NDArray[np.bool_], shapes: Sequence[Sequence[int]]
+) -> dict[str, list[list[int]]]:
+    """Bounding boxes of the foreign objects in one pose, [left, top, right, bottom] in pixels of the camera's image.
 
     Args:
         cameras: (V,) names.
         foreign: (V, s, s), whether each part of each view is foreign; parts that touch, also at a corner, share a box.
-        side: of the images, in pixels.
+        shapes: (V,), height and width of each camera's images, in pixels; the network sees them letterboxed.
 
     Returns:
-        Camera → its boxes, for each camera that has any.
+        Camera → its boxes, for each camera that has any inside its image.
     """
-    boxes, width = {}, side / foreign.shape[-1]
-    for camera, parts in zip(cameras, foreign, strict=True):
+    boxes = {}
+    for camera, parts, (height, width, *_) in zip(cameras, foreign, shapes, strict=True):
         slices = ndimage.find_objects(ndimage.label(parts, structure=np.ones((3, 3)))[0])
-        if slices:
-            edges = [(columns.start, rows.start, columns.stop, rows.stop) for rows, columns in slices]
-            boxes[camera] = [[round(edge * width) for edge in box] for box in edges]
+        edges = np.array([(columns.start, rows.start, columns.stop, rows.stop) for rows, columns in slices])
+        if len(edges):
+            top, left = png.bars(height, width)
+            in_square = np.round(edges * (max(height, width) / parts.shape[-1])).astype(int)
+            inside = (in_square - [left, top, left, top]).clip(0, [width, height, width, height])
+            inside = inside[(inside[:, 2:] > inside[:, :2]).all(1)]
+            if len(inside):
+                boxes[camera] = inside.tolist()
     return boxes
 
 

@@ -120,7 +120,7 @@ def features_of(context: Context, held: TrainingImages, *, hide: bool = False) -
             if hide:
                 with torch.random.fork_rng():
                     torch.manual_seed(context.seed("trust", "hidden", start))
-                    pixels = add_foreign_objects(pixels)
+                    pixels = add_foreign_objects(pixels, held.channels)
             parts.append(extract_features(reader, pixels.to(context.device)))
             update(start + len(rows))
     return ImageFeatures.join(parts)

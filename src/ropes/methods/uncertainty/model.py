@@ -30,7 +30,7 @@ class ImageFeatures:
     Attributes:
         coordinates: (n, d).
         features: (n, f), of the network.
-        pixels: (n, V·s·s), downsampled grey levels in [0, 1].
+        pixels: (n, P·s·s), downsampled levels of all planes in [0, 1].
         foreign: float32 (n, V, s, s), −log(1 − p) in nats, where p is the predicted probability of a foreign object in
             this part of this view; None for networks without a detector.
     """
@@ -95,7 +95,7 @@ class Reading:
 
 @torch.no_grad()
 def extract_features(reader: Reader, images: Tensor) -> ImageFeatures:
-    """Features of images, uint8 (n, V, size, size)."""
+    """Features of images, uint8 (n, P, size, size)."""
     read = reader.read(images)
     coordinates, features = (part.double().cpu().numpy() for part in (read.coordinates, read.features))
     foreign = None if read.foreign is None else functional.softplus(read.foreign).cpu().numpy()
@@ -103,7 +103,7 @@ def extract_features(reader: Reader, images: Tensor) -> ImageFeatures:
 
 
 def downsample(images: Tensor) -> Array:
-    """Grey levels averaged over squares, in [0, 1]: uint8 (n, V, size, size) → (n, V·s·s)."""
+    """Levels of all planes averaged over squares, in [0, 1]: uint8 (n, P, size, size) → (n, P·s·s)."""
     pooled = functional.adaptive_avg_pool2d(images.float().div(255), min(_SIDE, images.shape[-1]))
     return np.asarray(pooled.flatten(1).double().cpu().numpy())
 

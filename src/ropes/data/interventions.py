@@ -1,0 +1,43 @@
+"""Reads `meta/interventions.json`: the regime or the action of each task."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ropes.causal.scm import Regime
+from ropes.common import files
+from ropes.data import schema
+from ropes.errors import UserError
+from ropes.simulation.actions import Action
+
+
+def read_regimes(folder: Path, tasks: Sequence[str]) -> tuple[Regime, ...]:
+    """The regime of each task of the data set in `folder`.
+
+    Raises:
+        UserError: the file is missing or wrong.
+    """
+    path = folder / schema.INTERVENTIONS
+    entries = files.read_json(path, folder=folder)
+    try:
+        return tuple(Regime(entries[task]["joint"], entries[task]["policy"]) for task in tasks)
+    except KeyError as error:
+        raise UserError(f"{path}: no intervention (joint, policy) for task {error}; add it") from error
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{path}: {error}; give joint and policy 1 or 2, or null and 0") from error
+
+
+def read_actions(folder: Path, tasks: Sequence[str]) -> tuple[Action, ...]:
+    """The action of each task of the data set in `folder`; empty where tasks are not actions.
+
+    Raises:
+        UserError: only some of the tasks are actions.
+    """
+    path = folder / schema.INTERVENTIONS
+    entries = files.read_json(path, folder=folder) if path.exists() else {}
+    by_task = [entries.get(task) if isinstance(entries, dict) else None for task in tasks]
+    if not any(isinstance(entry, dict) and "verb" in entry for entry in by_task):
+        return ()
+    try:
+        return tuple(Action(str(entries[task]["verb"]), str(entries[task]["noun"])) for task in tasks)
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{path}: not every task has a verb and a noun ({error}); add them") from error

@@ -1,0 +1,127 @@
+"""Reads the images of poses from PNG files, and labelled samples from CSV files."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.common import png
+from ropes.data.pictures import Images
+from ropes.data.views import Views, joined
+from ropes.errors import UserError
+from ropes.methods.run import Run
+
+_OTHER_IMAGES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".tif", ".tiff", ".webp"}
+
+
+def named_files(run: Run, files: Mapping[str, Path]) -> dict[str, Path]:
+    """One pose's image files by camera, in the order of the run.
+
+    Raises:
+        UserError: a camera is missing or unknown.
+    """
+    if missing := [camera for camera in run.cameras if camera not in files]:
+        raise UserError(f"no image for camera {missing[0]}; this run needs {', '.join(run.cameras)}")
+    if unknown := [camera for camera in files if camera not in run.cameras]:
+        raise UserError(f"unknown camera {unknown[0]}; this run knows {', '.join(run.cameras)}")
+    return {camera: files[camera] for camera in run.cameras}
+
+
+def files_in(run: Run, folder: Path) -> list[dict[str, Path]]:
+    """The image files of each pose, by camera.
+
+    Raises:
+        UserError: a file or folder is missing, or a folder holds other images than PNG.
+    """
+    if folder.is_file():
+        if len(run.cameras) > 1:
+            form = " ".join(f"{camera}=FILE" for camera in run.cameras)
+            raise UserError(f"{folder} is one image, and the run reads {len(run.cameras)} cameras: give {form}")
+        return [{run.cameras[0]: folder}]
+    if not folder.is_dir():
+        raise UserError(f"{folder} is neither a folder nor a data set")
+    if len(run.cameras) == 1 and not (folder / run.cameras[0]).is_dir():
+        poses = [{run.cameras[0]: path} for path in _images_in(folder)]
+    else:
+        if missing := [camera for camera in run.cameras if not (folder / camera).is_dir()]:
+            raise UserError(f"{folder} has no folder {missing[0]}; it needs one of PNG images for each camera")
+        names = {camera: {path.name for path in _images_in(folder / camera)} for camera in run.cameras}
+        every = sorted(set().union(*names.values()))
+        for camera, present in names.items():
+            if absent := [name for name in every if name not in present]:
+                raise UserError(f"{folder / camera / absent[0]} is missing; another camera has an image of that name")
+        poses = [{camera: folder / camera / name for camera in run.cameras} for name in every]
+    if not poses:
+        raise UserError(f"{folder} holds no PNG images")
+    return poses
+
+
+def _images_in(folder: Path) -> list[Path]:
+    """The PNG files of a folder, by name; other image files are an error."""
+    paths = sorted(folder.iterdir())
+    if others := [path for path in paths if path.suffix.lower() in _OTHER_IMAGES]:
+        raise UserError(
+            f"{others[0]} is no PNG; convert it to 8-bit PNG, grey (BT.601) or RGB as in training, or remove it"
+        )
+    return [path for path in paths if path.suffix.lower() == ".png"]
+
+
+def _read(run: Run, camera: str, path: Path) -> Images:
+    shape = run.shapes[run.cameras.index(camera)]
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    try:
+        return png.decode(data, shape)
+    except png.NotAnImage as error:
+        for other, its_shape in zip(run.cameras, run.shapes, strict=True):
+            if its_shape != shape and png.has_shape(data, its_shape):
+                raise UserError(f"{path}: {error}; camera {other} has such images, give one of {camera}") from error
+        kind = "RGB" if len(shape) > 2 else "grey (BT.601)"
+        raise UserError(f"{path}: {error}; convert it to 8-bit {kind} of the size trained on") from error
+
+
+def read_files(run: Run, poses: Sequence[Mapping[str, Path]]) -> Views:
+    """The images of some poses, from a file for each camera.
+
+    Raises:
+        UserError: a file is missing or damaged, or its image has another size or type than the run's.
+    """
+    return joined([np.stack([_read(run, camera, pose[camera]) for pose in poses]) for camera in run.cameras])
+
+
+def read_labels(run: Run, path: Path) -> tuple[Views, NDArray[np.float64]]:
+    """Images and angles (n, d), radians, of a CSV file.
+
+    Raises:
+        UserError: the file, a column or an image is missing, or an angle is not a finite number.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} is no CSV file ({error})") from error
+    if not rows:
+        raise UserError(f"{path} holds no labelled samples")
+    if missing := [name for name in (*run.cameras, *run.joints) if name not in rows[0]]:
+        raise UserError(f"{path} has no column {missing[0]}; it needs {', '.join((*run.cameras, *run.joints))}")
+    poses: list[dict[str, Path]] = []
+    angles = []
+    for number, row in enumerate(rows, start=2):
+        try:
+            angles.append([float(row[joint]) for joint in run.joints])
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{path}, line {number}: an angle is not a number") from error
+        if absent := [camera for camera in run.cameras if not row[camera]]:
+            raise UserError(f"{path}, line {number}: no image for camera {absent[0]}")
+        poses.append({camera: path.parent / row[camera] for camera in run.cameras})
+    images, table = read_files(run, poses), np.array(angles)
+    if not np.isfinite(table).all():
+        line = 2 + int(np.flatnonzero(~np.isfinite(table).all(1))[0])
+        raise UserError(f"{path}, line {line}: an angle is not finite")
+    return images, table
