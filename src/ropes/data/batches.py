@@ -1,6 +1,6 @@
 """Training batches: images with regime and anchor. Batches have no field for angles, so labels cannot leak."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 
@@ -11,9 +11,9 @@ from torch import Tensor
 
 from ropes.causal.scm import Regime
 from ropes.common.seeds import generator
-from ropes.data.cache import ImageCache
+from ropes.data.cache import CachedImages, ImageCache
 from ropes.data.dataset import Frames
-from ropes.data.views import planes
+from ropes.data.views import from_planes, planes
 from ropes.errors import UserError
 
 Ints = NDArray[np.int64]
@@ -63,7 +63,8 @@ class TrainingImages:
             raise UserError(f"a training frame has task {len(counts) - 1}; there are {len(self.regimes)} regimes")
         if not counts.all():
             raise UserError(f"no training image under regime {self.regimes[int(counts.argmin())].name}; add some")
-        self._cache, self._positions = cache, np.arange(len(frames))
+        self._cache: CachedImages = cache
+        self._positions = np.arange(len(frames))
         self.channels = 3 if len(cache.shape) > 4 else 1
         self.anchor, self.regime = frames.anchor, frames.regime
 
@@ -111,6 +112,27 @@ class TrainingImages:
     def pixels(self, rows: ArrayLike) -> NDArray[np.uint8]:
         """The cached images, uint8 (n, planes, height, width), see `ropes.data.views.planes`."""
         return planes(self._cache.read(self._positions[np.asarray(rows, dtype=np.int64)]))
+
+    def transformed(
+        self,
+        name: str,
+        transform: Callable[[NDArray[np.uint8]], NDArray[np.uint8]],
+        activity: str,
+        *,
+        progress: bool = True,
+    ) -> "TrainingImages":
+        """The same frames with images that a function changes once; arguments as of `CachedImages.transformed`.
+
+        The function gets and returns planes.
+        """
+
+        def change(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+            return from_planes(transform(planes(images)), self.channels)
+
+        changed = copy(self)
+        changed._cache = self._cache.transformed(self._positions, name, change, activity, progress=progress)
+        changed._positions = np.arange(len(self))
+        return changed
 
     def batch(self, rows: ArrayLike) -> ImageBatch:
         """The batch of these rows, in the given order."""

@@ -12,9 +12,10 @@ import mmap
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,51 +30,39 @@ from ropes.errors import UserError
 
 #: Limit of the mapped files in this process's resident memory, bytes.
 _RESIDENT_LIMIT = 1 << 30
+#: Images that are transformed at a time.
+_CHUNK = 128
 #: Environment variable with the size limit of the cache folder, and its default, gigabytes.
 LIMIT_VARIABLE, DEFAULT_LIMIT = "ROPES_CACHE_GB", 20.0
 #: Age in seconds above which a partial file counts as left by a killed process.
 _ABANDONED = 24 * 3600.0
 
 
-class ImageCache:
-    """The images of a split, `size` pixels square; position k is the k-th frame of `dataset.frames(split)`.
-
-    Images are letterboxed, see `ropes.common.png.letterbox`; of others than squares one line on standard error says so.
+class CachedImages:
+    """Images in a memory-mapped file of the cache folder; the file is written first if it is not there.
 
     Args:
-        dataset: the data set.
-        split: name of the split.
-        size: side in pixels; larger images are averaged by area.
-        folder: folder of the cache; by default `ropes` in the user's cache folder.
-        progress: show progress while decoding.
-
-    Raises:
-        UserError: no such split, images whose longer side is below `size`, or a damaged data file.
+        path: of the file.
+        shape: uint8 (n, cameras, size, size), or (n, cameras, size, size, 3) in colour.
+        build: writes the images in their order to a file, and yields the number of images written so far.
+        activity: name of the progress bar of `build`.
+        progress: show it.
     """
 
     def __init__(
-        self, dataset: Dataset, split: str, size: int, folder: Path | None = None, *, progress: bool = True
+        self,
+        path: Path,
+        shape: tuple[int, ...],
+        build: Callable[[Path], Iterator[int]],
+        activity: str,
+        *,
+        progress: bool = True,
     ) -> None:
-        for height, width, *_ in dataset.image_shapes:
-            if not 1 <= size <= max(height, width):
-                raise UserError(
-                    f"{dataset.path} has {height}x{width} images: they cannot be resized to {size}x{size}; "
-                    "use a size of at most their longer side"
-                )
-        self.frames: Frames = dataset.frames(split)
-        self.cameras = dataset.cameras
-        self.shape = (len(self.frames), len(self.cameras), size, size, *dataset.image_shapes[0][2:])
-        if not len(self.frames):
-            raise UserError(f"{dataset.path}: split {split!r} has no frames")
-        if progress and (oblong := sorted({shape[:2] for shape in dataset.image_shapes if shape[0] != shape[1]})):
-            sizes = " and ".join(f"{height}x{width}" for height, width in oblong)
-            print(f"ropes: images of {sizes} are letterboxed to {size}x{size}, with black bars", file=sys.stderr)
-        folder = cache_folder() if folder is None else Path(folder)
-        self.path = folder / f"{dataset.checksum[:24]}-{split}-{size}.npy"
+        self.path, self.shape = path, shape
         while not self._opened():
-            make_room(folder, int(np.prod(self.shape)), cache_limit(), keep=self.path)
-            with show_progress("decoding, frames", len(self.frames), show=progress) as update:
-                for done in _build(self.path, dataset, self.frames, self.shape):
+            make_room(path.parent, int(np.prod(shape)), cache_limit(), keep=path)
+            with show_progress(activity, len(self), show=progress) as update:
+                for done in build(path):
                     update(done)
 
     def __len__(self) -> int:
@@ -115,6 +104,76 @@ class ImageCache:
         if _mapped_bytes() > _RESIDENT_LIMIT:
             self._map.madvise(mmap.MADV_DONTNEED)
         return images
+
+    def transformed(
+        self,
+        positions: NDArray[np.int64],
+        name: str,
+        transform: Callable[[NDArray[np.uint8]], NDArray[np.uint8]],
+        activity: str,
+        *,
+        progress: bool = True,
+    ) -> "CachedImages":
+        """Some of the images, changed by a function once, in a file of their own.
+
+        Args:
+            positions: of the images, (k,).
+            name: distinguishes this function and these positions; part of the file's name.
+            transform: a chunk of images → images of the same shape.
+            activity: name of the progress bar.
+            progress: show it.
+        """
+        shape = (len(positions), *self.shape[1:])
+
+        def build(path: Path) -> Iterator[int]:
+            with files.atomic_path(path) as temporary, temporary.open("wb") as stream:
+                np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
+                for start in range(0, len(positions), _CHUNK):
+                    chunk = positions[start : start + _CHUNK]
+                    stream.write(np.ascontiguousarray(transform(self.read(chunk))).data)
+                    yield start + len(chunk)
+
+        path = self.path.with_name(f"{self.path.stem}-{name}.npy")
+        return CachedImages(path, shape, build, activity, progress=progress)
+
+
+class ImageCache(CachedImages):
+    """The images of a split, `size` pixels square; position k is the k-th frame of `dataset.frames(split)`.
+
+    Images are letterboxed, see `ropes.common.png.letterbox`; of others than squares one line on standard error says so.
+
+    Args:
+        dataset: the data set.
+        split: name of the split.
+        size: side in pixels; larger images are averaged by area.
+        folder: folder of the cache; by default `ropes` in the user's cache folder.
+        progress: show progress while decoding.
+
+    Raises:
+        UserError: no such split, images whose longer side is below `size`, or a damaged data file.
+    """
+
+    def __init__(
+        self, dataset: Dataset, split: str, size: int, folder: Path | None = None, *, progress: bool = True
+    ) -> None:
+        for height, width, *_ in dataset.image_shapes:
+            if not 1 <= size <= max(height, width):
+                raise UserError(
+                    f"{dataset.path} has {height}x{width} images: they cannot be resized to {size}x{size}; "
+                    "use a size of at most their longer side"
+                )
+        self.frames: Frames = dataset.frames(split)
+        self.cameras = dataset.cameras
+        shape = (len(self.frames), len(self.cameras), size, size, *dataset.image_shapes[0][2:])
+        if not len(self.frames):
+            raise UserError(f"{dataset.path}: split {split!r} has no frames")
+        if progress and (oblong := sorted({shape[:2] for shape in dataset.image_shapes if shape[0] != shape[1]})):
+            sizes = " and ".join(f"{height}x{width}" for height, width in oblong)
+            print(f"ropes: images of {sizes} are letterboxed to {size}x{size}, with black bars", file=sys.stderr)
+        folder = cache_folder() if folder is None else Path(folder)
+        path = folder / f"{dataset.checksum[:24]}-{split}-{size}.npy"
+        build = partial(_build, dataset=dataset, frames=self.frames, shape=shape)
+        super().__init__(path, shape, build, "decoding, frames", progress=progress)
 
 
 def _mapped_bytes() -> int:

@@ -21,7 +21,7 @@ from ropes.inference.calibration import Calibration, write_calibration
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of
 from ropes.methods.readers import weight_files
-from ropes.methods.run import RUN_FILE, TRAINING_FILE, UNCERTAINTY_FILE, Run, read_training
+from ropes.methods.run import REGISTRATION_FILE, RUN_FILE, TRAINING_FILE, UNCERTAINTY_FILE, Run, read_training
 from ropes.methods.weights import weights_digest
 from ropes.models.registry import CARD_FILE
 from ropes.report.model_card import model_card
@@ -114,8 +114,9 @@ def _fill(
 ) -> None:
     """Write all files of a packaged estimator to the folder `new`, and check its size and coordinates."""
     weights = weight_files(estimator.run)
-    trust = [UNCERTAINTY_FILE] if (run / UNCERTAINTY_FILE).exists() else []  # missing in runs of older versions
-    for file in (RUN_FILE, TRAINING_FILE, *trust, *weights):
+    # Runs of older versions lack the first, runs on renderings the second.
+    others = [file for file in (UNCERTAINTY_FILE, REGISTRATION_FILE) if (run / file).exists()]
+    for file in (RUN_FILE, TRAINING_FILE, *others, *weights):
         (new / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(run / file, new / file)
     _halve([new / file for file in weights], _size(new) + _RESERVED - most)

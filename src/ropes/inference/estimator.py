@@ -15,6 +15,7 @@ from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, identity_calibration, read_calibration
 from ropes.methods.reader import Reader
 from ropes.methods.readers import finished_reader
+from ropes.methods.registration import read_registration
 from ropes.methods.registry import LABELLED_METHODS, VAE_METHODS
 from ropes.methods.run import TRAINING_FILE, Run, read_training
 from ropes.methods.uncertainty.conformal import LEVEL, Intervals, intervals_from_held_out
@@ -25,6 +26,7 @@ from ropes.methods.uncertainty.model import (
     extract_features,
     read_uncertainty,
 )
+from ropes.models.registration import Registration
 from ropes.models.registry import find_run
 
 _CHUNK = 256
@@ -48,10 +50,12 @@ class Estimator:
         calibration: Calibration | None,
         trust: UncertaintyModel | None = None,
         labelled_images: int = 0,
+        registration: Registration | None = None,
     ) -> None:
         self.run, self.calibration, self.trust = run, calibration, trust
         self.labelled_images = labelled_images
         self._reader = reader
+        self._registration = None if registration is None else registration.to(device_kind())
 
     def __repr__(self) -> str:
         """Method, cameras, image size, joints, and whether the run is calibrated."""
@@ -92,7 +96,7 @@ class Estimator:
         if run.method in LABELLED_METHODS:
             calibration = calibration or identity_calibration(len(run.joints))
             labelled_images = _labelled_images(folder)
-        return cls(run, reader, calibration, read_uncertainty(folder), labelled_images)
+        return cls(run, reader, calibration, read_uncertainty(folder), labelled_images, read_registration(folder))
 
     def images(self, dataset: Dataset, split: str, count: int | None = None) -> Views:
         """Images of a split, cameras in the order of `run.cameras`; see `ropes.data.views.Views`.
@@ -112,10 +116,10 @@ class Estimator:
         return joined([cameras[view] for view in views])
 
     def _pixels(self, images: Views) -> Tensor:
-        """Images → input of the networks, letterboxed: uint8 (n, P, s, s), see `ropes.data.views.planes`."""
+        """Images → input of the networks, registered: planes, uint8 (n, P, s, s)."""
         _require_shapes(self.run, images)
-        pixels = planes(squares(images, self._reader.size))
-        return torch.from_numpy(np.ascontiguousarray(pixels)).to(device_kind())
+        pixels = torch.from_numpy(np.ascontiguousarray(planes(squares(images, self._reader.size)))).to(device_kind())
+        return pixels if self._registration is None else self._registration(pixels)
 
     def shown(self, images: Views) -> Images:
         """Images for pictures, squares: as they are where all are squares of one size, else as the networks see them.

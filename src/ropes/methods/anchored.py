@@ -31,6 +31,7 @@ from ropes.methods.policies import bayes_floors, require_both_policies
 from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
 from ropes.methods.recipes.encoder import ANCHOR_FIELDS
 from ropes.methods.regime_poses import RegimePoses
+from ropes.methods.registration import register
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
@@ -90,13 +91,14 @@ def fit(
     require_size(dataset, recipe)
     cache = ImageCache(dataset, "train", recipe.encoder.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(rows)
+    images, registration = register(images, wanted=recipe.registration, show=show)
     poses: AnchoredPoses | RegimePoses
     if method == "ldr":
         poses = RegimePoses.of(images, dataset.joints, recipe.val_fraction, seed)
     else:
         poses = AnchoredPoses.of(dataset, images, recipe.val_fraction, seed)
     # After all checks: data that are refused leave no run behind.
-    context = Context.begin(run, out, precision=precision, show=show)
+    context = Context.begin(run, out, precision=precision, show=show, registration=registration)
     summary, stage = _fit_encoder(context, recipe, poses)
     curves = summary["history"]
     contrasts = _contrasts(curves, floors)
@@ -206,7 +208,8 @@ def _fit_encoder(
     network.encoder.adapt(torch.from_numpy(poses.kept.pixels(sample(0))))
     stage: EncoderStage
     stage, batch_at = poses.stage(context, recipe, network)
-    settings = recipe_to_dict(recipe, without=("foreign", "student", *(() if recipe.anchor_weight else ANCHOR_FIELDS)))
+    others = ("foreign", "student", "registration", *(() if recipe.anchor_weight else ANCHOR_FIELDS))
+    settings = recipe_to_dict(recipe, without=others)
     if recipe.anchor_weight:
         settings["objective"] = _OBJECTIVE
     fingerprint = context.digest("encoder", settings, NETWORK)

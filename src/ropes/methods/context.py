@@ -11,10 +11,12 @@ import torch
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind, report_precision, training_precision
 from ropes.common.seeds import integer
 from ropes.methods.recipes import RopesRecipe
+from ropes.methods.registration import write_registration
 from ropes.methods.run import TRAINING_FILE, Run
 from ropes.methods.training.loop import CHECKPOINT, SUMMARY, BatchAt, is_finished, link_training, starts_over, train
 from ropes.methods.training.stage import Stage
 from ropes.models.checkpoints import remove_leftovers
+from ropes.models.registration import VERSION, Registration
 
 
 @dataclass
@@ -27,6 +29,7 @@ class Context:
         show: show progress.
         precision_shown: whether the precision was printed.
         pretrained: another run, whose finished stages are reused where their inputs are the same.
+        registration: that the training images went through; None where they are as recorded.
     """
 
     run: Run
@@ -34,10 +37,19 @@ class Context:
     show: bool
     precision_shown: bool = False
     pretrained: Path | None = None
+    registration: Registration | None = None
 
     @classmethod
-    def begin(cls, run: Run, folder: Path, *, precision: RequestedPrecision = "auto", show: bool) -> "Context":
-        """Store the run's identity in its folder, and delete unfinished files of a killed run.
+    def begin(
+        cls,
+        run: Run,
+        folder: Path,
+        *,
+        precision: RequestedPrecision = "auto",
+        show: bool,
+        registration: Registration | None = None,
+    ) -> "Context":
+        """Store the run's identity and registration in its folder, and delete unfinished files of a killed run.
 
         A stored run keeps its setting's name, even if the data set's folder has been renamed.
 
@@ -46,7 +58,8 @@ class Context:
         """
         stored = run.in_precision(folder, precision).write(folder)
         remove_leftovers(folder)
-        return cls(stored, folder, show)
+        write_registration(folder, registration)
+        return cls(stored, folder, show, registration=registration)
 
     @property
     def precision(self) -> Precision:
@@ -65,8 +78,10 @@ class Context:
         return torch.device(device_kind())
 
     def digest(self, *parts: Any) -> str:
-        """SHA-256 of the data, the seed, the validation fraction and `parts`."""
+        """SHA-256 of the data and their registration, the seed, the validation fraction and `parts`."""
         content = [self.run.data_checksum, self.run.seed, self.run.recipe.val_fraction, *parts]
+        if self.registration is not None:
+            content += ["registered", VERSION]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def seed(self, *names: str | int) -> int:

@@ -26,6 +26,7 @@ from ropes.methods.disentangle import fit_ae2
 from ropes.methods.image_size import require_size
 from ropes.methods.policies import bayes_floors, require_both_policies
 from ropes.methods.recipes import RopesRecipe, recipe_to_dict
+from ropes.methods.registration import register
 from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE1Stage, LDRStage, seeded
@@ -71,15 +72,16 @@ def fit(
     if recipe.directions > len(run.cameras) * CODE_SIDE**2:
         most = f"{len(run.cameras) * CODE_SIDE**2} entries of a code of {len(run.cameras)} cameras"
         raise UserError(f"{recipe.directions} directions are more than the {most}; choose fewer --directions")
-    fingerprint = _ae1_digest(Context(run, out, show))
+    cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
+    images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
+    images, registration = register(images, wanted=recipe.registration, show=show)
+    fingerprint = _ae1_digest(Context(run, out, show, registration=registration))
     if pretrained is not None and not is_finished(out / "ae1", fingerprint):  # otherwise it is reused already
         _require_ae1(pretrained, fingerprint)
         require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
-    cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
-    images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     kept, held = images.split_anchors(recipe.val_fraction, seed)
     # After all checks: data that are refused leave no run behind.
-    context = Context.begin(run, out, precision=precision, show=show)
+    context = Context.begin(run, out, precision=precision, show=show, registration=registration)
     context.pretrained = pretrained
 
     ae1, ae1_summary = _fit_ae1(context, kept, held)

@@ -20,7 +20,7 @@ from ropes.simulation.settings import SETTINGS
 
 TRAINING_FILE, CALIBRATION_FILE = "training.json", "calibration.json"
 RUN_FILE = registry.RUN_FILE
-UNCERTAINTY_FILE = "trust.safetensors"
+UNCERTAINTY_FILE, REGISTRATION_FILE = "trust.safetensors", "registration.safetensors"
 FORMAT = 1
 
 

@@ -20,6 +20,7 @@ from ropes.methods.context import Context
 from ropes.methods.image_size import require_size
 from ropes.methods.labels import Labels, angles_checksum, choose_labels
 from ropes.methods.recipes import JointNetRecipe, LabelledRecipe, recipe_to_dict
+from ropes.methods.registration import register
 from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
@@ -70,18 +71,19 @@ def fit(
     checksum = angles_checksum(labels.angles)
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed, angles_checksum=checksum)
     require_size(dataset, recipe)
+    run.require_same(out)
+    cache = ImageCache(dataset, "train", recipe.shape.image_size, progress=show)
+    images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
+    images, registration = register(images, wanted=recipe.registration, show=show)
     if isinstance(recipe, JointNetRecipe) and pretrained is not None:
-        fingerprint = _pretraining_digest(Context(run, out, show), recipe)
+        fingerprint = _pretraining_digest(Context(run, out, show, registration=registration), recipe)
         if is_finished(out / _PRETRAINING, fingerprint):
             pretrained = None  # it is reused already
         else:
             _require_pretraining(pretrained, fingerprint)
             require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
-    run.require_same(out)
-    cache = ImageCache(dataset, "train", recipe.shape.image_size, progress=show)
-    images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
     # After all checks: data that are refused leave no run behind.
-    context = Context.begin(run, out, precision=precision, show=show)
+    context = Context.begin(run, out, precision=precision, show=show, registration=registration)
     held_out = held_out_frames(run, dataset)
     kept, held = images.split(held_out)
     stages: dict[str, Any] = {}
@@ -212,5 +214,6 @@ def _fit_angles(
         ),
     )
     version = [NETWORK] if isinstance(network, AngleCNN) else []
-    fingerprint = context.digest("angles", recipe_to_dict(recipe), context.run.angles_checksum, *version)
+    settings = recipe_to_dict(recipe, without=("registration",))
+    fingerprint = context.digest("angles", settings, context.run.angles_checksum, *version)
     return context.train(stage, batch_at, "angles", fingerprint, full=False), stage

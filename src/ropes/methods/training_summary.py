@@ -42,6 +42,7 @@ def write_training_summary(
         "joints": list(run.joints),
         "stages": stages,
         **more,
+        "registered": context.registration is not None,
         "settings": recipe_to_dict(run.recipe),
         "provenance": {
             "version": run.version,

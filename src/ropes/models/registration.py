@@ -48,7 +48,7 @@ class Registration(nn.Module):
         background: B, in units of white, (P, S, S).
         steadiness: weight of each pixel in the fits, (P, S, S).
         noise: standard deviation of each pixel's noise, in units of white, (P, S, S).
-        mean: mean of the parameters over the frames that it was fitted on, (V, 2 C + 3), see `parameters`.
+        mean: mean of the parameters over the frames that it was fitted on, (V, 2 C + 3), see `estimate`.
         std: their standard deviation, likewise.
     """
 
@@ -79,7 +79,7 @@ class Registration(nn.Module):
             self.background.copy_(registered.median(dim=0).values)
             deviation = (registered - self.background).abs_().median(dim=0).values
             self.steadiness.copy_(_weight(deviation / _STEADY))
-            parameters = self.parameters(levels)
+            parameters = self.estimate(levels)
             registered = self._registered(levels, parameters)
         self.background.copy_(registered.median(dim=0).values)
         deviation = (registered - self.background).abs_().median(dim=0).values
@@ -94,19 +94,27 @@ class Registration(nn.Module):
         varies = bool((light > _VARYING_LIGHT).any() or (place > _VARYING_PLACE).any())
         return varies or float(self.noise.median()) > _NOISY
 
+    def summary(self) -> str:
+        """What varies in the frames, in words."""
+        channels = self.channels
+        shift = 2**-0.5 * float(self.std[:, 2 * channels : 2 * channels + 2].norm(dim=1).max())
+        light = float(self.std[:, :channels].max())
+        noise = 255 * float(self.noise.median())
+        return f"brightness varies by {light:.1%}, position by {shift:.2f} pixels, noise is {noise:.1f} grey levels"
+
     @torch.no_grad()
     def forward(self, images: Tensor) -> Tensor:
         """Registered and composited frames: uint8 (n, P, S, S) → uint8 (n, P, S, S)."""
         with torch.autocast(images.device.type, enabled=False):
             levels = images.float().div_(255)
-            residual = self._registered(levels, self.parameters(levels)).sub_(self.background)
+            residual = self._registered(levels, self.estimate(levels)).sub_(self.background)
             smooth = functional.avg_pool2d(residual, 3, 1, 1, count_include_pad=False).abs_()
             threshold = _THRESHOLD * self.noise.clamp_min(_LEAST_NOISE)
             alpha = self._by_channel(smooth.div_(threshold)).amax(2).sub_(1).clamp_(0, 1)
             composite = residual.mul_(alpha.repeat_interleave(self.channels, dim=1)).add_(self.background)
             return composite.mul_(255).round_().clamp_(0, 255).to(torch.uint8)
 
-    def parameters(self, levels: Tensor) -> Tensor:
+    def estimate(self, levels: Tensor) -> Tensor:
         """Parameters of frames (n, P, S, S) in units of white: a and b of each channel, then dy, dx, θ in pixels.
 
         θ is the shift at half a side from the centre.

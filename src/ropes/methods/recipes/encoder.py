@@ -30,6 +30,7 @@ class EncoderRecipe:
         val_fraction: fraction of the training anchors held out for validation.
         anchors: train on the first N anchors only; None for all.
         random_erasing: fraction of the training images (each view separately) with a random white square.
+        registration: register frames to their camera's background, where light, camera position or noise vary.
         foreign: fraction of poses with foreign objects in a second training, of a student; 0 for no second training.
         student: optimiser of the student; samples are poses.  Ignored without a student.
     """
@@ -44,6 +45,7 @@ class EncoderRecipe:
     val_fraction: float = renamed("held_out", 0.1)
     anchors: int | None = None
     random_erasing: float = renamed("erased", 0.0)
+    registration: bool = True
     foreign: float = 0.0
     student: Optimisation = field(default_factory=lambda: _STUDENT)
 

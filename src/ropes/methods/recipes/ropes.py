@@ -43,6 +43,7 @@ class RopesRecipe:
         sparsity_weights: candidates for λ of Eq. 3; several are compared on held-out anchors.
         search_share: fraction of AE2's epochs for each candidate.
         val_fraction: fraction of the training anchors held out for early stopping and model selection.
+        registration: register frames to their camera's background, where light, camera position or noise vary.
     """
 
     preset: Preset
@@ -63,6 +64,7 @@ class RopesRecipe:
     sparsity_weights: tuple[float, ...] = (1.0,)
     search_share: float = 0.25
     val_fraction: float = renamed("held_out", 0.1)
+    registration: bool = True
 
     def __post_init__(self) -> None:
         if not self.sparsity_weights or not all(0 <= weight < math.inf for weight in self.sparsity_weights):

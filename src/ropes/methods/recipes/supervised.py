@@ -23,6 +23,7 @@ class CNNRecipe:
         labels: fraction of the training poses whose angles are used.
         val_fraction: fraction of all anchors whose labels are held out for early stopping.
         random_erasing: fraction of the training images (each view separately) with a random white square.
+        registration: register frames to their camera's background, where light, camera position or noise vary.
     """
 
     preset: Preset
@@ -31,6 +32,7 @@ class CNNRecipe:
     labels: float = 1.0
     val_fraction: float = renamed("held_out", 0.1)
     random_erasing: float = renamed("erased", 0.0)
+    registration: bool = True
 
     def __post_init__(self) -> None:
         _require_fractions(self)
@@ -58,6 +60,7 @@ class JointNetRecipe:
         labels: fraction of the training poses whose angles are used.
         val_fraction: fraction of the anchors held out: their images in pre-training, their labels for early stopping.
         random_erasing: fraction of the labelled images (each view separately) with a random white square.
+        registration: register frames to their camera's background, where light, camera position or noise vary.
     """
 
     preset: Preset
@@ -70,6 +73,7 @@ class JointNetRecipe:
     labels: float = 1.0
     val_fraction: float = renamed("held_out", 0.1)
     random_erasing: float = renamed("erased", 0.0)
+    registration: bool = True
 
     def __post_init__(self) -> None:
         _require_fractions(self)
