@@ -14,7 +14,7 @@ from ropes.data.batches import TrainingImages
 from ropes.errors import UserError
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
 from ropes.models.checkpoints import load_tree, save_tree
-from ropes.models.registration import VERSION, Registration
+from ropes.models.registration import VERSION, Registration, are_recorded
 
 #: Frames that the registration is fitted on, evenly over the recording.
 _FRAMES = 256
@@ -23,7 +23,7 @@ _FRAMES = 256
 def register(
     images: TrainingImages, *, wanted: bool = True, show: bool = True
 ) -> tuple[TrainingImages, Registration | None]:
-    """Register frames to their cameras' backgrounds; leaves images alone that no camera fault changes.
+    """Register frames to their cameras' backgrounds; leaves renderings alone.
 
     Args:
         images: of the training split.
@@ -31,18 +31,17 @@ def register(
         show: show progress, and say on standard error what the registration found.
 
     Returns:
-        The images to learn from, and the registration for inference; the given images and None where they vary in
-        nothing but the arm, such as renderings.
+        The images to learn from, and the registration for inference; the given images and None for renderings.
     """
     if not wanted:
         return images, None
     rows = np.unique(np.linspace(0, len(images) - 1, _FRAMES).round().astype(np.int64))
     frames = torch.from_numpy(images.pixels(rows))
+    if not are_recorded(frames):
+        return images, None
     views = frames.shape[1] // images.channels
     registration = Registration(views, frames.shape[-1], images.channels).to(device_kind())
-    registration.fit(frames.to(device_kind()))
-    if not registration.is_needed:
-        return images, None
+    registration.adapt(frames.to(device_kind()))
     if show:
         print(f"ropes: {registration.summary()}; each frame is registered to its camera's background", file=sys.stderr)
 

@@ -10,6 +10,8 @@ VERSION = 1
 _SCALES = (0.12, 0.06, 0.03, 0.03)
 #: Expected standard deviations of gain − 1, offset, and shift along an axis or at the image's edge by rotation, pixels.
 _GAIN, _OFFSET, _SHIFT = 0.5, 0.1, 4.0
+#: Shift in pixels above which a frame is fitted twice.
+_FAR = 0.75
 #: Rounds of background and registration.
 _ROUNDS = 3
 #: Median absolute deviation of a pixel, in units of white, above which it hardly counts: the arm often covers it.
@@ -19,9 +21,11 @@ _SATURATED = 0.99
 #: A pixel shows the background where the mean of its 3 × 3 neighbours differs from it by at most this many standard
 #: deviations of a pixel's noise, and something else from twice as many on.  Least standard deviation: one level.
 _THRESHOLD, _LEAST_NOISE = 1.5, 1 / 255
-#: Standard deviation of gain and offset, and of shift and rotation in pixels, and median noise, above which images are
-#: those of a camera.  Renderings with nothing but an arm stay below a tenth of these.
-_VARYING_LIGHT, _VARYING_PLACE, _NOISY = 0.003, 0.02, 0.3 / 255
+#: Where a camera's noise or light varies, few pixels have exactly their median in most frames; in renderings most have
+#: (`are_recorded`): quantile over pixels, and share of frames.
+_QUANTILE, _REPEATED = 0.75, 0.5
+#: Least share of pixels, neither black nor white, that this counts on.
+_FEWEST = 0.2
 #: Standard deviation of a normal distribution over its median absolute deviation.
 _TO_STD = 1.4826
 
@@ -67,7 +71,7 @@ class Registration(nn.Module):
             self.register_buffer(name, torch.zeros(views, 2 * channels + 3))
 
     @torch.no_grad()
-    def fit(self, images: Tensor) -> None:
+    def adapt(self, images: Tensor) -> None:
         """Set background, noise and the usual parameters from frames.
 
         Args:
@@ -86,13 +90,6 @@ class Registration(nn.Module):
         self.noise.copy_(_TO_STD * functional.avg_pool2d(deviation[None], 5, 1, 2, count_include_pad=False)[0])
         self.mean.copy_(parameters.mean(0))
         self.std.copy_(parameters.std(0))
-
-    @property
-    def is_needed(self) -> bool:
-        """Whether the frames vary in light or place, or are noisy; renderings of an arm alone are not."""
-        light, place = self.std[:, : 2 * self.channels], self.std[:, 2 * self.channels :]
-        varies = bool((light > _VARYING_LIGHT).any() or (place > _VARYING_PLACE).any())
-        return varies or float(self.noise.median()) > _NOISY
 
     def summary(self) -> str:
         """What varies in the frames, in words."""
@@ -117,11 +114,30 @@ class Registration(nn.Module):
     def estimate(self, levels: Tensor) -> Tensor:
         """Parameters of frames (n, P, S, S) in units of white: a and b of each channel, then dy, dx, θ in pixels.
 
-        θ is the shift at half a side from the centre.
+        θ is the shift at half a side from the centre.  Frames that have moved far are registered and fitted once more,
+        since the fit is linear in the shift.
 
         Returns:
             (n, V, 2 C + 3).
         """
+        fitted = self._fit(levels)
+        far = (fitted[..., 2 * self.channels :].abs() > _FAR).any(-1).any(-1)
+        if bool(far.any()):
+            first = fitted[far]
+            again = self._fit(self._registered(levels[far], first))
+            fitted[far] = self._composed(first, again)
+        return fitted
+
+    def _composed(self, first: Tensor, then: Tensor) -> Tensor:
+        """Parameters of a frame whose registration by `first` has the parameters `then`."""
+        count = self.channels
+        gain = first[..., :count]
+        moves = first[..., 2 * count :] + gain.mean(-1, keepdim=True) * then[..., 2 * count :]
+        offset = first[..., count : 2 * count] + gain * then[..., count : 2 * count]
+        return torch.cat([gain * then[..., :count], offset, moves], dim=-1)
+
+    def _fit(self, levels: Tensor) -> Tensor:
+        """One robust linear fit of frames, see `estimate`."""
         count, channels = 2 * self.channels + 3, self.channels
         halved = functional.avg_pool2d(levels, 2)
         target = self._by_channel(halved).flatten(2)
@@ -185,6 +201,20 @@ class Registration(nn.Module):
     def _by_channel(self, planes: Tensor) -> Tensor:
         """(n, P, ...) → (n, V, C, ...)."""
         return planes.unflatten(1, (self.views, self.channels))
+
+
+def are_recorded(images: Tensor) -> bool:
+    """Whether a real camera took the frames: even where nothing moves, pixels hardly ever repeat exactly.
+
+    Args:
+        images: uint8 (n, P, S, S).
+    """
+    median = images.median(dim=0).values
+    repeated = (images == median).float().mean(0)
+    usable = (median > 2) & (median < 253)  # saturated pixels repeat in recordings too
+    if usable.float().mean() >= _FEWEST:
+        repeated = repeated[usable]
+    return float(repeated.flatten().quantile(_QUANTILE)) < _REPEATED
 
 
 def _weight(residual: Tensor) -> Tensor:

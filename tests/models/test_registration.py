@@ -1,0 +1,90 @@
+"""Frames of a moving, noisy camera become frames before a constant background."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import ndimage
+from torch import Tensor
+
+from ropes.models.registration import Registration, are_recorded
+from tests.models.camera_frames import FRAMES, SIDE, frames
+
+
+@pytest.fixture(scope="module")
+def registration() -> Registration:
+    fitted = Registration(2, SIDE)
+    fitted.adapt(frames().images)
+    return fitted
+
+
+def test_light_and_place_of_each_frame_are_found(registration: Registration) -> None:
+    recorded = frames()
+    found = registration.estimate(recorded.images.float() / 255)
+    assert found.shape == (FRAMES, 2, 5)
+    gain, offset, down, right = (centred(found[..., k]) for k in range(4))
+    # The scene has no black and little white: only the level that gain and offset give together is well known.
+    middle = float(registration.background.mean())
+    level, expected = middle * gain + offset, centred(middle * recorded.gain + recorded.offset)
+    assert (level - expected).abs().max() < 0.01
+    assert expected.std() > 0.03
+    # A scene that lies lower in the frame has moved along +y: its pixels are those of the background above.
+    for found_shift, shift in ((down, recorded.down), (right, recorded.right)):
+        error = found_shift + centred(shift)
+        assert error.square().mean().sqrt() < 0.08
+        assert error.abs().max() < 0.35
+        assert shift.abs().max() > 1.2
+
+
+def centred(values: Tensor) -> Tensor:
+    return values - values.mean(0)
+
+
+def test_what_shows_the_background_becomes_the_background_and_the_arm_stays(registration: Registration) -> None:
+    recorded = frames()
+    images = registration(recorded.images)
+    assert images.dtype == torch.uint8
+    background = registration.background.mul(255).round()
+    grown = torch.from_numpy(ndimage.binary_dilation(recorded.arm.numpy(), np.ones((1, 1, 7, 7))))
+    inside = torch.from_numpy(ndimage.binary_erosion(recorded.arm.numpy(), np.ones((1, 1, 5, 5))))
+    assert (images == background)[~grown].float().mean() > 0.97
+    assert (recorded.images != background)[~grown].float().mean() > 0.7
+    assert (images.float() - recorded.level)[inside].abs().median() < 6
+
+
+def test_a_saturated_wall_does_not_look_like_something_before_it(registration: Registration) -> None:
+    recorded = frames(brighter=1.5)
+    assert (recorded.images == 255).float().mean() > 0.05
+    grown = torch.from_numpy(ndimage.binary_dilation(recorded.arm.numpy(), np.ones((1, 1, 7, 7))))
+    images, background = registration(recorded.images), registration.background.mul(255).round()
+    assert (images == background)[~grown].float().mean() > 0.9
+
+
+def test_each_colour_has_its_gain_and_all_share_the_place() -> None:
+    recorded = frames(channels=3)
+    registration = Registration(2, SIDE, 3)
+    registration.adapt(recorded.images)
+    found = registration.estimate(recorded.images.float() / 255)
+    assert found.shape == (FRAMES, 2, 9)
+    level = found[..., :3] * registration.background.mean((1, 2)).view(2, 3) + found[..., 3:6]
+    seen = recorded.images.float().div(255).mean((2, 3)).view(FRAMES, 2, 3)  # with the rectangle in it
+    assert (centred(level) - centred(seen)).abs().max() < 0.03
+    assert (centred(found[..., 6]) + centred(recorded.down)).square().mean().sqrt() < 0.08
+
+
+def test_recordings_differ_from_renderings() -> None:
+    recorded = frames()
+    assert are_recorded(recorded.images)
+    assert not are_recorded(recorded.still)
+    assert "brightness varies" in fitted_summary(recorded.images)
+
+
+def fitted_summary(images: Tensor) -> str:
+    registration = Registration(2, SIDE)
+    registration.adapt(images)
+    return registration.summary()
+
+
+def test_a_frame_is_registered_alike_alone_and_among_others(registration: Registration) -> None:
+    images = frames().images
+    together, alone = registration(images), torch.cat([registration(image[None]) for image in images[:5]])
+    assert (together[:5].int() - alone.int()).abs().max() <= 1
