@@ -126,7 +126,9 @@ def test_from_fit_to_report(method: str, runs: dict[str, Path], colour: Path, ap
     dataset, estimator = open_dataset(data), Estimator.load(run)
     images = images_of(estimator.run, dataset, dataset.frames("train").index)
     found = estimator.coordinates(images)
-    np.testing.assert_allclose([list(line["joints"].values()) for line in predicted[: len(found)]], found, atol=1e-5)
+    np.testing.assert_allclose(
+        [list(line["joints"].values()) for line in predicted[: len(coordinates)]], coordinates, atol=1e-5
+    )
 
 
 @pytest.mark.slow
