@@ -21,8 +21,10 @@ from ropes.evaluation.inspection import inspect_data
 from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of, predict
+from ropes.methods.context import Context
 from ropes.methods.fit import fit
 from ropes.methods.recipes import Optimisation, Recipe
+from ropes.methods.run import Run
 from ropes.report.artefacts import load
 from ropes.report.html import write_report
 from ropes.report.inspection import picture
@@ -84,9 +86,10 @@ def test_training_and_prediction_letterbox_alike(apart: Path, tmp_path: Path) ->
     np.testing.assert_array_equal(planes(cached)[:, 4], cached[:, 1, :, :, 1])
 
 
-def test_a_letterbox_is_said_once(colour: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ImageCache(open_dataset(colour), "train", 16, tmp_path)
-    assert "images of 16x20 are letterboxed to 16x16, with black bars" in capsys.readouterr().err
+def test_a_fit_says_that_images_are_letterboxed(apart: Path, tmp_path: Path, capsys: Any) -> None:
+    run = Run.of(open_dataset(apart), method="cnn", recipe=tiny.cnn_recipe(), seed=0)
+    Context.begin(run, tmp_path / "run", show=True)
+    assert capsys.readouterr().err == "ropes: images of 16x20 and 24x18 are letterboxed to 16x16, with black bars\n"
 
 
 @pytest.mark.parametrize("sizes", [(tiny_colour.OBLONG,) * 2, APART])
@@ -123,7 +126,9 @@ def test_from_fit_to_report(method: str, runs: dict[str, Path], colour: Path, ap
     dataset, estimator = open_dataset(data), Estimator.load(run)
     images = images_of(estimator.run, dataset, dataset.frames("train").index)
     found = estimator.coordinates(images)
-    np.testing.assert_allclose([list(line["joints"].values()) for line in predicted[: len(found)]], found, atol=1e-5)
+    np.testing.assert_allclose(
+        [list(line["joints"].values()) for line in predicted[: len(coordinates)]], coordinates, atol=1e-5
+    )
 
 
 @pytest.mark.slow

@@ -32,8 +32,9 @@ class Blobs:
     """Stands for a trained estimator: reads the blobs' places, in units and signs of its own."""
 
     def __init__(self) -> None:
+        shapes = ((tiny.SIDE, tiny.SIDE),) * 2
         self.run = type(
-            "Run", (), {"joints": tiny.JOINTS, "cameras": tiny.CAMERAS, "image_size": tiny.SIDE, "data_checksum": ""}
+            "Run", (), {"joints": tiny.JOINTS, "cameras": tiny.CAMERAS, "shapes": shapes, "data_checksum": ""}
         )()
 
         self.trust, self.calibration = None, None

@@ -10,7 +10,6 @@ import fcntl
 import math
 import mmap
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -140,7 +139,7 @@ class CachedImages:
 class ImageCache(CachedImages):
     """The images of a split, `size` pixels square; position k is the k-th frame of `dataset.frames(split)`.
 
-    Images are letterboxed, see `ropes.common.png.letterbox`; of others than squares one line on standard error says so.
+    Images that are not square are letterboxed, see `ropes.common.png.letterbox`.
 
     Args:
         dataset: the data set.
@@ -167,9 +166,6 @@ class ImageCache(CachedImages):
         shape = (len(self.frames), len(self.cameras), size, size, *dataset.image_shapes[0][2:])
         if not len(self.frames):
             raise UserError(f"{dataset.path}: split {split!r} has no frames")
-        if progress and (oblong := sorted({shape[:2] for shape in dataset.image_shapes if shape[0] != shape[1]})):
-            sizes = " and ".join(f"{height}x{width}" for height, width in oblong)
-            print(f"ropes: images of {sizes} are letterboxed to {size}x{size}, with black bars", file=sys.stderr)
         folder = cache_folder() if folder is None else Path(folder)
         path = folder / f"{dataset.checksum[:24]}-{split}-{size}.npy"
         build = partial(_build, dataset=dataset, frames=self.frames, shape=shape)

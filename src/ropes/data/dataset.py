@@ -96,9 +96,9 @@ class Dataset:
         return self.image_shapes[0]
 
     @property
-    def channels(self) -> int:
-        """Channels of an image: 1 in grey, 3 in colour."""
-        return 3 if len(self.image_shapes[0]) > 2 else 1
+    def image_size(self) -> tuple[int, int]:
+        """Height and width of `image_shape`, pixels."""
+        return self.image_shape[0], self.image_shape[1]
 
     @cached_property
     def splits(self) -> dict[str, range]:

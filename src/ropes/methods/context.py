@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,12 +52,16 @@ class Context:
     ) -> "Context":
         """Store the run's identity and registration in its folder, and delete unfinished files of a killed run.
 
-        A stored run keeps its setting's name, even if the data set's folder has been renamed.
+        A stored run keeps its setting's name, even if the data set's folder has been renamed.  With `show`, one line on
+        standard error says so where images are letterboxed.
 
         Raises:
             UserError: see `Run.write` and `Run.in_precision`.
         """
         stored = run.in_precision(folder, precision).write(folder)
+        if show and (oblong := dict.fromkeys(shape[:2] for shape in run.shapes if shape[0] != shape[1])):
+            sizes, side = " and ".join(f"{height}x{width}" for height, width in oblong), run.recipe.shape.image_size
+            print(f"ropes: images of {sizes} are letterboxed to {side}x{side}, with black bars", file=sys.stderr)
         remove_leftovers(folder)
         write_registration(folder, registration)
         return cls(stored, folder, show, registration=registration)
