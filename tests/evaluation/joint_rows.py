@@ -3,7 +3,7 @@
 from ropes.evaluation.rows.joint import Row
 
 
-def a_row(**changes) -> Row:
+def a_row(**changes: Any) -> Row:
     base = {
         "setup": "panda-2c-independent",
         "joint": "panda_joint1",

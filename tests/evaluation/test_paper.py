@@ -57,7 +57,7 @@ def numbers(text: str) -> list[float]:
 
 
 @pytest.mark.parametrize(("line", "text"), TABLE_1.items())
-def test_table_1(line, text) -> None:
+def test_table_1(line, text: str) -> None:
     setup, occlusion = line
     for joint, cell in zip(JOINTS, text.split("|"), strict=True):
         ours = published(setup=setup, occlusion=occlusion, joint=joint)
@@ -132,7 +132,7 @@ def test_table_14(line) -> None:
         ("id", 32, "0.066 0.036 0.097 0.053 0.090 0.045"),
     ],
 )
-def test_the_reference_is_robopepp_with_all_labels(split, occlusion, text) -> None:
+def test_the_reference_is_robopepp_with_all_labels(split: str, occlusion: int, text: str) -> None:
     where = {"split": split, "occlusion": occlusion}
     assert [all_labels_mse(setup=TWO_CAMERAS, joint=joint, **where) for joint in JOINTS] == numbers(text)
     assert all_labels_mse(setup=CAUSAL, joint=JOINTS[0], **where) is None

@@ -66,7 +66,7 @@ def test_absent_figures_stay_absent() -> None:
         ("label_share", (0.01, 0.05), ("ropes@0.01 of the labels", "ropes@0.05 of the labels")),
     ],
 )
-def test_fits_that_learnt_from_different_things_are_no_seeds_of_one(field, values, names) -> None:
+def test_fits_that_learnt_from_different_things_are_no_seeds_of_one(field, values, names: str) -> None:
     rows = [a_row(seed=seed, mse=(0.1 * (seed + 1), 0.0), **{field: value}) for seed, value in enumerate(values)]
     cells = over_seeds(rows)
     assert [(cell.method, getattr(cell, field)) for cell in cells] == list(zip(names, values, strict=True))

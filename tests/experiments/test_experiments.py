@@ -239,7 +239,7 @@ def test_something_else_s_folder_is_left_alone(calls: list[str], tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_variant_is_a_method_with_another_recipe(calls: list[str], tmp_path: Path, monkeypatch) -> None:
+def test_a_variant_is_a_method_with_another_recipe(calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = replace(tiny.recipe_of("anchored"), anchors=6, random_erasing=0.5)
     plan = small(recipes={"anchored@few": few, "anchored@more": tiny.recipe_of("anchored")}, seeds=(0,))
     monkeypatch.setattr(experiments, "experiment", lambda *_, **__: plan)
@@ -253,7 +253,7 @@ def test_a_variant_is_a_method_with_another_recipe(calls: list[str], tmp_path: P
 
 
 @pytest.mark.slow
-def test_shares_of_labels_take_one_pretraining(calls: list[str], tmp_path: Path, monkeypatch) -> None:
+def test_shares_of_labels_take_one_pretraining(calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     short = tiny.jointnet_recipe(training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-3))
     few, many = (replace(short, labels=share) for share in (0.5, 1.0))
     plan = small(recipes={"jointnet@50-percent": few, "jointnet@100-percent": many}, seeds=(0,))

@@ -37,7 +37,7 @@ def test_a_pose_s_coordinates_do_not_depend_on_the_others(estimator: Estimator, 
 
 
 @pytest.mark.slow
-def test_each_joint_is_read_from_its_own_network(tmp_path: Path, refit, images: np.ndarray) -> None:
+def test_each_joint_is_read_from_its_own_network(tmp_path: Path, refit: Callable[..., Run], images: np.ndarray) -> None:
     refit(tmp_path / "run", joint_ae2=False)
     whole = Estimator.load(tmp_path / "run").coordinates(images)
     elbow, wrist = (tmp_path / "run" / "ae2" / joint / "weights.safetensors" for joint in tiny.JOINTS)
@@ -60,7 +60,7 @@ def test_reconstructions_look_like_images(estimator: Estimator, images: np.ndarr
 
 @pytest.mark.slow
 @pytest.mark.parametrize("side", [32, 24, 41])
-def test_reconstructions_are_as_large_as_the_images(side: int, tmp_path: Path, refit) -> None:
+def test_reconstructions_are_as_large_as_the_images(side: int, tmp_path: Path, refit: Callable[..., Run]) -> None:
     images = {"train": tiny.draw(tiny.model().sample(np.random.default_rng(0), 8), side=side)}
     data = tiny.write_data(tmp_path / "data", images=images, states=None)
     refit(tmp_path / "run", data=data)
