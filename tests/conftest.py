@@ -79,8 +79,9 @@ def film_finger(out: Path, tested: int, labelled: int) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(feasibility, "_DRAWN", 500)
         patch.setattr(feasibility, "_EACH", 1)
-        sizes = {"samples": 64, "test_samples": tested, "labelled": labelled}
-        simulate_finger(FingerSetting(image_size=16), out=out, **sizes, progress=False)
+        simulate_finger(
+            FingerSetting(image_size=16), out=out, samples=64, test_samples=tested, labelled=labelled, progress=False
+        )
     return out
 
 
