@@ -13,6 +13,7 @@ from ropes.errors import UserError
 from ropes.evaluation import record, results
 from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator
+from ropes.methods.run import Run
 from ropes.metrics import protocol
 from ropes.report.artefacts import load
 from tests import tiny
@@ -135,7 +136,7 @@ def test_something_else_s_folder_is_left_alone(tiny_run: Path, tiny_data: Path, 
 
 @pytest.mark.slow
 def test_another_run_s_evaluation_is_left_alone(
-    measured: Path, tiny_data: Path, tmp_path: Path, refit: Callable[..., Any]
+    measured: Path, tiny_data: Path, tmp_path: Path, refit: Callable[..., Run]
 ) -> None:
     refit(tmp_path / "run", seed=1)
     before = tiny.tree(measured)

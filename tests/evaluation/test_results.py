@@ -3,7 +3,9 @@
 import dataclasses
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,7 +64,7 @@ def test_the_file_has_the_agreed_fields_and_comes_back_the_same(tmp_path: Path) 
         ({"setup": ""}, "setup must be a name"),
     ],
 )
-def test_a_wrong_row_is_refused(changes: Any, message: str) -> None:
+def test_a_wrong_row_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         a_row(**changes)
 
@@ -90,7 +92,7 @@ def test_two_rows_of_the_same_conditions_are_refused() -> None:
         (lambda c: c.update(seconds="long"), "seconds must be a finite number"),
     ],
 )
-def test_a_spoilt_file_is_named(tmp_path: Path, spoil, message: str) -> None:
+def test_a_spoilt_file_is_named(tmp_path: Path, spoil: Callable[[dict[str, Any]], object], message: str) -> None:
     content = some_results(a_row()).to_dict()
     spoil(content)
     path = tmp_path / "results.json"
@@ -127,6 +129,6 @@ def test_rows_of_different_kinds_may_share_their_conditions() -> None:
 
 
 @pytest.mark.parametrize("change", [{"anchors": 500}, {"image_size": 64}, {"erased": 0.5}, {"label_share": 0.01}])
-def test_what_a_fit_learnt_from_is_one_of_its_conditions(change) -> None:
+def test_what_a_fit_learnt_from_is_one_of_its_conditions(change: dict[str, Any]) -> None:
     assert a_row().conditions != a_row(**change).conditions
     assert len(some_results(a_row(), a_row(**change)).rows) == 2

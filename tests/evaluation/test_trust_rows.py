@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +47,7 @@ def wrapped(*rows: CoverageRow) -> Results:
         ({"flagged": True}, "flagged must be a finite number"),
     ],
 )
-def test_what_no_row_may_hold(changes: Any, message: str) -> None:
+def test_what_no_row_may_hold(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         dataclasses.replace(ROW, **changes)
 
@@ -72,7 +74,7 @@ def test_the_same_conditions_twice_are_refused() -> None:
         ([dataclasses.asdict(ROW) | {"width": -1}], "trust row 0: width must lie in 0 to inf"),
     ],
 )
-def test_a_wrong_row_in_the_file_is_named(tmp_path: Path, rows, message: str) -> None:
+def test_a_wrong_row_in_the_file_is_named(tmp_path: Path, rows: object, message: str) -> None:
     path = tmp_path / "results.json"
     results.write(path, wrapped())
     path.write_text(json.dumps(json.loads(path.read_text()) | {"trust_rows": rows}))

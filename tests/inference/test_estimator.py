@@ -1,4 +1,5 @@
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, write_calibration
 from ropes.inference.estimator import Estimator
-from ropes.methods.run import RUN_FILE, TRAINING_FILE
+from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from tests import tiny
 
 
@@ -53,7 +54,9 @@ def test_angles_need_a_calibration(estimator: Estimator, images: np.ndarray) -> 
 
 
 def test_reconstructions_look_like_images(estimator: Estimator, images: np.ndarray) -> None:
-    for pictures in estimator.reconstructions(images[:3]):
+    reconstructions = estimator.reconstructions(images[:3])
+    assert reconstructions is not None
+    for pictures in reconstructions:
         assert pictures.shape == (3, 2, 16, 16)
         assert pictures.dtype == np.uint8
 
@@ -67,7 +70,9 @@ def test_reconstructions_are_as_large_as_the_images(side: int, tmp_path: Path, r
     estimator = Estimator.load(tmp_path / "run")
     seen = open_dataset(data).read_images([0, 1])
     assert estimator.coordinates(seen).shape == (2, 2)
-    assert [pictures.shape for pictures in estimator.reconstructions(seen)] == [seen.shape, seen.shape]
+    reconstructions = estimator.reconstructions(seen)
+    assert reconstructions is not None
+    assert [pictures.shape for pictures in reconstructions] == [seen.shape, seen.shape]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +107,7 @@ def test_an_unfinished_run_is_refused(own_run: Path, lost: str, line: str) -> No
 
 @pytest.mark.slow
 def test_a_run_begun_anew_with_another_recipe_is_unfinished_and_uncalibrated(
-    own_run: Path, refit, monkeypatch: pytest.MonkeyPatch
+    own_run: Path, refit: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Estimator.load(own_run).run
     write_calibration(own_run, run, Calibration(np.ones(2), np.zeros(2), 2))
