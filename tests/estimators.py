@@ -30,8 +30,8 @@ class FormulaReader(Reader):
         return Read(coordinates, coordinates)
 
 
-def tiny_run_of(**changes: Any) -> Run:
-    """The run of a ropes fit on another data set than any that a test writes; `changes` are its fields."""
+def run_of(**changes: Any) -> Run:
+    """A run of method ropes, fitted on a data set that no test writes; `changes` are its fields."""
     fields: dict[str, Any] = {
         "method": "ropes",
         "recipe": tiny.recipe(),
@@ -48,7 +48,7 @@ def tiny_run_of(**changes: Any) -> Run:
 
 def estimator_of(formula: Formula, **changes: Any) -> Estimator:
     """An uncalibrated estimator of these coordinates; `changes` are fields of its run."""
-    return Estimator(tiny_run_of(**changes), FormulaReader(formula), None)
+    return Estimator(run_of(**changes), FormulaReader(formula), None)
 
 
 def places(images: Images) -> Array:

@@ -13,9 +13,9 @@ from ropes.evaluation import results
 from ropes.evaluation.joints import evaluate
 from ropes.evaluation.partial_disentanglement import freed_rows
 from tests import tiny
-from tests.estimators import tiny_run_of
+from tests.estimators import run_of
 
-RUN = tiny_run_of(joints=("lift",), setting="arm", seed=3)
+RUN = run_of(joints=("lift",), setting="arm", seed=3)
 
 
 def recorded(path: Path, angles: NDArray[np.float64], joints: tuple[str, ...]) -> Dataset:

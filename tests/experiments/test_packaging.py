@@ -229,15 +229,15 @@ def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, pac
 
 
 def test_a_packaged_estimator_is_replaced_and_nothing_else(run: Path, data: Path, tmp_path: Path) -> None:
-    named = partial(package, run, data=data, results=run / "e" / "results.json", out=tmp_path)
-    (named(name=NAME) / "old").touch()
-    assert not (named(name=NAME) / "old").exists()
+    pack = partial(package, run, data=data, results=run / "e" / "results.json", out=tmp_path)
+    (pack(name=NAME) / "old").touch()
+    assert not (pack(name=NAME) / "old").exists()
     assert [entry.name for entry in tmp_path.iterdir()] == [NAME]
     write_json(tmp_path / "mine" / "thesis.json", {})
     with pytest.raises(UserError, match=r"mine holds something else \(no MODEL_CARD\.md in it\)"):
-        named(name="mine")
+        pack(name="mine")
     with pytest.raises(UserError, match="--name 'Panda 2c': use small letters, digits and single hyphens"):
-        named(name="Panda 2c")
+        pack(name="Panda 2c")
 
 
 @pytest.mark.slow
@@ -248,19 +248,19 @@ def test_figures_of_another_fit_of_the_same_name_are_refused(run: Path, data: Pa
     anchored.fit(data, other, shorter, show=False)
     evaluate(other, data, other / "e", occlusions=(0,), show=False)
     shutil.copytree(other / "e", tmp_path / "e")
-    measured_by = partial(package, run, name=NAME, data=data, out=tmp_path / "x")
+    pack = partial(package, run, name=NAME, data=data, out=tmp_path / "x")
     for figures in (other / "e" / "results.json", tmp_path / "e" / "results.json"):
         with pytest.raises(UserError, match=r"results\.json is of another fit: its weights are not those of .*run"):
-            measured_by(results=figures)
+            pack(results=figures)
     content = read_json(run / "e" / "results.json")
     seventh = [{**content["fit_rows"][0], "seed": 7}]
     write_json(tmp_path / "seed" / "results.json", {**content, "fit_rows": seventh})
     with pytest.raises(UserError, match=r"has no figures of the fit in .*run; evaluate it with `ropes evaluate`"):
-        measured_by(results=tmp_path / "seed" / "results.json")
+        pack(results=tmp_path / "seed" / "results.json")
     del content["fit_rows"]  # as a file of an older version
     write_json(tmp_path / "old" / "results.json", content)
     with pytest.raises(UserError, match=r"does not say which fit it is of; evaluate .*run again with `ropes evaluate`"):
-        measured_by(results=tmp_path / "old" / "results.json")
+        pack(results=tmp_path / "old" / "results.json")
 
 
 def test_what_is_of_another_run_is_refused(run: Path, data: Path, tiny_run: Path, tmp_path: Path) -> None:
