@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,9 @@ from ropes.methods.recipes import (
 )
 from ropes.metrics import PAPER_SIZES, ProtocolSizes
 from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig, VAEConfig, ViTConfig
+
+if TYPE_CHECKING:
+    from torch import nn
 
 CAMERAS, JOINTS = ("right", "left"), ("elbow", "wrist")
 SIDE = 16
@@ -107,7 +110,7 @@ def change_states(path: Path, split: str, change: Callable[[list[list[float]]], 
     files.write_json(path / schema.PROVENANCE, note)
 
 
-def count_weights(module: Any) -> int:
+def count_weights(module: "nn.Module") -> int:
     """Number of weights."""
     return sum(weight.numel() for weight in module.parameters())
 

@@ -22,7 +22,7 @@ from ropes.inference.calibration import (
     read_calibration,
     write_calibration,
 )
-from ropes.inference.estimator import Estimator
+from ropes.inference.estimator import Estimator, Images
 from ropes.inference.prediction import calibrate, predict_lines
 from ropes.methods.run import CALIBRATION_FILE, UNCERTAINTY_FILE, Run
 from ropes.methods.uncertainty.conformal import Intervals
@@ -32,11 +32,11 @@ from tests import tiny
 
 
 @pytest.fixture(scope="module")
-def images(tiny_data: Path) -> np.ndarray:
+def images(tiny_data: Path) -> Images:
     return open_dataset(tiny_data).read_images(range(40))
 
 
-def test_a_calibration_is_kept_with_the_run(own_run: Path, images: np.ndarray) -> None:
+def test_a_calibration_is_kept_with_the_run(own_run: Path, images: Images) -> None:
     estimator = Estimator.load(own_run)
     line = Calibration(np.array([2.0, -3.0]), np.array([0.5, 0.0]), 7)
     write_calibration(own_run, estimator.run, line)
@@ -47,7 +47,7 @@ def test_a_calibration_is_kept_with_the_run(own_run: Path, images: np.ndarray) -
     np.testing.assert_allclose(again.angles(images), expected)
 
 
-def test_a_bend_is_kept_with_the_run(own_run: Path, images: np.ndarray) -> None:
+def test_a_bend_is_kept_with_the_run(own_run: Path, images: Images) -> None:
     estimator = Estimator.load(own_run)
     raw = estimator.coordinates(images)
     low, high = raw.min(axis=0), raw.max(axis=0)

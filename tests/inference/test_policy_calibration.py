@@ -44,7 +44,7 @@ def test_the_line_gives_each_policy_its_commanded_mean() -> None:
 
 
 @pytest.mark.parametrize("second", [np.ones((3, 2)), np.zeros((0, 2)), np.full((3, 2), np.nan), np.zeros((3, 1))])
-def test_policies_that_tell_nothing_apart_are_refused(second: np.ndarray) -> None:
+def test_policies_that_tell_nothing_apart_are_refused(second: Array) -> None:
     with pytest.raises(ValueError, match=r"same under both|at least one pose|expected \(n, d\)"):
         commanded_calibration(np.ones((3, 2)), second, np.zeros((2, 2)))
 
