@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ropes.causal.scm import TruncatedNormal
 from ropes.evaluation.inspection import overlap
@@ -50,7 +51,10 @@ def test_an_anchor_with_two_observational_poses_is_no_pair() -> None:
     assert not motion(Sample(whole.images, whole.regime, anchor), 0, 1, 2).paired
 
 
-def gaussians(n: int, apart: float, d: int = 3, seed: int = 0):
+def gaussians(
+    n: int, apart: float, d: int = 3, seed: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Values (2 n, d) that lie `apart` in two regimes, the rows of each regime, and the anchor of each row."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(2 * n, d))
     values[:n, 0] += apart
