@@ -3,12 +3,15 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 
 from tests.command_line import Stub
+
+if TYPE_CHECKING:
+    from ropes.methods.run import Run
 
 # With a process for each core (pytest-xdist) more threads would only wait for one another.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -79,8 +82,9 @@ def film_finger(out: Path, tested: int, labelled: int) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(feasibility, "_DRAWN", 500)
         patch.setattr(feasibility, "_EACH", 1)
-        sizes = {"samples": 64, "test_samples": tested, "labelled": labelled}
-        simulate_finger(FingerSetting(image_size=16), out=out, **sizes, progress=False)
+        simulate_finger(
+            FingerSetting(image_size=16), out=out, samples=64, test_samples=tested, labelled=labelled, progress=False
+        )
     return out
 
 
@@ -116,12 +120,12 @@ def own_run(tmp_path: Path, tiny_run: Path) -> Path:
 
 
 @pytest.fixture
-def refit(tiny_data: Path) -> Callable[..., Any]:
+def refit(tiny_data: Path) -> "Callable[..., Run]":
     """Fit on the tiny data set without a word; keywords change the recipe."""
     from ropes.methods.ropes import fit
     from tests import tiny
 
-    def run(out: Path, *, data: Path = tiny_data, seed: int = 0, **changes: Any) -> Any:
+    def run(out: Path, *, data: Path = tiny_data, seed: int = 0, **changes: Any) -> "Run":
         return fit(data, out, tiny.recipe(**changes), seed, show=False)
 
     return run

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.torch import save_file
 
 from ropes.cli import entry as cli
 from ropes.common import png
@@ -235,14 +236,14 @@ def test_a_full_disk_loses_nothing(
 ) -> None:
     from ropes.models import checkpoints
 
-    original, written = checkpoints.save_file, list[Path]()
+    written: list[Path] = []
 
     def full(tensors: Any, path: Path, **options: Any) -> None:
         if len(written) == 2:
             path.write_bytes(b"half")
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
         written.append(path)
-        original(tensors, path, **options)
+        save_file(tensors, path, **options)
 
     words = FIT.format(data=tiny_data, out=tmp_path / "run").split()
     with pytest.MonkeyPatch.context() as patch:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,9 @@ from ropes.methods.recipes import (
 )
 from ropes.metrics import PAPER_SIZES, ProtocolSizes
 from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig, VAEConfig, ViTConfig
+
+if TYPE_CHECKING:
+    from torch import nn
 
 CAMERAS, JOINTS = ("right", "left"), ("elbow", "wrist")
 SIDE = 16
@@ -60,9 +63,12 @@ def write_data(
     tests: int = TESTED,
     described: bool = True,
     change: Callable[[dict[str, NDArray[np.float64]]], None] | None = None,
-    **options: object,
+    **options: Any,
 ) -> Path:
-    """Write the data set; `described` stores its distributions, as ropes simulate does."""
+    """Write the data set; `described` stores its distributions, as ropes simulate does.
+
+    Options of `ropes.data.writer.write_arrays` take the place of what is drawn here.
+    """
     rng, causal = np.random.default_rng(0), model()
     states = {"train": causal.sample(rng, anchors)}
     if tests:
@@ -70,8 +76,14 @@ def write_data(
     images = {split: draw(angles) for split, angles in states.items()}
     if change:
         change(states)
-    given = {"images": images, "states": states, "cameras": CAMERAS, "joints": JOINTS, "regimes": causal.regimes}
-    writer.write_arrays(path, **(given | options))  # type: ignore[arg-type]
+    given: dict[str, Any] = {
+        "images": images,
+        "states": states,
+        "cameras": CAMERAS,
+        "joints": JOINTS,
+        "regimes": causal.regimes,
+    }
+    writer.write_arrays(path, **(given | options))
     if described:
         note = files.read_json(path / schema.PROVENANCE)
         note["setting"] = {"name": "tiny", "splits": {"train": causal.to_dict()}}
@@ -98,16 +110,15 @@ def change_states(path: Path, split: str, change: Callable[[list[list[float]]], 
     files.write_json(path / schema.PROVENANCE, note)
 
 
-def count_weights(module: Any) -> int:
+def count_weights(module: "nn.Module") -> int:
     """Number of weights."""
     return sum(weight.numel() for weight in module.parameters())
 
 
-def recipe(**changes: object) -> RopesRecipe:
+def recipe(**changes: Any) -> RopesRecipe:
     """Tiny widths, six steps of AE1, LDR and AE2 each."""
     small = replace(
         paper_recipe(),
-        preset="tiny",
         ae1=AE1Config(
             image_size=SIDE, encoder_widths=(4,), encoder_blocks=(1,), decoder_widths=(4,), decoder_blocks=(1,)
         ),
@@ -120,13 +131,13 @@ def recipe(**changes: object) -> RopesRecipe:
         sparsity_weights=(1.0,),
         val_fraction=0.25,
     )
-    return replace(small, **changes)  # type: ignore[arg-type]
+    return replace(small, **changes)
 
 
-def encoder_recipe(**changes: object) -> EncoderRecipe:
+def encoder_recipe(**changes: Any) -> EncoderRecipe:
     """A tiny encoder for the method `anchored`, trained until it reads the blobs."""
     small = EncoderRecipe(
-        preset="tiny",
+        preset="compact",
         encoder=EncoderConfig(
             image_size=SIDE,
             stem=2,
@@ -143,24 +154,24 @@ def encoder_recipe(**changes: object) -> EncoderRecipe:
     )
     if changes.get("anchor_weight") == 0:
         changes["encoder"] = replace(small.encoder, window=0)
-    return replace(small, **changes)  # type: ignore[arg-type]
+    return replace(small, **changes)
 
 
-def cnn_recipe(**changes: object) -> CNNRecipe:
+def cnn_recipe(**changes: Any) -> CNNRecipe:
     """A tiny network for the method `cnn`, trained until it reads the blobs."""
     small = CNNRecipe(
-        preset="tiny",
+        preset="compact",
         encoder=replace(encoder_recipe().encoder, window=0),
         training=Optimisation(epochs=8, batch=20, learning_rate=1e-2),
         val_fraction=0.25,
     )
-    return replace(small, **changes)  # type: ignore[arg-type]
+    return replace(small, **changes)
 
 
-def jointnet_recipe(**changes: object) -> JointNetRecipe:
+def jointnet_recipe(**changes: Any) -> JointNetRecipe:
     """A tiny transformer for the method `jointnet`, pre-trained for some steps, then trained on the blobs."""
     small = JointNetRecipe(
-        preset="tiny",
+        preset="compact",
         vit=ViTConfig(
             image_size=SIDE,
             patch=4,
@@ -177,18 +188,18 @@ def jointnet_recipe(**changes: object) -> JointNetRecipe:
         training=Optimisation(epochs=12, batch=20, learning_rate=1e-3, clip=1.0),
         val_fraction=0.25,
     )
-    return replace(small, **changes)  # type: ignore[arg-type]
+    return replace(small, **changes)
 
 
-def vae_recipe(**changes: object) -> VAERecipe:
+def vae_recipe(**changes: Any) -> VAERecipe:
     """A tiny VAE of colour images, trained for some steps."""
     small = VAERecipe(
-        preset="tiny",
+        preset="compact",
         vae=VAEConfig(image_size=SIDE, stem=4, widths=(4, 8), blocks=1, hidden=16, latents=4),
         training=Optimisation(epochs=3, batch=8, learning_rate=1e-3, clip=1.0),
         val_fraction=0.25,
     )
-    return replace(small, **changes)  # type: ignore[arg-type]
+    return replace(small, **changes)
 
 
 def recipe_of(method: str) -> Recipe:

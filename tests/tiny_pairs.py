@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +17,13 @@ SIDE = 16
 ACTIONS = tuple(Action(verb, noun) for noun in ("left", "right") for verb in ("fill", "empty"))
 
 
-def recipe(method: str, **changes: object) -> DeltaRecipe:
+def recipe(method: str, **changes: Any) -> DeltaRecipe:
     small = recipe_of(method, "compact")
     assert isinstance(small, DeltaRecipe)
     shape = replace(small.delta, image_size=SIDE, patch=4, width=16, depth=1, heads=2, widths=(4, 8), latents=8)
     training = Optimisation(epochs=12, batch=16, learning_rate=5e-3)
-    return replace(small, **{"preset": "tiny", "delta": shape, "training": training} | changes)  # type: ignore[arg-type]
+    given: dict[str, Any] = {"preset": "tiny", "delta": shape, "training": training}
+    return replace(small, **(given | changes))
 
 
 def pair(action: Action, rng: np.random.Generator) -> list[list[bytes]]:

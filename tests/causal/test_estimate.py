@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from ropes.causal.graph import direct_effects, estimate_graph, total_effects
 from ropes.causal.graph.estimate import BLURRED, SILENT
@@ -11,18 +12,22 @@ from ropes.causal.scm import CausalModel, TruncatedNormal
 from ropes.metrics import structural_hamming_distance
 from ropes.simulation.settings import setting_named
 
+#: Coordinates (n, d), and target, policy and anchor of each pose, (n,).
+Design = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 CAUSAL = setting_named("panda-2c-causal").splits["train"]
 INDEPENDENT = setting_named("panda-2c-independent").splits["train"]
 
 
-def true_graph(model: CausalModel) -> np.ndarray:
+def true_graph(model: CausalModel) -> NDArray[np.bool_]:
     matrix = np.zeros((len(model.joints),) * 2, dtype=bool)
     for parent, child in model.weights:
         matrix[model.joints.index(parent), model.joints.index(child)] = True
     return matrix
 
 
-def poses(model: CausalModel, anchors: int, rng: np.random.Generator, *, noise: float = 0.0, cubic: float = 0.0):
+def poses(
+    model: CausalModel, anchors: int, rng: np.random.Generator, *, noise: float = 0.0, cubic: float = 0.0
+) -> Design:
     """Coordinates of twin samples, (n, d), with what `estimate_graph` takes beside them."""
     angles = model.sample(rng, anchors)
     flat = angles.reshape(-1, angles.shape[-1])
@@ -79,10 +84,10 @@ def test_without_anchors_more_poses_do_it() -> None:
     offset=st.floats(-100, 100),
 )
 def test_sign_scale_and_offset_change_nothing(sign: list[float], scale: list[float], offset: float) -> None:
-    coordinates, *design = poses(CAUSAL, 60, np.random.default_rng(0), noise=0.2)
+    coordinates, target, policy, _ = poses(CAUSAL, 60, np.random.default_rng(0), noise=0.2)
     weight = np.ones(len(coordinates))
-    plain = direct_effects(total_effects(coordinates, *design[:2], weight))
-    other = direct_effects(total_effects(coordinates * sign * np.array(scale) + offset, *design[:2], weight))
+    plain = direct_effects(total_effects(coordinates, target, policy, weight))
+    other = direct_effects(total_effects(coordinates * sign * np.array(scale) + offset, target, policy, weight))
     np.testing.assert_allclose(other, plain, atol=1e-6)
 
 
@@ -101,8 +106,8 @@ def test_effects_of_a_chain_by_hand() -> None:
     table += [(2, 2, (0, 0, 0)), (-1, 0, (9, 9, 9))]
     target, policy, rows = (np.array(column) for column in zip(*table, strict=True))
     total = total_effects(rows.astype(float), target, policy, np.ones(len(rows)))
-    np.testing.assert_allclose(total, [[1, 2, -1], [0, 1, -0.5], [0, 0, 1]])
-    np.testing.assert_allclose(direct_effects(total), [[0, 2, 0], [0, 0, -0.5], [0, 0, 0]], atol=1e-12)
+    np.testing.assert_allclose(total, np.array([[1, 2, -1], [0, 1, -0.5], [0, 0, 1]]))
+    np.testing.assert_allclose(direct_effects(total), np.array([[0, 2, 0], [0, 0, -0.5], [0, 0, 0]]), atol=1e-12)
 
 
 @pytest.mark.slow
@@ -118,7 +123,7 @@ def test_weights_count_poses_more_than_once() -> None:
     rng = np.random.default_rng(0)
     coordinates, target, policy, _ = poses(CAUSAL, 20, rng)
     weight = rng.integers(1, 4, len(target))
-    repeated = [np.repeat(part, weight, axis=0) for part in (coordinates, target, policy)]
+    repeated = np.repeat(coordinates, weight, axis=0), np.repeat(target, weight), np.repeat(policy, weight)
     expected = total_effects(*repeated, np.ones(weight.sum()))
     np.testing.assert_allclose(total_effects(coordinates, target, policy, weight.astype(float)), expected)
 
@@ -132,7 +137,7 @@ def test_standard_errors_are_those_of_repeated_draws() -> None:
     assert 0.7 < spread[off].mean() / stated[off].mean() < 1.4
 
 
-def _two(effect: float, back: float, noise: float, anchors: int, seed: int = 0, mixed: float = 0.0):
+def _two(effect: float, back: float, noise: float, anchors: int, seed: int = 0, mixed: float = 0.0) -> Design:
     """Two joints, each drawn one unit higher by its first policy, each the other's cause; a share of one's reading."""
     rng = np.random.default_rng(seed)
     regimes = [(-1, 0), (0, 1), (0, 2), (1, 1), (1, 2)]
@@ -143,8 +148,8 @@ def _two(effect: float, back: float, noise: float, anchors: int, seed: int = 0, 
         drawn = 0.5 * rng.normal(size=anchors) + (policy == 1)
         a, b = {-1: (a, b), 0: (drawn, terms[:, 1] + effect * drawn), 1: (terms[:, 0] + back * drawn, drawn)}[target]
         poses.append(np.stack([a, b + mixed * a], axis=1) + noise * rng.normal(size=(anchors, 2)))
-    target, policy = (np.repeat([regime[k] for regime in regimes], anchors) for k in (0, 1))
-    return np.concatenate(poses), target, policy, np.tile(np.arange(anchors), 5)
+    targets, policies = (np.repeat([regime[k] for regime in regimes], anchors) for k in (0, 1))
+    return np.concatenate(poses), targets, policies, np.tile(np.arange(anchors), 5)
 
 
 def test_a_mixture_is_no_edge_and_an_effect_is_one() -> None:

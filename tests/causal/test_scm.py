@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,16 +23,16 @@ def tn(mean: float, variance: float = 0.4, low: float = -1.5, high: float = 1.5)
     return TruncatedNormal(mean=mean, variance=variance, low=low, high=high)
 
 
-def chain(**changes: object) -> CausalModel:
+def chain(**changes: Any) -> CausalModel:
     """A → B → C, with D apart; B = 2A, C = B/2 + noise, exactly solvable."""
-    given = {
+    given: dict[str, Any] = {
         "joints": ("a", "b", "c", "d"),
         "observational": {"a": tn(0), "d": tn(0.5)},
         "noise": {"c": tn(0, 0.1, 0, 1)},
         "weights": {("b", "c"): 0.5, ("a", "b"): 2.0},
         "interventions": {joint: (tn(0.7), tn(-0.7)) for joint in "abcd"},
     }
-    return CausalModel(**(given | changes))  # type: ignore[arg-type]
+    return CausalModel(**(given | changes))
 
 
 def normal_moments(t: TruncatedNormal) -> tuple[float, float]:

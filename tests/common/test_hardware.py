@@ -3,7 +3,7 @@
 import ctypes
 import os
 from types import SimpleNamespace
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -27,8 +27,13 @@ def test_memory_is_kept_unless_told_otherwise(before: str | None, after: str, mo
 
 def test_a_c_library_without_such_settings_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "1")
-    looked: list[object] = []
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: looked.append(name) or SimpleNamespace())
+    looked: list[str | None] = []
+
+    def library(name: str | None) -> SimpleNamespace:
+        looked.append(name)
+        return SimpleNamespace()
+
+    monkeypatch.setattr(ctypes, "CDLL", library)
     hardware.tune_allocator()
     assert looked == [None]
 
@@ -90,8 +95,9 @@ def test_a_precision_is_asked_for_by_its_name(monkeypatch: pytest.MonkeyPatch) -
         "32-true",
         "bf16-mixed",
     ]
+    unknown: Any = "half"
     with pytest.raises(UserError, match=r"unknown precision 'half': choose one of auto, bf16-mixed, 32-true"):
-        hardware.resolve_precision("half")  # type: ignore[arg-type]
+        hardware.resolve_precision(unknown)
 
 
 def test_emulated_bf16_is_said_to_be_slow(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

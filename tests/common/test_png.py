@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
 from PIL import Image
 
 from ropes.common import png
@@ -17,7 +18,7 @@ def encoded(image: Image.Image) -> bytes:
 
 
 @given(hnp.arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9))))
-def test_what_is_encoded_is_decoded(pixels: np.ndarray) -> None:
+def test_what_is_encoded_is_decoded(pixels: NDArray[np.uint8]) -> None:
     data = png.encode(pixels)
     assert png.header(data) == (*pixels.shape, 8, 0)
     png.check_chunks(data)

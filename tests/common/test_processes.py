@@ -160,7 +160,13 @@ def test_a_job_has_the_environment_and_folder_of_its_caller(tmp_path: Path, monk
 
 def with_its_server_gone(path: Path) -> None:
     """End the server, and be told to end then."""
-    signal.signal(signal.SIGTERM, lambda *_: (time.sleep(1), path.touch(), os._exit(0)))
+
+    def end(*_: object) -> None:
+        time.sleep(1)
+        path.touch()
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, end)
     os.kill(os.getppid(), signal.SIGKILL)
     time.sleep(2 * PATIENCE)
 

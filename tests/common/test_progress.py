@@ -1,8 +1,9 @@
 """Lines of progress: one every quarter of a minute, and one at the end of what took a while."""
 
+import time
+
 import pytest
 
-from ropes.common import progress as progress_module
 from ropes.common.progress import progress
 
 
@@ -10,7 +11,7 @@ from ropes.common.progress import progress
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Seconds that the clock shows."""
     now = [100.0]
-    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     return now
 
 

@@ -28,8 +28,11 @@ class Tiny:
         return self.dataset.path
 
 
+MakeTiny = Callable[..., Tiny]
+
+
 @pytest.fixture
-def make_tiny(tmp_path: Path) -> Callable[..., Tiny]:
+def make_tiny(tmp_path: Path) -> MakeTiny:
     def make(name: str = "tiny", *, anchors: int = 7, tests: int = 9, size: int = 16, **options: Any) -> Tiny:
         rng = np.random.default_rng(0)
         shapes = {"train": (anchors, len(REGIMES)), "test-id": (tests, 1)}
@@ -37,7 +40,7 @@ def make_tiny(tmp_path: Path) -> Callable[..., Tiny]:
             split: rng.integers(0, 256, (*shape, 2, size, size), dtype=np.uint8) for split, shape in shapes.items()
         }
         states = {split: rng.normal(size=(*shape, 2)) for split, shape in shapes.items()}
-        given = {
+        given: dict[str, Any] = {
             "images": images,
             "states": states,
             "cameras": ("right", "left"),
@@ -52,5 +55,5 @@ def make_tiny(tmp_path: Path) -> Callable[..., Tiny]:
 
 
 @pytest.fixture
-def tiny(make_tiny: Callable[..., Tiny]) -> Tiny:
+def tiny(make_tiny: MakeTiny) -> Tiny:
     return make_tiny()

@@ -10,10 +10,11 @@ from ropes.data.batches import ImageBatch, TrainingImages, first_anchors
 from ropes.data.cache import ImageCache
 from ropes.data.dataset import Frames
 from ropes.errors import UserError
+from tests.data.conftest import Tiny
 
 
 @pytest.fixture
-def training(tiny, tmp_path: Path) -> TrainingImages:
+def training(tiny: Tiny, tmp_path: Path) -> TrainingImages:
     cache = ImageCache(tiny.dataset, "train", 16, tmp_path / "cache")
     return TrainingImages(cache, tiny.dataset.frames("train"), tiny.dataset.regimes)
 
@@ -22,7 +23,7 @@ def test_a_batch_has_no_field_for_angles() -> None:
     assert [field.name for field in dataclasses.fields(ImageBatch)] == ["images", "regime", "anchor"]
 
 
-def test_a_batch_is_its_rows(training: TrainingImages, tiny) -> None:
+def test_a_batch_is_its_rows(training: TrainingImages, tiny: Tiny) -> None:
     rows = [33, 0, 7]
     batch = training.batch(rows)
     images = tiny.images["train"].reshape(-1, 2, 16, 16)[rows]
@@ -73,7 +74,7 @@ def test_too_few_anchors_are_refused(training: TrainingImages) -> None:
         training.take(np.arange(5)).split_anchors(0.5, seed=0)
 
 
-def test_a_regime_without_images_is_refused(training: TrainingImages, tiny) -> None:
+def test_a_regime_without_images_is_refused(training: TrainingImages, tiny: Tiny) -> None:
     frames = tiny.dataset.frames("train")
     without = Frames(frames.index, frames.anchor, np.where(frames.regime == 4, 0, frames.regime))
     with pytest.raises(UserError, match="no training image under regime wrist/2"):

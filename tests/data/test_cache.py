@@ -3,6 +3,7 @@ import os
 import pickle
 import time
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ from ropes.data import parquet
 from ropes.data.cache import ImageCache
 from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.errors import UserError
+from tests.data.conftest import MakeTiny, Tiny
 
 
-def test_the_cache_holds_the_split_in_order(tiny, tmp_path: Path) -> None:
+def test_the_cache_holds_the_split_in_order(tiny: Tiny, tmp_path: Path) -> None:
     cache = ImageCache(tiny.dataset, "train", 16, tmp_path)
     assert cache.shape == (35, 2, 16, 16)
     assert len(cache) == 35
@@ -24,14 +26,14 @@ def test_the_cache_holds_the_split_in_order(tiny, tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.load(cache.path, allow_pickle=False), images)
 
 
-def test_a_smaller_size_is_the_mean_of_the_pixels(tiny, tmp_path: Path) -> None:
+def test_a_smaller_size_is_the_mean_of_the_pixels(tiny: Tiny, tmp_path: Path) -> None:
     small = ImageCache(tiny.dataset, "test-id", 8, tmp_path).read(np.arange(9))
     mean = tiny.images["test-id"].reshape(9, 2, 8, 2, 8, 2).mean(axis=(3, 5))
     assert np.abs(small - mean).max() <= 0.5
 
 
 def test_the_cache_is_built_once_and_shared_with_a_stripped_copy(
-    tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = ImageCache(tiny.dataset, "train", 8, tmp_path / "cache")
     monkeypatch.setattr(cache_module, "_build", lambda *args: pytest.fail("built again"))
@@ -41,7 +43,7 @@ def test_the_cache_is_built_once_and_shared_with_a_stripped_copy(
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [first.path.name]
 
 
-def test_a_damaged_cache_is_built_again(tiny, tmp_path: Path) -> None:
+def test_a_damaged_cache_is_built_again(tiny: Tiny, tmp_path: Path) -> None:
     cache = ImageCache(tiny.dataset, "train", 16, tmp_path)
     expected = cache.path.read_bytes()
     for content in (expected[:-1], expected[:20], b"", b"\x93NUMPY\x02\x00" + expected[8:]):
@@ -50,13 +52,13 @@ def test_a_damaged_cache_is_built_again(tiny, tmp_path: Path) -> None:
         assert cache.path.read_bytes() == expected
 
 
-def test_a_cache_can_be_sent_to_another_process(tiny, tmp_path: Path) -> None:
+def test_a_cache_can_be_sent_to_another_process(tiny: Tiny, tmp_path: Path) -> None:
     cache = ImageCache(tiny.dataset, "train", 16, tmp_path)
     sent = pickle.loads(pickle.dumps(cache))  # noqa: S301 (our own, as multiprocessing does it)
     np.testing.assert_array_equal(sent.read([4]), cache.read([4]))
 
 
-def test_pages_are_handed_back(tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_are_handed_back(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache_module, "_RESIDENT_LIMIT", 0)
     cache = ImageCache(tiny.dataset, "train", 16, tmp_path)
     images = tiny.images["train"].reshape(-1, 2, 16, 16)
@@ -64,7 +66,7 @@ def test_pages_are_handed_back(tiny, tmp_path: Path, monkeypatch: pytest.MonkeyP
         np.testing.assert_array_equal(cache.read([7, 3]), images[[7, 3]])
 
 
-def test_a_changed_shard_never_enters_the_cache(tiny, tmp_path: Path) -> None:
+def test_a_changed_shard_never_enters_the_cache(tiny: Tiny, tmp_path: Path) -> None:
     path = tiny.path / "data/chunk-000/file-000.parquet"
     table = parquet.read_table(path)
     name = "observation.images.left"
@@ -75,7 +77,7 @@ def test_a_changed_shard_never_enters_the_cache(tiny, tmp_path: Path) -> None:
     assert not list((tmp_path / "cache").iterdir())
 
 
-def test_sizes_that_cannot_be_had_are_refused(tiny, tmp_path: Path, make_tiny) -> None:
+def test_sizes_that_cannot_be_had_are_refused(tiny: Tiny, tmp_path: Path, make_tiny: MakeTiny) -> None:
     with pytest.raises(UserError, match="cannot be resized to 32x32"):
         ImageCache(tiny.dataset, "train", 32, tmp_path)
     wide = make_tiny("wide", images={"train": np.zeros((2, 5, 2, 8, 16), np.uint8)}, states=None)
@@ -110,7 +112,7 @@ def test_resident_memory_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert most < 200
 
 
-def test_a_full_disk_leaves_no_cache(tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_no_cache(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*args: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -128,7 +130,7 @@ def aged(path: Path, age: float) -> Path:
 
 
 def test_what_was_not_read_for_the_longest_time_makes_room(
-    tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = [ImageCache(tiny.dataset, "train", size, tmp_path).path for size in (16, 15, 14)]
     for path, age in zip(paths, (30, 20, 10), strict=True):
@@ -143,7 +145,7 @@ def test_what_was_not_read_for_the_longest_time_makes_room(
     assert (tmp_path / "notes.txt").exists()
 
 
-def test_what_is_in_use_is_never_removed(tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_in_use_is_never_removed(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROPES_CACHE_GB", "0")
     first = ImageCache(tiny.dataset, "train", 16, tmp_path)
     images = first.read(np.arange(35))
@@ -157,7 +159,7 @@ def test_what_is_in_use_is_never_removed(tiny, tmp_path: Path, monkeypatch: pyte
 
 
 def test_half_written_files_go_when_their_process_is_long_gone(
-    tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ROPES_CACHE_GB", "0")
     old, new = tmp_path / ".a.npy.0.part", tmp_path / ".b.npy.0.part"
@@ -169,19 +171,20 @@ def test_half_written_files_go_when_their_process_is_long_gone(
 
 
 def test_a_file_that_is_removed_while_it_is_opened_is_made_again(
-    tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = ImageCache(tiny.dataset, "train", 16, tmp_path).path
-    lock, gone = fcntl.flock, []
+    lock, locked = fcntl.flock, list[int]()
 
-    def remove_first(stream: object, how: int) -> None:
-        if not gone:
-            gone.append(path.unlink())
-        lock(stream, how)  # type: ignore[arg-type]
+    def remove_first(stream: IO[bytes], how: int) -> None:
+        if not locked:
+            path.unlink()
+        locked.append(how)
+        lock(stream, how)
 
     monkeypatch.setattr(fcntl, "flock", remove_first)
     cache = ImageCache(tiny.dataset, "train", 16, tmp_path)
-    assert gone
+    assert locked
     assert path.exists()
     np.testing.assert_array_equal(cache.read([3]), tiny.images["train"].reshape(-1, 2, 16, 16)[[3]])
 
@@ -195,7 +198,7 @@ def test_a_limit_that_is_no_number_is_refused(text: str, monkeypatch: pytest.Mon
     assert cache_module.cache_limit() == 20e9
 
 
-def test_calls_that_some_systems_lack_are_left_out(tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_that_some_systems_lack_are_left_out(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "posix_fallocate")
     monkeypatch.delattr(os, "sched_getaffinity")
     assert len(ImageCache(tiny.dataset, "train", 16, tmp_path)) == 35

@@ -9,9 +9,10 @@ from ropes.common import png
 from ropes.data.export import export_images
 from ropes.errors import UserError
 from ropes.inference.prediction import predict_lines
+from tests.data.conftest import Tiny
 
 
-def test_images_are_written_by_camera_and_row(tiny, tmp_path: Path) -> None:
+def test_images_are_written_by_camera_and_row(tiny: Tiny, tmp_path: Path) -> None:
     for _ in range(2):  # the same export again is no obstacle
         export_images(tiny.path, "test-id", 3, tmp_path / "photos")
     rows = tiny.dataset.frames("test-id").index[:3]
@@ -26,7 +27,7 @@ def test_images_are_written_by_camera_and_row(tiny, tmp_path: Path) -> None:
             assert path.read_bytes() == png.encode(pixels)
 
 
-def test_what_cannot_be_exported_leaves_nothing(tiny, tmp_path: Path) -> None:
+def test_what_cannot_be_exported_leaves_nothing(tiny: Tiny, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no split 'test-ood'"):
         export_images(tiny.path, "test-ood", 3, tmp_path / "photos")
     with pytest.raises(UserError, match="split 'test-id' has 9 poses, fewer than --count 10"):
@@ -34,7 +35,7 @@ def test_what_cannot_be_exported_leaves_nothing(tiny, tmp_path: Path) -> None:
     assert not (tmp_path / "photos").exists()
 
 
-def test_exports_are_not_mixed(tiny, tmp_path: Path) -> None:
+def test_exports_are_not_mixed(tiny: Tiny, tmp_path: Path) -> None:
     export_images(tiny.path, "test-id", 3, tmp_path / "photos")
     with pytest.raises(UserError, match="holds another export; choose an empty or new folder"):
         export_images(tiny.path, "test-id", 2, tmp_path / "photos")

@@ -83,7 +83,7 @@ def test_a_shard_damaged_before_the_end_is_made_again(renderer: FakeRenderer, tm
     shard = min((tmp_path / "broken").rglob("*.parquet"))
     data = bytearray(shard.read_bytes())
     data[len(data) // 2] ^= 1
-    shard.write_bytes({"cut": data[:-20], "byte": data, "empty": b""}[damage])
+    shard.write_bytes({"cut": bytes(data[:-20]), "byte": bytes(data), "empty": b""}[damage])
     renderer.stop_after = None
     make(tmp_path / "broken")
     assert tree(tmp_path / "broken") == tree(tmp_path / "whole")
@@ -276,6 +276,7 @@ def test_faults_of_cameras_are_repaired_byte_by_byte(tmp_path: Path, monkeypatch
     setting = dataclasses.replace(setting_named("panda-1c-independent"), image_size=24, camera_level="webcam")
     dataset = make(tmp_path / "d", setting, anchors=4, test_anchors=5, workers=1)
     whole = tree(dataset.path)
+    assert dataset.provenance is not None
     assert dataset.provenance["setting"]["camera_level"] == "webcam"
     assert dataset.states("train").shape == (4 * 7, 3)
     clean = make(tmp_path / "clean", dataclasses.replace(setting, camera_level="clean"), anchors=4, test_anchors=5)

@@ -1,6 +1,7 @@
 """Real photographs of finger and cube: read as they are given, and refused with a line."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ IMAGES = np.random.default_rng(0).integers(0, 256, (3, 8, 8, 3)).astype(np.uint8
 LABELS = np.array([[factor.values[k] for factor in FACTORS] for k in (0, 4, 9)])
 
 
-def stored(path: Path, **arrays: np.ndarray) -> Path:
+def stored(path: Path, **arrays: Any) -> Path:
     np.savez(path / "real.npz", **arrays)
     return path / "real.npz"
 

@@ -17,17 +17,18 @@ from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.data.validate import _pair_faults, faults, validate
 from ropes.errors import UserError
 from ropes.simulation.finger_setting import NAMES
+from tests.data.conftest import MakeTiny, Tiny
 
 FIRST, SECOND = "data/chunk-000/file-000.parquet", "data/chunk-000/file-001.parquet"
 
 
-def edit_json(path: Path, change: Callable) -> None:
+def edit_json(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     content = json.loads(path.read_text())
     change(content)
     path.write_text(json.dumps(content))
 
 
-def replace_column(root: Path, name: str, values: list, *, file: str = SECOND) -> None:
+def replace_column(root: Path, name: str, values: list[Any], *, file: str = SECOND) -> None:
     """Change a column of a data file as if it had been written so: its checksum is made to agree."""
     table = parquet.read_table(root / file)
     field = table.field(name)
@@ -56,7 +57,7 @@ def encoded(image: Image.Image) -> bytes:
     return stream.getvalue()
 
 
-def test_a_good_data_set_passes(tiny) -> None:
+def test_a_good_data_set_passes(tiny: Tiny) -> None:
     report = validate(tiny.path)
     assert (report.episodes, report.frames, report.images) == (16, 44, 88)
     assert report.splits == {"train": 7, "test-id": 9}
@@ -65,19 +66,19 @@ def test_a_good_data_set_passes(tiny) -> None:
     assert "joints elbow, wrist, with angles; every checksum agrees" in text
 
 
-def test_a_stripped_one_passes(tiny, tmp_path: Path) -> None:
+def test_a_stripped_one_passes(tiny: Tiny, tmp_path: Path) -> None:
     copy_without_labels(tiny.path, tmp_path / "stripped")
     assert "without angles; every checksum agrees" in str(validate(tmp_path / "stripped"))
 
 
-def test_a_foreign_one_passes(tiny) -> None:
+def test_a_foreign_one_passes(tiny: Tiny) -> None:
     (tiny.path / "meta/ropes.json").unlink()
     (tiny.path / "meta/interventions.json").unlink()
     assert "no interventions, with angles; no checksums recorded" in str(validate(tiny.path))
 
 
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
-def test_a_changed_byte_names_the_shard(tiny, part: float) -> None:
+def test_a_changed_byte_names_the_shard(tiny: Tiny, part: float) -> None:
     path = tiny.path / SECOND
     content = bytearray(path.read_bytes())
     content[int(part * len(content))] ^= 1
@@ -86,7 +87,7 @@ def test_a_changed_byte_names_the_shard(tiny, part: float) -> None:
         validate(tiny.path)
 
 
-def test_every_single_changed_byte_is_one_fault_of_its_shard(tiny) -> None:
+def test_every_single_changed_byte_is_one_fault_of_its_shard(tiny: Tiny) -> None:
     path = tiny.path / SECOND
     content = path.read_bytes()
     for position in np.random.default_rng(0).integers(0, len(content), 40):
@@ -98,27 +99,27 @@ def test_every_single_changed_byte_is_one_fault_of_its_shard(tiny) -> None:
         assert {fault.file for fault in found} == {SECOND}, position
 
 
-def test_a_truncated_shard_is_named(tiny) -> None:
+def test_a_truncated_shard_is_named(tiny: Tiny) -> None:
     path = tiny.path / FIRST
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(UserError, match=f"{FIRST}: truncated or damaged; restore"):
         validate(tiny.path)
 
 
-def test_a_missing_shard_is_named(tiny) -> None:
+def test_a_missing_shard_is_named(tiny: Tiny) -> None:
     (tiny.path / FIRST).unlink()
     with pytest.raises(UserError, match=f"{FIRST}: missing; restore"):
         validate(tiny.path)
 
 
-def test_a_missing_shard_of_a_foreign_data_set_shows_in_the_count(tiny) -> None:
+def test_a_missing_shard_of_a_foreign_data_set_shows_in_the_count(tiny: Tiny) -> None:
     (tiny.path / "meta/ropes.json").unlink()
     (tiny.path / "data/chunk-000/file-002.parquet").unlink()
     with pytest.raises(UserError, match="44 frames, but the data files hold 35"):
         validate(tiny.path)
 
 
-def test_changed_metadata_is_named(tiny) -> None:
+def test_changed_metadata_is_named(tiny: Tiny) -> None:
     edit_json(tiny.path / "meta/stats.json", lambda c: c.pop("index"))
     with pytest.raises(UserError, match=r"meta/stats.json: changed since it was written"):
         validate(tiny.path)
@@ -134,13 +135,13 @@ def test_changed_metadata_is_named(tiny) -> None:
         (b"no image", "not a PNG"),
     ],
 )
-def test_an_image_of_another_size_or_type_is_named(tiny, data: bytes | None, message: str) -> None:
+def test_an_image_of_another_size_or_type_is_named(tiny: Tiny, data: bytes | None, message: str) -> None:
     replace_image(tiny.path, 6, data)
     with pytest.raises(UserError, match=f"{SECOND}, row 6: camera left: {message}"):
         validate(tiny.path)
 
 
-def test_a_damaged_image_is_named_where_there_are_no_checksums(tiny) -> None:
+def test_a_damaged_image_is_named_where_there_are_no_checksums(tiny: Tiny) -> None:
     data = bytearray(png.encode(np.zeros((16, 16), np.uint8)))
     data[45] ^= 1
     replace_image(tiny.path, 3, bytes(data))
@@ -150,7 +151,7 @@ def test_a_damaged_image_is_named_where_there_are_no_checksums(tiny) -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_an_angle_that_is_no_number_is_named(tiny, value: float) -> None:
+def test_an_angle_that_is_no_number_is_named(tiny: Tiny, value: float) -> None:
     angles = np.zeros((15, 2), np.float32)
     angles[9, 0] = value
     replace_column(tiny.path, "observation.state", list(angles))
@@ -158,13 +159,13 @@ def test_an_angle_that_is_no_number_is_named(tiny, value: float) -> None:
         validate(tiny.path)
 
 
-def test_a_missing_angle_is_named(tiny) -> None:
+def test_a_missing_angle_is_named(tiny: Tiny) -> None:
     replace_column(tiny.path, "observation.state", [None] * 15)
     with pytest.raises(UserError, match=f"{SECOND}: observation.state has missing values"):
         validate(tiny.path)
 
 
-def test_a_missing_camera_is_named(tiny) -> None:
+def test_a_missing_camera_is_named(tiny: Tiny) -> None:
     table = parquet.read_table(tiny.path / FIRST).drop_columns(["observation.images.left"])
     parquet.write_table(tiny.path / FIRST, table)
     bless(tiny.path, FIRST)
@@ -172,14 +173,14 @@ def test_a_missing_camera_is_named(tiny) -> None:
         validate(tiny.path)
 
 
-def test_a_camera_missing_altogether_is_named(tiny) -> None:
+def test_a_camera_missing_altogether_is_named(tiny: Tiny) -> None:
     edit_json(tiny.path / "meta/info.json", lambda c: c["features"].pop("observation.images.left"))
     bless(tiny.path, "meta/info.json")
     with pytest.raises(UserError, match="camera 'left' is missing"):
         validate(tiny.path)
 
 
-def test_a_regime_without_images_is_named(tiny) -> None:
+def test_a_regime_without_images_is_named(tiny: Tiny) -> None:
     for file in (FIRST, SECOND):
         tasks = parquet.read_table(tiny.path / file)["task_index"].to_pylist()
         replace_column(tiny.path, "task_index", [0 if task == 3 else task for task in tasks], file=file)
@@ -187,7 +188,7 @@ def test_a_regime_without_images_is_named(tiny) -> None:
         validate(tiny.path)
 
 
-def test_a_joint_with_one_intervention_is_named(make_tiny: Callable) -> None:
+def test_a_joint_with_one_intervention_is_named(make_tiny: MakeTiny) -> None:
     regimes = (Regime(), Regime("elbow", 1), Regime("elbow", 2), Regime("wrist", 1))
     images = {"train": np.zeros((3, 4, 2, 8, 8), np.uint8)}
     made = make_tiny(images=images, states={"train": np.zeros((3, 4, 2))}, regimes=regimes)
@@ -205,7 +206,7 @@ def test_a_joint_with_one_intervention_is_named(make_tiny: Callable) -> None:
         ("task_index", 2, 5, "row 2: task_index is not below 5"),
     ],
 )
-def test_wrong_indices_are_named(tiny, column: str, row: int, value: float, message: str) -> None:
+def test_wrong_indices_are_named(tiny: Tiny, column: str, row: int, value: float, message: str) -> None:
     values = parquet.read_table(tiny.path / SECOND)[column].to_pylist()
     values[row] = value
     replace_column(tiny.path, column, values)
@@ -226,21 +227,21 @@ def test_wrong_indices_are_named(tiny, column: str, row: int, value: float, mess
         ({"splits": {"train": "all"}}, "split 'train' is 'all', not START:STOP"),
     ],
 )
-def test_wrong_counts_are_named(tiny, change: dict, message: str) -> None:
+def test_wrong_counts_are_named(tiny: Tiny, change: dict[str, object], message: str) -> None:
     edit_json(tiny.path / "meta/info.json", lambda c: c.update(change))
     bless(tiny.path, "meta/info.json")
     with pytest.raises(UserError, match=message):
         validate(tiny.path)
 
 
-def test_a_data_set_that_lost_its_checksums_is_not_called_whole(tiny) -> None:
+def test_a_data_set_that_lost_its_checksums_is_not_called_whole(tiny: Tiny) -> None:
     edit_json(tiny.path / "meta/ropes.json", lambda c: c.update(files={}))
     with pytest.raises(UserError, match=f"no checksum of {FIRST}"):
         validate(tiny.path, progress=False)
 
 
-def test_a_changed_checksum_is_told_from_a_changed_shard(tiny) -> None:
-    def change(content: dict) -> None:
+def test_a_changed_checksum_is_told_from_a_changed_shard(tiny: Tiny) -> None:
+    def change(content: dict[str, Any]) -> None:
         content["files"][FIRST]["images_sha256"] = "0" * 64
 
     edit_json(tiny.path / "meta/ropes.json", change)
@@ -269,7 +270,7 @@ def test_episodes_of_two_images_are_looked_at_among_others(anchors: list[int], s
     assert [fault.what for fault in _pair_faults(data)] == said
 
 
-def test_a_table_of_episodes_without_lengths_is_named(tiny) -> None:
+def test_a_table_of_episodes_without_lengths_is_named(tiny: Tiny) -> None:
     (path,) = tiny.path.glob("meta/episodes/**/*.parquet")
     parquet.write_table(path, parquet.read_table(path).drop_columns(["length"]))
     (tiny.path / "meta/ropes.json").unlink()

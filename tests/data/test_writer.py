@@ -1,8 +1,8 @@
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ropes.causal.scm import Regime
 from ropes.data import parquet, schema, writer
 from ropes.errors import UserError
+from tests.data.conftest import MakeTiny, Tiny
 
 
 @given(
@@ -38,7 +39,7 @@ def test_file_numbers_turn_over_into_chunks() -> None:
     assert sorted(paths, key=schema.file_order) == [Path(schema.data_file(n)) for n in (2, 10, 999, 1000)]
 
 
-def test_the_folder_is_lerobots(tiny) -> None:
+def test_the_folder_is_lerobots(tiny: Tiny) -> None:
     info = json.loads((tiny.path / "meta/info.json").read_text())
     assert info["codebase_version"] == "v3.0"
     assert info["splits"] == {"train": "0:7", "test-id": "7:16"}
@@ -63,7 +64,7 @@ def test_the_folder_is_lerobots(tiny) -> None:
     assert spelt["wrist/2"] == {"joint": "wrist", "policy": 2}
 
 
-def test_statistics_are_those_of_the_arrays(tiny) -> None:
+def test_statistics_are_those_of_the_arrays(tiny: Tiny) -> None:
     stats = json.loads((tiny.path / "meta/stats.json").read_text())
     angles = np.concatenate([part.reshape(-1, 2) for part in tiny.states.values()]).astype(np.float32)
     for name in ("min", "max", "mean", "std"):
@@ -76,7 +77,7 @@ def test_statistics_are_those_of_the_arrays(tiny) -> None:
     assert 0.45 < stats["observation.images.left"]["mean"][0][0][0] < 0.55
 
 
-def test_one_joint_is_a_plain_column(make_tiny: Callable) -> None:
+def test_one_joint_is_a_plain_column(make_tiny: MakeTiny) -> None:
     rng = np.random.default_rng(1)
     images = {"train": rng.integers(0, 256, (3, 3, 2, 8, 8), dtype=np.uint8)}
     made = make_tiny(
@@ -88,12 +89,12 @@ def test_one_joint_is_a_plain_column(make_tiny: Callable) -> None:
     np.testing.assert_array_equal(made.dataset.states("train")[:, 0], np.arange(9.0))
 
 
-def test_a_failed_write_leaves_nothing(tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_nothing(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tiny.path / "data/chunk-000/file-000.parquet"
     table, before = parquet.read_table(path), path.read_bytes()
 
-    def full(*args: object, **options: object) -> None:
-        Path(args[1]).write_bytes(b"half")
+    def full(table: pa.Table, where: Path, **options: object) -> None:
+        where.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pq, "write_table", full)
@@ -103,7 +104,7 @@ def test_a_failed_write_leaves_nothing(tiny, monkeypatch: pytest.MonkeyPatch) ->
     assert not list(tiny.path.rglob("*.part"))
 
 
-def test_a_folder_with_a_data_set_is_left_alone(make_tiny: Callable) -> None:
+def test_a_folder_with_a_data_set_is_left_alone(make_tiny: MakeTiny) -> None:
     make_tiny()
     with pytest.raises(UserError, match="holds a data set already"):
         make_tiny()
@@ -111,7 +112,7 @@ def test_a_folder_with_a_data_set_is_left_alone(make_tiny: Callable) -> None:
 
 @pytest.mark.parametrize("angle", [np.nan, np.inf])
 def test_angles_that_are_no_numbers_are_refused_before_anything_is_written(
-    angle: float, make_tiny: Callable, tmp_path: Path
+    angle: float, make_tiny: MakeTiny, tmp_path: Path
 ) -> None:
     states = {"train": np.zeros((7, 5, 2)), "test-id": np.zeros((9, 1, 2))}
     states["test-id"][3, 0, 1] = angle
@@ -121,6 +122,6 @@ def test_angles_that_are_no_numbers_are_refused_before_anything_is_written(
     assert not list((tmp_path / "tiny").rglob("*.*"))
 
 
-def test_shapes_that_do_not_fit_are_refused(make_tiny: Callable) -> None:
+def test_shapes_that_do_not_fit_are_refused(make_tiny: MakeTiny) -> None:
     with pytest.raises(UserError, match="not one frame a regime"):
         make_tiny(images={"train": np.zeros((2, 3, 2, 8, 8), np.uint8)})

@@ -1,12 +1,11 @@
-"""From images of a causal arm to its graph; the estimator reads the blobs' places, bent and turned round."""
+"""From images of a causal arm to its graph; the estimator reads the blobs' places, in its own order of joints."""
 
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ropes.causal.graph.estimate import BOUND
 from ropes.causal.scm import CausalModel, TruncatedNormal
@@ -15,13 +14,16 @@ from ropes.cli.insight import Graph
 from ropes.common import files
 from ropes.data import schema
 from ropes.data.batches import held_out_anchors
+from ropes.data.dataset import Dataset
 from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.errors import UserError
 from ropes.evaluation import causal_graph
 from ropes.evaluation.causal_graph import graph_of, write_graph
 from ropes.evaluation.joints import evaluate
+from ropes.inference.estimator import Estimator
 from tests import tiny
 from tests.command_line import refusal
+from tests.estimators import Formula, estimator_of
 
 NOISE = TruncatedNormal(mean=0, variance=0.05, low=-0.5, high=0.5)
 
@@ -48,29 +50,17 @@ def write_causal(path: Path, model: CausalModel, anchors: int = 60, **options: A
     return data
 
 
-class Reader:
-    """An estimator that takes the first camera's blob's centre for the coordinates, in its own order of joints."""
+def centres(images: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """The centre of the first camera's blob, (n, 2): of elbow and wrist, in units of their own."""
+    first = images[:, 0].astype(float)
+    grid, mass = np.arange(tiny.SIDE), first.sum((1, 2))
+    return np.stack([-((first.sum(1) @ grid) / mass), 7 + 0.01 * ((first.sum(2) @ grid) / mass)], axis=1)
 
-    def __init__(self, dataset: Any, joints: tuple[str, ...] = tiny.JOINTS, read: Callable[..., Any] | None = None):
-        self.run = SimpleNamespace(
-            joints=joints,
-            cameras=dataset.cameras,
-            image_size=tiny.SIDE,
-            data_checksum=dataset.checksum,
-            recipe=SimpleNamespace(val_fraction=0.25),
-            seed=3,
-            method="ropes",
-        )
-        self.read = read or self._centres
 
-    def _centres(self, images: np.ndarray) -> np.ndarray:
-        first = images[:, 0].astype(float)
-        grid, mass = np.arange(tiny.SIDE), first.sum((1, 2))
-        place = {"elbow": -((first.sum(1) @ grid) / mass), "wrist": 7 + 0.01 * ((first.sum(2) @ grid) / mass)}
-        return np.stack([place[joint] for joint in self.run.joints], axis=1)
-
-    def coordinates(self, images: np.ndarray) -> np.ndarray:
-        return np.asarray(self.read(images))
+def reader(dataset: Dataset, formula: Formula = centres, **changes: Any) -> Estimator:
+    """An estimator that was fitted on a data set, a quarter of it held out; `changes` are fields of its run."""
+    fitted = {"cameras": dataset.cameras, "data_checksum": dataset.checksum, "seed": 3}
+    return estimator_of(formula, **(fitted | changes))
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +71,8 @@ def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("joints", [("elbow", "wrist"), ("wrist", "elbow")])
 def test_the_graph_is_read_off_images(causal: Path, joints: tuple[str, ...]) -> None:
     dataset = open_dataset(causal)
-    found = graph_of(Reader(dataset, joints), dataset)  # type: ignore[arg-type]
+    order = [tiny.JOINTS.index(joint) for joint in joints]
+    found = graph_of(reader(dataset, lambda images: centres(images)[:, order], joints=joints), dataset)
     content = found.to_dict()
     assert content["edges"] == content["true"] == [["elbow", "wrist"]]
     assert content["distance"] == 0
@@ -94,23 +85,21 @@ def test_the_graph_is_read_off_images(causal: Path, joints: tuple[str, ...]) -> 
 
 def test_a_wrong_graph_has_its_distance(causal: Path) -> None:
     dataset = open_dataset(causal)
-    swapped = Reader(dataset)
-    found = graph_of(Reader(dataset, read=lambda x: swapped.coordinates(x) * [1, 0] + _noise(x)), dataset, bound=0.9)  # type: ignore[arg-type]
+    found = graph_of(reader(dataset, lambda images: centres(images) * [1, 0] + _noise(images)), dataset, bound=0.9)
     assert found.distance == 1
 
 
-def _noise(images: np.ndarray) -> np.ndarray:
+def _noise(images: NDArray[np.uint8]) -> NDArray[np.float64]:
     """A wrist that answers to its own policies alone: the elbow's part regressed out."""
-    plain = Reader(SimpleNamespace(cameras=tiny.CAMERAS, checksum="")).coordinates(images)
-    elbow, wrist = plain.T
-    return np.stack([np.zeros(len(plain)), wrist - 0.6 * np.polyfit(elbow, wrist, 1)[0] * elbow], axis=1)
+    elbow, wrist = centres(images).T
+    return np.stack([np.zeros(len(images)), wrist - 0.6 * np.polyfit(elbow, wrist, 1)[0] * elbow], axis=1)
 
 
 def test_without_labels_or_distributions_the_graph_is_the_same(causal: Path, tmp_path: Path) -> None:
     stripped = copy_without_labels(causal, tmp_path / "stripped")
     untold = open_dataset(write_causal(tmp_path / "untold", causal_model(), anchors=240, described=False))
     for dataset, distance in ((stripped, 0), (untold, None)):
-        found = graph_of(Reader(dataset), dataset)  # type: ignore[arg-type]
+        found = graph_of(reader(dataset), dataset)
         assert found.graph.edges == ((0, 1),)
         assert found.distance == distance
 
@@ -122,41 +111,40 @@ def test_only_anchors_that_were_not_learnt_from_are_read(
     monkeypatch.setattr(causal_graph, "_POSES", at_most)
     dataset = open_dataset(causal)
     frames = dataset.frames("train")
-    chosen = causal_graph._rows(Reader(dataset), dataset, frames, np.arange(5) > 0, 0)  # type: ignore[arg-type]
+    chosen = causal_graph._rows(reader(dataset), dataset, frames, np.arange(5) > 0, 0)
     held = held_out_anchors(frames.anchor, 0.25, 3)
     assert set(frames.anchor[chosen]) <= set(held)
     assert len(np.unique(frames.anchor[chosen])) == anchors
     assert len(chosen) == anchors * 4
-    other = Reader(dataset)
-    other.run.data_checksum = "another data set's"
-    chosen = causal_graph._rows(other, dataset, frames, np.arange(5) > 0, 0)  # type: ignore[arg-type]
+    other = reader(dataset, data_checksum="another data set's")
+    chosen = causal_graph._rows(other, dataset, frames, np.arange(5) > 0, 0)
     assert not set(frames.anchor[chosen]) <= set(held)
 
 
 def test_coordinates_that_tell_nothing_are_refused_and_noted(causal: Path, tmp_path: Path) -> None:
     dataset = open_dataset(causal)
-    still = Reader(dataset, read=lambda images: np.zeros((len(images), 2)))
+    still = reader(dataset, lambda images: np.zeros((len(images), 2)))
     with pytest.raises(UserError, match=r"coordinate 1 does not answer .* counted in the order elbow, wrist"):
-        graph_of(still, dataset)  # type: ignore[arg-type]
-    write_graph(tmp_path / "graph.json", still, dataset)  # type: ignore[arg-type]
+        graph_of(still, dataset)
+    write_graph(tmp_path / "graph.json", still, dataset)
     assert "does not answer" in files.read_json(tmp_path / "graph.json")["absent"]
 
 
 def test_missing_joints_and_policies_are_refused(causal: Path, tmp_path: Path) -> None:
     dataset = open_dataset(causal)
     with pytest.raises(UserError, match=r"has no interventions on knee \(it has elbow, wrist\)"):
-        graph_of(Reader(dataset, ("elbow", "knee")), dataset)  # type: ignore[arg-type]
+        graph_of(reader(dataset, joints=("elbow", "knee")), dataset)
     images = {"train": np.zeros((4, 4, 2, 16, 16), np.uint8)}
     regimes = tiny.model().regimes[:-1]
     half = open_dataset(tiny.write_data(tmp_path / "h", described=False, images=images, states=None, regimes=regimes))
     with pytest.raises(UserError, match="joint wrist has no images under policy 2"):
-        graph_of(Reader(half), half)  # type: ignore[arg-type]
+        graph_of(reader(half), half)
 
 
 def test_the_command_prints_and_draws(
     causal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(causal_graph.Estimator, "load", lambda _: Reader(open_dataset(causal)))
+    monkeypatch.setattr(Estimator, "load", lambda _: reader(open_dataset(causal)))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "R").mkdir()
     assert cli.main(["graph", "R", "--data", str(causal), "--out", str(tmp_path / "g")]) == 0
@@ -168,7 +156,7 @@ def test_the_command_prints_and_draws(
     (tmp_path / "mine" / "thesis.tex").write_text("mine")
     line = refusal(capsys, "graph", "R", "--data", str(causal), "--out", str(tmp_path / "mine"))
     assert "holds something else" in line
-    assert Graph(run=Path("R"), data=Path("D")).bound == BOUND
+    assert Graph(run="R", data=Path("D")).bound == BOUND
     assert refusal(capsys, "graph", "R", "--data", "D", "--bound", "1").startswith("--bound is 1; it must be")
 
 

@@ -4,6 +4,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -269,8 +270,9 @@ def test_a_row_says_why_a_score_is_missing(measured: Path) -> None:
         replace(row, reasons={})
     with pytest.raises(ValueError, match="dci must be a finite number"):
         replace(row, scores={**row.scores, "dci": float("nan")})
+    unnamed: dict[str, Any] = {"settings": [1.0]}
     with pytest.raises(ValueError, match="settings must be named figures"):
-        replace(row, settings=[1.0])  # type: ignore[arg-type]
+        replace(row, **unnamed)
 
 
 @pytest.mark.slow

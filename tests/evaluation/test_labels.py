@@ -10,17 +10,17 @@ from ropes.common import files
 from ropes.common.seeds import generator
 from ropes.data import schema
 from ropes.data.layout import copy_without_labels, open_dataset
+from ropes.data.pictures import Images
 from ropes.evaluation.joints import evaluate
 from ropes.evaluation.labels import FEWER, few_label_rows, label_free_calibration
 from ropes.evaluation.rows.joint import Row
 from ropes.inference import policy_calibration as commanded
 from ropes.inference.calibration import Calibration
-from ropes.inference.estimator import Estimator
+from ropes.inference.estimator import Array, Estimator
 from ropes.inference.policy_calibration import calibration_from_policies
-from ropes.methods.uncertainty.model import Reading
 from ropes.metrics import ProtocolSizes, few_labels
 from tests import tiny
-from tests.inference.test_policy_calibration import blobs
+from tests.estimators import blobs, places
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +32,6 @@ def data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
 def read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Evaluations get an estimator that reads the blobs' places, as a well-trained one would."""
     seen = blobs()
-    seen.run.setting, seen.run.method, seen.run.seed, seen.run.data_checksum = "tiny", "ropes", 0, "c"
-    seen.run.recipe, seen.run.anchors, seen.run.version, seen.run.scene = tiny.recipe(), None, "0", None
-    seen.reconstructions, seen.precision = lambda images: None, "32-true"
-    seen.trust, seen.read = None, lambda images: Reading(seen.coordinates(images), None, None)
     monkeypatch.setattr(Estimator, "load", classmethod(lambda cls, run, precision="auto": seen))
 
 
@@ -75,8 +71,8 @@ def test_the_rows_are_of_the_protocol_s_draws(read: None, data: Path, tiny_run: 
         known=known.angles,
     )
     for count, rows in found.items():
-        np.testing.assert_allclose([row.mse_mean for row in rows], expected[count][0])
-        np.testing.assert_allclose([row.mse_std for row in rows], expected[count][1])
+        np.testing.assert_allclose(np.array([row.mse_mean for row in rows], float), expected[count][0])
+        np.testing.assert_allclose(np.array([row.mse_std for row in rows], float), expected[count][1])
 
 
 @pytest.mark.slow
@@ -85,9 +81,14 @@ def test_the_label_free_calibration_reads_no_angle_and_few_poses(
 ) -> None:
     monkeypatch.setattr(commanded, "_MAX_POSES", 300)
     copy_without_labels(data, tmp_path / "stripped")
-    estimator, looked = blobs(), []
-    original = estimator.coordinates
-    estimator.coordinates = lambda images: looked.append(len(images)) or original(images)  # type: ignore[func-returns-value, method-assign]
+    estimator = blobs()
+    looked: list[int] = []
+
+    def counted(images: Images) -> Array:
+        looked.append(len(images))
+        return places(images)
+
+    monkeypatch.setattr(estimator, "coordinates", counted)
     line = label_free_calibration(estimator, open_dataset(tmp_path / "stripped"), seed=0)
     assert line is not None
     same = label_free_calibration(blobs(), open_dataset(data), seed=0)

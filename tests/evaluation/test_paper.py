@@ -57,7 +57,7 @@ def numbers(text: str) -> list[float]:
 
 
 @pytest.mark.parametrize(("line", "text"), TABLE_1.items())
-def test_table_1(line, text) -> None:
+def test_table_1(line: tuple[str, int], text: str) -> None:
     setup, occlusion = line
     for joint, cell in zip(JOINTS, text.split("|"), strict=True):
         ours = published(setup=setup, occlusion=occlusion, joint=joint)
@@ -85,7 +85,7 @@ def test_table_2_repeats_tables_1_and_10() -> None:
 
 
 @pytest.mark.parametrize("line", TABLE_11.strip().splitlines())
-def test_table_11(line) -> None:
+def test_table_11(line: str) -> None:
     experiment, split, occlusion, *values = line.split()
     for joint, value in zip(JOINTS, values, strict=True):
         cell = published(
@@ -99,7 +99,7 @@ def test_table_11(line) -> None:
 
 
 @pytest.mark.parametrize("line", TABLE_12.strip().splitlines())
-def test_table_12(line) -> None:
+def test_table_12(line: str) -> None:
     number, *values = line.replace("±", "").split()
     for setup, quarter in ((TWO_CAMERAS, values[:4]), (CAUSAL, values[4:])):
         cell = published(setup=setup, joint=JOINTS[int(number) - 1])
@@ -108,7 +108,7 @@ def test_table_12(line) -> None:
 
 
 @pytest.mark.parametrize("line", TABLE_14_ROBOPEPP.strip().splitlines())
-def test_table_14(line) -> None:
+def test_table_14(line: str) -> None:
     labels, _, rest = line.partition(" ")
     for occlusion, text in zip((0, 64), rest.split("|"), strict=True):
         for joint, value in zip(JOINTS, numbers(text), strict=True):
@@ -132,10 +132,10 @@ def test_table_14(line) -> None:
         ("id", 32, "0.066 0.036 0.097 0.053 0.090 0.045"),
     ],
 )
-def test_the_reference_is_robopepp_with_all_labels(split, occlusion, text) -> None:
-    where = {"split": split, "occlusion": occlusion}
-    assert [all_labels_mse(setup=TWO_CAMERAS, joint=joint, **where) for joint in JOINTS] == numbers(text)
-    assert all_labels_mse(setup=CAUSAL, joint=JOINTS[0], **where) is None
+def test_the_reference_is_robopepp_with_all_labels(split: str, occlusion: int, text: str) -> None:
+    found = [all_labels_mse(setup=TWO_CAMERAS, joint=joint, split=split, occlusion=occlusion) for joint in JOINTS]
+    assert found == numbers(text)
+    assert all_labels_mse(setup=CAUSAL, joint=JOINTS[0], split=split, occlusion=occlusion) is None
 
 
 def test_mcc_and_mse_of_the_paper_imply_the_variance_of_the_angles() -> None:

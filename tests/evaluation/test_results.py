@@ -3,7 +3,9 @@
 import dataclasses
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +37,7 @@ def test_a_measured_row_carries_the_papers_numbers() -> None:
     assert a_row(labels=2600, label_share=0.02).paper_mse is None
 
 
-def test_the_file_has_the_agreed_fields_and_comes_back_the_same(tmp_path) -> None:
+def test_the_file_has_the_agreed_fields_and_comes_back_the_same(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "results.json"
     wanted = some_results(a_row(), dataclasses.replace(a_row(seed=1), mcc_mean=None, mcc_std=None))
     results.write(path, wanted)
@@ -62,7 +64,7 @@ def test_the_file_has_the_agreed_fields_and_comes_back_the_same(tmp_path) -> Non
         ({"setup": ""}, "setup must be a name"),
     ],
 )
-def test_a_wrong_row_is_refused(changes, message) -> None:
+def test_a_wrong_row_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         a_row(**changes)
 
@@ -90,7 +92,7 @@ def test_two_rows_of_the_same_conditions_are_refused() -> None:
         (lambda c: c.update(seconds="long"), "seconds must be a finite number"),
     ],
 )
-def test_a_spoilt_file_is_named(tmp_path, spoil, message) -> None:
+def test_a_spoilt_file_is_named(tmp_path: Path, spoil: Callable[[dict[str, Any]], object], message: str) -> None:
     content = some_results(a_row()).to_dict()
     spoil(content)
     path = tmp_path / "results.json"
@@ -107,7 +109,7 @@ def test_what_is_committed_can_be_read(name: str) -> None:
     assert f"{found.name}-{found.preset}.json" == name
 
 
-def test_a_missing_or_broken_file_is_named(tmp_path) -> None:
+def test_a_missing_or_broken_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"results\.json is missing"):
         results.read(tmp_path / "results.json")
     (tmp_path / "results.json").write_text('{"schema": 1')
@@ -127,6 +129,6 @@ def test_rows_of_different_kinds_may_share_their_conditions() -> None:
 
 
 @pytest.mark.parametrize("change", [{"anchors": 500}, {"image_size": 64}, {"erased": 0.5}, {"label_share": 0.01}])
-def test_what_a_fit_learnt_from_is_one_of_its_conditions(change) -> None:
+def test_what_a_fit_learnt_from_is_one_of_its_conditions(change: dict[str, Any]) -> None:
     assert a_row().conditions != a_row(**change).conditions
     assert len(some_results(a_row(), a_row(**change)).rows) == 2

@@ -1,6 +1,6 @@
 """Causal Triplet as an experiment, made tiny: settings, ablations, the arm beside ROPES, recordings, the page."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,26 +25,24 @@ from ropes.report.html import write_report
 from ropes.simulation.actions import IID
 from ropes.simulation.settings import ACTION_PAIRS, ARM_ACTIONS, OBJECT_SCENES, RANDOM_HOLD_OUTS
 
-Plan = Callable[..., Experiment]
+
+def tiny_experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded: Path | None = None) -> Experiment:
+    """An experiment with a few steps of small networks on few pairs."""
+    plan = experiment(name, preset, methods, recorded=recorded)
+    training = Optimisation(epochs=1, batch=16, learning_rate=1e-3)
+    recipes = {}
+    for label, recipe in plan.recipes.items():
+        assert isinstance(recipe, DeltaRecipe)
+        shape = replace(recipe.delta, image_size=32, width=16, depth=1, heads=2, widths=(4, 8), latents=8)
+        recipes[label] = replace(recipe, delta=recipe.delta if label == FROM_POSES else shape, training=training)
+    anchors = {setting: 480 if count else 0 for setting, count in plan.anchors.items()}
+    return replace(plan, recipes=recipes, own={}, anchors=anchors, test_anchors=60)
 
 
 @pytest.fixture
 def tiny_plan(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> None:
-    """The experiment with a few steps of small networks on few pairs."""
-    original = experiments.experiment
-
-    def planned(*given: object, **options: object) -> Experiment:
-        plan = original(*given, **options)  # type: ignore[arg-type]
-        training = Optimisation(epochs=1, batch=16, learning_rate=1e-3)
-        recipes = {}
-        for label, recipe in plan.recipes.items():
-            assert isinstance(recipe, DeltaRecipe)
-            shape = replace(recipe.delta, image_size=32, width=16, depth=1, heads=2, widths=(4, 8), latents=8)
-            recipes[label] = replace(recipe, delta=recipe.delta if label == FROM_POSES else shape, training=training)
-        anchors = {setting: 480 if count else 0 for setting, count in plan.anchors.items()}
-        return replace(plan, recipes=recipes, own={}, anchors=anchors, test_anchors=60)
-
-    monkeypatch.setattr(experiments, "experiment", planned)
+    """`reproduce` runs tiny experiments."""
+    monkeypatch.setattr(experiments, "experiment", tiny_experiment)
 
 
 @pytest.mark.slow
@@ -142,9 +140,8 @@ def test_readings_of_the_paper_are_compared_and_other_things_held_out() -> None:
 def test_other_things_held_out_are_one_line_of_the_table(
     tiny_plan: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planned = experiments.experiment
     two = dict.fromkeys(list(RANDOM_HOLD_OUTS)[:2], 480)
-    monkeypatch.setattr(experiments, "experiment", lambda *a, **k: replace(planned(*a, **k), anchors=two))
+    monkeypatch.setattr(experiments, "experiment", lambda *a, **k: replace(tiny_experiment(*a, **k), anchors=two))
     found = reproduce("hold-outs", preset="compact", out=tmp_path / "R", methods=("cde-global",), show=False)
     assert [row.setup for row in found.action_rows] == list(two)
     held_out = [open_dataset(tmp_path / "R" / name / "data").provenance for name in two]

@@ -1,5 +1,6 @@
 """The precision of an experiment is decided when its folder is begun, and told to every fit and evaluation."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,12 @@ def begun(out: Path, label: str, precision: str | None) -> Path:
     write_json(run / RUN_FILE, content)
     assert Run.read(run).precision == precision
     return run
+
+
+def planned(precision: RequestedPrecision, **changes: Any) -> Experiment:
+    recipes = {"ropes": tiny.recipe()}
+    plan = Experiment(name="demo", recipes=recipes, anchors={ONE: 8}, test_anchors=8, precision=precision)
+    return replace(plan, **changes)
 
 
 @pytest.fixture
@@ -72,9 +79,7 @@ def test_a_folder_of_an_earlier_version_has_the_precision_of_its_fits(
 def test_a_refusal_comes_before_anything_is_filmed(
     at_once: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipes: Any = {"ropes": tiny.recipe()}
-    given: dict[str, Any] = {"test_anchors": 8, "seeds": (0,), "occlusions": (), "at_once": at_once}
-    plan = Experiment(name="demo", recipes=recipes, anchors={ONE: 8}, precision="32-true", **given)
+    plan = planned("32-true", at_once=at_once)
     begun(tmp_path / "out", "ropes", "bf16-mixed")
     write_json(tmp_path / "out" / EXPERIMENT_FILE, {})
     monkeypatch.setattr(experiments, "claim", lambda *_: None)
@@ -91,14 +96,7 @@ def test_fits_and_evaluations_are_told(
     for name, precisions in told.items():
         monkeypatch.setattr(fits, name, lambda *_, to=precisions, **given: to.append(given["precision"]))
     for measures in ("joints", "actions", "factors"):
-        given: dict[str, Any] = {"anchors": {ONE: 8}, "test_anchors": 8, "seeds": (0,), "occlusions": ()}
-        plan = Experiment(
-            name="demo",
-            recipes={"ropes": tiny.recipe()},
-            precision=asked,
-            measures=measures,
-            **given,  # type: ignore[arg-type]
-        )
+        plan = planned(asked, measures=measures)
         fits.fit_and_evaluate(plan, tmp_path, ONE, "ropes", 0, precision, show=False)
     begun(tmp_path, "ropes", "bf16-mixed")  # keeps its own
     fits.fit_and_evaluate(plan, tmp_path, ONE, "ropes", 0, precision, show=False)

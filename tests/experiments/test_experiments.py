@@ -20,7 +20,9 @@ from ropes.experiments import run as experiments
 from ropes.experiments.fits import torch_threads
 from ropes.experiments.plan import Experiment
 from ropes.experiments.run import reproduce, run_experiment
+from ropes.methods.fit import fit
 from ropes.methods.recipes import Optimisation
+from ropes.methods.run import Run
 from ropes.metrics import PAPER_SIZES
 from ropes.models import registry
 from ropes.models.shapes import AE1Config
@@ -30,8 +32,15 @@ ONE = "panda-1c-independent"
 
 
 def small(**changes: Any) -> Experiment:
-    given = {"name": "demo", "recipes": {"ropes": tiny.recipe()}, "anchors": {ONE: 8}, "test_anchors": tiny.TESTED}
-    return Experiment(**(given | {"seeds": (0, 1), "occlusions": (0, 8)} | changes))
+    plan = Experiment(
+        name="demo",
+        recipes={"ropes": tiny.recipe()},
+        anchors={ONE: 8},
+        test_anchors=tiny.TESTED,
+        seeds=(0, 1),
+        occlusions=(0, 8),
+    )
+    return replace(plan, **changes)
 
 
 @pytest.fixture
@@ -159,11 +168,10 @@ def test_a_fit_that_goes_on_has_the_threads_that_it_began_with(
     calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     had: list[int] = []
-    original = fits.fit
 
-    def counted(*args: Any, **kwargs: Any) -> Any:
+    def counted(*args: Any, **kwargs: Any) -> Run:
         had.append(torch.get_num_threads())
-        return original(*args, **kwargs)
+        return fit(*args, **kwargs)
 
     monkeypatch.setattr(fits, "fit", counted)
     again = partial(reproduce, "demo", preset="compact", out=tmp_path / "demo", show=False)
@@ -239,7 +247,9 @@ def test_something_else_s_folder_is_left_alone(calls: list[str], tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_variant_is_a_method_with_another_recipe(calls: list[str], tmp_path: Path, monkeypatch) -> None:
+def test_a_variant_is_a_method_with_another_recipe(
+    calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     few = replace(tiny.recipe_of("anchored"), anchors=6, random_erasing=0.5)
     plan = small(recipes={"anchored@few": few, "anchored@more": tiny.recipe_of("anchored")}, seeds=(0,))
     monkeypatch.setattr(experiments, "experiment", lambda *_, **__: plan)
@@ -253,7 +263,9 @@ def test_a_variant_is_a_method_with_another_recipe(calls: list[str], tmp_path: P
 
 
 @pytest.mark.slow
-def test_shares_of_labels_take_one_pretraining(calls: list[str], tmp_path: Path, monkeypatch) -> None:
+def test_shares_of_labels_take_one_pretraining(
+    calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     short = tiny.jointnet_recipe(training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-3))
     few, many = (replace(short, labels=share) for share in (0.5, 1.0))
     plan = small(recipes={"jointnet@50-percent": few, "jointnet@100-percent": many}, seeds=(0,))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from safetensors.torch import load_file
 
 from ropes.cli import entry as cli
+from ropes.cli.fit import Fit
 from ropes.common.files import read_json, write_json
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
@@ -37,12 +39,9 @@ ROOT, NAME = Path(__file__).parents[2], "tiny-2c"
 
 
 def recipe() -> EncoderRecipe:
-    return replace(
-        encoder_recipe("compact"),
-        encoder=tiny.encoder_recipe().encoder,
-        **dict.fromkeys(("training", "student"), Optimisation(epochs=1, batch=20, learning_rate=1e-2)),
-        val_fraction=0.25,
-    )
+    short = Optimisation(epochs=1, batch=20, learning_rate=1e-2)
+    encoder = tiny.encoder_recipe().encoder
+    return replace(encoder_recipe("compact"), encoder=encoder, training=short, student=short, val_fraction=0.25)
 
 
 @pytest.fixture(scope="module")
@@ -167,8 +166,9 @@ def test_the_command_in_the_card_is_this_recipe_s() -> None:
     assert simulated == f"ropes simulate --setting panda-2c-independent {counts} --out data"
     words = shlex.split(fitted)[1:]
     parsed = cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
-    assert parsed.recipe == changed  # type: ignore[attr-defined]
-    assert (parsed.method, parsed.seed) == ("anchored", 4)  # type: ignore[attr-defined]
+    assert isinstance(parsed, Fit)
+    assert parsed.recipe == changed
+    assert (parsed.method, parsed.seed) == ("anchored", 4)
     assert calibrated == "ropes calibrate run --data data --commanded"
     for line in (simulated, calibrated):
         words = shlex.split(line)[1:]
@@ -229,15 +229,15 @@ def test_weights_that_float16_cannot_hold_are_refused(run: Path, data: Path, pac
 
 
 def test_a_packaged_estimator_is_replaced_and_nothing_else(run: Path, data: Path, tmp_path: Path) -> None:
-    options = {"data": data, "results": run / "e" / "results.json", "out": tmp_path}
-    (package(run, name=NAME, **options) / "old").touch()
-    assert not (package(run, name=NAME, **options) / "old").exists()
+    pack = partial(package, run, data=data, results=run / "e" / "results.json", out=tmp_path)
+    (pack(name=NAME) / "old").touch()
+    assert not (pack(name=NAME) / "old").exists()
     assert [entry.name for entry in tmp_path.iterdir()] == [NAME]
     write_json(tmp_path / "mine" / "thesis.json", {})
     with pytest.raises(UserError, match=r"mine holds something else \(no MODEL_CARD\.md in it\)"):
-        package(run, name="mine", **options)
+        pack(name="mine")
     with pytest.raises(UserError, match="--name 'Panda 2c': use small letters, digits and single hyphens"):
-        package(run, name="Panda 2c", **options)
+        pack(name="Panda 2c")
 
 
 @pytest.mark.slow
@@ -248,19 +248,19 @@ def test_figures_of_another_fit_of_the_same_name_are_refused(run: Path, data: Pa
     anchored.fit(data, other, shorter, show=False)
     evaluate(other, data, other / "e", occlusions=(0,), show=False)
     shutil.copytree(other / "e", tmp_path / "e")
-    options = {"name": NAME, "data": data, "out": tmp_path / "x"}
+    pack = partial(package, run, name=NAME, data=data, out=tmp_path / "x")
     for figures in (other / "e" / "results.json", tmp_path / "e" / "results.json"):
         with pytest.raises(UserError, match=r"results\.json is of another fit: its weights are not those of .*run"):
-            package(run, results=figures, **options)
+            pack(results=figures)
     content = read_json(run / "e" / "results.json")
     seventh = [{**content["fit_rows"][0], "seed": 7}]
     write_json(tmp_path / "seed" / "results.json", {**content, "fit_rows": seventh})
     with pytest.raises(UserError, match=r"has no figures of the fit in .*run; evaluate it with `ropes evaluate`"):
-        package(run, results=tmp_path / "seed" / "results.json", **options)
+        pack(results=tmp_path / "seed" / "results.json")
     del content["fit_rows"]  # as a file of an older version
     write_json(tmp_path / "old" / "results.json", content)
     with pytest.raises(UserError, match=r"does not say which fit it is of; evaluate .*run again with `ropes evaluate`"):
-        package(run, results=tmp_path / "old" / "results.json", **options)
+        pack(results=tmp_path / "old" / "results.json")
 
 
 def test_what_is_of_another_run_is_refused(run: Path, data: Path, tiny_run: Path, tmp_path: Path) -> None:

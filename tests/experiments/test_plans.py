@@ -7,6 +7,7 @@ import pytest
 
 from ropes.errors import UserError
 from ropes.experiments import datasets as filming
+from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import DEFAULT_METHODS, experiment
 from ropes.methods.recipes import PRESETS, EncoderRecipe, RopesRecipe, encoder_recipe, ropes_recipe
 from ropes.methods.recipes.variants import OBJECTIVES, ROPES_VARIANTS
@@ -62,25 +63,31 @@ def test_anchored_is_told_where_each_joint_is_commanded_by_itself(setting: str) 
         assert plan.recipe(setting, other) == plan.recipes[other]
 
 
+def encoders_of(plan: Experiment) -> dict[str, EncoderRecipe]:
+    """The recipes of an experiment, all of them of one encoder."""
+    recipes = {label: recipe for label, recipe in plan.recipes.items() if isinstance(recipe, EncoderRecipe)}
+    assert recipes.keys() == plan.recipes.keys()
+    return recipes
+
+
 @pytest.mark.parametrize("preset", ["compact", "paper"])
 def test_the_curves_differ_in_one_thing_at_a_time(preset: str) -> None:
     plan = experiment("curves", preset)
     (anchors,) = plan.anchors.values()
-    recipes = {label: recipe for label, recipe in plan.recipes.items() if isinstance(recipe, EncoderRecipe)}
-    assert len(recipes) == len(plan.recipes)
+    recipes = encoders_of(plan)
     assert {method_of(label) for label in recipes} == {"anchored"}
     base = recipes["anchored@10000-anchors"]
     assert [recipe.anchors for label, recipe in recipes.items() if label.endswith("anchors")] == [
         250, 500, 1000, 2500, 5000, anchors
     ]  # fmt: skip
     for label, recipe in recipes.items():
-        kept = {"anchors": base.anchors, "random_erasing": 0.0, "encoder": base.encoder}
-        assert replace(recipe, **kept) == base
+        assert replace(recipe, anchors=base.anchors, random_erasing=0.0, encoder=base.encoder) == base
         side = recipe.encoder.image_size
         assert (side == 128) != label.endswith("pixels")
         assert side // recipe.encoder.stem == 128 // base.encoder.stem
     assert recipes["anchored@squares"].random_erasing == 0.5
-    assert {recipe.encoder.window for recipe in experiment("curves", preset, ("ldr",)).recipes.values()} == {0}  # type: ignore[union-attr]
+    without_anchors = encoders_of(experiment("curves", preset, ("ldr",)))
+    assert {recipe.encoder.window for recipe in without_anchors.values()} == {0}
     with pytest.raises(UserError, match="curves are of methods anchored and ldr; leave the other ones out"):
         experiment("curves", preset, ("ropes",))
 

@@ -5,7 +5,9 @@ import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from ropes.errors import UnfinishedError, UserError
 from ropes.evaluation import results
 from ropes.evaluation.record import REVISION
 from ropes.experiments import run as experiments
+from ropes.experiments.datasets import generate_dataset
 from ropes.experiments.fits import torch_threads
 from ropes.experiments.folder import claim, run_folder, threads_of
 from ropes.experiments.plan import Experiment
@@ -34,32 +37,33 @@ from tests import tiny
 from tests.killing import killed
 
 
+def planned(name: str, preset: str, methods: Sequence[str] = (), *, recorded: Path | None = None) -> Experiment:
+    """A study of few steps on few images."""
+    return Experiment(
+        name=name,
+        recipes={method: tiny.vae_recipe() for method in methods or VAE_METHODS},
+        anchors={"finger-cube": 64},
+        test_anchors=600,
+        labelled=200,
+        seeds=(0, 1),
+        occlusions=(),
+        at_once=True,
+        measures="factors",
+        recorded=None if recorded is None else str(recorded),
+    )
+
+
 @pytest.fixture
 def out(tmp_path: Path, measured_finger: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for a tiny study, which `reproduce` runs meanwhile; its data are there already."""
-
-    def planned(name: str, preset: str, methods: Sequence[str] = (), **_: object) -> Experiment:
-        return Experiment(
-            name=name,
-            recipes={method: tiny.vae_recipe() for method in methods or VAE_METHODS},
-            anchors={"finger-cube": 64},
-            test_anchors=600,
-            labelled=200,
-            seeds=(0, 1),
-            occlusions=(),
-            at_once=True,
-            measures="factors",
-        )
-
     monkeypatch.setattr(experiments, "experiment", planned)
     monkeypatch.setattr(feasibility, "_DRAWN", 500)
     monkeypatch.setattr(feasibility, "_EACH", 1)
-    original = experiments.generate_dataset
 
     def simulate(plan: Experiment, setting: str, out: Path, workers: int | None, *, show: bool) -> None:
         if not (out / setting).exists():  # as it would come out
             shutil.copytree(measured_finger, out / setting / "data")
-        original(plan, setting, out, workers, show=show)
+        generate_dataset(plan, setting, out, workers, show=show)
 
     monkeypatch.setattr(experiments, "generate_dataset", simulate)
     return tmp_path / "study"
@@ -70,7 +74,7 @@ def test_every_model_is_fitted_in_a_process_of_its_own_and_nothing_twice(out: Pa
     seen: list[int] = []
     gather = experiments._collect_results
 
-    def counted(*given: object) -> results.Results:
+    def counted(*given: Any) -> results.Results:
         found = gather(*given)
         seen.append(len(found.model_rows))
         return found
@@ -147,10 +151,9 @@ def test_threads_of_a_fit_that_was_begun_are_kept(tmp_path: Path) -> None:
 def test_one_model_that_fails_leaves_the_others_and_their_page(
     out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    planned = experiments.experiment
 
-    def with_one_that_diverges(*given: object, **options: object) -> Experiment:
-        plan = planned(*given, **options)  # type: ignore[arg-type]
+    def with_one_that_diverges(*given: Any, **options: Any) -> Experiment:
+        plan = planned(*given, **options)
         steep = tiny.vae_recipe(training=Optimisation(epochs=3, batch=8, learning_rate=1e18))
         return replace(plan, recipes={**plan.recipes, "beta-vae": steep}, seeds=(0,))
 
@@ -163,11 +166,10 @@ def test_one_model_that_fails_leaves_the_others_and_their_page(
 
 @pytest.mark.slow
 def test_where_every_model_fails_there_is_no_page(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    planned = experiments.experiment
     steep = tiny.vae_recipe(training=Optimisation(epochs=3, batch=8, learning_rate=1e18))
 
-    def with_none_that_ends(*given: object, **options: object) -> Experiment:
-        return replace(planned(*given, **options), recipes={"beta-vae": steep}, seeds=(0,))  # type: ignore[arg-type]
+    def with_none_that_ends(*given: Any, **options: Any) -> Experiment:
+        return replace(planned(*given, **options), recipes={"beta-vae": steep}, seeds=(0,))
 
     monkeypatch.setattr(experiments, "experiment", with_none_that_ends)
     with pytest.raises(UnfinishedError, match="training diverged"):
@@ -192,21 +194,19 @@ def test_pictures_are_of_the_first_seed_that_is_done(tmp_path: Path, tiny_run: P
 
 
 @pytest.mark.slow
-def test_photographs_are_looked_at_first_and_tested_on(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    planned = experiments.experiment
+def test_photographs_are_looked_at_first_and_tested_on(out: Path) -> None:
     file = out.with_name("photographs.npz")
     factors = np.array([[factor.low for factor in FACTORS]] * 3)
     images = np.zeros((3, 32, 32, 3), np.uint8)
 
-    def with_photographs(*given: object, **options: object) -> Experiment:
-        return replace(planned(*given, **options), seeds=(0,), recorded=str(file))  # type: ignore[arg-type]
-
-    monkeypatch.setattr(experiments, "experiment", with_photographs)
+    again = partial(
+        reproduce, "disentanglement", preset="compact", out=out, methods=("ada-gvae",), seeds=(0,), recorded=file
+    )
     with pytest.raises(UserError, match="is missing"):
-        reproduce("disentanglement", preset="compact", out=out, methods=("ada-gvae",), show=False)
+        again(show=False)
     assert not out.exists()
     np.savez(file, images=images, labels=factors)
-    found = reproduce("disentanglement", preset="compact", out=out, methods=("ada-gvae",), show=False)
+    found = again(show=False)
     assert "trees_ood2_b_real" in found.model_rows[0].scores
     write_report(out, out / "report.html")
     assert "errors of each factor, OOD2-B (photographs)" in (out / "report.html").read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ import pytest
 
 from ropes.common.files import read_json, write_json
 from ropes.data.layout import open_dataset
+from ropes.data.pictures import Images
 from ropes.errors import UserError
 from ropes.inference.calibration import (
     Calibration,
@@ -32,11 +33,11 @@ from tests import tiny
 
 
 @pytest.fixture(scope="module")
-def images(tiny_data: Path) -> np.ndarray:
+def images(tiny_data: Path) -> Images:
     return open_dataset(tiny_data).read_images(range(40))
 
 
-def test_a_calibration_is_kept_with_the_run(own_run: Path, images: np.ndarray) -> None:
+def test_a_calibration_is_kept_with_the_run(own_run: Path, images: Images) -> None:
     estimator = Estimator.load(own_run)
     line = Calibration(np.array([2.0, -3.0]), np.array([0.5, 0.0]), 7)
     write_calibration(own_run, estimator.run, line)
@@ -47,7 +48,7 @@ def test_a_calibration_is_kept_with_the_run(own_run: Path, images: np.ndarray) -
     np.testing.assert_allclose(again.angles(images), expected)
 
 
-def test_a_bend_is_kept_with_the_run(own_run: Path, images: np.ndarray) -> None:
+def test_a_bend_is_kept_with_the_run(own_run: Path, images: Images) -> None:
     estimator = Estimator.load(own_run)
     raw = estimator.coordinates(images)
     low, high = raw.min(axis=0), raw.max(axis=0)
@@ -75,7 +76,7 @@ def test_a_bend_that_does_not_rise_is_damage(own_run: Path) -> None:
 def test_a_line_is_fitted_exactly() -> None:
     coordinates = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0]])
     line = fit_calibration(coordinates, coordinates * [2, -0.5] + [1, 3], ("a", "b"))
-    np.testing.assert_allclose([line.slope, line.intercept], [[2, -0.5], [1, 3]])
+    np.testing.assert_allclose(np.stack([line.slope, line.intercept]), np.array([[2, -0.5], [1, 3]]))
     assert line.samples == 3
 
 
@@ -132,7 +133,7 @@ def test_a_calibration_may_say_nothing_of_its_origin_but_not_of_its_weights(own_
 
 @pytest.mark.slow
 def test_a_calibration_of_other_weights_is_refused_until_it_is_made_anew(
-    own_run: Path, tiny_data: Path, tmp_path: Path, refit: Callable[..., Any]
+    own_run: Path, tiny_data: Path, tmp_path: Path, refit: Callable[..., Run]
 ) -> None:
     calibrate(own_run, data=tiny_data, samples=20)
     Estimator.load(own_run)
@@ -208,7 +209,7 @@ def test_half_widths_are_those_at_the_median() -> None:
         lambda c: c["errors"]["left_out"].pop("wrist"),
     ],
 )
-def test_a_damaged_calibration_is_named(own_run: Path, damage) -> None:
+def test_a_damaged_calibration_is_named(own_run: Path, damage: Callable[[dict[str, Any]], object]) -> None:
     made = Calibration(
         np.ones(2),
         np.zeros(2),

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ropes.causal.scm import TruncatedNormal
 from ropes.errors import UserError
 from ropes.inference.consistency import Angles, require_consistency
-from ropes.inference.policy_distributions import Commanded
+from ropes.inference.policy_distributions import Commanded, Distribution
 from ropes.metrics import commanded_calibration
 
 N = 1000
@@ -26,12 +27,16 @@ def told(first: float, second: float, std: float = 0.5, usual: float | None = 0.
     return Commanded(policies=(normal(first, std), normal(second, std)), observational_mean=usual)
 
 
+def sample(distribution: Distribution, rng: np.random.Generator, n: int) -> NDArray[np.float64]:
+    return distribution.quantile(rng.random(n))
+
+
 def require(
     claim: Commanded, noise: float, known: float | None, *, n: int = N, seed: int = 0, true: Commanded = TRUE
 ) -> None:
     """Draw poses, read them with some noise, and test a claim about them."""
     rng = np.random.default_rng(seed)
-    drawn = [each.sample(rng, n) + noise * rng.normal(size=n) for each in (*true.policies, normal(0))]
+    drawn = [sample(each, rng, n) + noise * rng.normal(size=n) for each in (*true.policies, normal(0))]
     slope, intercept = commanded_calibration(drawn[0][:, None], drawn[1][:, None], np.array(claim.means)[:, None])
     first, second, third = (slope * values + intercept for values in drawn)
     error = None if known is None else float(known * abs(slope[0]))
@@ -103,9 +108,10 @@ def test_an_exchange_is_seen_where_the_observational_mean_is_not_half_way() -> N
 def test_a_coordinate_bent_at_its_ends_does_not_contradict() -> None:
     """As joints 5 and 6 in the causal setting: twice as wide after the line, with few errors."""
     rng = np.random.default_rng(0)
-    bent = [np.sinh(2.5 * each.sample(rng, N))[:, None] for each in TRUE.policies]
-    slope, intercept = commanded_calibration(*bent, np.array(TRUE.means)[:, None])
-    first, second = (slope * values[:, 0] + intercept for values in bent)
+    bent = [np.sinh(2.5 * sample(each, rng, N)) for each in TRUE.policies]
+    means = np.array(TRUE.means)[:, None]
+    slope, intercept = commanded_calibration(bent[0][:, None], bent[1][:, None], means)
+    first, second = (slope * values + intercept for values in bent)
     assert np.sqrt((first.var() + second.var()) / 2) > 2 * TRUE.width
     require_consistency("D", "wrist", TRUE, Angles(first, second, None, 0.04))
 

@@ -1,14 +1,18 @@
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ropes.data.layout import open_dataset
+from ropes.data.pictures import Images
 from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, write_calibration
 from ropes.inference.estimator import Estimator
-from ropes.methods.run import RUN_FILE, TRAINING_FILE
+from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from tests import tiny
 
 
@@ -18,18 +22,18 @@ def estimator(tiny_run: Path) -> Estimator:
 
 
 @pytest.fixture(scope="module")
-def images(tiny_data: Path) -> np.ndarray:
+def images(tiny_data: Path) -> Images:
     return open_dataset(tiny_data).read_images(range(40))
 
 
-def test_a_run_loads_to_the_same_coordinates(estimator: Estimator, tiny_run: Path, images: np.ndarray) -> None:
+def test_a_run_loads_to_the_same_coordinates(estimator: Estimator, tiny_run: Path, images: Images) -> None:
     found = estimator.coordinates(images)
     assert found.shape == (40, 2)
     assert found.dtype == np.float64
     np.testing.assert_array_equal(Estimator.load(tiny_run).coordinates(images), found)
 
 
-def test_a_pose_s_coordinates_do_not_depend_on_the_others(estimator: Estimator, images: np.ndarray) -> None:
+def test_a_pose_s_coordinates_do_not_depend_on_the_others(estimator: Estimator, images: Images) -> None:
     many = np.concatenate([images] * 8)  # more than one chunk
     alone = np.concatenate([estimator.coordinates(image[None]) for image in images])
     np.testing.assert_allclose(estimator.coordinates(many), np.concatenate([alone] * 8), atol=1e-5)
@@ -37,7 +41,7 @@ def test_a_pose_s_coordinates_do_not_depend_on_the_others(estimator: Estimator, 
 
 
 @pytest.mark.slow
-def test_each_joint_is_read_from_its_own_network(tmp_path: Path, refit, images: np.ndarray) -> None:
+def test_each_joint_is_read_from_its_own_network(tmp_path: Path, refit: Callable[..., Run], images: Images) -> None:
     refit(tmp_path / "run", joint_ae2=False)
     whole = Estimator.load(tmp_path / "run").coordinates(images)
     elbow, wrist = (tmp_path / "run" / "ae2" / joint / "weights.safetensors" for joint in tiny.JOINTS)
@@ -47,27 +51,31 @@ def test_each_joint_is_read_from_its_own_network(tmp_path: Path, refit, images: 
     assert (whole[:, 0] != changed[:, 0]).all()
 
 
-def test_angles_need_a_calibration(estimator: Estimator, images: np.ndarray) -> None:
+def test_angles_need_a_calibration(estimator: Estimator, images: Images) -> None:
     with pytest.raises(UserError, match="the run is not calibrated: run `ropes calibrate`"):
         estimator.angles(images)
 
 
-def test_reconstructions_look_like_images(estimator: Estimator, images: np.ndarray) -> None:
-    for pictures in estimator.reconstructions(images[:3]):
+def test_reconstructions_look_like_images(estimator: Estimator, images: Images) -> None:
+    reconstructions = estimator.reconstructions(images[:3])
+    assert reconstructions is not None
+    for pictures in reconstructions:
         assert pictures.shape == (3, 2, 16, 16)
         assert pictures.dtype == np.uint8
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("side", [32, 24, 41])
-def test_reconstructions_are_as_large_as_the_images(side: int, tmp_path: Path, refit) -> None:
+def test_reconstructions_are_as_large_as_the_images(side: int, tmp_path: Path, refit: Callable[..., Run]) -> None:
     images = {"train": tiny.draw(tiny.model().sample(np.random.default_rng(0), 8), side=side)}
     data = tiny.write_data(tmp_path / "data", images=images, states=None)
     refit(tmp_path / "run", data=data)
     estimator = Estimator.load(tmp_path / "run")
     seen = open_dataset(data).read_images([0, 1])
     assert estimator.coordinates(seen).shape == (2, 2)
-    assert [pictures.shape for pictures in estimator.reconstructions(seen)] == [seen.shape, seen.shape]
+    reconstructions = estimator.reconstructions(seen)
+    assert reconstructions is not None
+    assert [pictures.shape for pictures in reconstructions] == [seen.shape, seen.shape]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +87,7 @@ def test_reconstructions_are_as_large_as_the_images(side: int, tmp_path: Path, r
         np.zeros((2, 16, 16), np.uint8),
     ],
 )
-def test_other_images_are_refused(estimator: Estimator, wrong: np.ndarray) -> None:
+def test_other_images_are_refused(estimator: Estimator, wrong: NDArray[Any]) -> None:
     line = f"images of shape {wrong.shape} and type {wrong.dtype}: this run reads uint8 (n, 2, 16, 16)"
     with pytest.raises(UserError, match=re.escape(line)):
         estimator.coordinates(wrong)
@@ -102,7 +110,7 @@ def test_an_unfinished_run_is_refused(own_run: Path, lost: str, line: str) -> No
 
 @pytest.mark.slow
 def test_a_run_begun_anew_with_another_recipe_is_unfinished_and_uncalibrated(
-    own_run: Path, refit, monkeypatch: pytest.MonkeyPatch
+    own_run: Path, refit: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Estimator.load(own_run).run
     write_calibration(own_run, run, Calibration(np.ones(2), np.zeros(2), 2))

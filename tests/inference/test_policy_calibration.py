@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +10,11 @@ import pytest
 from ropes.common import files
 from ropes.data import schema
 from ropes.data.layout import Dataset, copy_without_labels, open_dataset
+from ropes.data.pictures import Images
 from ropes.errors import UserError
 from ropes.inference import policy_calibration as commanded
 from ropes.inference.calibration import Calibration, Origin
-from ropes.inference.estimator import Estimator
+from ropes.inference.estimator import Array, Estimator
 from ropes.inference.policy_calibration import (
     PolicyReadings,
     calibrate_commanded,
@@ -23,41 +24,16 @@ from ropes.inference.policy_calibration import (
 )
 from ropes.inference.policy_distributions import read_commanded
 from ropes.methods.policies import described_model
-from ropes.methods.uncertainty.model import Reading
+from ropes.methods.uncertainty.model import UncertaintyModel
+from ropes.methods.uncertainty.ood import fit_ood
 from ropes.metrics import commanded_calibration
 from tests import tiny
-
-
-class Blobs:
-    """Stands for a trained estimator: reads the blobs' places, in units and signs of its own."""
-
-    def __init__(self) -> None:
-        shapes = ((tiny.SIDE, tiny.SIDE),) * 2
-        self.run = type(
-            "Run", (), {"joints": tiny.JOINTS, "cameras": tiny.CAMERAS, "shapes": shapes, "data_checksum": ""}
-        )()
-
-        self.trust, self.calibration = None, None
-        self.is_supervised, self.labelled_images = False, 0
-
-    def read(self, images: np.ndarray) -> Reading:
-        return Reading(self.coordinates(images), None, None)
-
-    def coordinates(self, images: np.ndarray) -> np.ndarray:
-        weights = images[:, 0].astype(float)
-        weights /= weights.sum((1, 2), keepdims=True)
-        grid = (np.arange(tiny.SIDE) + 0.5) / tiny.SIDE
-        across, down = weights.sum(1) @ grid, weights.sum(2) @ grid
-        return np.stack([-7 * across, 0.5 * down + 2], axis=1)
+from tests.estimators import blobs, estimator_of, places
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.write_data(tmp_path_factory.mktemp("commanded") / "data", anchors=400, tests=0)
-
-
-def blobs() -> Estimator:
-    return cast("Any", Blobs())
 
 
 def test_the_line_gives_each_policy_its_commanded_mean() -> None:
@@ -69,7 +45,7 @@ def test_the_line_gives_each_policy_its_commanded_mean() -> None:
 
 
 @pytest.mark.parametrize("second", [np.ones((3, 2)), np.zeros((0, 2)), np.full((3, 2), np.nan), np.zeros((3, 1))])
-def test_policies_that_tell_nothing_apart_are_refused(second: np.ndarray) -> None:
+def test_policies_that_tell_nothing_apart_are_refused(second: Array) -> None:
     with pytest.raises(ValueError, match=r"same under both|at least one pose|expected \(n, d\)"):
         commanded_calibration(np.ones((3, 2)), second, np.zeros((2, 2)))
 
@@ -84,23 +60,17 @@ def test_angles_come_out_in_radians_without_a_label(data: Path, tmp_path: Path) 
     assert found.samples == 0
 
 
-class Bent(Blobs):
-    """Reads the same places, flattened at both ends."""
-
-    def coordinates(self, images: np.ndarray) -> np.ndarray:
-        straight = super().coordinates(images) * [1.0, 8.0]
-        return np.arctan(1.5 * (straight - straight_mean(self)) / 2)
-
-
-def straight_mean(reader: Blobs) -> np.ndarray:
-    return np.array([-3.5, 8 * 2.25])
+def flattened(images: Images) -> Array:
+    """The same places, flattened at both ends."""
+    straight = places(images) * [1.0, 8.0]
+    return np.arctan(1.5 * (straight - [-3.5, 8 * 2.25]) / 2)
 
 
 def test_a_bend_at_the_ends_is_taken_back(data: Path) -> None:
     dataset = open_dataset(data)
     rows = dataset.frames("train").index
     images, angles = dataset.read_images(rows), dataset.states("train")
-    bent = cast("Any", Bent())
+    bent = estimator_of(flattened)
     found = calibration_from_policies(bent, dataset)
     assert found.knots is not None
     assert found.knots.shape == (2, 2, 8)
@@ -214,8 +184,8 @@ def test_no_observational_image_is_needed_where_nothing_is_told_of_them(tmp_path
     files.write_json(tmp_path / "c.json", content)
     told = read_commanded(tmp_path / "c.json", tiny.JOINTS)
     angles = tiny.model().sample(np.random.default_rng(0), 60)[:, 1:]
-    options = {"images": {"train": tiny.draw(angles)}, "states": None, "regimes": tiny.model().regimes[1:]}
-    data = tiny.write_data(tmp_path / "data", described=False, **options)
+    images, regimes = {"train": tiny.draw(angles)}, tiny.model().regimes[1:]
+    data = tiny.write_data(tmp_path / "data", described=False, images=images, states=None, regimes=regimes)
     readings = read_policies(blobs(), open_dataset(data), told)
     assert readings.observational == {}
     assert fit_commanded(blobs(), readings, told, "c.json").knots is None
@@ -224,7 +194,8 @@ def test_no_observational_image_is_needed_where_nothing_is_told_of_them(tmp_path
 def test_errors_known_of_anchors_come_out_in_radians() -> None:
     """σ of .1 and .2 in half of the poses each, errors of twice σ in the mean square, half a radian a unit."""
     estimator = blobs()
-    estimator.trust = cast("Any", type("Trust", (), {"scores": np.full((7, 2), 2.0)}))
+    seen = np.random.default_rng(0).normal(size=(20, 2))
+    estimator.trust = UncertaintyModel(fit_ood(seen, seen, seen, seen), None, np.full((7, 2), 2.0))
     deviation = np.repeat([[0.1, 1.0], [0.2, 1.0]], 3, axis=0)
     readings = PolicyReadings(np.zeros((3, 2)), np.zeros((3, 2)), {}, deviation)
     line = Calibration(np.array([-0.5, 3.0]), np.zeros(2), samples=0)

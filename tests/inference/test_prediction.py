@@ -10,6 +10,7 @@ from PIL import Image
 from ropes.cli import entry as cli
 from ropes.common import png
 from ropes.data.layout import copy_without_labels, open_dataset
+from ropes.data.pictures import Images
 from ropes.errors import UserError
 from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator
@@ -19,12 +20,12 @@ from tests import tiny
 
 
 @pytest.fixture(scope="module")
-def images(tiny_data: Path) -> np.ndarray:
+def images(tiny_data: Path) -> Images:
     return open_dataset(tiny_data).read_images(range(4))
 
 
 @pytest.fixture
-def folder(tmp_path: Path, images: np.ndarray) -> Path:
+def folder(tmp_path: Path, images: Images) -> Path:
     """A folder of images for each camera."""
     for k, camera in enumerate(tiny.CAMERAS):
         (tmp_path / "photos" / camera).mkdir(parents=True)
@@ -41,7 +42,7 @@ def values(line: str) -> list[float]:
     return [json.loads(line)["joints"][joint] for joint in tiny.JOINTS]
 
 
-def test_one_pose_by_camera_in_any_order(tiny_run: Path, folder: Path, images: np.ndarray) -> None:
+def test_one_pose_by_camera_in_any_order(tiny_run: Path, folder: Path, images: Images) -> None:
     expected = Estimator.load(tiny_run).coordinates(images[:1])[0]
     given = files_of(folder)
     for order in (given, dict(reversed(given.items()))):
@@ -51,7 +52,7 @@ def test_one_pose_by_camera_in_any_order(tiny_run: Path, folder: Path, images: n
         np.testing.assert_allclose(values(line), expected, atol=1e-5)
 
 
-def test_a_folder_of_folders(tiny_run: Path, folder: Path, images: np.ndarray) -> None:
+def test_a_folder_of_folders(tiny_run: Path, folder: Path, images: Images) -> None:
     lines = list(predict_lines(tiny_run, folder))
     np.testing.assert_allclose(
         [values(line) for line in lines], Estimator.load(tiny_run).coordinates(images), atol=1e-5
@@ -106,7 +107,7 @@ def labels(path: Path, rows: list[str], header: str = "left,wrist,right,elbow") 
     return path
 
 
-def test_labels_from_a_table_beside_its_images(own_run: Path, folder: Path, images: np.ndarray) -> None:
+def test_labels_from_a_table_beside_its_images(own_run: Path, folder: Path, images: Images) -> None:
     rows = [f"left/{k}.png,{k},right/{k}.png,{-2 * k}" for k in range(4)]
     line = calibrate(own_run, labels=labels(folder / "labels.csv", rows))
     coordinates = Estimator.load(own_run).coordinates(images)

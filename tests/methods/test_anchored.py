@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator
 from ropes.methods import anchored, anchored_stage
 from ropes.methods.anchored_stage import AnchoredStage
+from ropes.methods.anchors import by_anchor
 from ropes.methods.contrast import regime_loss
 from ropes.methods.recipes import EncoderRecipe, Optimisation
 from ropes.methods.run import TRAINING_FILE
@@ -72,7 +74,9 @@ def test_its_evaluation_carries_its_name_and_no_reconstruction(run: Path, data: 
 
 
 @pytest.mark.parametrize("method", ["ldr", "anchored"])
-def test_without_angles_the_weights_are_the_same(method: str, data: Path, tmp_path: Path, monkeypatch) -> None:
+def test_without_angles_the_weights_are_the_same(
+    method: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chosen = tiny.encoder_recipe(
         anchor_weight=3.0 * (method == "anchored"), training=Optimisation(epochs=0.3, batch=20, learning_rate=1e-2)
     )
@@ -100,7 +104,7 @@ def fit_killed(data: Path, out: Path, recipe: EncoderRecipe, step: int, monkeypa
     anchored.fit(data, out, recipe, show=False)
 
 
-def test_killed_it_goes_on_to_the_same_weights(data: Path, tmp_path: Path, monkeypatch) -> None:
+def test_killed_it_goes_on_to_the_same_weights(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = tiny.encoder_recipe(
         training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2), anchor_warmup_fraction=0.3
     )
@@ -142,11 +146,11 @@ def test_the_warm_up_is_counted_in_poses_and_never_takes_the_better_part() -> No
     assert stage_of(anchor_warmup_poses=0).warm_up == 0
 
 
-def stage_of(**changes: object) -> AnchoredStage:
+def stage_of(**changes: Any) -> AnchoredStage:
     chosen = tiny.encoder_recipe()
     return AnchoredStage(
         ContrastNetwork(chosen.encoder, views=1, joints=2),
-        replace(chosen, **changes),  # type: ignore[arg-type]
+        replace(chosen, **changes),
         steps=100,
         seed=0,
         log_prior=torch.zeros(5),
@@ -200,7 +204,9 @@ def test_what_follows_is_asked_of_what_was_learnt_from(independent: bool, monkey
     assert weight == pytest.approx([1.0, 1.0 if independent else 1 / 3])
 
 
-def test_a_run_that_memorises_ends_with_its_best_weights(data: Path, tmp_path: Path, monkeypatch) -> None:
+def test_a_run_that_memorises_ends_with_its_best_weights(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Held-out loss is made to rise from record to record."""
     seen: list[dict[str, torch.Tensor]] = []
     rises: list[float] = []
@@ -235,16 +241,6 @@ def test_a_recipe_of_the_other_method_is_refused(data: Path, tmp_path: Path) -> 
     assert not (tmp_path / "run").exists()
 
 
-class Poses:
-    """Anchors 4 and 9 with one pose under each regime, and whatever is added or left out."""
-
-    def __init__(self, anchor: list[int], regime: list[int]) -> None:
-        self.anchor, self.regime = np.array(anchor), np.array(regime)
-
-    def __len__(self) -> int:
-        return len(self.anchor)
-
-
 @pytest.mark.parametrize(
     ("anchor", "regime", "message"),
     [
@@ -266,10 +262,12 @@ def test_anchors_without_one_pose_under_each_regime_are_named(
     dataset = open_dataset(data)
     assert dataset.regimes[2:] == (Regime("elbow", 2), Regime("wrist", 1), Regime("wrist", 2))
     with pytest.raises(UserError, match=message):
-        anchored.by_anchor(dataset, Poses(anchor, regime))  # type: ignore[arg-type]
+        by_anchor(dataset, Frames(np.arange(len(anchor)), np.array(anchor), np.array(regime)))
 
 
-def test_incomplete_anchors_are_refused_before_any_image_is_decoded(data: Path, tmp_path: Path, monkeypatch) -> None:
+def test_incomplete_anchors_are_refused_before_any_image_is_decoded(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dataset = open_dataset(data)
     frames = dataset.frames("train")
     kept = np.arange(len(frames)) != 5 * 3 + 2
@@ -281,7 +279,9 @@ def test_incomplete_anchors_are_refused_before_any_image_is_decoded(data: Path, 
     assert not (tmp_path / "run").exists()
 
 
-def test_a_killed_run_with_hidden_parts_ends_with_the_same_weights(data: Path, tmp_path: Path, monkeypatch) -> None:
+def test_a_killed_run_with_hidden_parts_ends_with_the_same_weights(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     short = Optimisation(epochs=0.5, batch=20, learning_rate=1e-2)
     chosen = tiny.encoder_recipe(training=short, anchor_warmup_fraction=0.1, random_erasing=0.5, anchors=150)
     anchored.fit(data, tmp_path / "whole", chosen, show=False)

@@ -28,31 +28,31 @@ def within(coordinates: torch.Tensor, target: torch.Tensor, excused: torch.Tenso
     return within_anchor_variance(coordinates, target, excused).mean()
 
 
-def test_equal_logits_cost_the_entropy_of_the_shares():
+def test_equal_logits_cost_the_entropy_of_the_shares() -> None:
     shares = torch.tensor([0.5, 0.25, 0.25])
     regime = torch.tensor([0, 0, 1, 2])
     assert float(regime_loss(torch.zeros(4, 3), regime, shares.log())) == pytest.approx(1.5 * math.log(2))
 
 
-def test_interventions_are_matched_to_joints_by_name():
+def test_interventions_are_matched_to_joints_by_name() -> None:
     assert targets(tiny.model().regimes, tiny.JOINTS).tolist() == [0, 0, 1, 1]
     with pytest.raises(ValueError, match="observational regime must come first"):
         targets([Regime("elbow", 1), Regime()], tiny.JOINTS)
 
 
-def test_shifts_are_the_total_effects_of_the_equations():
+def test_shifts_are_the_total_effects_of_the_equations() -> None:
     drawn, target = angles("panda-2c-causal")
     found = mean_differences(drawn, target)
     torch.testing.assert_close(found / found.diagonal()[:, None], effects("panda-2c-causal"), atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
-def test_the_true_angles_do_not_vary_within_an_anchor(setting):
+def test_the_true_angles_do_not_vary_within_an_anchor(setting: str) -> None:
     drawn, target = angles(setting)
     assert float(within_anchor_variance(drawn, target, followed(setting).double()).max()) < 1e-12
 
 
-def test_noise_is_counted_as_its_share_of_the_variance():
+def test_noise_is_counted_as_its_share_of_the_variance() -> None:
     drawn, target = angles("panda-2c-independent", anchors=4000)
     noise = torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0), dtype=drawn.dtype)
     scale = drawn[:, 0].std(0)
@@ -60,7 +60,7 @@ def test_noise_is_counted_as_its_share_of_the_variance():
     assert float(measured) == pytest.approx(0.25 / 1.25, rel=0.02)
 
 
-def test_neither_scale_nor_sign_nor_shift_of_a_coordinate_matters():
+def test_neither_scale_nor_sign_nor_shift_of_a_coordinate_matters() -> None:
     drawn, target = angles("panda-2c-causal")
     noisy = drawn + torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0))
     other = noisy * torch.tensor([2.0, -1, 3, 0.1, 1, -7]) + 5
@@ -68,35 +68,36 @@ def test_neither_scale_nor_sign_nor_shift_of_a_coordinate_matters():
     torch.testing.assert_close(before, after)
 
 
-def test_an_effect_that_is_denied_costs():
+def test_an_effect_that_is_denied_costs() -> None:
     drawn, target = angles("panda-2c-causal")
     assert float(within(drawn, target, NOTHING)) > 0.01
 
 
-def test_no_coordinate_gains_by_shrinking():
+def test_no_coordinate_gains_by_shrinking() -> None:
     drawn, target = angles("panda-2c-independent")
     noisy = drawn + torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0))
     noisy.requires_grad_()
     within(noisy, target, NOTHING).backward()
     centred = noisy.detach() - noisy.detach().flatten(0, 1).mean(0)
+    assert noisy.grad is not None
     along = (noisy.grad * centred).sum((0, 1))
     across = (noisy.grad.square().sum((0, 1)) * centred.square().sum((0, 1))).sqrt()
     assert float((along / across).abs().max()) < 1e-4
 
 
-def test_each_policy_is_told_by_its_own_coordinate_alone():
+def test_each_policy_is_told_by_its_own_coordinate_alone() -> None:
     coordinates = torch.tensor([[7.0, 7.0], [2.0, -9.0], [2.0, 9.0], [-9.0, -1.0], [9.0, 3.0]])
     found = policy_loss(coordinates, torch.tensor([0, 1, 2, 3, 4]), torch.zeros(5))
     softplus = [math.log1p(math.exp(x)) for x in (-2, 2, 1, 3)]
     assert float(found) == pytest.approx(2 * sum(softplus) / 4)
 
 
-def test_without_an_intervention_there_is_no_policy_to_tell():
+def test_without_an_intervention_there_is_no_policy_to_tell() -> None:
     assert float(policy_loss(torch.ones(3, 2), torch.zeros(3, dtype=torch.long), torch.zeros(5))) == 0
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, -2.0])
-def test_nothing_is_asked_of_the_response_of_what_follows(share):
+def test_nothing_is_asked_of_the_response_of_what_follows(share: float) -> None:
     drawn, target = angles("panda-2c-independent")
     drawn[..., 5] += share * drawn[..., 2]
     follows = NOTHING.index_put((torch.tensor(2), torch.tensor(5)), torch.tensor(True))
@@ -147,17 +148,17 @@ def scenes() -> torch.Tensor:
     return images
 
 
-def test_interventions_are_told_by_how_many_grey_levels_they_change():
+def test_interventions_are_told_by_how_many_grey_levels_they_change() -> None:
     torch.testing.assert_close(image_changes(scenes()), torch.tensor([6.0, 1.0]) * 255 / 16)
     torch.testing.assert_close(image_changes(scenes()[:, [0, 3, 4, 1, 2]]), torch.tensor([1.0, 6.0]) * 255 / 16)
 
 
-def test_what_changed_is_shared_out_over_the_grid():
+def test_what_changed_is_shared_out_over_the_grid() -> None:
     assert change_map(scenes(), 3, 2).tolist() == [[[[0, 0, 0, 1]]] * 3]
     torch.testing.assert_close(change_map(scenes(), 1, 2)[0, 0, 0], torch.tensor([2 / 3, 1 / 3, 0, 0]))
 
 
-def test_looking_where_the_images_change_costs_nothing():
+def test_looking_where_the_images_change_costs_nothing() -> None:
     gaze = torch.full((1, 5, 1, 2, 2), -50.0)
     gaze[..., 1, 1] = 50
     assert float(attention_loss(gaze, scenes(), joint=1)) == pytest.approx(0, abs=1e-6)
@@ -165,15 +166,16 @@ def test_looking_where_the_images_change_costs_nothing():
     assert float(attention_loss(gaze, scenes(), joint=0)) > 50
 
 
-def test_unequal_numbers_do_not_shift_a_coordinate():
+def test_unequal_numbers_do_not_shift_a_coordinate() -> None:
     coordinates = torch.zeros(10, 1, requires_grad=True)
     regime = torch.tensor([1] * 9 + [2])
     shares = torch.tensor([1.0, 0.9, 0.1])
     policy_loss(coordinates, regime, shares.log()).backward()
+    assert coordinates.grad is not None
     assert float(coordinates.grad.sum()) == pytest.approx(0, abs=1e-6)
 
 
-def test_a_single_joint_is_left_alone_by_nothing():
+def test_a_single_joint_is_left_alone_by_nothing() -> None:
     drawn = torch.randn(20, 3, 1, generator=torch.Generator().manual_seed(0))
     assert float(within(drawn, torch.tensor([0, 0]), torch.zeros(1, 1, dtype=torch.bool))) == 0
 

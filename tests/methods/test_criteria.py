@@ -96,8 +96,8 @@ def test_the_others_are_the_poses_under_neither_policy() -> None:
 
 
 def test_every_coordinate_is_held_against_its_own_joint() -> None:
-    right = held_out_contrasts(Reader(), codes_of(), {"elbow": 0, "wrist": 1})  # type: ignore[arg-type]
-    wrong = held_out_contrasts(Reader(), codes_of(), {"elbow": 1, "wrist": 0})  # type: ignore[arg-type]
+    right = held_out_contrasts(Reader(), codes_of(), {"elbow": 0, "wrist": 1})
+    wrong = held_out_contrasts(Reader(), codes_of(), {"elbow": 1, "wrist": 0})
     assert list(right) == ["elbow", "wrist"]
     assert max(right.values()) < 0.3
     assert min(wrong.values()) > 0.65

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -132,14 +133,14 @@ def test_what_cannot_be_learnt_from_is_named(data: Path, tmp_path: Path, finger_
 
 
 def test_encoders_of_poses_that_read_other_images_are_named(data: Path, tmp_path: Path) -> None:
-    def refused(word: str, checkpoint: str | Path = "panda-2c", side: int = 128, of: object = None) -> None:
+    def refused(word: str, checkpoint: str | Path = "panda-2c", side: int = 128, of: Any = None) -> None:
         config = DeltaConfig(backbone="pose", checkpoint=str(checkpoint), image_size=side)
         with pytest.raises(UserError, match=word):
-            encoder_of(config, of or arm)  # type: ignore[arg-type]
+            encoder_of(config, of or arm)
 
     packaged = find_run(Path("panda-2c"))
     cameras = Run.read(packaged).cameras
-    arm = SimpleNamespace(cameras=cameras, image_shape=(128, 128), path="arm")
+    arm: Any = SimpleNamespace(cameras=cameras, image_shape=(128, 128), path="arm")
     refused("reads images of 128 pixels; give --delta.image-size 128", side=64)
     refused("images in colour of front", of=open_dataset(data))
     refused("images of front", of=SimpleNamespace(cameras=("front",), image_shape=(128, 128), path="arm"))
@@ -207,8 +208,15 @@ def test_a_run_knows_its_checkpoint_by_content_and_not_by_place(data: Path, tmp_
 
     def save(folder: Path, seed: int) -> Path:
         torch.manual_seed(seed)
-        given = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-        ViTModel(ViTConfig(image_size=SIDE, patch_size=4, **given), add_pooling_layer=False).save_pretrained(folder)
+        config = ViTConfig(
+            image_size=SIDE,
+            patch_size=4,
+            hidden_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=16,
+        )
+        ViTModel(config, add_pooling_layer=False).save_pretrained(folder)
         return folder
 
     def fitted(checkpoint: Path) -> dict[str, str]:

@@ -3,6 +3,8 @@
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -11,7 +13,7 @@ from torch import Tensor
 from ropes.errors import UserError
 from ropes.methods.delta import blocks_of
 from ropes.methods.delta_stage import change_outside, contrastive_loss, random_views
-from ropes.models.backbones import PoseBackbone
+from ropes.models.backbones import PoseBackbone, ResNet
 from ropes.models.blocks import as_levels
 from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, reversed_gradient
 from ropes.models.encoder import PoseEncoder
@@ -123,7 +125,7 @@ def test_patches_may_be_chosen_by_their_features_and_classified_by_their_mean() 
 
 
 @pytest.mark.parametrize("backbone", ["vit", "resnet"])
-def test_pairs_are_classified_by_both_backbones(backbone: str) -> None:
+def test_pairs_are_classified_by_both_backbones(backbone: Literal["vit", "resnet"]) -> None:
     network = PairNetwork(replace(TINY, backbone=backbone), 3, 5, nouns=4).eval()
     found = network(images(seed=1), images(seed=2))
     assert (found.logits.shape, found.before.shape) == ((4, 1, 5), (4, 6))
@@ -131,11 +133,13 @@ def test_pairs_are_classified_by_both_backbones(backbone: str) -> None:
     assert network.critic(found.deltas[:, 0]).shape == (4, 4)
 
 
-def test_a_backbone_is_read_from_a_checkpoint(tmp_path) -> None:
+def test_a_backbone_is_read_from_a_checkpoint(tmp_path: Path) -> None:
     from transformers import ViTConfig, ViTModel
 
-    given = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    body = ViTModel(ViTConfig(image_size=8, patch_size=4, **given), add_pooling_layer=False)
+    shape = ViTConfig(
+        image_size=8, patch_size=4, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
+    )
+    body = ViTModel(shape, add_pooling_layer=False)
     body.save_pretrained(tmp_path / "vit")
     network = DeltaNetwork(replace(TINY, checkpoint=str(tmp_path / "vit")), 3, 5, patchwise=False)
     mine, theirs = network.backbone.body.state_dict(), body.state_dict()
@@ -151,7 +155,7 @@ def test_a_backbone_is_read_from_a_checkpoint(tmp_path) -> None:
     again.load_state_dict(network.state_dict())  # without the checkpoint
 
 
-def test_a_resnet_is_read_from_a_checkpoint(tmp_path) -> None:
+def test_a_resnet_is_read_from_a_checkpoint(tmp_path: Path) -> None:
     from transformers import ResNetConfig, ResNetModel, ViTConfig, ViTModel
 
     body = ResNetModel(ResNetConfig(embedding_size=4, hidden_sizes=[4, 8], depths=[1, 1], layer_type="basic"))
@@ -161,6 +165,7 @@ def test_a_resnet_is_read_from_a_checkpoint(tmp_path) -> None:
     network = PairNetwork(config, 3, 5)
     mine, theirs = network.backbone.body.state_dict(), body.state_dict()
     assert all(torch.equal(mine[name], value) for name, value in theirs.items())
+    assert isinstance(network.backbone, ResNet)
     assert network.backbone.mean.flatten().tolist() == pytest.approx([0.1, 0.2, 0.3])
     assert network.backbone.width == 8
     scratch = PairNetwork(replace(TINY, backbone="resnet"), 3, 5)
@@ -174,11 +179,13 @@ def test_a_resnet_is_read_from_a_checkpoint(tmp_path) -> None:
         PairNetwork(replace(config, checkpoint=str(tmp_path / "vit")), 3, 5)
 
 
-def test_registers_are_no_patches(tmp_path) -> None:
+def test_registers_are_no_patches(tmp_path: Path) -> None:
     from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
 
-    given = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "mlp_ratio": 2}
-    body = Dinov2WithRegistersModel(Dinov2WithRegistersConfig(image_size=16, patch_size=4, **given))
+    shape = Dinov2WithRegistersConfig(
+        image_size=16, patch_size=4, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, mlp_ratio=2
+    )
+    body = Dinov2WithRegistersModel(shape)
     body.save_pretrained(tmp_path / "dino")
     network = DeltaNetwork(replace(TINY, checkpoint=str(tmp_path / "dino"), patches=99), 3, 5, patchwise=True).eval()
     assert network.backbone.grid == 4
@@ -186,8 +193,17 @@ def test_registers_are_no_patches(tmp_path) -> None:
 
 
 def test_an_encoder_of_poses_goes_on_where_it_stands() -> None:
-    window = {"window": 8, "window_stem": 2, "window_widths": (4,), "window_blocks": (1,)}
-    shape = EncoderConfig(image_size=16, stem=2, widths=(4, 6), blocks=(1, 1), hidden=10, **window)
+    shape = EncoderConfig(
+        image_size=16,
+        stem=2,
+        widths=(4, 6),
+        blocks=(1, 1),
+        hidden=10,
+        window=8,
+        window_stem=2,
+        window_widths=(4,),
+        window_blocks=(1,),
+    )
     begun = PoseBackbone(PoseEncoder(shape, views=2, joints=3))
     stored = json.loads(json.dumps(begun.description))
     config = replace(TINY, backbone="pose", checkpoint="run")
@@ -205,16 +221,14 @@ def test_an_encoder_of_poses_goes_on_where_it_stands() -> None:
 
 
 @pytest.mark.parametrize("patchwise", [False, True])
-def test_deltas_keep_what_bf16_would_round_away_and_are_classified_in_hundredths(patchwise: bool) -> None:
+def test_deltas_keep_what_bf16_would_round_away_and_are_classified_in_hundredths(
+    patchwise: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     network = DeltaNetwork(TINY, 3, 5, patchwise=patchwise).eval()
     first = torch.ones(4, 16, 8)
     features = torch.cat([first, first + 1e-4 * torch.arange(8)])
 
-    class Nearly(torch.nn.Module):
-        def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
-            return features[:, 0], features
-
-    network.backbone = Nearly()  # type: ignore[assignment]
+    monkeypatch.setattr(network.backbone, "forward", lambda images: (features[:, 0], features))
     with torch.autocast("cpu", torch.bfloat16):
         found = network(images(), images())
     # All at once, as the network does: float32's own rounding depends on how many there are.
@@ -248,6 +262,6 @@ def test_a_resnet_has_no_patches() -> None:
         ({"backbone": "pose"}, "give --delta.checkpoint RUN"),
     ],
 )
-def test_shapes_that_do_not_fit_are_refused(change: dict[str, object], word: str) -> None:
+def test_shapes_that_do_not_fit_are_refused(change: dict[str, Any], word: str) -> None:
     with pytest.raises(ValueError, match=word):
-        replace(TINY, **change)  # type: ignore[arg-type]
+        replace(TINY, **change)

@@ -95,7 +95,7 @@ def followers(coordinates: torch.Tensor, target: torch.Tensor, change: torch.Ten
 
 @pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
 @pytest.mark.parametrize("noise", [0.0, 0.3])
-def test_joints_that_follow_are_estimated(setting, noise):
+def test_joints_that_follow_are_estimated(setting: str, noise: float) -> None:
     drawn, target = angles(setting)
     generator = torch.Generator().manual_seed(0)
     spread = noise * drawn.flatten(0, 1).std(0) * torch.tensor([1, -5, 1, 1, 0.2, 1])
@@ -114,7 +114,7 @@ def test_sizes_of_responses_are_those_of_the_equations(setting: str) -> None:
     torch.testing.assert_close(found, true, atol=0.06, rtol=0.0)
 
 
-def test_mixing_is_no_response():
+def test_mixing_is_no_response() -> None:
     drawn, target = angles("panda-2c-independent", anchors=1000)
     drawn[..., 5] += 0.25 * drawn[..., 4]
     differences = mean_differences(drawn, target)
@@ -124,7 +124,7 @@ def test_mixing_is_no_response():
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.12, 0.16), (0.2, 0.1), (0.2, 0.25), (0.3, 0.12), (0.5, 0.16)])
-def test_two_coordinates_that_hold_some_of_each_other_follow_neither_way(first, second):
+def test_two_coordinates_that_hold_some_of_each_other_follow_neither_way(first: float, second: float) -> None:
     drawn, target = angles("panda-2c-independent", anchors=2000)
     mixed = drawn.clone()
     mixed[..., 4] += first * drawn[..., 2]
@@ -132,7 +132,7 @@ def test_two_coordinates_that_hold_some_of_each_other_follow_neither_way(first, 
     assert not followers(mixed, target, CHANGE).any()
 
 
-def test_a_response_that_was_lost_is_not_excluded_where_the_cause_hardly_varies():
+def test_a_response_that_was_lost_is_not_excluded_where_the_cause_hardly_varies() -> None:
     drawn, target = angles("panda-2c-causal", anchors=1000)
     drawn[..., 5] -= effects("panda-2c-causal")[4, 5] * drawn[..., 4]
     assert not followers(drawn, target, CHANGE)[4, 5]
@@ -169,25 +169,25 @@ def beyond(share: float) -> tuple[torch.Tensor, torch.Tensor]:
     return drawn, torch.tensor([0, 0, 1, 1])
 
 
-def test_a_response_that_would_change_the_images_more_is_none():
+def test_a_response_that_would_change_the_images_more_is_none() -> None:
     drawn, target = beyond(0.5)
     assert followers(drawn, target, torch.tensor([2.0, 1.1])).tolist() == [[False, False], [True, False]]
     assert not followers(drawn, target, torch.tensor([2.0, 0.9])).any()
 
 
-def test_doubt_denies_no_response_that_is_certain():
+def test_doubt_denies_no_response_that_is_certain() -> None:
     drawn, target = beyond(0.5)
     assert followers(drawn, target, torch.tensor([2.0, 1.1]), n_sigma=2.0).tolist() == [[False, False], [True, False]]
 
 
 @pytest.mark.parametrize(("share", "follows"), [(0.9, True), (3.0, False)])
-def test_doubt_goes_no_further_than_images_change(share, follows):
+def test_doubt_goes_no_further_than_images_change(share: float, follows: bool) -> None:
     drawn, target = beyond(0.0)
     drawn[:, 1:3, 1] += share * drawn[:, 1:3, 0]
     assert bool(followers(drawn, target, torch.tensor([1.1, 1.0]), n_sigma=2.0)[0, 1]) == follows
 
 
-def test_of_two_joints_only_one_follows_the_other():
+def test_of_two_joints_only_one_follows_the_other() -> None:
     drawn, target = beyond(0.5)
     drawn[:, 1:3, 1] += 0.2 * drawn[:, 1:3, 0]
     assert followers(drawn, target, torch.tensor([2.0, 1.1])).tolist() == [[False, True], [False, False]]
@@ -203,7 +203,7 @@ def test_few_anchors_show_no_followers_by_chance() -> None:
     assert found <= 5  # of 300 pairs
 
 
-def test_a_coordinate_that_lacks_what_follows_is_found_to_follow():
+def test_a_coordinate_that_lacks_what_follows_is_found_to_follow() -> None:
     """An encoder that was taught the noise of joint 5's equation instead of its angle."""
     drawn, target = angles("panda-2c-causal", anchors=1000)
     drawn[..., 4] -= effects("panda-2c-causal")[2, 4] * drawn[..., 2]
@@ -213,7 +213,7 @@ def test_a_coordinate_that_lacks_what_follows_is_found_to_follow():
     assert not (found & ~followed("panda-2c-causal")).any()
 
 
-def test_echoes_of_a_joint_are_not_taken_out_of_it():
+def test_echoes_of_a_joint_are_not_taken_out_of_it() -> None:
     """A noisy coordinate is told better with the help of its followers, which would then seem to move it."""
     drawn, target = angles("panda-2c-causal", anchors=1000)
     generator = torch.Generator().manual_seed(0)
@@ -227,7 +227,12 @@ def test_echoes_of_a_joint_are_not_taken_out_of_it():
 
 def test_descendants_and_effects_share_their_regressions(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn, target = angles("panda-2c-causal", anchors=200)
-    asked, regress = [], descendants_module.discriminants
-    monkeypatch.setattr(descendants_module, "discriminants", lambda *given: asked.append(given) or regress(*given))
+    calls: list[torch.Tensor] = []
+
+    def counted(coordinates: torch.Tensor, target: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        calls.append(mask)
+        return discriminants(coordinates, target, mask)
+
+    monkeypatch.setattr(descendants_module, "discriminants", counted)
     estimate_descendants(drawn, target, CHANGE, n_sigma=2.0)
-    assert len(asked) == 2  # to find echoes, and without them
+    assert len(calls) == 2  # to find echoes, and without them

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.func import jacfwd, vmap
+from torch.nn.utils import convert_conv2d_weight_memory_format
 
 from ropes.methods.objectives import (
     contrast_loss,
@@ -26,7 +27,7 @@ def network(memory_format: torch.memory_format = torch.contiguous_format) -> AE2
     made = AE2(
         AE2Config(encoder_widths=(4, 4, 8), decoder_widths=(64, 4, 4), seed_width=8, blocks=1), views=2, joints=3
     )
-    return made.to(memory_format=memory_format)  # type: ignore[call-overload]
+    return convert_conv2d_weight_memory_format(made, memory_format)
 
 
 def explicit(ae2: AE2, coordinates: Tensor, scores: Tensor) -> Tensor:

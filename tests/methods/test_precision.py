@@ -130,7 +130,7 @@ def test_method_ropes_says_that_it_reads_in_float32(own_run: Path, capsys: pytes
     assert load_reader(run, own_run, device, "bf16-mixed").precision == "32-true"
     assert capsys.readouterr().err == "ropes: method ropes reads in 32-true, not in bf16-mixed\n"
     with pytest.raises(UserError, match="precision 'half'"):
-        load_reader(run, own_run, device, "half")  # type: ignore[arg-type]
+        load_reader(run, own_run, device, "half")  # type: ignore[arg-type] # no such name
 
 
 def test_a_run_of_an_earlier_version_does_not_say_its_precision(own_run: Path, tiny_data: Path) -> None:

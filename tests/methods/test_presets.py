@@ -52,6 +52,7 @@ def test_two_steps_of_every_stage(preset: str, joints: int, views: int, tmp_path
     assert len(curves) == (4 if preset == "compact" else 3)
     assert [curve["steps"] for curve in curves] == [[1, 2]] * len(curves)
     estimator = Estimator.load(tmp_path / "run")
+    assert isinstance(estimator.run.recipe, RopesRecipe)
     assert estimator.run.recipe.ae1 == ropes_recipe(preset).ae1  # at full width
     assert estimator.coordinates(np.zeros((1, views, 128, 128), np.uint8)).shape == (1, joints)
 

@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 
 from ropes.errors import UserError
-from ropes.methods.recipes import PRESETS, Optimisation, encoder_recipe, recipe_from_dict, recipe_to_dict, ropes_recipe
+from ropes.methods.recipes import (
+    PRESETS,
+    Optimisation,
+    RopesRecipe,
+    encoder_recipe,
+    recipe_from_dict,
+    recipe_to_dict,
+    ropes_recipe,
+)
 from ropes.methods.registry import recipe_of
 from ropes.models.shapes import EncoderConfig
 
@@ -111,5 +119,7 @@ def test_a_student_reads_images_that_its_parts_divide() -> None:
 
 
 def test_a_stored_recipe_may_have_another_name_than_the_package_s() -> None:
-    recipe = replace(ropes_recipe("compact"), preset="tiny")
-    assert recipe_from_dict(json.loads(json.dumps(recipe_to_dict(recipe))), type(recipe)) == recipe
+    content = json.loads(json.dumps(recipe_to_dict(ropes_recipe("compact")) | {"preset": "tiny"}))
+    recipe = recipe_from_dict(content, RopesRecipe)
+    assert recipe.preset == "tiny"
+    assert recipe_from_dict(json.loads(json.dumps(recipe_to_dict(recipe))), RopesRecipe) == recipe

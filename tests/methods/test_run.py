@@ -14,7 +14,7 @@ from tests import tiny
 
 
 def run(**changes: object) -> Run:
-    given = {
+    given: dict[str, Any] = {
         "method": "ropes",
         "recipe": tiny.recipe(),
         "seed": 3,
@@ -24,7 +24,7 @@ def run(**changes: object) -> Run:
         "image_size": 16,
         "data_checksum": "abc",
     }
-    return Run(**(given | changes))  # type: ignore[arg-type]
+    return Run(**(given | changes))
 
 
 @pytest.mark.parametrize("recipe", [tiny.recipe(), *map(ropes_recipe, PRESETS)], ids=["tiny", *PRESETS])

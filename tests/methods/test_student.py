@@ -11,6 +11,7 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from benchmarks import foreign
+from benchmarks.figures import keep
 from ropes.common.files import read_json, sha256, write_json
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
@@ -195,7 +196,7 @@ def test_the_benchmark_tells_what_hides_costs_and_whether_it_is_noticed(
     found = {"joints": ["joint1", "joint2"], "rows": list(rows.values())}
     about = {"run": "mine", "scene": None, "poses": 9, "device": "a processor", "seconds": 1}
     (tmp_path / "page.md").write_text("a\n<!-- figures:foreign -->\nold\n<!-- /figures -->\nz\n")
-    foreign.keep(found | about, foreign.written(found | about), None, tmp_path / "page.md")
+    keep(found | about, foreign.written(found | about), None, tmp_path / "page.md")
     page = (tmp_path / "page.md").read_text()
     assert page.startswith("a\n<!-- figures:foreign -->\n| in the picture | J1 | J2 | off | ")
     assert page.endswith("\n<!-- /figures -->\nz\n")

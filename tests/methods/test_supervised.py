@@ -7,10 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import load_file
 
 from ropes.common.files import read_json
+from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
+from ropes.data.views import Views
 from ropes.errors import UserError
 from ropes.evaluation.joints import evaluate
 from ropes.experiments.packaging import package
@@ -217,9 +220,12 @@ def test_a_calibration_takes_fresh_poses_and_leaves_the_evaluation_alone(
     shutil.copytree(run, own)
     before = evaluate(own, data, tmp_path / "before", occlusions=(0,), show=False).rows
     chosen: list[int] = []
-    monkeypatch.setattr(
-        prediction, "images_of", lambda of, dataset, rows: (chosen.extend(rows), images_of(of, dataset, rows))[1]
-    )
+
+    def noted(of: Run, dataset: Dataset, rows: NDArray[np.int64]) -> Views:
+        chosen.extend(rows.tolist())
+        return images_of(of, dataset, rows)
+
+    monkeypatch.setattr(prediction, "images_of", noted)
     calibrate(own, data=data, samples=100)
     dataset = open_dataset(data)
     fresh = dataset.frames("train").index[held_out_frames(Run.read(own), dataset)]

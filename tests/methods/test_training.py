@@ -1,10 +1,12 @@
 """The fit loop itself, on a network of one weight."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from ropes.common.hardware import Precision
 from ropes.errors import UserError
 from ropes.methods.recipes import Optimisation
 from ropes.methods.training.loop import train
@@ -32,12 +34,16 @@ class Steep(Stage):
         return configured
 
     def _look(self, *_: Any) -> None:
-        self.norms.append(float(self.network.weight.grad.norm()))
+        gradient = self.network.get_parameter("weight").grad
+        assert gradient is not None
+        self.norms.append(float(gradient.norm()))
 
 
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 @pytest.mark.parametrize(("clip", "met"), [(None, 1000.0), (0.5, 0.5)])
-def test_the_gradient_is_bounded_under_every_precision(tmp_path, precision, clip, met):
+def test_the_gradient_is_bounded_under_every_precision(
+    tmp_path: Path, precision: Precision, clip: float | None, met: float
+) -> None:
     stage = Steep(clip)
     train(
         stage,
@@ -51,7 +57,7 @@ def test_the_gradient_is_bounded_under_every_precision(tmp_path, precision, clip
     assert stage.norms == pytest.approx([met] * 3, rel=1e-3)
 
 
-def test_what_is_noted_bit_by_bit_is_averaged_over_the_steps():
+def test_what_is_noted_bit_by_bit_is_averaged_over_the_steps() -> None:
     stage = Steep(None)
     for value in (1.0, 3.0):
         stage.note(first=torch.tensor(value))
@@ -63,7 +69,7 @@ def test_what_is_noted_bit_by_bit_is_averaged_over_the_steps():
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_figure_that_is_not_finite_names_the_option_to_change(value):
+def test_a_figure_that_is_not_finite_names_the_option_to_change(value: float) -> None:
     stage = Steep(None)
     stage.note(loss=torch.tensor(value))
     line = rf"diverged by step 0 \(loss is {value}\); choose a --steep.learning-rate below 0.01"

@@ -17,6 +17,7 @@ from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.methods.fit import fit
 from ropes.methods.readers import finished_reader
+from ropes.methods.recipes import VAERecipe
 from ropes.methods.registry import VAE_METHODS
 from ropes.methods.run import TRAINING_FILE
 from ropes.methods.training import loop as training
@@ -87,11 +88,12 @@ def test_killed_it_goes_on_to_the_same_weights(
 
 
 def test_settings_change_what_is_learnt(finger_data: Path, tmp_path: Path) -> None:
-    digests = set()
-    for number, changes in enumerate(({}, {"beta": 4.0}, {"noise": True}, {"warm_up": 10})):
-        fit(finger_data, tmp_path / str(number), tiny.vae_recipe(**changes), method="beta-vae", show=False)
+    recipe, digests = tiny.vae_recipe(), set()
+    recipes = (recipe, replace(recipe, beta=4.0), replace(recipe, noise=True), replace(recipe, warm_up=10))
+    for number, changed in enumerate(recipes):
+        fit(finger_data, tmp_path / str(number), changed, method="beta-vae", show=False)
         digests |= set(tiny.weights(tmp_path / str(number)).values())
-    fit(finger_data, tmp_path / "pairs", tiny.vae_recipe(), method="ada-gvae", show=False)
+    fit(finger_data, tmp_path / "pairs", recipe, method="ada-gvae", show=False)
     digests |= set(tiny.weights(tmp_path / "pairs").values())
     assert len(digests) == 5
 
@@ -114,12 +116,15 @@ def test_pairs_are_of_an_anchor_and_begin_without_intervention(tiny_data: Path, 
 
 def test_an_arm_s_cameras_are_planes(tiny_data: Path, tmp_path: Path) -> None:
     run = fit(tiny_data, tmp_path / "run", tiny.vae_recipe(anchors=8), method="ada-gvae", show=False)
+    assert isinstance(run.recipe, VAERecipe)
     assert run.recipe.shape.channels == 2
     assert read_json(tmp_path / "run" / TRAINING_FILE)["provenance"]["poses"] == 8 * 5
     reader = finished_reader(tmp_path / "run", CPU)[1]
     cache = ImageCache(open_dataset(tiny_data), "test-id", reader.size, progress=False)
     images = torch.from_numpy(cache.read(np.arange(3)))
-    assert reader.reconstructions(images)[0].shape == images.shape
+    made = reader.reconstructions(images)
+    assert made is not None
+    assert made[0].shape == images.shape
 
 
 def test_images_too_small_and_too_long_a_rise_are_refused(finger_data: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_a_dead_coordinate_predicts_the_mean() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), scale=st.floats(1e-3, 1e3) | st.floats(-1e3, -1e-3))
-def test_the_error_does_not_depend_on_the_unit_of_the_coordinate(seed, scale) -> None:
+def test_the_error_does_not_depend_on_the_unit_of_the_coordinate(seed: int, scale: float) -> None:
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(50, 2))
     guess = z + rng.normal(size=(50, 2))
@@ -35,7 +35,7 @@ def test_the_error_does_not_depend_on_the_unit_of_the_coordinate(seed, scale) ->
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-def test_on_its_own_samples_the_error_is_variance_times_one_minus_squared_correlation(seed) -> None:
+def test_on_its_own_samples_the_error_is_variance_times_one_minus_squared_correlation(seed: int) -> None:
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(60, 2))
     guess = 0.3 * z + rng.normal(size=(60, 2))

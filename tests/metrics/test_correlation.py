@@ -1,11 +1,15 @@
 """Correlation against cases solved by hand, and what must not change it."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from ropes.metrics import assignment, correlation_matrix, mcc
+from ropes.metrics.correlation import Method
 
 
 def test_pearson_of_a_hand_solved_case() -> None:
@@ -55,7 +59,9 @@ def test_a_dead_coordinate_scores_nothing() -> None:
     shift=st.floats(-10, 10),
     method=st.sampled_from(["pearson", "spearman"]),
 )
-def test_sign_scale_offset_and_order_of_samples_do_not_matter(seed, scale, shift, method) -> None:
+def test_sign_scale_offset_and_order_of_samples_do_not_matter(
+    seed: int, scale: float, shift: float, method: Method
+) -> None:
     rng = np.random.default_rng(seed)
     z, noisy = rng.normal(size=(40, 3)), rng.normal(size=(40, 3))
     noisy += z
@@ -67,7 +73,7 @@ def test_sign_scale_offset_and_order_of_samples_do_not_matter(seed, scale, shift
 
 
 @given(seed=st.integers(0, 2**32 - 1), order=st.permutations(range(4)))
-def test_the_order_of_coordinates_does_not_matter_to_hungarian(seed, order) -> None:
+def test_the_order_of_coordinates_does_not_matter_to_hungarian(seed: int, order: list[int]) -> None:
     rng = np.random.default_rng(seed)
     z, guess = rng.normal(size=(30, 4)), rng.normal(size=(30, 4))
     kept, permuted = mcc(guess, z, matching="hungarian"), mcc(guess[:, order], z, matching="hungarian")
@@ -96,6 +102,6 @@ def test_tiny_and_huge_units_are_not_lost() -> None:
         ([[0.0], [1.0]], [[1.0, 2.0], [2.0, 1.0]], {"matching": "hungarian"}, "cannot be assigned to 2"),
     ],
 )
-def test_bad_input_is_named(estimates, angles, options, message) -> None:
+def test_bad_input_is_named(estimates: ArrayLike, angles: ArrayLike, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         mcc(estimates, angles, **options)

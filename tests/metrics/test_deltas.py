@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from ropes.metrics.deltas import (
     action_variance,
@@ -65,9 +66,9 @@ def test_the_plane_keeps_lengths_of_what_lies_in_it() -> None:
 
 
 @pytest.mark.parametrize("given", [([[1.0]], []), ([1.0], ["a"]), ([[np.nan]], ["a"]), (np.zeros((0, 3)), [])])
-def test_what_cannot_be_compared_is_refused(given: tuple[object, object]) -> None:
+def test_what_cannot_be_compared_is_refused(given: tuple[ArrayLike, ArrayLike]) -> None:
     with pytest.raises(ValueError, match="delta"):
-        mean_cosines(*given, {})  # type: ignore[arg-type]
+        mean_cosines(*given, {})
 
 
 def test_no_deltas_have_no_active_share() -> None:

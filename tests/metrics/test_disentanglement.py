@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -25,7 +26,8 @@ from ropes.metrics.disentanglement.information import mutual_information
 from ropes.metrics.disentanglement.predictive import completeness, disentanglement
 
 Floats = NDArray[np.float64]
-METRICS = (beta_vae_score, dci, explicitness, factor_vae_score, mig, modularity, sap)
+Metric = Callable[[Floats, Floats], float | DCI]
+METRICS: tuple[Metric, ...] = (beta_vae_score, dci, explicitness, factor_vae_score, mig, modularity, sap)
 #: All four combinations of two binary factors, 100 times.
 BINARY = np.tile(np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=float), (100, 1))
 
@@ -36,7 +38,7 @@ def grid(samples: int = 2_000, seed: int = 0) -> Floats:
     return np.stack([rng.integers(0, values, samples) for values in (5, 8, 30)], axis=1).astype(float)
 
 
-def score(metric, latents: Floats, factors: Floats) -> float:
+def score(metric: Metric, latents: Floats, factors: Floats) -> float:
     found = metric(latents, factors)
     return found.disentanglement if isinstance(found, DCI) else float(found)
 
@@ -220,7 +222,7 @@ def test_factors_that_depend_on_one_another_have_no_score() -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.__name__)
-def test_bad_arrays_are_refused(metric) -> None:
+def test_bad_arrays_are_refused(metric: Metric) -> None:
     factors = grid(100)
     for latents, other, line in (
         (factors[:50], factors, "differ in length: 50 and 100"),
@@ -241,9 +243,9 @@ def test_what_single_metrics_cannot_do_is_refused() -> None:
             metric(factors[:10], factors[:10])
         with pytest.raises(ValueError, match="at least two bins"):
             metric(factors, factors, bins=1)
-    for metric in (mig, sap):
+    for gap in (mig, sap):
         with pytest.raises(ValueError, match="a gap needs at least two latents"):
-            metric(factors[:, :1], factors)
+            gap(factors[:, :1], factors)
     for metric in (modularity, beta_vae_score, factor_vae_score):
         with pytest.raises(ValueError, match="needs at least two"):
             metric(factors, factors[:, :1])

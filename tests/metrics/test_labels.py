@@ -1,5 +1,7 @@
 """Few labels: the protocol's own draws, lines by hand, and the price of fewer labels as theory has it."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from ropes.metrics import calibrated_mse, few_labels, linear_calibration, protoc
 RNG = np.random.default_rng(0)
 ANGLES = RNG.normal(size=(200, 2))
 ESTIMATES = ANGLES * [3.0, -0.5] + [1.0, 2.0] + RNG.normal(size=(200, 2)) * [0.6, 0.2]
-DRAWS = {"repeats": 7, "fit": 60, "test": 40}
+errors_of = partial(few_labels, repeats=7, fit=60, test=40)
 
 
 def rng() -> np.random.Generator:
@@ -16,8 +18,8 @@ def rng() -> np.random.Generator:
 
 
 def test_with_all_labels_it_is_the_protocol() -> None:
-    expected = protocol(ESTIMATES, ANGLES, rng(), **DRAWS)
-    ((count, (mean, std)),) = few_labels(ESTIMATES, ANGLES, rng(), [60], **DRAWS).items()
+    expected = protocol(ESTIMATES, ANGLES, rng(), repeats=7, fit=60, test=40)
+    ((count, (mean, std)),) = errors_of(ESTIMATES, ANGLES, rng(), [60]).items()
     assert count == 60
     np.testing.assert_allclose(mean, expected.mse_mean)
     np.testing.assert_allclose(std, expected.mse_std)
@@ -27,7 +29,7 @@ def test_fewer_labels_are_the_first_of_the_same_draw() -> None:
     drawn = rng().permutation(200)
     few, tested = drawn[:5], drawn[60:100]
     line = linear_calibration(ESTIMATES[few], ANGLES[few])
-    found = few_labels(ESTIMATES, ANGLES, rng(), [5], **(DRAWS | {"repeats": 1}))
+    found = errors_of(ESTIMATES, ANGLES, rng(), [5], repeats=1)
     np.testing.assert_allclose(found[5][0], calibrated_mse(ESTIMATES[tested], ANGLES[tested], *line))
     np.testing.assert_array_equal(found[5][1], 0)
 
@@ -36,7 +38,7 @@ def test_a_given_map_is_tested_as_it_is_on_the_same_poses() -> None:
     def known(estimates: np.ndarray) -> np.ndarray:
         return estimates * [1 / 3, -2.0] + [-1 / 3, 4.0]
 
-    found = few_labels(ESTIMATES, ANGLES, rng(), [5], known=known, **(DRAWS | {"repeats": 1}))
+    found = errors_of(ESTIMATES, ANGLES, rng(), [5], known=known, repeats=1)
     tested = rng().permutation(200)[60:100]
     noise = (ESTIMATES[tested] - ANGLES[tested] * [3.0, -0.5] - [1.0, 2.0]) / [3.0, -0.5]
     assert list(found) == [0, 5]
@@ -61,4 +63,4 @@ def test_the_error_falls_with_labels_as_least_squares_says() -> None:
 )
 def test_what_cannot_be_is_refused(counts: tuple[int, ...], n: int, line: str) -> None:
     with pytest.raises(ValueError, match=line):
-        few_labels(ESTIMATES[:n], ANGLES[:n], rng(), counts, **DRAWS)
+        errors_of(ESTIMATES[:n], ANGLES[:n], rng(), counts)

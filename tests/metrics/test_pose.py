@@ -1,16 +1,21 @@
 """Errors of poses on cases solved by hand, what leaves them alone, and the draws that they share with the protocol."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from ropes.metrics import protocol
 from ropes.metrics.pose import add, add_auc, calibrated_draws, orientation_error, pose_errors, position_error
 
+Floats = NDArray[np.float64]
 
-def pose(turn: Rotation | None = None, at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> np.ndarray:
+
+def pose(turn: Rotation | None = None, at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Floats:
     made = np.eye(4)
     made[:3, :3] = (turn or Rotation.identity()).as_matrix()
     made[:3, 3] = at
@@ -79,7 +84,9 @@ def test_the_summary_is_of_means() -> None:
     ],
 )
 @pytest.mark.parametrize("metric", [position_error, orientation_error])
-def test_poses_that_do_not_pair_are_refused(metric, estimated: np.ndarray, true: np.ndarray, line: str) -> None:
+def test_poses_that_do_not_pair_are_refused(
+    metric: Callable[[Floats, Floats], Floats], estimated: Floats, true: Floats, line: str
+) -> None:
     with pytest.raises(ValueError, match=line):
         metric(estimated, true)
 

@@ -2,9 +2,18 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from ropes.metrics.transfer import REGRESSORS, classifier_errors, rank_correlation, rank_correlations, transfer_errors
+from ropes.metrics.transfer import (
+    REGRESSORS,
+    Regressor,
+    classifier_errors,
+    rank_correlation,
+    rank_correlations,
+    transfer_errors,
+)
 
+Arrays = tuple[NDArray[np.float64], NDArray[np.float64]]
 RNG = np.random.default_rng(0)
 FACTORS = RNG.random((1_500, 2))
 #: Of no factor, of the first, and of the first less the second.
@@ -13,7 +22,7 @@ CODES = np.stack([RNG.normal(size=1_500), 5 * FACTORS[:, 0], FACTORS[:, 0] - FAC
 
 @pytest.mark.slow
 @pytest.mark.parametrize("regressor", REGRESSORS)
-def test_what_codes_hold_is_told_and_what_they_lack_is_not(regressor: str) -> None:
+def test_what_codes_hold_is_told_and_what_they_lack_is_not(regressor: Regressor) -> None:
     learnt, tested = slice(0, 1_000), slice(1_000, 1_500)
     known = transfer_errors((CODES[learnt], FACTORS[learnt]), (CODES[tested], FACTORS[tested]), regressor=regressor)
     assert known.shape == (1, 2)
@@ -68,7 +77,7 @@ def test_ranks_are_correlated_over_the_rows_that_have_both() -> None:
         ((CODES, 2 * FACTORS), (CODES, FACTORS), r"scaled to \[0, 1\]"),
     ],
 )
-def test_bad_arrays_are_refused(learnt, tested, line: str) -> None:
+def test_bad_arrays_are_refused(learnt: Arrays, tested: Arrays, line: str) -> None:
     with pytest.raises(ValueError, match=line):
         transfer_errors(learnt, tested)
 
@@ -114,7 +123,7 @@ def test_few_models_leave_a_rank_correlation_unsure() -> None:
 
 def test_unknown_regressors_and_no_tables_are_refused() -> None:
     with pytest.raises(ValueError, match="choose one of trees, forest, mlp1, mlp, mlp3"):
-        transfer_errors((CODES, FACTORS), (CODES, FACTORS), regressor="lasso")
+        transfer_errors((CODES, FACTORS), (CODES, FACTORS), regressor="lasso")  # type: ignore[arg-type] # no such name
     with pytest.raises(ValueError, match=r"must be finite and \(t, 3\), got \(1500, 2\)"):
         transfer_errors((CODES, FACTORS), (CODES, FACTORS), trained=CODES[:, :2])
     with pytest.raises(ValueError, match="expected a table"):

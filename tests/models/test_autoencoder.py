@@ -69,9 +69,12 @@ def test_groups_are_32_or_the_most_below_that_divide_the_channels(channels: int,
 
 def test_a_block_adds_to_its_input() -> None:
     layer = ResBlockGN(8)
+    last = layer.body[-1]
+    assert isinstance(last, nn.Conv2d)
+    assert last.bias is not None
     with torch.no_grad():
-        layer.body[-1].weight.zero_()
-        layer.body[-1].bias.fill_(0.5)
+        last.weight.zero_()
+        last.bias.fill_(0.5)
     x = torch.randn(2, 8, 4, 4)
     assert torch.equal(layer(x), x + 0.5)
 
@@ -126,6 +129,8 @@ def test_codes_and_images_are_never_negative() -> None:
     network = AE1(SMALL)
     with torch.no_grad():
         for layer in (network.encoder[-2], network.decoder[-3]):
+            assert isinstance(layer, nn.Conv2d | nn.ConvTranspose2d)
+            assert layer.bias is not None
             layer.weight.normal_()
             layer.bias.zero_()
     codes = network.encode(torch.randn(4, 1, 16, 16))
@@ -190,6 +195,7 @@ def test_ae2_writes_standardised_codes_of_raw_ones_that_are_never_negative() -> 
     network.standardise.scale.fill_(4.0)
     head = network.decoder[-2]
     assert isinstance(head, nn.Conv2d)
+    assert head.bias is not None
     with torch.no_grad():
         head.weight.zero_()
         head.bias.fill_(-1.0)

@@ -8,6 +8,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import nn
+from torch.nn.utils import convert_conv2d_weight_memory_format
 
 from ropes.errors import UserError
 from ropes.models.checkpoints import load_tree, load_weights, remove_leftovers, save_tree, save_weights
@@ -85,18 +86,20 @@ def test_weights_are_no_tree(tmp_path: Path) -> None:
 
 
 def test_weights_come_back_from_any_memory_format(tmp_path: Path) -> None:
-    one = nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
+    one = convert_conv2d_weight_memory_format(nn.Conv2d(3, 4, 3), torch.channels_last)
     two = nn.Conv2d(3, 4, 3)
     save_weights(one, tmp_path / "w")
     load_weights(two, tmp_path / "w")
     assert torch.equal(one.weight, two.weight)
+    assert one.bias is not None
+    assert two.bias is not None
     assert torch.equal(one.bias, two.bias)
 
 
 def test_the_same_weights_give_the_same_bytes(tmp_path: Path) -> None:
     layer = nn.Conv2d(3, 4, 3)
     save_weights(layer, tmp_path / "a")
-    save_weights(layer.to(memory_format=torch.channels_last), tmp_path / "b")
+    save_weights(convert_conv2d_weight_memory_format(layer, torch.channels_last), tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 

@@ -1,6 +1,7 @@
 """The encoder of the methods `ldr` and `anchored`: where it looks, what it cuts out, and how its head counts."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -116,11 +117,14 @@ def test_without_a_window_nothing_is_looked_at_twice() -> None:
 
 def test_the_window_moves_with_its_map() -> None:
     network, images = encoder(), images_of(1)
+    weight = network.get_parameter("gaze.1.weight")
     with torch.no_grad():
-        network.gaze[1].weight.zero_()
+        weight.zero_()
         middle = network(images)
-        network.gaze[1].weight.normal_(std=100)
-    assert _soft_argmax(network.look(images)[1], 16).tolist() != [[[8.0, 8.0], [8.0, 8.0]]]
+        weight.normal_(std=100)
+    gaze = network.look(images)[1]
+    assert gaze is not None
+    assert _soft_argmax(gaze, 16).tolist() != [[[8.0, 8.0], [8.0, 8.0]]]
     assert not torch.equal(middle, network(images))
 
 
@@ -139,7 +143,8 @@ def test_every_weight_is_taught() -> None:
     for parameter in network.parameters():
         if parameter.ndim == 0:
             torch.nn.init.ones_(parameter)
-    torch.nn.init.normal_(network.encoder.gaze[1].weight, std=10)  # else all centres are the images' own
+    attention = network.get_parameter("encoder.gaze.1.weight")
+    torch.nn.init.normal_(attention, std=10)  # else all centres are the images' own
     coordinates, logits, gaze = network(images_of(6))
     assert gaze is not None
     (coordinates.square().sum() + logits.square().sum() + gaze.square().sum()).backward()
@@ -158,6 +163,6 @@ def test_every_weight_is_taught() -> None:
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1"),
     ],
 )
-def test_shapes_that_cannot_be_are_refused(changes: dict[str, object], message: str) -> None:
+def test_shapes_that_cannot_be_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        replace(SMALL, **changes)  # type: ignore[arg-type]
+        replace(SMALL, **changes)

@@ -134,18 +134,19 @@ def test_untrained_layers_keep_the_size_of_what_they_read() -> None:
     """Whatever the width: a token of a narrow network is no fainter than its place."""
     for width in (32, 256):
         encoder = PatchEncoder(replace(SHAPE, width=width))
-        weight = encoder.vit.layers[0].mlp.fc1.weight
+        weight = encoder.vit.get_parameter("layers.0.mlp.fc1.weight")
         assert float(weight.detach().std()) == pytest.approx(width**-0.5, rel=0.1)
 
 
 def test_jointnet_corrects_its_own_estimate() -> None:
     """A correction of half of what is missing to the first feature: 1/2 of it, 3/4, 7/8, 15/16."""
     network = JointNet(replace(SHAPE, rounds=4), views=2, joints=1)
-    network.correct = torch.nn.Linear(2 * SHAPE.width + 1, 1)
+    correct = torch.nn.Linear(2 * SHAPE.width + 1, 1)
+    network.correct = torch.nn.Sequential(correct)
     with torch.no_grad():
-        for each in network.correct.parameters():
+        for each in correct.parameters():
             each.zero_()
-        network.correct.weight[0, 0], network.correct.weight[0, -1] = 0.5, -0.5
+        correct.weight[0, 0], correct.weight[0, -1] = 0.5, -0.5
     features = torch.rand(4, 2 * SHAPE.width)
     torch.testing.assert_close(network(features), features[:, :1] * 15 / 16)
 

@@ -78,10 +78,10 @@ def test_only_what_is_computed_wrong_is_replaced() -> None:
     network = nn.ModuleList([*kept, nn.Sequential(nn.Conv2d(4, 4, 1, stride=2))])
     slice_strided_pointwise(network)
     assert list(network)[: len(kept)] == kept
-    assert isinstance(network[len(kept)][0], SlicedConv2d)
+    assert isinstance(network.get_submodule(f"{len(kept)}.0"), SlicedConv2d)
 
 
 def test_every_stage_replaces_it() -> None:
     network = nn.Sequential(nn.Sequential(nn.Conv2d(4, 4, 1, stride=2, padding="valid")))
     Stage(network, Optimisation(epochs=1, batch=1, learning_rate=1e-3), steps=1, seed=0)
-    assert isinstance(network[0][0], SlicedConv2d)
+    assert isinstance(network.get_submodule("0.0"), SlicedConv2d)

@@ -1,4 +1,5 @@
 import re
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,6 @@ def test_the_defaults_are_tables_3_to_5() -> None:
         ({"decoder_widths": (8,), "decoder_blocks": (1,)}, "1 decoder stages and a stem of 1 need images of side 8"),
     ],
 )
-def test_stages_that_lead_nowhere_are_refused(changes: dict[str, object], line: str) -> None:
+def test_stages_that_lead_nowhere_are_refused(changes: dict[str, Any], line: str) -> None:
     with pytest.raises(ValueError, match=re.escape(line)):
-        AE1Config(**changes)  # type: ignore[arg-type]
+        AE1Config(**changes)

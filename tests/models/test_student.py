@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import convert_conv2d_weight_memory_format
 
-from ropes.methods.registry import recipe_of
+from ropes.methods.recipes import encoder_recipe
 from ropes.models.encoder import PoseEncoder
 from ropes.models.shapes import EncoderConfig
 from ropes.models.student import StudentNetwork
@@ -162,8 +163,8 @@ def test_coordinates_teach_nothing_of_where_foreign_things_are() -> None:
 def test_what_is_around_is_learnt_alike_in_either_precision(layer: str) -> None:
     """One library computes the gradient of such a layer wrong in bf16, on some processors, unless its channels suit."""
     torch.manual_seed(0)
-    network = StudentNetwork(recipe_of("anchored", "compact").encoder, views=2, joints=6)
-    convolution = network.to(memory_format=torch.channels_last).get_submodule(layer)
+    network = StudentNetwork(encoder_recipe("compact").encoder, views=2, joints=6)
+    convolution = convert_conv2d_weight_memory_format(network, torch.channels_last).get_submodule(layer)
     assert isinstance(convolution, nn.Conv2d)
     assert convolution.in_channels % 16 == convolution.out_channels % 16 == 0  # on a processor that does not show it
     given = torch.randn(8, convolution.in_channels, 32, 32).to(memory_format=torch.channels_last)

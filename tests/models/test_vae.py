@@ -1,5 +1,7 @@
 """The study's VAE: its size, its stages, and where it starts."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -49,6 +51,7 @@ def test_compact_is_smaller() -> None:
 
 
 @pytest.mark.parametrize("change", [{"image_size": 33}, {"widths": (4,) * 5}, {"blocks": -1}, {"latents": 0}])
-def test_shapes_that_do_not_fit_are_refused(change: dict[str, object]) -> None:
+def test_shapes_that_do_not_fit_are_refused(change: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"image_size": 32} | change
     with pytest.raises(ValueError, match=r"VAE|stages need images"):
-        VAEConfig(**({"image_size": 32} | change))
+        VAEConfig(**given)

@@ -1,9 +1,12 @@
 """A made-up run with everything that a report can show: line-drawn arms, curves that fall to their floors."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from ropes.common import files
@@ -20,7 +23,7 @@ SETUPS = {
 }
 
 
-def draw_arm(angles: np.ndarray, turn: float, size: int = 64) -> Image.Image:
+def draw_arm(angles: NDArray[np.float64], turn: float, size: int = 64) -> Image.Image:
     picture = Image.new("L", (4 * size, 4 * size), 178)
     draw = ImageDraw.Draw(picture)
     at, heading = np.array([2.0 * size, 3.6 * size]), -np.pi / 2
@@ -32,18 +35,20 @@ def draw_arm(angles: np.ndarray, turn: float, size: int = 64) -> Image.Image:
     return picture.resize((size, size), Image.Resampling.BOX)
 
 
-def draw_views(poses: np.ndarray, cameras: int, size: int = 64) -> np.ndarray:
+def draw_views(poses: NDArray[np.float64], cameras: int, size: int = 64) -> NDArray[np.uint8]:
     views = [[np.asarray(draw_arm(pose, 0.9 * view, size)) for view in range(cameras)] for pose in poses]
     return np.asarray(views, dtype=np.uint8)
 
 
-def blur(images: np.ndarray, factor: int) -> np.ndarray:
+def blur(images: NDArray[np.uint8], factor: int) -> NDArray[np.uint8]:
     *lead, height, width = images.shape
     small = images.reshape(*lead, height // factor, factor, width // factor, factor).mean(axis=(-3, -1))
     return small.repeat(factor, axis=-2).repeat(factor, axis=-1).round().astype(np.uint8)
 
 
-def evaluation_arrays(joints: tuple[str, ...], cameras: tuple[str, ...], rng: np.random.Generator, k: int = 6):
+def evaluation_arrays(
+    joints: tuple[str, ...], cameras: tuple[str, ...], rng: np.random.Generator, k: int = 6
+) -> dict[str, NDArray[Any]]:
     d = len(joints)
     angle = rng.uniform(-1.5, 1.5, size=(d, 500))
     estimate = angle + rng.normal(size=angle.shape) * np.linspace(0.1, 0.4, d)[:, None]
@@ -76,10 +81,13 @@ def evaluation_arrays(joints: tuple[str, ...], cameras: tuple[str, ...], rng: np
     }
 
 
-def training_record(setup: str, joints: tuple[str, ...], rng: np.random.Generator) -> dict:
+def training_record(setup: str, joints: tuple[str, ...], rng: np.random.Generator) -> dict[str, Any]:
     steps = list(range(0, 4001, 100))
     fall = np.exp(-np.linspace(0, 6, len(steps)))
-    noise = lambda size: 1 + 0.06 * rng.normal(size=len(steps)) * size  # noqa: E731
+
+    def noise(size: float) -> NDArray[np.float64]:
+        return 1 + 0.06 * rng.normal(size=len(steps)) * size
+
     ldr, ae2 = {}, {}
     for index, joint in enumerate(joints):
         floor = FLOORS[joint]
@@ -156,7 +164,7 @@ def made_up_rows(rng: np.random.Generator, seeds: tuple[int, ...] = (0, 1)) -> l
     return rows
 
 
-def make_run(folder: Path, setups=tuple(SETUPS)) -> Path:
+def make_run(folder: Path, setups: Sequence[str] = tuple(SETUPS)) -> Path:
     rng = np.random.default_rng(0)
     rows = tuple(row for row in made_up_rows(rng) if row.setup in setups)
     results.write(
@@ -166,13 +174,12 @@ def make_run(folder: Path, setups=tuple(SETUPS)) -> Path:
     for setup in setups:
         joints, cameras = SETUPS[setup]
         place = folder / "artefacts" / setup / "ropes"
-        place.mkdir(parents=True)
-        np.savez_compressed(place / "evaluation.npz", **evaluation_arrays(joints, cameras, rng))
+        files.write_arrays(place / "evaluation.npz", evaluation_arrays(joints, cameras, rng))
         files.write_json(place / "training.json", training_record(setup, joints, rng))
     return folder
 
 
 @pytest.fixture(scope="session")
-def run_folder(tmp_path_factory) -> Path:
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One setup with everything, shared by the tests that only read it."""
     return make_run(tmp_path_factory.mktemp("run"), (ONE_CAMERA,))

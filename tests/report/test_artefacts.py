@@ -1,9 +1,13 @@
 """What may lie beside results.json, and the line that names what is wrong with it."""
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ropes.common import files
 from ropes.errors import UserError
@@ -12,9 +16,9 @@ from ropes.evaluation.rows.joint import Row
 from ropes.report import artefacts
 
 
-def small(**changes) -> dict[str, np.ndarray]:
+def small(**changes: NDArray[Any] | None) -> dict[str, NDArray[Any]]:
     images = np.zeros((2, 1, 4, 4), dtype=np.uint8)
-    base = {
+    base: dict[str, NDArray[Any]] = {
         "joints": np.array(["a", "b"]),
         "cameras": np.array(["cam0"]),
         "scatter_estimate": np.zeros((2, 5)),
@@ -28,27 +32,30 @@ def small(**changes) -> dict[str, np.ndarray]:
     return {name: value for name, value in (base | changes).items() if value is not None}
 
 
-def write(folder, **arrays) -> None:
-    place = folder / "artefacts" / "panda" / "ldr"
-    place.mkdir(parents=True)
-    np.savez(place / "evaluation.npz", **arrays)
+def write(folder: Path, arrays: dict[str, NDArray[Any]]) -> None:
+    files.write_arrays(folder / "artefacts" / "panda" / "ldr" / "evaluation.npz", arrays)
 
 
-def test_everything_is_read(run_folder) -> None:
+def test_everything_is_read(run_folder: Path) -> None:
     (artefact,) = artefacts.load(run_folder)
     assert (artefact.setup, artefact.method) == (ONE_CAMERA, "ropes")
+    assert artefact.training is not None
     assert artefact.training["stages"]["ae1"]["steps"][0] == 0
     evaluation = artefact.evaluation
+    assert evaluation is not None
     assert evaluation.joints == ("panda_joint2", "panda_joint4", "panda_joint6")
+    assert evaluation.scatter is not None
     assert evaluation.scatter["scatter_estimate"].shape == (3, 500)
+    assert evaluation.interventions is not None
     assert evaluation.interventions["intervention_images"].shape == (7, 6, 1, 64, 64)
 
 
-def test_absent_parts_are_none(tmp_path) -> None:
+def test_absent_parts_are_none(tmp_path: Path) -> None:
     assert artefacts.load(tmp_path) == ()
-    write(tmp_path, **small())
+    write(tmp_path, small())
     (artefact,) = artefacts.load(tmp_path)
     assert artefact.training is None
+    assert artefact.evaluation is not None
     assert artefact.evaluation.occluded is None
     assert artefact.evaluation.interventions is None
     (tmp_path / "artefacts" / "panda" / "ldr" / "evaluation.npz").unlink()
@@ -56,13 +63,13 @@ def test_absent_parts_are_none(tmp_path) -> None:
     assert artefact.evaluation is None
 
 
-def test_every_method_of_every_setup_is_read_by_name(tmp_path) -> None:
+def test_every_method_of_every_setup_is_read_by_name(tmp_path: Path) -> None:
     for place in ("panda/ropes", "panda/anchored", "kuka/ldr"):
         files.write_json(tmp_path / "artefacts" / place / "training.json", {"stages": {}, "seed": len(place)})
     files.write_text(tmp_path / "artefacts" / "panda" / "notes.txt", "mine")
     found = artefacts.load(tmp_path)
     assert [(each.setup, each.method) for each in found] == [("kuka", "ldr"), ("panda", "anchored"), ("panda", "ropes")]
-    assert [each.training["seed"] for each in found] == [8, 14, 11]
+    assert [each.training["seed"] for each in found if each.training is not None] == [8, 14, 11]
 
 
 @pytest.mark.parametrize(
@@ -77,15 +84,17 @@ def test_every_method_of_every_setup_is_read_by_name(tmp_path) -> None:
         ({"cameras": np.array(["x", "y"])}, "must be uint8 images of 2 cameras, got (2, 1, 4, 4)"),
     ],
 )
-def test_arrays_that_do_not_fit_are_named(tmp_path, changes, message) -> None:
-    write(tmp_path, **small(**changes))
+def test_arrays_that_do_not_fit_are_named(
+    tmp_path: Path, changes: dict[str, NDArray[Any] | None], message: str
+) -> None:
+    write(tmp_path, small(**changes))
     with pytest.raises(UserError, match=re.escape(message)) as caught:
         artefacts.load(tmp_path)
     assert "evaluation.npz" in str(caught.value)
 
 
-def test_nothing_is_unpickled_and_a_damaged_file_is_named(tmp_path) -> None:
-    write(tmp_path, **small(joints=np.array(["a", None], dtype=object)))
+def test_nothing_is_unpickled_and_a_damaged_file_is_named(tmp_path: Path) -> None:
+    write(tmp_path, small(joints=np.array(["a", None], dtype=object)))
     with pytest.raises(UserError, match=r"evaluation\.npz cannot be read"):
         artefacts.load(tmp_path)
     path = tmp_path / "artefacts" / "panda" / "ldr" / "evaluation.npz"
@@ -102,7 +111,7 @@ def test_nothing_is_unpickled_and_a_damaged_file_is_named(tmp_path) -> None:
         artefacts.load(tmp_path)
 
 
-def test_a_training_record_of_another_form_is_named(tmp_path) -> None:
+def test_a_training_record_of_another_form_is_named(tmp_path: Path) -> None:
     path = tmp_path / "artefacts" / "panda" / "ldr" / "training.json"
     files.write_json(path, {"seed": 0})
     with pytest.raises(UserError, match='has no "stages"'):
@@ -112,11 +121,12 @@ def test_a_training_record_of_another_form_is_named(tmp_path) -> None:
         artefacts.load(tmp_path)
 
 
-def test_networks_are_told_from_joints_by_what_their_stages_hold(tmp_path) -> None:
+def test_networks_are_told_from_joints_by_what_their_stages_hold(tmp_path: Path) -> None:
     path = tmp_path / "artefacts" / "panda" / "ldr" / "training.json"
     stages = {"new": {"steps": [1, 2], "train": [0.5, 0.4], "best": 0.4}, "ldr": {"j": {"steps": [1], "train": [0.5]}}}
     files.write_json(path, {"stages": stages})
     (artefact,) = artefacts.load(tmp_path)
+    assert artefact.training is not None
     assert artefact.training["stages"] == stages
     files.write_json(path, {"stages": {"new": {"steps": [1, 2], "train": [0.5]}}})
     with pytest.raises(UserError, match=r"stages\.new\.train has 1 values for 2 steps"):
@@ -129,15 +139,15 @@ def test_networks_are_told_from_joints_by_what_their_stages_hold(tmp_path) -> No
         artefacts.load(tmp_path)
 
 
-def test_only_what_is_wanted_is_read(tmp_path) -> None:
+def test_only_what_is_wanted_is_read(tmp_path: Path) -> None:
     for method in ("ldr", "ropes"):
         files.write_json(tmp_path / "artefacts" / "panda" / method / "training.json", {"stages": {}})
     files.write_text(tmp_path / "artefacts" / "panda" / "anchored" / "training.json", "damaged")
     assert [each.method for each in artefacts.load(tmp_path, {("panda", "ropes"), ("panda", "cnn")})] == ["ropes"]
 
 
-def a_row(**changes) -> Row:
-    base = {"setup": "panda", "joint": "a", "split": "id", "occlusion": 0, "seed": 0, "mcc": (0.9, 0.0)}
+def a_row(**changes: Any) -> Row:
+    base: dict[str, Any] = {"setup": "panda", "joint": "a", "split": "id", "occlusion": 0, "seed": 0, "mcc": (0.9, 0.0)}
     return Row.measured(**(base | {"mse": (0.1, 0.0)} | changes))
 
 
@@ -156,9 +166,12 @@ LINE = "with a line fitted on 1,000 labels"
         ({}, [], ""),
     ],
 )
-def test_what_a_scatter_is_of_is_said_as_far_as_it_is_known(tmp_path, recorded, rows, words) -> None:
-    write(tmp_path, **small(**{name: np.array(value) for name, value in recorded.items()}))
+def test_what_a_scatter_is_of_is_said_as_far_as_it_is_known(
+    tmp_path: Path, recorded: dict[str, str | int], rows: Sequence[Row], words: str
+) -> None:
+    write(tmp_path, small(**{name: np.array(value) for name, value in recorded.items()}))
     (artefact,) = artefacts.load(tmp_path)
+    assert artefact.evaluation is not None
     assert artefacts.scatter_condition(artefact.evaluation, rows) == words
 
 
@@ -170,7 +183,9 @@ def test_what_a_scatter_is_of_is_said_as_far_as_it_is_known(tmp_path, recorded, 
         ({"scatter_occlusion": np.array([1, 2])}, "scatter_occlusion must be one value, got shape (2,)"),
     ],
 )
-def test_a_wrong_condition_of_a_scatter_is_named(tmp_path, changes, message) -> None:
-    write(tmp_path, **small(**changes))
+def test_a_wrong_condition_of_a_scatter_is_named(
+    tmp_path: Path, changes: dict[str, NDArray[Any]], message: str
+) -> None:
+    write(tmp_path, small(**changes))
     with pytest.raises(UserError, match=re.escape(message)):
         artefacts.load(tmp_path)

@@ -3,7 +3,9 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from ropes.evaluation import results
@@ -13,10 +15,10 @@ from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.summary import over_seeds
 from ropes.report.curves import described, error_curves, series
 from ropes.report.html import write_report
-from ropes.report.readme_tables import markdown
+from ropes.report.markdown import markdown
 from ropes.report.stills import write_figures
 
-FITS = {
+FITS: dict[str, dict[str, Any]] = {
     "anchored@250-anchors": {"anchors": 250, "image_size": 128, "erased": 0.0},
     "anchored@1000-anchors": {"anchors": 1000, "image_size": 128, "erased": 0.0},
     "anchored@500-anchors": {"anchors": 500, "image_size": 128, "erased": 0.0},
@@ -80,9 +82,10 @@ def test_curves_stand_beside_the_paper() -> None:
     lines = {line.get_label(): line for line in panels[0].get_lines()}
     paper = ["paper's ROPES, in distribution", "RoboPEPP, all labels, in distribution"]
     assert list(lines) == ["ours, in distribution", "ours, shifted poses", *paper]
-    assert list(lines["ours, in distribution"].get_xdata()) == [250, 500, 1000]
-    assert math.isclose(lines["ours, in distribution"].get_ydata()[0], 250**-0.5)
-    assert set(lines[paper[0]].get_ydata()) == {0.083}
+    x, y = lines["ours, in distribution"].get_data()
+    assert list(np.asarray(x)) == [250, 500, 1000]
+    assert math.isclose(np.asarray(y)[0], 250**-0.5)
+    assert set(np.asarray(lines[paper[0]].get_ydata())) == {0.083}
     assert panels[0].get_xscale() == panels[0].get_yscale() == "log"
 
 
@@ -92,8 +95,9 @@ def test_the_map_without_labels_has_a_line_of_its_own() -> None:
     lines = {line.get_label(): line for line in error_curves(cells, "anchors").axes[0].get_lines()}
     assert "ours, shifted poses, no label" not in lines
     line, none = lines["ours, in distribution"], lines["ours, in distribution, no label"]
-    assert list(none.get_xdata()) == [250, 500, 1000]
-    assert [2 * value for value in none.get_ydata()] == list(line.get_ydata())
+    x, y = none.get_data()
+    assert list(np.asarray(x)) == [250, 500, 1000]
+    assert [2 * value for value in np.asarray(y)] == list(np.asarray(line.get_ydata()))
     assert none.get_linestyle() == ":"
 
 

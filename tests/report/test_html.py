@@ -4,6 +4,7 @@ import base64
 import io
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from tests.report.pages import Page, a_row, numbers_only
 
 
 @pytest.fixture(scope="module")
-def source(run_folder, tmp_path_factory) -> str:
+def source(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     out = tmp_path_factory.mktemp("page") / "report.html"
     write_report(run_folder, out)
     assert [entry.name for entry in out.parent.iterdir()] == ["report.html"]
@@ -28,11 +29,11 @@ def source(run_folder, tmp_path_factory) -> str:
 
 
 @pytest.fixture(scope="module")
-def page(source) -> Page:
+def page(source: str) -> Page:
     return Page(source)
 
 
-def test_the_page_needs_nothing_from_outside(source, page) -> None:
+def test_the_page_needs_nothing_from_outside(source: str, page: Page) -> None:
     assert "script" not in page.tags
     assert "link" not in page.tags
     assert all(link.startswith(("data:image/png;base64,", "#")) for link in page.links)
@@ -40,12 +41,12 @@ def test_the_page_needs_nothing_from_outside(source, page) -> None:
     assert "@import" not in source
 
 
-def test_every_inner_link_has_its_target_and_no_id_stands_twice(page) -> None:
+def test_every_inner_link_has_its_target_and_no_id_stands_twice(page: Page) -> None:
     assert len(page.ids) == len(set(page.ids))
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
 
 
-def test_every_section_is_there(page) -> None:
+def test_every_section_is_there(page: Page) -> None:
     for heading in (
         "Comparison with the paper",
         "Occlusion and distribution shift",
@@ -67,24 +68,24 @@ def test_every_section_is_there(page) -> None:
     )
 
 
-def test_the_numbers_on_the_page_are_those_of_the_file(run_folder, page) -> None:
+def test_the_numbers_on_the_page_are_those_of_the_file(run_folder: Path, page: Page) -> None:
     rows = [row for row in results.read(run_folder / "results.json").rows if row.joint == "panda_joint4"]
     plain = [row.mse_mean for row in rows if row.split == "id" and row.occlusion == 0]
-    assert f"{np.mean(plain):.3f} ±" in page.text
+    assert f"{np.mean(np.array(plain, float)):.3f} ±" in page.text
     assert "0.975" in page.text
     assert "0.029" in page.text
     assert "ae1.learning_rate 0.001" in page.text
     assert "ropes simulate --setting panda-2c-independent" in page.text
 
 
-def test_plots_follow_the_page_colours_and_say_what_they_show(source) -> None:
+def test_plots_follow_the_page_colours_and_say_what_they_show(source: str) -> None:
     assert source.count('<svg role="img" aria-label="') == 5
     assert "currentColor" in source
     assert "prefers-color-scheme: dark" in source
     assert "#1b1f24" not in source.split("</style>")[1]
 
 
-def test_pictures_hold_the_recorded_pixels(run_folder, page) -> None:
+def test_pictures_hold_the_recorded_pixels(run_folder: Path, page: Page) -> None:
     with np.load(run_folder / "artefacts" / ONE_CAMERA / "ropes" / "evaluation.npz") as arrays:
         wanted = arrays["occluded_original"][0, 0]
     strips = [
@@ -97,7 +98,7 @@ def test_pictures_hold_the_recorded_pixels(run_folder, page) -> None:
     )
 
 
-def test_absent_inputs_take_one_line_each(tmp_path) -> None:
+def test_absent_inputs_take_one_line_each(tmp_path: Path) -> None:
     text = Page(numbers_only(tmp_path, a_row())).text
     assert f"Not recorded: artefacts/{ONE_CAMERA}/ropes/evaluation.npz is missing" in text
     assert f"Not recorded: artefacts/{ONE_CAMERA}/ropes/training.json is missing" in text
@@ -109,7 +110,7 @@ def test_absent_inputs_take_one_line_each(tmp_path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("last", "ended"), [(4000, False), (2500, True)])
-def test_an_encoder_s_section_says_which_weights_were_kept(tmp_path, last: int, ended: bool) -> None:
+def test_an_encoder_s_section_says_which_weights_were_kept(tmp_path: Path, last: int, ended: bool) -> None:
     folder = tmp_path / "artefacts" / ONE_CAMERA / "anchored"
     curves = {"steps": [500.0, 1500.0, float(last)], "held_out": [2.0, 1.5, 1.7], "regimes": [2.0, 1.6, 1.5]}
     story = {"best_step": 1500, "planned_steps": 4000, "stages": {"encoder": curves, "ldr": {}}}
@@ -121,13 +122,13 @@ def test_an_encoder_s_section_says_which_weights_were_kept(tmp_path, last: int, 
     assert "No matrix was recorded." not in text
 
 
-def test_no_rows_at_all_is_said(tmp_path) -> None:
+def test_no_rows_at_all_is_said(tmp_path: Path) -> None:
     text = Page(numbers_only(tmp_path)).text
     assert "No in-distribution results yet." in text
     assert "No in-distribution rows in results.json." in text
 
 
-def test_methods_of_one_setup_stand_side_by_side(tmp_path) -> None:
+def test_methods_of_one_setup_stand_side_by_side(tmp_path: Path) -> None:
     page = Page(numbers_only(tmp_path, a_row(), a_row(method="anchored", mse=(0.01, 0.001)), a_row(method="ldr")))
     for method in ("ropes", "anchored", "ldr"):
         assert f"setup-{ONE_CAMERA}-{method}" in page.ids
@@ -135,7 +136,7 @@ def test_methods_of_one_setup_stand_side_by_side(tmp_path) -> None:
     assert len(page.ids) == len(set(page.ids))
 
 
-def test_errors_by_number_of_labels_have_a_table_of_their_own(tmp_path) -> None:
+def test_errors_by_number_of_labels_have_a_table_of_their_own(tmp_path: Path) -> None:
     rows = [
         a_row(joint=f"panda_joint{joint}", split=split, calibration_labels=count, mse=(0.001 * count + joint, 0.0))
         for split in ("id", "ood")
@@ -157,13 +158,13 @@ def test_errors_by_number_of_labels_have_a_table_of_their_own(tmp_path) -> None:
     assert "Error by number of calibration labels" not in Page(numbers_only(tmp_path, a_row())).text
 
 
-def test_the_baseline_with_all_labels_has_its_column(tmp_path) -> None:
+def test_the_baseline_with_all_labels_has_its_column(tmp_path: Path) -> None:
     row = a_row(setup=TWO_CAMERAS, joint="panda_joint3", method="anchored", mse=(0.02, 0.0), mcc_matched=0.95)
     assert "joint 3 0.900 ± 0.010 ✓ 0.950 0.634 0.020 ± 0.000 ✓ 0.217 0.007" in Page(numbers_only(tmp_path, row)).text
     assert "all labels" not in Page(numbers_only(tmp_path, a_row())).text
 
 
-def test_variances_stand_where_errors_do_not_compare(tmp_path) -> None:
+def test_variances_stand_where_errors_do_not_compare(tmp_path: Path) -> None:
     rows = [a_row(setup=CAUSAL, joint=joint, method="anchored", mcc=(0.8, 0.0), mse=(0.018, 0.0)) for joint in JOINTS]
     text = Page(numbers_only(tmp_path, *rows)).text
     ours = " ".join(["0.050"] * 6)
@@ -172,12 +173,12 @@ def test_variances_stand_where_errors_do_not_compare(tmp_path) -> None:
     assert "do not compare" not in Page(numbers_only(tmp_path, a_row())).text
 
 
-def test_seeds_have_a_deviation_of_their_own(tmp_path) -> None:
+def test_seeds_have_a_deviation_of_their_own(tmp_path: Path) -> None:
     rows = [a_row(seed=seed, mse=(mse, 0.003)) for seed, mse in ((0, 0.02), (1, 0.04))]
     assert "0.030 ± 0.003 ± 0.014" in Page(numbers_only(tmp_path, *rows)).text
 
 
-def test_names_cannot_smuggle_markup_in(tmp_path) -> None:
+def test_names_cannot_smuggle_markup_in(tmp_path: Path) -> None:
     source = numbers_only(tmp_path, a_row(setup="<script>x</script>", joint="<b>&"))
     assert "<script" not in source
     assert "&lt;script&gt;" in source
@@ -185,18 +186,18 @@ def test_names_cannot_smuggle_markup_in(tmp_path) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_folder_gives_the_same_bytes(run_folder, tmp_path, source) -> None:
+def test_the_same_folder_gives_the_same_bytes(run_folder: Path, tmp_path: Path, source: str) -> None:
     write_report(run_folder, tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == source
 
 
-def test_a_folder_without_results_is_named_and_nothing_written(tmp_path) -> None:
+def test_a_folder_without_results_is_named_and_nothing_written(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"results\.json is missing"):
         write_report(tmp_path, tmp_path / "report.html")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_figures_for_other_pages(run_folder, tmp_path) -> None:
+def test_figures_for_other_pages(run_folder: Path, tmp_path: Path) -> None:
     written = write_figures(run_folder, tmp_path)
     assert [path.name for path in written] == [
         f"table1-compact-{ONE_CAMERA}-ropes-scatter.png",
@@ -211,7 +212,7 @@ def test_figures_for_other_pages(run_folder, tmp_path) -> None:
 
 
 @pytest.mark.slow
-def test_results_and_figures_are_committed_together(run_folder, tmp_path) -> None:
+def test_results_and_figures_are_committed_together(run_folder: Path, tmp_path: Path) -> None:
     table, *pictures = publish(run_folder, tmp_path)
     found = results.read(run_folder / "results.json")
     assert table == tmp_path / f"{found.name}-{found.preset}.json"
@@ -219,7 +220,7 @@ def test_results_and_figures_are_committed_together(run_folder, tmp_path) -> Non
     assert [path.name for path in pictures] == [path.name for path in write_figures(run_folder, tmp_path / "again")]
 
 
-def test_rows_of_other_methods_are_kept_where_asked(tmp_path) -> None:
+def test_rows_of_other_methods_are_kept_where_asked(tmp_path: Path) -> None:
     out = tmp_path / "results"
     for device, seconds, method, mse in (
         ("a", 10.0, "ropes", 0.05),

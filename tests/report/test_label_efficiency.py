@@ -13,15 +13,16 @@ from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.summary import over_seeds
 from ropes.report.html import write_report
 from ropes.report.label_efficiency import efficiency_figure, label_curves, overtaken, overtaken_table
-from ropes.report.readme_tables import markdown
+from ropes.report.markdown import markdown
 from ropes.report.stills import write_figures
 
 SHARES = {0.01: 1300, 0.05: 6500, 0.1: 13000, 1.0: 130000}
 
 
 def row(joint: str, split: str, mse: float, seed: int = 0, **changes: Any) -> Row:
-    conditions = {"setup": TWO_CAMERAS, "joint": joint, "split": split, "occlusion": 0, "seed": seed} | changes
-    return Row.measured(mcc=(0.9, 0.0), mse=(mse, 0.0 if "labels" in changes else 0.001), **conditions)
+    conditions: dict[str, Any] = {"setup": TWO_CAMERAS, "occlusion": 0} | changes
+    deviation = 0.0 if "labels" in changes else 0.001
+    return Row.measured(joint=joint, split=split, seed=seed, mcc=(0.9, 0.0), mse=(mse, deviation), **conditions)
 
 
 def a_table(seeds: tuple[int, ...] = (0, 1)) -> Results:

@@ -2,6 +2,8 @@
 
 import shutil
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from ropes.simulation.actions import IID
 from tests.report.pages import Page, a_row, numbers_only
 
 
-def test_figures_without_a_label_come_first_and_each_says_which_it_is(tmp_path) -> None:
+def test_figures_without_a_label_come_first_and_each_says_which_it_is(tmp_path: Path) -> None:
     line = a_row(method="anchored", mse=(0.0005, 0.00002))
     free = replace(line, calibration_labels=0, mse_mean=0.0003, paper_mcc=None, paper_mse=None)
     text = Page(numbers_only(tmp_path, line, free)).text
@@ -30,7 +32,7 @@ def test_figures_without_a_label_come_first_and_each_says_which_it_is(tmp_path) 
 
 
 @pytest.mark.slow
-def test_what_has_no_row_is_not_shown(tmp_path, run_folder) -> None:
+def test_what_has_no_row_is_not_shown(tmp_path: Path, run_folder: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(run_folder, folder)
     kept = folder / "artefacts" / ONE_CAMERA / "ropes"
@@ -45,9 +47,9 @@ def test_what_has_no_row_is_not_shown(tmp_path, run_folder) -> None:
 
 
 @pytest.mark.slow
-def test_rows_of_every_kind_have_their_part_of_one_page(tmp_path) -> None:
+def test_rows_of_every_kind_have_their_part_of_one_page(tmp_path: Path) -> None:
     model = ModelRow(setup="arm", method="ldr", seed=3, seconds=1.0, settings={}, scores={"dci": 0.4321})
-    told = {"accuracy": {IID: 0.5}, "pairs": {IID: 3}, "recall": {IID: {"open": 0.5}}}
+    told: dict[str, Any] = {"accuracy": {IID: 0.5}, "pairs": {IID: 3}, "recall": {IID: {"open": 0.5}}}
     action = ActionRow(setup="things", method="icm", seed=4, seconds=1.0, active=0.5, **told)
     content = Results(
         name="all", preset="compact", device="d", version="1", seconds=1.0, rows=(a_row(),), model_rows=(model,)
@@ -73,26 +75,27 @@ def test_rows_of_every_kind_have_their_part_of_one_page(tmp_path) -> None:
 
 
 @pytest.mark.slow
-def test_the_scatter_says_what_it_is_of(tmp_path, run_folder) -> None:
+def test_the_scatter_says_what_it_is_of(tmp_path: Path, run_folder: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(run_folder, folder)
     path = folder / "artefacts" / ONE_CAMERA / "ropes" / "evaluation.npz"
     with np.load(path) as arrays:
         before = dict(arrays)
-    for recorded, words in (
+    conditions: tuple[tuple[dict[str, str | int], str], ...] = (
         ({}, "In distribution, with a line fitted on 1,000 labels"),
         (
             {"scatter_split": "ood", "scatter_occlusion": 32},
             "Shifted poses, 32 px squares, with a line fitted on 1,000 labels",
         ),
-    ):
-        np.savez(path, **before, **{name: np.array(value) for name, value in recorded.items()})
+    )
+    for recorded, words in conditions:
+        files.write_arrays(path, before | {name: np.array(value) for name, value in recorded.items()})
         write_report(folder, folder / "report.html")
         assert words in Page((folder / "report.html").read_text(encoding="utf-8")).text.partition("gives the means.")[2]
 
 
 @pytest.mark.slow
-def test_errors_under_squares_say_that_they_are_after_a_line(run_folder, tmp_path) -> None:
+def test_errors_under_squares_say_that_they_are_after_a_line(run_folder: Path, tmp_path: Path) -> None:
     write_report(run_folder, tmp_path / "report.html")
     text = Page((tmp_path / "report.html").read_text(encoding="utf-8")).text
     assert "Error with lines fitted on 1,000 labels against the size of white squares" in text

@@ -1,6 +1,8 @@
 """Which coordinates are freed of joints without an intervention: rows, the page's tables, Markdown."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,8 +24,16 @@ ROW = FreedRow(
 
 
 def found(*rows: FreedRow) -> Results:
-    about = {"name": "six-joints", "preset": "compact", "device": "2 cores", "version": "0", "scene": "panda-gym"}
-    return Results(**about, seconds=600.0, rows=(), freed_rows=rows)
+    return Results(
+        name="six-joints",
+        preset="compact",
+        device="2 cores",
+        version="0",
+        scene="panda-gym",
+        seconds=600.0,
+        rows=(),
+        freed_rows=rows,
+    )
 
 
 def test_seeds_are_averaged_and_every_joint_has_its_column() -> None:
@@ -37,7 +47,7 @@ def test_seeds_are_averaged_and_every_joint_has_its_column() -> None:
     assert lines[-1].endswith("Training seeds: 2. Scene panda-gym. Preset compact, 2 cores, 10 minutes.")
 
 
-def test_rows_are_read_as_they_were_written(tmp_path) -> None:
+def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
     results.write(tmp_path / "results.json", found(ROW))
     assert results.read(tmp_path / "results.json").freed_rows == (ROW,)
 
@@ -51,6 +61,6 @@ def test_rows_are_read_as_they_were_written(tmp_path) -> None:
         ({"every": float("nan")}, "every must be a finite number"),
     ],
 )
-def test_figures_out_of_range_are_refused(change: dict[str, object], word: str) -> None:
+def test_figures_out_of_range_are_refused(change: dict[str, Any], word: str) -> None:
     with pytest.raises(ValueError, match=word):
-        replace(ROW, **change)  # type: ignore[arg-type]
+        replace(ROW, **change)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,13 +13,14 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.rows.action import ActionRow
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.model import ModelRow
-from ropes.report.readme_tables import markdown, update
+from ropes.report.markdown import markdown
+from ropes.report.readme_tables import update
 
 REPOSITORY = Path(__file__).parents[2]
 
 
-def row(joint: int, mcc: float, mse: float, setup: str = ONE_CAMERA, **changes) -> Row:
-    conditions = {"split": "id", "occlusion": 0, "seed": 0} | changes
+def row(joint: int, mcc: float, mse: float, setup: str = ONE_CAMERA, **changes: Any) -> Row:
+    conditions: dict[str, Any] = {"split": "id", "occlusion": 0, "seed": 0} | changes
     return Row.measured(setup=setup, joint=f"panda_joint{joint}", mcc=(mcc, 0.004), mse=(mse, 0.002), **conditions)
 
 
@@ -139,14 +141,14 @@ def test_a_joint_without_a_number_stays_empty() -> None:
 
 
 @pytest.fixture
-def readme(tmp_path) -> Path:
+def readme(tmp_path: Path) -> Path:
     results.write(tmp_path / "results" / "demo-compact.json", found(row(2, 0.95, 0.06)))
     path = tmp_path / "README.md"
     path.write_text("before\n<!-- table:demo-compact -->\nold\n<!-- /table -->\nafter\n")
     return path
 
 
-def test_update_writes_only_between_the_markers_and_once(readme) -> None:
+def test_update_writes_only_between_the_markers_and_once(readme: Path) -> None:
     folder = readme.parent / "results"
     assert update(readme, folder) == ("demo-compact",)
     text = readme.read_text()
@@ -157,14 +159,14 @@ def test_update_writes_only_between_the_markers_and_once(readme) -> None:
     assert readme.read_text() == text
 
 
-def test_check_names_what_differs_and_changes_nothing(readme) -> None:
+def test_check_names_what_differs_and_changes_nothing(readme: Path) -> None:
     before = readme.read_text()
     with pytest.raises(UserError, match=r"README\.md: demo-compact differs from .*run `ropes tables`"):
         update(readme, readme.parent / "results", check=True)
     assert readme.read_text() == before
 
 
-def test_bad_markers_and_missing_results_are_named(readme, tmp_path) -> None:
+def test_bad_markers_and_missing_results_are_named(readme: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"demo-compact\.json is missing"):
         update(readme, tmp_path / "nowhere")
     readme.write_text("\n<!-- table:demo-compact -->\n<!-- table:b -->\n<!-- /table -->\n")

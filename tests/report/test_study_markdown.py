@@ -80,8 +80,9 @@ def test_a_line_for_each_supervision_without_and_with_noise(sweep: Results) -> N
 
 def test_correlations_are_of_each_supervision_and_say_how_sure_they_are(sweep: Results) -> None:
     rows = [
-        replace(row, scores={**row.scores, "dci": row.scores["dci"] + 0.01 * (k % 3 == 1) * k})
+        replace(row, scores={**row.scores, "dci": dci + 0.01 * (k % 3 == 1) * k})
         for k, row in enumerate(sweep.model_rows)
+        if (dci := row.scores["dci"]) is not None
     ]
     found = ood1_correlations(rows)
     assert list(found) == ["unsupervised", "weakly supervised"]

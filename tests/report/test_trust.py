@@ -1,6 +1,8 @@
 """The report's section on what to trust: there when measured, with every figure, and absent else."""
 
 import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
@@ -38,7 +40,7 @@ def rows(method: str = "anchored", seed: int = 0, shift: float = 0.0) -> list[Co
     ]
 
 
-def page(tmp_path, trust_rows, flag_rows=()) -> str:
+def page(tmp_path: Path, trust_rows: Iterable[CoverageRow], flag_rows: Iterable[FlagRow] = ()) -> str:
     row = Row.measured(
         setup=TWO_CAMERAS, joint=JOINTS[0], split="id", occlusion=0, seed=0, mcc=(0.9, 0.0), mse=(0.1, 0.0)
     )
@@ -60,7 +62,7 @@ def page(tmp_path, trust_rows, flag_rows=()) -> str:
 
 
 @pytest.mark.slow
-def test_the_section_shows_figure_and_table(tmp_path) -> None:
+def test_the_section_shows_figure_and_table(tmp_path: Path) -> None:
     text = page(tmp_path, rows())
     section = text.partition('<section id="trust">')[2].partition("</section>")[0]
     assert '<a href="#trust">Uncertainty and out-of-distribution detection</a>' in text
@@ -71,7 +73,7 @@ def test_the_section_shows_figure_and_table(tmp_path) -> None:
     assert section.count("<tr>") == 1 + 2 * 2 * 6
 
 
-def test_without_rows_there_is_no_section(tmp_path) -> None:
+def test_without_rows_there_is_no_section(tmp_path: Path) -> None:
     assert 'id="trust"' not in page(tmp_path, [])
     assert "#trust" not in page(tmp_path, [])
 
@@ -104,7 +106,7 @@ def test_intervals_without_any_label_are_shown_too() -> None:
 
 
 @pytest.mark.slow
-def test_images_unlike_those_of_the_fit_have_a_table(tmp_path) -> None:
+def test_images_unlike_those_of_the_fit_have_a_table(tmp_path: Path) -> None:
     flags = [
         FlagRow(setup=TWO_CAMERAS, method="anchored", seed=seed, images=images, count=500, auroc=auroc, flagged=0.5)
         for seed in (0, 1)

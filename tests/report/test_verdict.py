@@ -1,15 +1,19 @@
 """The one sentence, for every kind of outcome."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from ropes.evaluation.paper import CAUSAL, ONE_CAMERA, TWO_CAMERAS
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.summary import over_seeds
+from ropes.evaluation.summary import Cell, over_seeds
 from ropes.report.verdict import sentence
 from ropes.report.words import in_words, joint_label
 
 
-def cells(*figures: tuple[float, float], setup: str = ONE_CAMERA, joints=(2, 4, 6), **changes):
+def cells(
+    *figures: tuple[float, float], setup: str = ONE_CAMERA, joints: Sequence[int] = (2, 4, 6), **changes: Any
+) -> tuple[Cell, ...]:
     rows = [
         Row.measured(
             setup=setup,

@@ -1,6 +1,8 @@
 """What stands behind an arm: panda-gym's own pictures, depth, and white as it always was."""
 
+import json
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from ropes.errors import UserError
 from ropes.simulation.bullet import quiet
 from ropes.simulation.scene import Scene
-from ropes.simulation.settings import Camera, Setting, setting_named
+from ropes.simulation.settings import Camera, SceneName, Setting, setting_named
 
 SETTING = setting_named("panda-2c-independent")
 #: As panda-gym's camera sees it, whose base of the arm is at (−0.6, 0, 0).
@@ -18,12 +20,16 @@ TARGETS = {camera.name: np.add(camera.target, (-0.6, 0.0, 0.0)) for camera in SE
 def drawn_by_panda_gym(camera: Camera, poses: np.ndarray, side: int) -> list[np.ndarray]:
     """Grey pictures of panda-gym's own `render()`, drawn at twice the side and averaged."""
     with quiet():
-        import gymnasium
-        import panda_gym  # noqa: F401 (registers its environments)
+        from panda_gym.envs import PandaReachEnv
 
-        view = {"render_distance": camera.distance, "render_yaw": camera.yaw, "render_pitch": camera.pitch}
-        size = {"render_width": 2 * side, "render_height": 2 * side, "render_target_position": TARGETS[camera.name]}
-        environment = gymnasium.make("PandaReach-v3", render_mode="rgb_array", **view, **size).unwrapped
+        environment = PandaReachEnv(
+            render_width=2 * side,
+            render_height=2 * side,
+            render_target_position=TARGETS[camera.name],
+            render_distance=camera.distance,
+            render_yaw=camera.yaw,
+            render_pitch=camera.pitch,
+        )
         environment.reset(seed=0)
         environment.sim.physics_client.removeBody(environment.sim._bodies_idx["target"])
         pictures = []
@@ -54,9 +60,10 @@ def test_it_is_panda_gym_s_own_picture(camera: Camera) -> None:
 @pytest.mark.slow
 def test_a_table_hides_what_is_below_it() -> None:
     camera, joints = SETTING.cameras[0], ("panda_joint2",)
-    seen = {}
-    for name in ("white", "panda-gym"):
-        with Scene(SETTING.robot, [camera], 64, joints=joints, scene=name) as scene:  # type: ignore[arg-type]
+    seen, names = {}, get_args(SceneName)
+    assert names == ("white", "panda-gym")
+    for name in names:
+        with Scene(SETTING.robot, [camera], 64, joints=joints, scene=name) as scene:
             seen[name] = [int(scene.silhouettes([angle])[0].sum()) for angle in (0.0, 2.6)]
     assert seen["panda-gym"][0] == seen["white"][0]  # upright, nothing of it is behind the table
     assert seen["panda-gym"][1] < 0.9 * seen["white"][1]  # bent down through it
@@ -78,7 +85,8 @@ def test_a_setting_keeps_its_scene_and_white_is_described_as_before() -> None:
     assert of_the_paper.to_dict()["scene"] == "panda-gym"
     assert Setting.from_dict(of_the_paper.to_dict()) == of_the_paper
     assert Setting.from_dict(SETTING.to_dict()) == SETTING
+    beach = json.loads('{"scene": "beach"}')
     with pytest.raises(UserError, match="unknown scene 'beach': choose one of white, panda-gym"):
-        Setting.from_dict({**SETTING.to_dict(), "scene": "beach"})
+        Setting.from_dict({**SETTING.to_dict(), **beach})
     with pytest.raises(UserError, match="unknown scene 'beach'"):
-        Scene(SETTING.robot, [], scene="beach")  # type: ignore[arg-type]
+        Scene(SETTING.robot, [], **beach)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ RNG = np.random.default_rng(0)
 SCENE = np.kron(RNG.integers(20, 200, (8, 10)), np.ones((8, 8))).astype(np.uint8)
 
 
-def camera(frames: int = 50, *, seed: int = 0, **strengths: object) -> CameraModel:
+def camera(frames: int = 50, *, seed: int = 0, **strengths: Any) -> CameraModel:
     return CameraModel(dataclasses.replace(CameraLevel(), **strengths), SCENE.shape, frames, seed=seed)
 
 

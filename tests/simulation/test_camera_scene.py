@@ -48,12 +48,12 @@ def test_masks_come_with_the_images_that_render_all_gives() -> None:
 def test_the_bytes_do_not_depend_on_the_order_or_the_number_of_workers() -> None:
     many = SETTING.splits["train"].sample_observational(np.random.default_rng(1), 40)
     placed = np.column_stack([many, np.zeros(40), np.arange(40)])
-    given = SETTING.robot, SETTING.cameras, 64, "simplified", JOINTS
+    draw = partial(render_poses, SETTING.robot, SETTING.cameras, 64, "simplified", JOINTS)
     faults = Recordings("webcam", RECORDINGS, 3)
-    one, two = (list(render_poses(*given, placed, workers, "white", faults)) for workers in (1, 2))
+    one, two = (list(draw(placed, workers, "white", faults)) for workers in (1, 2))
     assert one == two
-    backwards = list(render_poses(*given, placed[::-1], 1, "white", faults))
+    backwards = list(draw(placed[::-1], 1, "white", faults))
     assert backwards[::-1] == one
-    clean = list(render_poses(*given, many, 1))
+    clean = list(draw(many, 1))
     assert all(png.decode(a[0], (64, 64)).shape == (64, 64) for a in one)
     assert all(a != b for a, b in zip(one, clean, strict=True))

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ from ropes.simulation.settings import Camera, Robot
 
 
 @pytest.mark.parametrize(("yaw", "pitch", "roll"), [(0, 0, 0), (45, -30, 0), (135, -30, 0), (200, 35, 25)])
-def test_matrices_are_pybullets(yaw, pitch, roll):
+def test_matrices_are_pybullets(yaw: float, pitch: float, roll: float) -> None:
     bullet = import_pybullet()
     camera = Camera(name="c", target=(0.1, -0.2, 0.3), distance=1.4, yaw=yaw, pitch=pitch, roll=roll, fov=60)
     expected = bullet.computeViewMatrixFromYawPitchRoll(camera.target, 1.4, yaw, pitch, roll, 2)
@@ -27,14 +29,14 @@ def test_matrices_are_pybullets(yaw, pitch, roll):
     np.testing.assert_allclose(projection_matrix(camera).T.ravel(), expected, atol=1e-5)
 
 
-def test_the_target_is_in_the_middle_and_as_far_as_said(side_camera):
+def test_the_target_is_in_the_middle_and_as_far_as_said(side_camera: Camera) -> None:
     np.testing.assert_allclose(project(side_camera, 128, np.array([side_camera.target])), [[64, 64]], atol=1e-9)
     assert np.linalg.norm(eye(side_camera) - side_camera.target) == pytest.approx(2.0)
     at_target = extrinsics(side_camera) @ [*side_camera.target, 1]
     np.testing.assert_allclose(at_target, [0, 0, 2, 1], atol=1e-12)
 
 
-def test_a_drawn_ball_is_where_the_record_says(tmp_path):
+def test_a_drawn_ball_is_where_the_record_says(tmp_path: Path) -> None:
     path = tmp_path / "ball.urdf"
     path.write_text(
         "<robot name='ball'><link name='base'><visual><origin xyz='.2 .1 .5'/>"
@@ -51,7 +53,7 @@ def test_a_drawn_ball_is_where_the_record_says(tmp_path):
     assert (kept["width"], kept["height"]) == (128, 128)
 
 
-def test_a_window_holds_the_places_in_whole_steps():
+def test_a_window_holds_the_places_in_whole_steps() -> None:
     places = np.array([[20.5, 41.0, 1.0], [2 * 30.2, 2 * 60.9, 2.0]])
     behind = np.array([[20.0, 40.0, 1.0], [20.0, 40.0, -1.0]])
     # One step of room on each side: columns 20.5 to 30.2, rows 41 to 60.9.
@@ -64,7 +66,7 @@ def test_a_window_holds_the_places_in_whole_steps():
     assert windows_around(outside, 128, 2) == [(slice(126, 128), slice(0, 2))]
 
 
-def test_a_window_s_corners_fill_the_cropped_view(side_camera):
+def test_a_window_s_corners_fill_the_cropped_view(side_camera: Camera) -> None:
     rows, columns = slice(10, 50), slice(20, 100)
     inverse = np.linalg.inv(intrinsics(side_camera, 128))
     projection = crop(projection_matrix(side_camera), 128, rows, columns)

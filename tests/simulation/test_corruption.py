@@ -4,12 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropes.errors import UserError
-from ropes.simulation.corruption import OCCLUDER_NAMES, occlude
+from ropes.simulation.corruption import OCCLUDER_NAMES, Hiding, occlude
 
 
 @settings(deadline=None, max_examples=40)
 @given(size=st.integers(0, 16), seed=st.integers(0, 1000))
-def test_one_whole_white_square_per_view(size, seed):
+def test_one_whole_white_square_per_view(size: int, seed: int) -> None:
     images = np.zeros((5, 2, 16, 20), dtype=np.uint8)
     damaged = occlude(images, size, np.random.default_rng(seed))
     assert not images.any()
@@ -20,7 +20,7 @@ def test_one_whole_white_square_per_view(size, seed):
             assert np.ptp(rows) + 1 == np.ptp(columns) + 1 == size
 
 
-def test_places_are_uniform_independent_and_seeded():
+def test_places_are_uniform_independent_and_seeded() -> None:
     images = np.zeros((4000, 2, 8, 8), dtype=np.uint8)
     damaged = occlude(images, 6, np.random.default_rng(0))
     top = damaged.any(axis=3).argmax(axis=2)
@@ -31,13 +31,13 @@ def test_places_are_uniform_independent_and_seeded():
     np.testing.assert_array_equal(damaged, occlude(images, 6, np.random.default_rng(0)))
 
 
-def test_a_square_larger_than_the_image_is_refused():
+def test_a_square_larger_than_the_image_is_refused() -> None:
     with pytest.raises(UserError, match="an occluding square of 9 pixels does not fit into 16×8 images"):
         occlude(np.zeros((1, 1, 8, 16), dtype=np.uint8), 9, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("kind", sorted(OCCLUDER_NAMES))
-def test_what_hides_is_drawn_by_the_seed_and_stays_in_its_square(kind):
+def test_what_hides_is_drawn_by_the_seed_and_stays_in_its_square(kind: Hiding) -> None:
     images = np.full((40, 2, 24, 24), 100, dtype=np.uint8)
     damaged = occlude(images, 8, np.random.default_rng(5), kind)
     np.testing.assert_array_equal(damaged, occlude(images, 8, np.random.default_rng(5), kind))
@@ -56,6 +56,7 @@ def test_what_hides_is_drawn_by_the_seed_and_stays_in_its_square(kind):
         assert (damaged != 100).mean() < 0.9 * (white != 100).mean()  # corners of the square show what is behind
 
 
-def test_an_unknown_way_of_hiding_is_refused():
+def test_an_unknown_way_of_hiding_is_refused() -> None:
+    images, rng = np.zeros((1, 1, 8, 8), dtype=np.uint8), np.random.default_rng(0)
     with pytest.raises(UserError, match="unknown way of hiding 'fog': choose one of square, grey, noise, texture, obj"):
-        occlude(np.zeros((1, 1, 8, 8), dtype=np.uint8), 2, np.random.default_rng(0), "fog")
+        occlude(images, 2, rng, "fog")  # type: ignore[arg-type] # no such name

@@ -1,6 +1,7 @@
 """Finger and cube: what is possible, what is seen, and pairs that differ in one factor."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ MIDDLE = np.array([[factor.count // 2 for factor in FACTORS]])
 
 
 @pytest.fixture(scope="module")
-def scene():
+def scene() -> Iterator[FingerScene]:
     with FingerScene(SETTING) as drawn:
         yield drawn
 
@@ -127,8 +128,8 @@ def test_pairs_that_differ_in_none_or_several_are_told() -> None:
 @pytest.mark.slow
 def test_a_data_set_is_the_same_whoever_renders_it_and_is_valid(tmp_path: Path) -> None:
     for name, workers in (("one", 1), ("two", 2)):
-        sizes = {"samples": 40, "test_samples": 3, "labelled": 2}
-        simulate_finger(SETTING, out=tmp_path / name, **sizes, workers=workers, progress=False)
+        out = tmp_path / name
+        simulate_finger(SETTING, out=out, samples=40, test_samples=3, labelled=2, workers=workers, progress=False)
     report = validate(tmp_path / "one", progress=False)
     labelled = dict.fromkeys(("labelled", "labelled-a", "labelled-b", "labelled-c"), 2)
     assert report.splits == {"train": 20, "test-id": 3, "test-hues": 3, "test-shifted": 3, **labelled}

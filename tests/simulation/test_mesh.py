@@ -10,7 +10,7 @@ from ropes.simulation import mesh
 from ropes.simulation.availability import locate
 from ropes.simulation.mesh import cache_folder, simplified_urdf, simplify
 from ropes.simulation.scene import Scene
-from ropes.simulation.settings import Robot, setting_named
+from ropes.simulation.settings import Camera, Robot, setting_named
 from ropes.simulation.surface import flat_normals, read_surface, texture_of, write_obj
 
 SQUARE = """mtllib square.mtl
@@ -34,16 +34,18 @@ def square(tmp_path: Path) -> Path:
     return path
 
 
-def test_reads_polygons_negative_indices_and_parts(square):
+def test_reads_polygons_negative_indices_and_parts(square: Path) -> None:
     surface = read_surface(square)
     np.testing.assert_array_equal(surface.faces, [[0, 1, 2], [0, 2, 3], [0, 1, 2]])
     np.testing.assert_array_equal(surface.parts, [1, 1, 2])
+    assert surface.normals is not None
+    assert surface.uv is not None
     np.testing.assert_array_equal(surface.normals[..., 2], np.ones((3, 3)))
     np.testing.assert_array_equal(surface.uv[0], [[0.25, 0.75]] * 3)
     np.testing.assert_array_equal(surface.uv[2], [[0.5, 0.5]] * 3)
 
 
-def test_what_is_written_is_what_was_read(square):
+def test_what_is_written_is_what_was_read(square: Path) -> None:
     before = read_surface(square)
     write_obj(square.with_name("copy.obj"), before, None)
     after = read_surface(square.with_name("copy.obj"))
@@ -51,7 +53,7 @@ def test_what_is_written_is_what_was_read(square):
         np.testing.assert_allclose(getattr(after, name), getattr(before, name), err_msg=name)
 
 
-def test_the_texture_is_the_first_that_exists(square):
+def test_the_texture_is_the_first_that_exists(square: Path) -> None:
     assert texture_of(square) is None
     square.with_name("square.mtl").write_text("newmtl a\nmap_Kd gone.png\nnewmtl b\n  map_Kd here.png\n")
     assert texture_of(square) is None
@@ -74,7 +76,7 @@ def _ball(path: Path) -> Path:
     return path
 
 
-def test_a_simplified_ball_is_still_round_and_keeps_its_parts(tmp_path):
+def test_a_simplified_ball_is_still_round_and_keeps_its_parts(tmp_path: Path) -> None:
     surface = read_surface(_ball(tmp_path / "ball.obj"))
     fewer = simplify(surface, 0.1)
     assert len(fewer.faces) == pytest.approx(0.1 * len(surface.faces), rel=0.1)
@@ -86,7 +88,7 @@ def test_a_simplified_ball_is_still_round_and_keeps_its_parts(tmp_path):
     assert (outward > 0.85).all()
 
 
-def test_small_meshes_stay_as_they_are(square):
+def test_small_meshes_stay_as_they_are(square: Path) -> None:
     assert len(simplify(read_surface(square), 0.1).faces) == 3
 
 
@@ -99,13 +101,13 @@ def test_small_meshes_stay_as_they_are(square):
         ("a.ply", "", "is not a mesh that PyBullet draws"),
     ],
 )
-def test_an_unreadable_mesh_is_refused(tmp_path, name, content, message):
+def test_an_unreadable_mesh_is_refused(tmp_path: Path, name: str, content: str, message: str) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(UserError, match=message):
         read_surface(tmp_path / name)
 
 
-def test_a_collada_mesh_is_read_in_metres(tmp_path):
+def test_a_collada_mesh_is_read_in_metres(tmp_path: Path) -> None:
     pytest.importorskip("collada")
     import pybullet_data
 
@@ -114,7 +116,7 @@ def test_a_collada_mesh_is_read_in_metres(tmp_path):
     np.testing.assert_allclose(np.linalg.norm(surface.normals, axis=2), 1, atol=1e-6)
 
 
-def test_a_missing_collada_reader_names_its_install_command(tmp_path, monkeypatch):
+def test_a_missing_collada_reader_names_its_install_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "collada", None)
     (tmp_path / "a.dae").write_text("<COLLADA/>")
     with pytest.raises(UserError, match=r"reading .*a\.dae needs pycollada: pip install pycollada"):
@@ -122,7 +124,7 @@ def test_a_missing_collada_reader_names_its_install_command(tmp_path, monkeypatc
 
 
 @pytest.mark.slow
-def test_the_simplified_panda_looks_like_the_full_one():
+def test_the_simplified_panda_looks_like_the_full_one() -> None:
     setting = setting_named("panda-2c-independent")
     model = setting.splits["train"]
     poses = model.sample_observational(np.random.default_rng(0), 12)
@@ -140,7 +142,9 @@ def test_the_simplified_panda_looks_like_the_full_one():
 
 
 @pytest.mark.slow
-def test_nothing_simplified_is_the_full_image(small_robot, side_camera, monkeypatch, tmp_path):
+def test_nothing_simplified_is_the_full_image(
+    small_robot: Robot, side_camera: Camera, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Reading, writing and rewriting lose nothing: with every triangle kept, each pixel is the same."""
     link6 = locate("franka_panda/panda.urdf").parent / "meshes" / "visual" / "link6.obj"
     urdf = tmp_path / "link.urdf"
@@ -160,7 +164,7 @@ def test_nothing_simplified_is_the_full_image(small_robot, side_camera, monkeypa
 
 
 @pytest.mark.slow
-def test_the_copy_is_made_once_and_again_when_it_is_gone(tmp_path):
+def test_the_copy_is_made_once_and_again_when_it_is_gone(tmp_path: Path) -> None:
     urdf = locate("kuka_iiwa/model.urdf")
     first = simplified_urdf(urdf, cache=tmp_path)
     before = {path.name: path.read_bytes() for path in first.parent.iterdir()}
@@ -174,8 +178,8 @@ def test_the_copy_is_made_once_and_again_when_it_is_gone(tmp_path):
     assert [path.name for path in first.parent.parent.iterdir()] == [first.parent.name]
 
 
-def test_an_interrupted_copy_leaves_nothing(tmp_path, monkeypatch):
-    def interrupt(*_):
+def test_an_interrupted_copy_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(mesh, "write_obj", interrupt)
@@ -184,7 +188,7 @@ def test_an_interrupted_copy_leaves_nothing(tmp_path, monkeypatch):
     assert list((tmp_path / "meshes").iterdir()) == []
 
 
-def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert cache_folder() == tmp_path / "file" / "ropes"

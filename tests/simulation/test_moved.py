@@ -55,8 +55,8 @@ def setting_of(arm: str, home: Path) -> Setting:
 
 
 def film(arm: str, home: Path) -> Dataset:
-    sizes = {"anchors": 36, "test_anchors": 70, "seed": 1, "workers": 1}
-    return simulate(setting_of(arm, home), out=home / "data", progress=False, **sizes)  # type: ignore[arg-type]
+    setting, out = setting_of(arm, home), home / "data"
+    return simulate(setting, out=out, anchors=36, test_anchors=70, seed=1, workers=1, progress=False)
 
 
 def learn(home: Path) -> Run:
@@ -190,8 +190,7 @@ def test_another_arm_in_a_file_of_that_name_is_another_data_set(made: Made, move
 def test_moves_of_an_arm_and_calibrations_by_files_name_no_folder(made: Made, tmp_path: Path) -> None:
     home = Path(shutil.copytree(made.home, tmp_path / f"{MARK}-too"))
     setting, data = setting_of(arm_of(made), home), open_dataset(home / "data")
-    sizes = {"samples": 24, "test_samples": 2, "workers": 1}
-    simulate_arm_actions(setting, out=home / "moves", progress=False, **sizes)  # type: ignore[arg-type]
+    simulate_arm_actions(setting, out=home / "moves", samples=24, test_samples=2, workers=1, progress=False)
     run, model = Run.read(home / "run"), setting.splits["train"]
     rows = data.frames("test-id").index[:30]
     images, angles = data.read_images(rows), data.states("test-id")[:30]

@@ -1,22 +1,24 @@
 import subprocess
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ropes.errors import UserError
 from ropes.simulation.scene import Scene, grey
-from ropes.simulation.settings import Robot, setting_named
+from ropes.simulation.settings import Camera, Robot, setting_named
 
 
-def test_grey_is_bt601_rounded():
+def test_grey_is_bt601_rounded() -> None:
     colours = np.array([[[255, 0, 0], [0, 255, 0]], [[0, 0, 255], [255, 255, 255]]], dtype=np.uint8)
     np.testing.assert_array_equal(grey(colours, 1), [[76, 150], [29, 255]])
     # (76.245 + 149.685 + 29.07 + 255) / 4 = 127.5, rounded up.
     np.testing.assert_array_equal(grey(colours, 2), [[128]])
 
 
-def test_images_are_uint8_with_a_white_background(small_robot, side_camera):
+def test_images_are_uint8_with_a_white_background(small_robot: Robot, side_camera: Camera) -> None:
     with Scene(small_robot, [side_camera, side_camera], 32) as scene:
         images = scene.render({"shoulder": 0.4})
         arm = scene.silhouettes({"shoulder": 0.4})
@@ -27,7 +29,7 @@ def test_images_are_uint8_with_a_white_background(small_robot, side_camera):
     assert (images[0][arm[0]] < 250).all()
 
 
-def test_arrays_and_names_give_the_same_image_and_neutral_values_hold(small_robot, side_camera):
+def test_arrays_and_names_give_the_same_image_and_neutral_values_hold(small_robot: Robot, side_camera: Camera) -> None:
     with Scene(small_robot, [side_camera], 32, joints=("slide", "shoulder")) as scene:
         by_array = scene.render([0.05, 0.7])
         other = scene.render({"shoulder": -0.7, "elbow": 1.0})
@@ -37,7 +39,7 @@ def test_arrays_and_names_give_the_same_image_and_neutral_values_hold(small_robo
 
 
 @pytest.mark.slow
-def test_joint_4_of_the_paper_s_panda_may_leave_its_limits():
+def test_joint_4_of_the_paper_s_panda_may_leave_its_limits() -> None:
     setting = setting_named("panda-1c-independent")
     with Scene(setting.robot, setting.cameras, 32) as scene:
         assert scene.urdf.joint("panda_joint4").high == 0
@@ -45,7 +47,7 @@ def test_joint_4_of_the_paper_s_panda_may_leave_its_limits():
 
 
 @pytest.mark.slow
-def test_drawing_a_window_only_loses_nothing():
+def test_drawing_a_window_only_loses_nothing() -> None:
     setting = setting_named("panda-2c-independent")
     model = setting.splits["train"]
     poses = model.sample_observational(np.random.default_rng(0), 8)
@@ -70,27 +72,29 @@ def test_drawing_a_window_only_loses_nothing():
         ([0.1, 0.2], r"angles of shape \(1, 2\) do not fit the 3 joints shoulder, elbow, slide"),
     ],
 )
-def test_an_impossible_pose_is_refused(small_robot, pose, message):
+def test_an_impossible_pose_is_refused(
+    small_robot: Robot, pose: Mapping[str, float] | list[float], message: str
+) -> None:
     with Scene(small_robot, [], 32) as scene, pytest.raises(UserError, match=message):
         scene.render(pose)
 
 
-def test_a_joint_that_the_robot_does_not_set_is_refused(small_urdf):
+def test_a_joint_that_the_robot_does_not_set_is_refused(small_urdf: Path) -> None:
     robot = Robot(urdf=str(small_urdf), joints=("elbow",))
     message = "joint shoulder is not among those that the robot sets: elbow"
     with Scene(robot, [], 32) as scene, pytest.raises(UserError, match=message):
         scene.render({"shoulder": 0.0})
 
 
-def test_an_unknown_mesh_or_robot_is_refused(small_robot, tmp_path):
+def test_an_unknown_mesh_or_robot_is_refused(small_robot: Robot, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="mesh 'coarse' is neither simplified nor full"):
-        Scene(small_robot, [], mesh="coarse")
+        Scene(small_robot, [], mesh="coarse")  # type: ignore[arg-type] # no such name
     with pytest.raises(UserError, match="no URDF file at"):
         Scene(Robot(urdf=str(tmp_path / "no.urdf"), joints=()), [])
 
 
 @pytest.mark.slow
-def test_pybullet_says_nothing(small_urdf):
+def test_pybullet_says_nothing(small_urdf: Path) -> None:
     program = (
         "from ropes.simulation.settings import Robot\nfrom ropes.simulation.scene import Scene\n"
         f"with Scene(Robot(urdf={str(small_urdf)!r}, joints=('elbow',)), []) as scene: print('mine')"

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
+from typing import Any
 
 import numpy as np
 import pytest
@@ -178,7 +179,7 @@ CAMERA = Camera(name="c", target=(0.0, 0.0, 0.3), distance=1.4, yaw=30.0, pitch=
         ({"fov": 180.0}, "fov is 180°; it must be above 0 and below 180"),
     ],
 )
-def test_what_cannot_be_a_camera_is_refused(change: dict[str, object], line: str) -> None:
+def test_what_cannot_be_a_camera_is_refused(change: dict[str, Any], line: str) -> None:
     with pytest.raises(ValueError, match=re.escape(line)):
         dataclasses.replace(CAMERA, **change)
 

@@ -1,5 +1,6 @@
 import platform
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from ropes.simulation.urdf import find_mesh, kinematics_of, read_urdf, rotation
 from tests.simulation.conftest import SMALL_ARM
 
 
-def test_reads_the_tree_its_limits_and_its_shapes(small_urdf):
+def test_reads_the_tree_its_limits_and_its_shapes(small_urdf: Path) -> None:
     arm = read_urdf(small_urdf)
     assert arm.base == "base"
     assert list(arm.moving) == ["shoulder", "elbow", "slide"]
@@ -24,12 +25,12 @@ def test_reads_the_tree_its_limits_and_its_shapes(small_urdf):
     np.testing.assert_allclose(arm.visuals[2].corners.max(axis=0), [0.03, 0.03, 0.2])
 
 
-def test_rotation_about_z_is_the_textbook_matrix():
+def test_rotation_about_z_is_the_textbook_matrix() -> None:
     quarter = rotation(np.array([0.0, 0.0, 1.0]), np.array([np.pi / 2]))[0]
     np.testing.assert_allclose(quarter, [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-12)
 
 
-def test_an_unknown_joint_is_refused_with_a_suggestion(small_urdf):
+def test_an_unknown_joint_is_refused_with_a_suggestion(small_urdf: Path) -> None:
     arm = read_urdf(small_urdf)
     with pytest.raises(UserError, match=r"small.urdf has no movable joint 'sholder': did you mean shoulder\?"):
         arm.joint("sholder")
@@ -37,7 +38,7 @@ def test_an_unknown_joint_is_refused_with_a_suggestion(small_urdf):
         arm.joint("qqq")
 
 
-def test_missing_urdf(tmp_path):
+def test_missing_urdf(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no URDF file at .*nowhere\.urdf"):
         locate(str(tmp_path / "nowhere.urdf"))
     assert locate("franka_panda/panda.urdf").is_file()
@@ -71,14 +72,14 @@ def test_missing_urdf(tmp_path):
         ),
     ],
 )
-def test_a_damaged_urdf_is_refused(tmp_path, text, message):
+def test_a_damaged_urdf_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text(text)
     with pytest.raises(UserError, match=message):
         read_urdf(path)
 
 
-def test_a_package_is_found_without_its_leading_parts(tmp_path):
+def test_a_package_is_found_without_its_leading_parts(tmp_path: Path) -> None:
     urdf = tmp_path / "robots" / "arm.urdf"
     mesh = tmp_path / "meshes" / "link.stl"
     mesh.parent.mkdir()
@@ -87,7 +88,7 @@ def test_a_package_is_found_without_its_leading_parts(tmp_path):
     assert find_mesh(urdf, str(mesh)) == mesh
 
 
-def test_kinematics_alone_are_the_same_tree_and_name_no_file(tmp_path):
+def test_kinematics_alone_are_the_same_tree_and_name_no_file(tmp_path: Path) -> None:
     (tmp_path / "mesh.stl").touch()
     text = SMALL_ARM.replace('<sphere radius=".04"/>', f'<mesh filename="{tmp_path}/mesh.stl"/>')
     urdf = tmp_path / "arm.urdf"
@@ -111,7 +112,7 @@ def test_kinematics_alone_are_the_same_tree_and_name_no_file(tmp_path):
         np.testing.assert_array_equal(one.axis, other.axis)
 
 
-def write(path):
+def write(path: Path) -> Path:
     path.write_text(SMALL_ARM)
     return path
 

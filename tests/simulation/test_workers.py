@@ -5,14 +5,17 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PIL import Image
 
 from ropes.common import png
 from ropes.errors import UserError
 from ropes.simulation.scene import Scene
+from ropes.simulation.settings import Camera, Robot
 from ropes.simulation.workers import UNIT, render_poses
 from tests.waiting import PATIENCE
 
@@ -20,12 +23,14 @@ JOINTS = ("elbow", "shoulder")
 
 
 @pytest.fixture
-def poses():
+def poses() -> NDArray[np.float64]:
     return np.random.default_rng(0).uniform(-1.5, 1.5, (2 * UNIT + 5, 2))
 
 
 @pytest.mark.slow
-def test_the_same_bytes_in_order_whatever_the_number_of_workers(small_robot, side_camera, poses):
+def test_the_same_bytes_in_order_whatever_the_number_of_workers(
+    small_robot: Robot, side_camera: Camera, poses: NDArray[np.float64]
+) -> None:
     cameras = (side_camera, side_camera)
     alone = list(render_poses(small_robot, cameras, 32, "simplified", JOINTS, poses, 1))
     assert len(alone) == len(poses)
@@ -39,7 +44,9 @@ def test_the_same_bytes_in_order_whatever_the_number_of_workers(small_robot, sid
 
 
 @pytest.mark.slow
-def test_closing_the_iterator_ends_all_workers(small_robot, side_camera, poses):
+def test_closing_the_iterator_ends_all_workers(
+    small_robot: Robot, side_camera: Camera, poses: NDArray[np.float64]
+) -> None:
     before = set(multiprocessing.active_children())
     drawn = render_poses(small_robot, [side_camera], 32, "simplified", JOINTS, poses, 2)
     next(drawn)
@@ -49,12 +56,13 @@ def test_closing_the_iterator_ends_all_workers(small_robot, side_camera, poses):
 
 
 @pytest.mark.slow
-def test_a_dead_worker_ends_all_of_them(small_robot, side_camera, poses):
+def test_a_dead_worker_ends_all_of_them(small_robot: Robot, side_camera: Camera, poses: NDArray[np.float64]) -> None:
     before = set(multiprocessing.active_children())
     many = np.tile(poses, (40, 1))
     drawn = render_poses(small_robot, [side_camera], 32, "simplified", JOINTS, many, 2)
     next(drawn)
     victim = next(iter(set(multiprocessing.active_children()) - before))
+    assert victim.pid is not None
     os.kill(victim.pid, signal.SIGKILL)
     with pytest.raises(UserError, match=r"a rendering process died .*run the same command again"):
         list(drawn)
@@ -63,7 +71,7 @@ def test_a_dead_worker_ends_all_of_them(small_robot, side_camera, poses):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("from_file", [True, False])
-def test_a_script_needs_no_guard(small_urdf, tmp_path, from_file):
+def test_a_script_needs_no_guard(small_urdf: Path, tmp_path: Path, from_file: bool) -> None:
     program = f"""
 import numpy as np
 from ropes.simulation.settings import Camera, Robot
@@ -82,7 +90,7 @@ print(len(list(render_poses(robot, [camera], 32, "simplified", ("elbow",), np.ze
 
 @pytest.mark.slow
 @pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGKILL])
-def test_no_worker_outlives_its_parent(small_urdf, blow):
+def test_no_worker_outlives_its_parent(small_urdf: Path, blow: signal.Signals) -> None:
     program = f"""
 import multiprocessing, numpy as np
 from ropes.simulation.settings import Camera, Robot
@@ -96,6 +104,7 @@ for image in render_poses(robot, [camera], 64, "simplified", ("elbow",), np.zero
     parent = subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
+    assert parent.stdout is not None
     children = [int(pid) for pid in parent.stdout.readline().split()]
     assert len(children) == 2
     os.kill(parent.pid, blow)
@@ -115,7 +124,7 @@ def _lives(pid: int) -> bool:
         return False
 
 
-def test_bad_input_is_refused_before_any_process_starts(small_robot, side_camera):
+def test_bad_input_is_refused_before_any_process_starts(small_robot: Robot, side_camera: Camera) -> None:
     with pytest.raises(UserError, match=r"pose 1 sets joint shoulder to 2\.0000, outside its limits"):
         render_poses(small_robot, [side_camera], 32, "simplified", ("shoulder",), [[0.0], [2.0]], 2)
     with pytest.raises(UserError, match="0 workers cannot render anything; give at least 1"):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ropes.causal.scm import Regime
 from ropes.common.seeds import generator
-from ropes.data.cache import CachedImages, ImageCache
+from ropes.data.cache import CachedImages
 from ropes.data.dataset import Frames
 from ropes.data.views import from_planes, planes
 from ropes.errors import UserError
@@ -56,14 +56,14 @@ class TrainingImages:
         UserError: a task has no regime, or a regime has no frames.
     """
 
-    def __init__(self, cache: ImageCache, frames: Frames, regimes: Sequence[Regime]) -> None:
+    def __init__(self, cache: CachedImages, frames: Frames, regimes: Sequence[Regime]) -> None:
         self.regimes = tuple(regimes)
         counts = np.bincount(frames.regime, minlength=len(self.regimes))
         if len(counts) > len(self.regimes):
             raise UserError(f"a training frame has task {len(counts) - 1}; there are {len(self.regimes)} regimes")
         if not counts.all():
             raise UserError(f"no training image under regime {self.regimes[int(counts.argmin())].name}; add some")
-        self._cache: CachedImages = cache
+        self._cache = cache
         self._positions = np.arange(len(frames))
         self.channels = 3 if len(cache.shape) > 4 else 1
         self.anchor, self.regime = frames.anchor, frames.regime

@@ -36,8 +36,8 @@ class Experiment:
     """
 
     name: str
-    recipes: dict[str, Recipe]
-    anchors: dict[str, int]
+    recipes: Mapping[str, Recipe]
+    anchors: Mapping[str, int]
     test_anchors: int = 2_000
     seeds: tuple[int, ...] = (0,)
     occlusions: tuple[int, ...] = ()

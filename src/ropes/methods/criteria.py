@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -10,8 +11,13 @@ from scipy import optimize, special
 from torch import Tensor
 
 from ropes.methods.codes import Codes
-from ropes.models.autoencoder import AE2
-from ropes.models.dense import DenseAE2
+
+
+class Encoder(Protocol):
+    """A network that computes coordinates from codes, such as AE2."""
+
+    def encode(self, codes: Tensor, /) -> Tensor:
+        """Codes (n, ...) → coordinates (n, d)."""
 
 
 def coordinate_contrast(coordinate: NDArray[np.float64], first_policy: NDArray[np.float64]) -> float:
@@ -65,12 +71,12 @@ def held_out_contrast(coordinate: Callable[[Tensor], Tensor], codes: Codes, join
     return coordinate_contrast(coordinate(values).double().numpy(), labels.double().numpy())
 
 
-def held_out_contrasts(ae2: AE2 | DenseAE2, codes: Codes, columns: dict[str, int]) -> dict[str, float]:
+def held_out_contrasts(ae2: Encoder, codes: Codes, columns: dict[str, int]) -> dict[str, float]:
     """`held_out_contrast` of each joint's coordinate of an AE2; `columns` has the column of each joint."""
     return {
         joint: held_out_contrast(partial(_coordinate, ae2, column), codes, joint) for joint, column in columns.items()
     }
 
 
-def _coordinate(ae2: AE2 | DenseAE2, column: int, values: Tensor) -> Tensor:
+def _coordinate(ae2: Encoder, column: int, values: Tensor) -> Tensor:
     return ae2.encode(values)[:, column]

@@ -4,6 +4,7 @@ Source: causal delta embeddings (arXiv 2508.04492).
 """
 
 from collections.abc import Mapping
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,9 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 
-def mean_cosines(
-    deltas: ArrayLike, verbs: ArrayLike, antonyms: Mapping[str, str]
-) -> tuple[dict[str, NDArray[np.generic]], dict[str, float]]:
+class Cosines(TypedDict):
+    """Cosines between the mean deltas of verbs, (v, v), and the verbs, (v,)."""
+
+    cosines: Floats
+    verbs: NDArray[np.str_]
+
+
+def mean_cosines(deltas: ArrayLike, verbs: ArrayLike, antonyms: Mapping[str, str]) -> tuple[Cosines, dict[str, float]]:
     """Cosines between the mean deltas of verbs.
 
     Args:

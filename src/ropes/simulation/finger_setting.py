@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ropes.simulation.settings import FINGER_CUBE, Camera
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,8 +181,12 @@ def hues_of(factors: Array) -> NDArray[np.int64]:
     return np.round(factors[:, HUE] / step).astype(np.int64)
 
 
-def changed_factor(first: Array, second: Array) -> NDArray[np.int64]:
-    """The factor in which the two images of each pair differ, (n,), from the factors of both, (n, f) each.
+def changed_factor(first: Array | Ints, second: Array | Ints) -> Ints:
+    """The factor in which the two images of each pair differ, (n,).
+
+    Args:
+        first: factors of the first image of each pair, as values or as numbers, (n, f).
+        second: factors of the second image, likewise.
 
     Raises:
         ValueError: a pair does not differ in exactly one factor.

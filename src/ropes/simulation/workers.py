@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
@@ -51,7 +51,7 @@ def render_poses(
     workers: int | None = None,
     scene: SceneName = "white",
     recordings: Recordings | None = None,
-) -> Iterator[list[bytes]]:
+) -> Generator[list[bytes], None, None]:
     """Render poses and encode them as PNG.
 
     Args:
@@ -91,7 +91,7 @@ def require_workers(workers: int | None) -> None:
         raise UserError(f"{workers} workers cannot render anything; give at least 1")
 
 
-def render(start: Start, states: Floats, workers: int | None = None) -> Iterator[list[bytes]]:
+def render(start: Start, states: Floats, workers: int | None = None) -> Generator[list[bytes], None, None]:
     """Render states of any scene and encode them, as `render_poses` does.
 
     Args:
@@ -107,13 +107,13 @@ def render(start: Start, states: Floats, workers: int | None = None) -> Iterator
     return _in_processes(start, units, min(workers, len(units)))
 
 
-def _in_this_process(start: Start, units: Sequence[Floats]) -> Iterator[list[bytes]]:
+def _in_this_process(start: Start, units: Sequence[Floats]) -> Generator[list[bytes], None, None]:
     with start() as renderer:
         for unit in units:
             yield from _encoded(renderer, unit)
 
 
-def _in_processes(start: Start, units: Sequence[Floats], workers: int) -> Iterator[list[bytes]]:
+def _in_processes(start: Start, units: Sequence[Floats], workers: int) -> Generator[list[bytes], None, None]:
     # Processes are spawned, not forked, because the caller may hold threads of torch or of a progress bar.
     spawn = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, spawn, initializer=_start_worker, initargs=(start,))
@@ -148,5 +148,5 @@ def _render_unit(states: Floats) -> list[list[bytes]]:
     return list(_encoded(_renderer, states))
 
 
-def _encoded(renderer: Renderer, states: Floats) -> Iterator[list[bytes]]:
+def _encoded(renderer: Renderer, states: Floats) -> Generator[list[bytes], None, None]:
     return ([png.encode(image) for image in images] for images in renderer.render_all(states))

@@ -2,11 +2,13 @@
 
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from rich.console import Console
 
 from ropes.causal.scm import Regime
@@ -69,12 +71,12 @@ def test_without_angles_and_without_distributions(kind: str, data: Path, tmp_pat
         assert after.contrast == before.contrast
 
 
-def images(anchors: int = 60, regimes: int = 5) -> np.ndarray:
+def images(anchors: int = 60, regimes: int = 5) -> NDArray[np.uint8]:
     angles = tiny.model().sample(np.random.default_rng(0), anchors)
     return tiny.draw(angles)[:, :regimes]
 
 
-def write(path: Path, change: Any = None, **options: Any) -> Path:
+def write(path: Path, change: Callable[[NDArray[np.uint8]], object] | None = None, **options: Any) -> Path:
     pixels = images()
     if change is not None:
         change(pixels)
@@ -82,7 +84,7 @@ def write(path: Path, change: Any = None, **options: Any) -> Path:
 
 
 def test_a_joint_that_no_image_shows_cannot_work(tmp_path: Path) -> None:
-    def still(pixels: np.ndarray) -> None:
+    def still(pixels: NDArray[np.uint8]) -> None:
         pixels[:, 3:] = pixels[:, :1]
 
     found = inspect_data(write(tmp_path / "data", still), show=False)

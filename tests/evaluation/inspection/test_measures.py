@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ropes.causal.scm import TruncatedNormal
 from ropes.evaluation.inspection import overlap
@@ -54,7 +55,10 @@ def test_an_anchor_with_two_observational_poses_is_no_pair() -> None:
     assert not motion(Sample(whole.images, whole.regime, anchor), 0, 1, 2).paired
 
 
-def gaussians(n: int, apart: float, d: int = 3, seed: int = 0):
+def gaussians(
+    n: int, apart: float, d: int = 3, seed: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Values (2 n, d) that lie `apart` in two regimes, the rows of each regime, and the anchor of each row."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(2 * n, d))
     values[:n, 0] += apart
@@ -99,7 +103,7 @@ def test_too_few_anchors_have_no_contrast() -> None:
 
 def test_features_keep_what_varies_most() -> None:
     angles = np.random.default_rng(0).uniform(-1.2, 1.2, (300, 2))
-    values = features(tiny.draw(angles).swapaxes(0, 1))
+    values = features(list(tiny.draw(angles).swapaxes(0, 1)))
     assert values.shape == (300, 150)
     assert values[:, 0].std() == pytest.approx(1)
     assert (np.diff(values.std(axis=0)) <= 1e-9).all()

@@ -1,9 +1,11 @@
 """What is measured of a camera is what its model added, within about a third, with an arm that moves all the time."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ropes.evaluation.inspection.nuisances import Nuisances, complaints, measure
 from ropes.simulation.camera_levels import CameraLevel
@@ -15,7 +17,7 @@ RNG = np.random.default_rng(0)
 ROOM = np.kron(RNG.integers(20, 180, (6, 8)), np.ones((12, 12))).astype(np.uint8)
 
 
-def scene() -> tuple[np.ndarray, np.ndarray]:
+def scene() -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
     """A room with a bar that turns about its middle: images, and where the bar is."""
     rows, columns = np.mgrid[: ROOM.shape[0], : ROOM.shape[1]] - np.array(ROOM.shape)[:, None, None] / 2
     arms = []
@@ -29,7 +31,7 @@ def scene() -> tuple[np.ndarray, np.ndarray]:
 IMAGES, ARMS = scene()
 
 
-def measured(**strengths: object) -> tuple[Nuisances, CameraModel]:
+def measured(**strengths: Any) -> tuple[Nuisances, CameraModel]:
     level = dataclasses.replace(CameraLevel(), **strengths)
     model = CameraModel(level, ROOM.shape, FRAMES, seed=3)
     return measure(degrade(IMAGES, level, seed=3, arms=ARMS)), model

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,21 +10,21 @@ from ropes.evaluation.inspection.overlap import Overlap
 from ropes.evaluation.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses
 
 
-def report(joint: str = "a", *, moved: float = 0.05, nats: float = 0.4, judge: bool = True, **changes: Any):
-    made = JointReport(
-        **{
-            "joint": joint,
-            "images": (5000, 5000),
-            "anchors": (5000, 5000),
-            "motion": Motion(np.array([moved, moved / 2]), np.zeros((2, 4, 4)), paired=True),
-            "contrast": Contrast(nats, 0.2, 0.02),
-            "overlap": Overlap(0.4, 0.8, 0.34, "angles"),
-            **changes,
-        }
+def report(joint: str = "a", *, moved: float = 0.05, nats: float = 0.4, **changes: Any) -> JointReport:
+    plain = JointReport(
+        joint=joint,
+        images=(5000, 5000),
+        anchors=(5000, 5000),
+        motion=Motion(np.array([moved, moved / 2]), tuple(np.zeros((2, 4, 4))), paired=True),
+        contrast=Contrast(nats, 0.2, 0.02),
+        overlap=Overlap(0.4, 0.8, 0.34, "angles"),
     )
-    if not judge:
-        return made
-    return JointReport(**{**vars(made), "faults": faults(made), "weaknesses": weaknesses(made)})
+    made = replace(plain, **changes)
+    return replace(made, faults=faults(made), weaknesses=weaknesses(made))
+
+
+def advised(*reports: JointReport, cameras: int = 2, complete: float = 1.0) -> tuple[str, ...]:
+    return advice(reports, cameras=cameras, size=(128, 128), complete=complete)
 
 
 @pytest.mark.parametrize(
@@ -101,25 +102,24 @@ def test_what_the_images_themselves_ask_for_is_in_the_verdict() -> None:
 
 
 def test_advice_is_given_where_it_is_needed() -> None:
-    good = {"cameras": 2, "size": (128, 128), "complete": 1.0}
-    assert advice([report()], **good) == ()
-    few = advice([report("a", moved=0.01), report("b")], **good)
+    assert advised(report()) == ()
+    few = advised(report("a", moved=0.01), report("b"))
     assert few[0].startswith("a (few pixels moved): bring a camera closer")
     assert "a higher resolution than 128x128" in few[0]
-    lines = advice([report("a", images=(200, 200)), report("b", images=(200, 200), moved=0.01)], **good)
+    lines = advised(report("a", images=(200, 200)), report("b", images=(200, 200), moved=0.01))
     assert lines[0].startswith("every joint (too few images): record more anchors")
     assert lines[1].startswith("b (few pixels moved)")
-    one = advice([report(moved=0.01)], **{**good, "cameras": 1})
+    one = advised(report(moved=0.01), cameras=1)
     assert "add a second one" in one[-1]
-    broken = advice([report()], **{**good, "complete": 0.75})
+    broken = advised(report(), complete=0.75)
     assert broken == (
         "25% of the anchors lack a regime, or have one twice: method anchored needs all of them complete; "
         "ldr and ropes do not",
     )
-    assert "record what the first line misses" in " ".join(advice([report(moved=0.0)], **good))
-    split = advice([report(anchors=(1, 1))], **good)
+    assert "record what the first line misses" in " ".join(advised(report(moved=0.0)))
+    split = advised(report(anchors=(1, 1)))
     assert len(split) == 1
     assert split[0].startswith("split each policy's recording into several episodes")
-    both = " ".join(advice([report(anchors=(1, 1)), report(moved=0.0)], **good))
+    both = " ".join(advised(report(anchors=(1, 1)), report(moved=0.0)))
     assert "split each policy's recording" in both
     assert "record what the first line misses" in both

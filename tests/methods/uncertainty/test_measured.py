@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from ropes.metrics import PAPER_SIZES
 from tests import tiny
 
 
-def lines_of(run: Path, data: Path) -> list[dict]:
+def lines_of(run: Path, data: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in predict_lines(run, data)]
 
 
@@ -87,8 +88,8 @@ def test_the_scatter_is_of_images_without_squares(
 def test_the_flag_is_asked_about_other_cameras_and_robots(run: Path, data: Path, tmp_path: Path) -> None:
     from ropes.evaluation.flags import disturbed
 
-    pictures = {"images": {"train": 255 - tiny.draw(tiny.model().sample(np.random.default_rng(1), 20))}}
-    other = tiny.write_data(tmp_path / "other", anchors=20, tests=0, **pictures)
+    inverted = 255 - tiny.draw(tiny.model().sample(np.random.default_rng(1), 20))
+    other = tiny.write_data(tmp_path / "other", anchors=20, tests=0, images={"train": inverted})
     found = evaluate(run, data, tmp_path / "e", occlusions=(0,), unlike=[data, other], show=False)
     names = [name for name, _ in disturbed(np.zeros((1, 2, 16, 16), np.uint8))]
     assert names == [
@@ -112,9 +113,8 @@ def test_the_flag_is_asked_about_other_cameras_and_robots(run: Path, data: Path,
 def test_data_sets_that_are_no_match_are_refused_before_anything_is_read(
     run: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = tiny.model().sample(np.random.default_rng(1), 4)
-    single = {"images": {"train": tiny.draw(alone)[..., :1, :, :]}, "cameras": tiny.CAMERAS[:1]}
-    one = tiny.write_data(tmp_path / "one", anchors=4, tests=0, **single)
+    images = {"train": tiny.draw(tiny.model().sample(np.random.default_rng(1), 4))[..., :1, :, :]}
+    one = tiny.write_data(tmp_path / "one", anchors=4, tests=0, images=images, cameras=tiny.CAMERAS[:1])
     monkeypatch.setattr(Estimator, "read", lambda *_: pytest.fail("images were read"))
     with pytest.raises(UserError, match=r"one has 1 cameras of 16x16 pixels and this run reads 2 of 16x16"):
         evaluate(run, data, tmp_path / "e", occlusions=(0,), unlike=[one], show=False)

@@ -1,5 +1,7 @@
 """The flag: rare where nothing is unusual, raised where something is, and blind to units."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -117,7 +119,7 @@ def test_columns_of_a_prediction_by_hand() -> None:
     assert uncertainty_columns(["a", "b"], Reading(values, None, None), None, np.asarray) == [{}]
 
 
-def test_what_is_missing_is_said_in_one_line(tmp_path) -> None:
+def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
     some = Intervals(0.9, np.ones(1), np.ones(1), "labels", 50)
     assert missing_fields(tmp_path, known=True, intervals=some) is None
     assert "no standard deviations, intervals and flags" in str(missing_fields(tmp_path, known=False, intervals=None))

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,7 +73,7 @@ def test_a_reading_is_the_coordinates_with_more(run: Path, data: Path) -> None:
     assert (reading.distance > 1).mean() < 0.1
 
 
-def lines_of(run: Path, data: Path) -> list[dict]:
+def lines_of(run: Path, data: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in predict_lines(run, data)]
 
 
@@ -110,7 +111,9 @@ def test_the_level_widens_intervals_and_few_labels_leave_them_to_anchors(
         assert intervals is not None
         sources.append(intervals.source)
         widths.append(intervals.quantile)
-        assert intervals.level == Estimator.load(own).intervals.level == level
+        stored = Estimator.load(own).intervals
+        assert stored is not None
+        assert intervals.level == stored.level == level
     assert sources == ["labels", "labels", "anchors"]
     assert (widths[0] < widths[1]).all()
     assert capsys.readouterr().err == "ropes: 5 samples are too few for 90% intervals of their own\n"
