@@ -1,0 +1,119 @@
+"""Fits on recordings learn from registered frames; fits on renderings are as they always were."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.inference.estimator import Estimator
+from ropes.methods.fit import fit
+from ropes.methods.recipes import Optimisation
+from ropes.methods.registration import read_registration
+from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
+from tests import tiny
+
+
+def film(blobs: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Blobs (..., 2, S, S) before a texture, in varying light and with noise."""
+    rng = np.random.default_rng(3)
+    texture = ndimage.gaussian_filter(rng.uniform(0, 255, (2, tiny.SIDE, tiny.SIDE)), (0, 1, 1))
+    scene = 40 + 60 * (texture - texture.min()) / np.ptp(texture)
+    share = blobs / 255
+    gain = np.exp(0.15 * rng.standard_normal(blobs.shape[:-2]))[..., None, None]
+    seen = gain * (scene * (1 - share) + 200 * share) + 2 * rng.standard_normal(blobs.shape)
+    return seen.round().clip(0, 255).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
+    """A recording of the blobs; never to be changed."""
+    rng, causal = np.random.default_rng(0), tiny.model()
+    states = {"train": causal.sample(rng, 60), "test-id": causal.sample_observational(rng, 120)[:, None]}
+    images = {split: film(tiny.draw(angles)) for split, angles in states.items()}
+    return tiny.write_data(tmp_path_factory.mktemp("recorded") / "data", images=images, states=states)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, recorded: Path) -> Path:
+    """A run of anchored on the recording; never to be changed."""
+    out = tmp_path_factory.mktemp("registered") / "run"
+    fit(recorded, out, tiny.encoder_recipe(), 0, method="anchored", show=False)
+    return out
+
+
+def test_a_recording_is_registered_in_training_and_in_inference(run: Path, recorded: Path) -> None:
+    assert json.loads((run / TRAINING_FILE).read_text())["registered"] is True
+    registration = read_registration(run)
+    assert registration is not None
+    assert registration.background.shape == (2, tiny.SIDE, tiny.SIDE)
+    dataset, estimator = open_dataset(recorded), Estimator.load(run)
+    images = estimator.images(dataset, "test-id")
+    assert isinstance(images, np.ndarray)
+    read, dark = estimator.coordinates(images), estimator.coordinates((0.85 * images).astype(np.uint8))
+    angles = dataset.states("test-id").reshape(-1, 2)
+    assert min(abs(np.corrcoef(read[:, k], angles[:, k])[0, 1]) for k in range(2)) > 0.8
+    assert min(np.corrcoef(read[:, k], dark[:, k])[0, 1] for k in range(2)) > 0.95
+
+
+def test_without_registration_the_images_stay_as_they_are(recorded: Path, tmp_path: Path) -> None:
+    fit(recorded, tmp_path / "run", tiny.encoder_recipe(registration=False), 0, method="anchored", show=False)
+    assert not (tmp_path / "run" / REGISTRATION_FILE).exists()
+    assert read_registration(tmp_path / "run") is None
+
+
+def test_renderings_are_not_registered(tmp_path: Path) -> None:
+    data = tiny.write_data(tmp_path / "data", tests=0)
+    fit(data, tmp_path / "run", tiny.encoder_recipe(), 0, method="anchored", show=False)
+    assert read_registration(tmp_path / "run") is None
+    assert not (tmp_path / "run" / REGISTRATION_FILE).exists()
+
+
+@pytest.mark.parametrize("method", ["ldr", "ropes", "cnn", "jointnet"])
+def test_every_method_for_joints_learns_from_registered_frames(method: str, recorded: Path, tmp_path: Path) -> None:
+    fit(recorded, tmp_path / "run", tiny.recipe_of(method), 0, method=method, show=False)
+    assert read_registration(tmp_path / "run") is not None
+    images = Estimator.load(tmp_path / "run").images(open_dataset(recorded), "test-id", 3)
+    assert np.isfinite(Estimator.load(tmp_path / "run").coordinates(images)).all()
+
+
+def test_a_student_of_a_registered_encoder_is_read_through_the_registration(recorded: Path, tmp_path: Path) -> None:
+    recipe = tiny.encoder_recipe(foreign=0.5, student=Optimisation(epochs=2, batch=20, learning_rate=1e-2))
+    fit(recorded, tmp_path / "run", recipe, 0, method="anchored", show=False)
+    dataset, estimator = open_dataset(recorded), Estimator.load(tmp_path / "run")
+    reading = estimator.read(estimator.images(dataset, "test-id"))
+    assert reading.deviation is not None
+    assert np.isfinite(reading.coordinates).all()
+
+
+def test_a_fit_that_is_run_again_keeps_its_weights_and_its_registration(run: Path, recorded: Path) -> None:
+    files = run / "encoder" / "weights.safetensors", run / REGISTRATION_FILE
+    before = [path.read_bytes() for path in files]
+    fit(recorded, run, tiny.encoder_recipe(), 0, method="anchored", show=False)
+    assert [path.read_bytes() for path in files] == before
+
+
+def test_a_run_without_its_registration_is_refused(run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    copy.mkdir()
+    (copy / TRAINING_FILE).write_bytes((run / TRAINING_FILE).read_bytes())
+    with pytest.raises(UserError, match=r"registration\.safetensors is missing"):
+        read_registration(copy)
+    (copy / REGISTRATION_FILE).write_bytes(b"nonsense")
+    with pytest.raises(UserError, match="damaged"):
+        read_registration(copy)
+
+
+def test_another_switch_is_another_run(run: Path, recorded: Path, tmp_path: Path) -> None:
+    own = tmp_path / "run"
+    fit(recorded, own, tiny.encoder_recipe(), 0, method="anchored", show=False)
+    fit(recorded, own, replace(tiny.encoder_recipe(), registration=False), 0, method="anchored", show=False)
+    assert read_registration(own) is None
+    assert (own / "encoder" / "weights.safetensors").read_bytes() != (
+        run / "encoder" / "weights.safetensors"
+    ).read_bytes()
