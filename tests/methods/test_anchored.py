@@ -156,6 +156,7 @@ def stage_of(**changes: Any) -> AnchoredStage:
         log_prior=torch.zeros(5),
         target=torch.tensor([0, 0, 1, 1]),
         held_out=torch.from_numpy(np.random.default_rng(0).integers(0, 256, (4, 5, 1, tiny.SIDE, tiny.SIDE), np.uint8)),
+        held_trusted=torch.ones(4, 5, dtype=torch.bool),
     )
 
 

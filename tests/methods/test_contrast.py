@@ -25,7 +25,12 @@ NOTHING = torch.zeros(6, 6, dtype=torch.bool)
 
 
 def within(coordinates: torch.Tensor, target: torch.Tensor, excused: torch.Tensor) -> torch.Tensor:
-    return within_anchor_variance(coordinates, target, excused).mean()
+    return within_anchor_variance(coordinates, target, excused, all_of(coordinates)).mean()
+
+
+def all_of(poses: torch.Tensor) -> torch.Tensor:
+    """Every pose of (A, R, ...) is trusted."""
+    return torch.ones(poses.shape[:2], dtype=torch.bool)
 
 
 def test_equal_logits_cost_the_entropy_of_the_shares() -> None:
@@ -49,7 +54,7 @@ def test_shifts_are_the_total_effects_of_the_equations() -> None:
 @pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
 def test_the_true_angles_do_not_vary_within_an_anchor(setting: str) -> None:
     drawn, target = angles(setting)
-    assert float(within_anchor_variance(drawn, target, followed(setting).double()).max()) < 1e-12
+    assert float(within_anchor_variance(drawn, target, followed(setting).double(), all_of(drawn)).max()) < 1e-12
 
 
 def test_noise_is_counted_as_its_share_of_the_variance() -> None:
@@ -149,8 +154,9 @@ def scenes() -> torch.Tensor:
 
 
 def test_interventions_are_told_by_how_many_grey_levels_they_change() -> None:
-    torch.testing.assert_close(image_changes(scenes()), torch.tensor([6.0, 1.0]) * 255 / 16)
-    torch.testing.assert_close(image_changes(scenes()[:, [0, 3, 4, 1, 2]]), torch.tensor([1.0, 6.0]) * 255 / 16)
+    every = all_of(scenes())
+    torch.testing.assert_close(image_changes(scenes(), every), torch.tensor([6.0, 1.0]) * 255 / 16)
+    torch.testing.assert_close(image_changes(scenes()[:, [0, 3, 4, 1, 2]], every), torch.tensor([1.0, 6.0]) * 255 / 16)
 
 
 def test_what_changed_is_shared_out_over_the_grid() -> None:
@@ -161,9 +167,10 @@ def test_what_changed_is_shared_out_over_the_grid() -> None:
 def test_looking_where_the_images_change_costs_nothing() -> None:
     gaze = torch.full((1, 5, 1, 2, 2), -50.0)
     gaze[..., 1, 1] = 50
-    assert float(attention_loss(gaze, scenes(), joint=1)) == pytest.approx(0, abs=1e-6)
-    assert float(attention_loss(torch.zeros_like(gaze), scenes(), joint=1)) == pytest.approx(math.log(4))
-    assert float(attention_loss(gaze, scenes(), joint=0)) > 50
+    every = all_of(scenes())
+    assert float(attention_loss(gaze, scenes(), 1, every)) == pytest.approx(0, abs=1e-6)
+    assert float(attention_loss(torch.zeros_like(gaze), scenes(), 1, every)) == pytest.approx(math.log(4))
+    assert float(attention_loss(gaze, scenes(), 0, every)) > 50
 
 
 def test_unequal_numbers_do_not_shift_a_coordinate() -> None:
@@ -182,5 +189,28 @@ def test_a_single_joint_is_left_alone_by_nothing() -> None:
 
 def test_one_anchor_says_how_it_varies() -> None:
     drawn, target = angles("panda-2c-independent", anchors=1)
-    assert torch.isfinite(within_anchor_variance(drawn, target, NOTHING)).all()
-    assert float(within_anchor_variance(drawn[..., :1][:, :3], target[:2], torch.zeros(1, 1))) == 0
+    assert torch.isfinite(within_anchor_variance(drawn, target, NOTHING, all_of(drawn))).all()
+    one = drawn[..., :1][:, :3]
+    assert float(within_anchor_variance(one, target[:2], torch.zeros(1, 1), all_of(one))) == 0
+
+
+def test_poses_with_passers_by_count_nowhere() -> None:
+    drawn, target = angles("panda-2c-independent", anchors=300)
+    trusted = torch.rand(drawn.shape[:2], generator=torch.Generator().manual_seed(0)) < 0.7
+    disturbed = torch.where(trusted[..., None], drawn, drawn + 5)
+    assert float(within_anchor_variance(disturbed, target, NOTHING, trusted).max()) < 1e-12
+    assert float(within(disturbed, target, NOTHING)) > 0.1
+
+
+def test_a_passer_by_draws_neither_the_gaze_nor_the_order_of_the_joints() -> None:
+    anchors = scenes().repeat(2, 1, 1, 1, 1)
+    anchors[1, 3, 0, 0:2, 0:2] = 128  # while joint 1 moves, somebody passes at the upper left
+    trusted = all_of(anchors)
+    trusted[1, 3] = False
+    torch.testing.assert_close(image_changes(anchors, trusted), torch.tensor([6.0, 1.0]) * 255 / 16)
+    gaze = torch.full((2, 5, 1, 2, 2), -50.0)
+    gaze[..., 1, 1] = 50
+    assert float(attention_loss(gaze, anchors, 1, trusted)) == pytest.approx(0, abs=1e-6)
+    assert float(attention_loss(gaze, anchors, 1, all_of(anchors))) > 1
+    assert float(attention_loss(gaze, anchors, 1, torch.zeros_like(trusted))) == 0
+    assert torch.isinf(image_changes(anchors, torch.zeros_like(trusted))).all()

@@ -51,6 +51,7 @@ class TrainingImages:
         regime: regime (task index) of each row, int64 (n,).
         regimes: as given.
         channels: planes of a view, 1 in grey and 3 in colour.
+        trusted: whether nothing but the arm moves in the views of each row, bool (n,); true until `trusting`.
 
     Raises:
         UserError: a task has no regime, or a regime has no frames.
@@ -67,6 +68,7 @@ class TrainingImages:
         self._positions = np.arange(len(frames))
         self.channels = 3 if len(cache.shape) > 4 else 1
         self.anchor, self.regime = frames.anchor, frames.regime
+        self.trusted = np.ones(len(frames), dtype=bool)
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -76,8 +78,23 @@ class TrainingImages:
         chosen = np.asarray(rows, dtype=np.int64)
         subset = copy(self)
         subset._positions = self._positions[chosen]
-        subset.anchor, subset.regime = self.anchor[chosen], self.regime[chosen]
+        subset.anchor, subset.regime, subset.trusted = self.anchor[chosen], self.regime[chosen], self.trusted[chosen]
         return subset
+
+    def trusting(self, trusted: NDArray[np.bool_]) -> "TrainingImages":
+        """The same frames, of which only these are trusted, bool (n,)."""
+        marked = copy(self)
+        marked.trusted = trusted
+        return marked
+
+    def trusted_rows(self) -> "TrainingImages":
+        """The trusted rows."""
+        return self if self.trusted.all() else self.take(np.flatnonzero(self.trusted))
+
+    def trusted_anchors(self) -> "TrainingImages":
+        """The rows of anchors that are trusted in all their rows."""
+        doubted = np.unique(self.anchor[~self.trusted])
+        return self.take(np.flatnonzero(~np.isin(self.anchor, doubted))) if len(doubted) else self
 
     def split_anchors(self, fraction: float, seed: int) -> tuple["TrainingImages", "TrainingImages"]:
         """Hold out a share of the anchors with all their frames.

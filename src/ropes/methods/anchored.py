@@ -94,7 +94,7 @@ def fit(
     images, registration = register(images, wanted=recipe.registration, show=show)
     poses: AnchoredPoses | RegimePoses
     if method == "ldr":
-        poses = RegimePoses.of(images, dataset.joints, recipe.val_fraction, seed)
+        poses = RegimePoses.of(images.trusted_rows(), dataset.joints, recipe.val_fraction, seed)
     else:
         poses = AnchoredPoses.of(dataset, images, recipe.val_fraction, seed)
     # After all checks: data that are refused leave no run behind.
@@ -105,9 +105,10 @@ def fit(
     best = stage.best_record(curves)
     stages, seconds = {"encoder": curves, "ldr": contrasts}, {"encoder": summary["seconds"]}
     if recipe.foreign:
-        student = fit_student(context, recipe, stage.network.encoder, poses.kept, poses.held)
+        kept, held = poses.kept.trusted_rows(), poses.held.trusted_rows()
+        student = fit_student(context, recipe, stage.network.encoder, kept, held)
         stages["student"], seconds["student"] = student["history"], student["seconds"]
-    fit_uncertainty(context, dataset, poses.kept, poses.held)
+    fit_uncertainty(context, dataset, poses.kept.trusted_rows(), poses.held.trusted_anchors())
     write_training_summary(
         context,
         dataset,
@@ -172,12 +173,12 @@ class AnchoredPoses:
         run, optimisation, regimes = context.run, recipe.training, self.table.shape[1]
         order = EpochShuffle(len(self.table), max(2, optimisation.batch // regimes), context.seed("encoder", "order"))
 
-        def batch_at(step: int) -> tuple[Tensor, Tensor, Tensor]:
+        def batch_at(step: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
             anchors = order(step)
             rows = self.table[anchors]
-            pixels = torch.from_numpy(self.kept.pixels(rows.reshape(-1)))
-            regime = torch.arange(regimes).expand(rows.shape)
-            return pixels.unflatten(0, rows.shape), regime, torch.from_numpy(anchors)
+            pixels = torch.from_numpy(self.kept.pixels(rows.reshape(-1))).unflatten(0, rows.shape)
+            regime, trusted = torch.arange(regimes).expand(rows.shape), torch.from_numpy(self.kept.trusted[rows])
+            return pixels, regime, trusted, torch.from_numpy(anchors)
 
         count = len(self.held_table)
         held = self.held_table[EpochShuffle(count, min(count, _HELD_OUT_ANCHORS), context.seed("held out"))(0)]
@@ -189,6 +190,7 @@ class AnchoredPoses:
             log_prior=torch.full((regimes,), -float(np.log(regimes))),
             target=targets(head_regimes(run.joints), run.joints),
             held_out=torch.from_numpy(self.held.pixels(held.reshape(-1))).unflatten(0, held.shape),
+            held_trusted=torch.from_numpy(self.held.trusted[held]),
         )
         return stage, batch_at
 

@@ -44,8 +44,15 @@ class AnchoredStage(EncoderStage):
         L = L_regimes + L_policies + λ ρ² mean_j(w_j v_j) + .1 L_attention
 
     with v of `within_anchor_variance`, λ the recipe's anchor weight, ρ of `penalty_ramp` and w of `joint_weights`.
-    Every record evaluates the held-out anchors, uint8 (A, R, V, S, S), and estimates descendants from the coordinates
-    of recent training anchors, which are many and already computed.
+    Every record evaluates the held-out anchors, uint8 (A, R, P, S, S), and estimates descendants from the coordinates
+    of recent training anchors, which are many and already computed.  Poses in which something besides the arm moves
+    count nowhere.
+
+    Args:
+        network: to train.
+        recipe: its settings.
+        held_trusted: which held-out poses count, bool (A, R).
+        common: as of `EncoderStage`.
 
     Attributes:
         recent: coordinates of recent training anchors, each at its last training step, (at most `_RECENT`, R, d).
@@ -58,14 +65,15 @@ class AnchoredStage(EncoderStage):
 
     patience = 3
 
-    def __init__(self, network: ContrastNetwork, recipe: EncoderRecipe, **common: Any) -> None:
+    def __init__(self, network: ContrastNetwork, recipe: EncoderRecipe, *, held_trusted: Tensor, **common: Any) -> None:
         super().__init__(network, recipe, **common)
+        self.held_trusted = held_trusted
         self.anchor_weight = recipe.anchor_weight
         self.independent = recipe.independent
         self.warm_up = round(
             min(recipe.anchor_warmup_poses / recipe.training.batch, recipe.anchor_warmup_fraction * self.steps)
         )
-        self.change = image_changes(self.held_out)
+        self.change = image_changes(self.held_out, held_trusted)
         joints = network.head.joints
         self.recent = torch.empty(0, self.held_out.shape[1], joints)
         self.recent_anchors = torch.empty(0, dtype=torch.int64)
@@ -102,9 +110,9 @@ class AnchoredStage(EncoderStage):
         return 1 / (1 + _EFFECT_DOWNWEIGHTING * (self.effects**2).sum(0))
 
     def training_step(self, batch: tuple[Tensor, ...], batch_idx: int) -> Tensor:
-        """Images, uint8 (A, R, V, S, S), their regimes (A, R) and the number of each anchor (A,) → loss."""
-        images, regime, self._anchors = batch
-        return super().training_step((images, regime), batch_idx)
+        """Images, uint8 (A, R, P, S, S), regimes (A, R), which poses count (A, R), numbers of anchors (A,) → loss."""
+        images, regime, self._trusted, self._anchors = batch
+        return super().training_step((images, regime, self._trusted), batch_idx)
 
     def store_recent(self, anchors: Tensor, coordinates: Tensor) -> None:
         """Store the coordinates (A, R, d) of anchors (A,) in place of earlier ones of the same anchors."""
@@ -115,17 +123,18 @@ class AnchoredStage(EncoderStage):
         self.recent = torch.cat([self.recent[others], coordinates.detach().cpu()[list(last.values())]])[-_RECENT:]
 
     def further_loss(self, images: Tensor, coordinates: Tensor, attention: Tensor | None) -> Tensor:
-        """The anchors' term and the attention loss of images (A, R, V, S, S) with coordinates (A, R, d)."""
-        self.store_recent(self._anchors, coordinates)
+        """The anchors' term and the attention loss of images (A, R, P, S, S) with coordinates (A, R, d)."""
+        complete = self._trusted.all(1)
+        self.store_recent(self._anchors[complete], coordinates[complete])
         arguments = self.target, self.partialling_weights(), self.joint_weights()
         target, excused, weight = (each.to(coordinates.device) for each in arguments)
-        within = within_anchor_variance(coordinates, target, excused)
+        within = within_anchor_variance(coordinates, target, excused, self._trusted)
         self.note(within=within.mean())
         loss = self.anchor_weight * self.penalty_ramp(self.global_step) ** 2 * (weight * within).mean()
         if attention is None:
             return loss
         maps = attention.unflatten(0, coordinates.shape[:2])
-        attention_term = attention_loss(maps, images, int(self.change.argmin()))
+        attention_term = attention_loss(maps, images, int(self.change.argmin()), self._trusted)
         self.note(gaze=attention_term)
         return loss + _ATTENTION * attention_term
 
@@ -151,11 +160,13 @@ class AnchoredStage(EncoderStage):
         """
         anchors, regimes = self.held_out.shape[:2]
         coordinates, logits = self.read(self.held_out.flatten(0, 1))
-        regime = torch.arange(regimes).repeat(anchors)
+        by_anchor, counted = coordinates.unflatten(0, (anchors, regimes)), self.held_trusted.flatten()
+        regime = torch.arange(regimes).repeat(anchors)[counted]
+        coordinates, logits = coordinates[counted], logits[counted]
         self.update_descendants()
         cross_entropy = float(regime_loss(logits, regime, self.log_prior))
-        by_anchor = coordinates.unflatten(0, (anchors, regimes))
-        within = float(within_anchor_variance(by_anchor, self.target, ancestor_prior(self.change)).mean())
+        prior = ancestor_prior(self.change)
+        within = float(within_anchor_variance(by_anchor, self.target, prior, self.held_trusted).mean())
         loss = cross_entropy + float(policy_loss(coordinates, regime, self.log_prior)) + self.anchor_weight * within
         self.stop_early(loss)
         return {

@@ -102,23 +102,37 @@ def change_map(images: Tensor, regime: int, cells: int, channels: int = 1) -> Te
     return pooled / pooled.sum(-1, keepdim=True).clamp_min(1e-9)
 
 
-def attention_loss(attention: Tensor, images: Tensor, joint: int) -> Tensor:
+def attention_loss(attention: Tensor, images: Tensor, joint: int, trusted: Tensor) -> Tensor:
     """Cross-entropy of the attention map against the `change_map` of interventions on one joint, in nats.
 
     Args:
         attention: logits (A, R, V, s, s).
         images: uint8 (A, R, P, S, S).
         joint: index of the joint.
+        trusted: bool (A, R), poses in which nothing but the arm moves; the mean is over maps of such poses.
     """
     first = 1 + 2 * joint
     expected = change_map(images, first, attention.shape[-1], images.shape[2] // attention.shape[2])
     log_attention = attention[:, [0, first, first + 1]].flatten(3).log_softmax(-1)
-    return -(expected * log_attention).sum(-1).mean()
+    observed, both = trusted[:, :1], trusted[:, [first, first + 1]]
+    kept = torch.cat([observed & both.all(1, keepdim=True), observed & both], dim=1).to(expected.device)
+    return -(expected * log_attention).sum(-1)[kept].sum() / (kept.sum() * attention.shape[2]).clamp_min(1)
 
 
-def image_changes(images: Tensor) -> Tensor:
-    """Mean change of images under interventions on each joint: uint8 (A, R, P, S, S) → (d,), levels a pixel."""
-    change = torch.stack([_absolute_change(under, images[:, 0]).mean() for under in images[:, 1:].unbind(1)])
+def image_changes(images: Tensor, trusted: Tensor) -> Tensor:
+    """Mean change of images under interventions on each joint, (d,), levels a pixel.
+
+    Args:
+        images: uint8 (A, R, P, S, S).
+        trusted: bool (A, R), poses in which nothing but the arm moves; others do not count.
+    """
+    usable = (trusted[:, 1:] & trusted[:, :1]).unbind(1)
+    change = torch.stack(
+        [
+            _absolute_change(under[both], images[both, 0]).mean() if both.any() else torch.tensor(torch.inf)
+            for under, both in zip(images[:, 1:].unbind(1), usable, strict=True)
+        ]
+    )
     return change.unflatten(0, (-1, 2)).mean(1)
 
 
@@ -126,10 +140,10 @@ def _absolute_change(images: Tensor, observational: Tensor) -> Tensor:
     return (images.float() - observational.float()).abs()
 
 
-def within_anchor_variance(coordinates: Tensor, target: Tensor, excused: Tensor) -> Tensor:
+def within_anchor_variance(coordinates: Tensor, target: Tensor, excused: Tensor, trusted: Tensor) -> Tensor:
     """Variance of each coordinate within anchors, as a share of its variance over the same poses, (d,).
 
-        L_j = E[Var_r a_j(r)] / Var a_j    over the poses whose intervention is not on joint j
+        L_j = E[Var_r a_j(r)] / Var a_j    over the trusted poses whose intervention is not on joint j
 
     with a of `partial_out_ancestors`.  A coordinate therefore gains nothing by shrinking, nor by responding more to
     interventions.  Poses under a joint's own policies count in neither variance: otherwise a coordinate gains by
@@ -139,13 +153,17 @@ def within_anchor_variance(coordinates: Tensor, target: Tensor, excused: Tensor)
         coordinates: (A, R, d).
         target: (R − 1,).
         excused: (d, d), see `partial_out_ancestors`.
+        trusted: bool (A, R), poses in which nothing but the arm moves; others do not count.
     """
-    residuals, counted = partial_out_ancestors(coordinates, target, excused)
-    number = counted.sum(0)
-    mean = (residuals * counted).sum(1, keepdim=True) / number
-    within = ((residuals - mean).square() * counted).sum((0, 1)) / (len(residuals) * (number - 1).clamp_min(1))
-    squares = (residuals - mean.mean(0)).square() * counted
-    total = squares.sum((0, 1)) / (len(residuals) * number - 1).clamp_min(1)
+    residuals, mask = partial_out_ancestors(coordinates, target, excused)
+    counted = mask * trusted[..., None].to(mask)
+    number = counted.sum(1, keepdim=True)
+    mean = (residuals * counted).sum(1, keepdim=True) / number.clamp_min(1)
+    freedom = (number - 1).clamp_min(0).sum((0, 1)).clamp_min(1)
+    within = ((residuals - mean).square() * counted).sum((0, 1)) / freedom
+    share = number / number.mean(0, keepdim=True).clamp_min(1e-12)
+    squares = (residuals - (mean * share).mean(0)).square() * counted
+    total = squares.sum((0, 1)) / (number.sum((0, 1)) - 1).clamp_min(1)
     return within / total.clamp_min(1e-12)
 
 

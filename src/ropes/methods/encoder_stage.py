@@ -47,14 +47,15 @@ class EncoderStage(BestWeightsStage):
         self.erased = recipe.random_erasing
         self.log_prior, self.target, self.held_out = log_prior, target, held_out
 
-    def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
-        """Images, uint8 (..., P, S, S), and their regimes (...) → loss."""
-        images, regime = batch
+    def training_step(self, batch: tuple[Tensor, ...], batch_idx: int) -> Tensor:
+        """Images, uint8 (..., P, S, S), their regimes (...), and which poses count, bool (...) → loss."""
+        images, regime, trusted = batch
         erased = erase(images, self.erased, self.network.encoder.of_view)
         coordinates, logits, attention = self.network(erased.flatten(0, -4))
         coordinates, logits = coordinates.float(), logits.float()
-        regimes = regime_loss(logits, regime.flatten(), self.log_prior.to(logits))
-        policies = policy_loss(coordinates, regime.flatten(), self.log_prior)
+        counted, regime_counted = trusted.flatten(), regime[trusted]
+        regimes = regime_loss(logits[counted], regime_counted, self.log_prior.to(logits))
+        policies = policy_loss(coordinates[counted], regime_counted, self.log_prior)
         loss = regimes + policies + self.further_loss(images, coordinates.unflatten(0, regime.shape), attention)
         self.note(loss=loss, regimes=regimes, policies=policies)
         return loss

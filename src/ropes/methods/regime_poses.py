@@ -82,9 +82,9 @@ class RegimePoses:
         optimisation, regime = recipe.training, self._head_index(self.kept)
         order = EpochShuffle(len(self.kept), optimisation.batch, context.seed("encoder", "order"))
 
-        def batch_at(step: int) -> tuple[Tensor, Tensor]:
+        def batch_at(step: int) -> tuple[Tensor, Tensor, Tensor]:
             rows = order(step)
-            return torch.from_numpy(self.kept.pixels(rows)), regime[torch.from_numpy(rows)]
+            return torch.from_numpy(self.kept.pixels(rows)), regime[torch.from_numpy(rows)], torch.ones(len(rows)) > 0
 
         held_regime, rng = self._head_index(self.held), generator(context.run.seed, "held-out poses")
         order_of_head = head_regimes(self.joints)

@@ -14,8 +14,9 @@ from ropes.data.batches import TrainingImages
 from ropes.errors import UserError
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
 from ropes.models.checkpoints import load_tree, save_tree
-from ropes.models.registration import VERSION, Registration, are_recorded
+from ropes.models.registration import CHANGED, VERSION, Registration, are_recorded, crowded
 
+_CHUNK = 256
 #: Frames that the registration is fitted on, evenly over the recording.
 _FRAMES = 256
 
@@ -31,7 +32,8 @@ def register(
         show: show progress, and say on standard error what the registration found.
 
     Returns:
-        The images to learn from, and the registration for inference; the given images and None for renderings.
+        The images to learn from, without trust in those with passers-by, and the registration for inference; the given
+        images and None for renderings.
     """
     if not wanted:
         return images, None
@@ -51,7 +53,24 @@ def register(
     # The state depends on the images alone; its digest distinguishes subsets of them, and processors' last bits.
     digest = hashlib.sha256(b"".join(value.cpu().numpy().tobytes() for value in registration.buffers())).hexdigest()
     name = f"registered{VERSION}-{digest[:12]}-{len(images)}"
-    return images.transformed(name, transform, "registering, frames", progress=show), registration
+    registered = images.transformed(name, transform, "registering, frames", progress=show)
+    doubted = np.logical_or.reduce(crowded(_changed_areas(registered, registration)), axis=1)
+    if show and doubted.any():
+        print(
+            f"ropes: more than the arm moves in {doubted.mean():.0%} of the poses; they do not train", file=sys.stderr
+        )
+    return registered.trusting(~doubted), registration
+
+
+def _changed_areas(images: TrainingImages, registration: Registration) -> NDArray[np.float64]:
+    """Share of each view's pixels that differ from the background, (n, V)."""
+    background = registration.background.mul(255).round().to(torch.int16).cpu()
+    areas = []
+    for start in range(0, len(images), _CHUNK):
+        pixels = torch.from_numpy(images.pixels(np.arange(start, min(start + _CHUNK, len(images)))))
+        changed = (pixels.to(torch.int16) - background).abs_() > CHANGED
+        areas.append(changed.unflatten(1, (-1, images.channels)).any(2).double().mean((2, 3)))
+    return torch.cat(areas).numpy()
 
 
 def write_registration(folder: Path, registration: Registration | None) -> None:

@@ -79,7 +79,7 @@ def fit(
     if pretrained is not None and not is_finished(out / "ae1", fingerprint):  # otherwise it is reused already
         _require_ae1(pretrained, fingerprint)
         require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
-    kept, held = images.split_anchors(recipe.val_fraction, seed)
+    kept, held = (part.trusted_rows() for part in images.split_anchors(recipe.val_fraction, seed))
     # After all checks: data that are refused leave no run behind.
     context = Context.begin(run, out, precision=precision, show=show, registration=registration)
     context.pretrained = pretrained

@@ -1,6 +1,8 @@
 """Registers each frame to its camera's background, and replaces what shows the background by the background itself."""
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -24,6 +26,10 @@ _THRESHOLD, _LEAST_NOISE = 1.5, 1 / 255
 #: Where a camera's noise or light varies, few pixels have exactly their median in most frames; in renderings most have
 #: (`are_recorded`): quantile over pixels, and share of frames.
 _QUANTILE, _REPEATED = 0.75, 0.5
+#: Frames whose changed area exceeds the arm's mean area by this many standard deviations show more than the arm.
+_MORE_AREA = 4.0
+#: Difference from the background, in levels of 255, of a pixel that has changed.
+CHANGED = 8
 #: Least share of pixels, neither black nor white, that this counts on.
 _FEWEST = 0.2
 #: Standard deviation of a normal distribution over its median absolute deviation.
@@ -201,6 +207,21 @@ class Registration(nn.Module):
     def _by_channel(self, planes: Tensor) -> Tensor:
         """(n, P, ...) → (n, V, C, ...)."""
         return planes.unflatten(1, (self.views, self.channels))
+
+
+def crowded(areas: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Frames of which a larger share differs from the background than the arm alone changes.
+
+    The smallest areas show what the arm alone changes, even where most frames show more: the mean and the standard
+    deviation of a normal distribution come from its 5% and 20% quantiles.
+
+    Args:
+        areas: share of each frame's changed pixels, (n, cameras).
+    """
+    low, middle = np.quantile(areas, [0.05, 0.2], axis=0)
+    deviation = np.maximum(np.maximum((middle - low) / 0.80, 0.1 * middle), 1e-3)
+    crowd: NDArray[np.bool_] = areas > middle + (0.84 + _MORE_AREA) * deviation
+    return crowd
 
 
 def are_recorded(images: Tensor) -> bool:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from ropes.models.registration import crowded
+
 Array = NDArray[np.float64]
 Images = NDArray[np.uint8]
 #: Smallest number of frames that can be measured.
@@ -22,8 +24,6 @@ _ROUNDS, _TRIMS, _KEPT = 3, 2, 0.8
 _BRIGHT = 0.5
 #: A pixel has changed where it differs by this many standard deviations of the noise, and by this many levels.
 _DEVIATIONS, _LEVELS = 6.0, 8.0
-#: Frames whose changed area exceeds the arm's mean area by this many standard deviations show more than the arm.
-_MORE_AREA = 4.0
 #: Slope of an edge, levels a pixel; share of such pixels without which no shift can be measured.
 _EDGE, _TEXTURED = 10.0, 0.01
 #: Share of the pixels below which these are too few to register a frame by.
@@ -102,7 +102,7 @@ def measure(frames: Images, *, mixed: bool = True) -> Nuisances:
         creep=float(np.linalg.norm(moved)) if textured else float("nan"),
         blur=_blur(background),
         saturated=float(saturated.mean()),
-        crowded=_crowded(changed) if mixed else float("nan"),
+        crowded=float(crowded(changed[:, None]).mean()) if mixed else float("nan"),
         moved_background=_moved_background(residuals * usable, noise) if mixed else float("nan"),
     )
 
@@ -160,18 +160,6 @@ def _fit(design: Array, difference: Array, usable: NDArray[np.bool_]) -> Array:
         residual = np.abs(difference - design @ fit)
         kept = usable & (residual <= np.quantile(residual[usable], _KEPT))
     return fit
-
-
-def _crowded(changed: Array) -> float:
-    """Share of the frames whose changed area is too large for the arm alone.
-
-    The smallest areas tell what the arm alone changes, even where most frames show more: the mean and the standard
-    deviation of a normal distribution come from its 5% and 20% quantiles.
-    """
-    low, middle = np.quantile(changed, [0.05, 0.2])
-    deviation = max((middle - low) / 0.80, 0.1 * middle, 1e-3)
-    mean = middle + 0.84 * deviation
-    return float((changed > mean + _MORE_AREA * deviation).mean())
 
 
 def _blur(background: Array) -> float:
