@@ -125,8 +125,10 @@ def test_from_fit_to_report(method: str, runs: dict[str, Path], colour: Path, ap
     predicted = list(predict(run, data))
     dataset, estimator = open_dataset(data), Estimator.load(run)
     images = images_of(estimator.run, dataset, dataset.frames("train").index)
-    found = estimator.coordinates(images)
-    np.testing.assert_allclose([list(line["joints"].values()) for line in predicted[: len(found)]], found, atol=1e-5)
+    coordinates = estimator.coordinates(images)
+    np.testing.assert_allclose(
+        [list(line["joints"].values()) for line in predicted[: len(coordinates)]], coordinates, atol=1e-5
+    )
 
 
 @pytest.mark.slow
