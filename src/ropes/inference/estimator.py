@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind
 from ropes.data.dataset import Dataset
-from ropes.data.pictures import Images, enlarge
+from ropes.data.pictures import enlarge
 from ropes.data.views import Views, count, from_planes, joined, planes, squares, take
 from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, identity_calibration, read_calibration
@@ -30,6 +30,7 @@ from ropes.models.registration import Registration
 from ropes.models.registry import find_run
 
 _CHUNK = 256
+Images = NDArray[np.uint8]
 Array = NDArray[np.float64]
 
 
