@@ -12,10 +12,12 @@ from scipy import ndimage
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
+from ropes.inference.prediction import predict_lines
 from ropes.methods.fit import fit
 from ropes.methods.recipes import Optimisation
 from ropes.methods.registration import read_registration
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
+from ropes.methods.uncertainty.annotations import reasons
 from tests import tiny
 
 
@@ -117,3 +119,21 @@ def test_another_switch_is_another_run(run: Path, recorded: Path, tmp_path: Path
     assert (own / "encoder" / "weights.safetensors").read_bytes() != (
         run / "encoder" / "weights.safetensors"
     ).read_bytes()
+
+
+def test_an_unusual_pose_has_its_reasons(run: Path, recorded: Path) -> None:
+    dataset, estimator = open_dataset(recorded), Estimator.load(run)
+    images = estimator.images(dataset, "test-id", 20)
+    assert isinstance(images, np.ndarray)
+    drift = estimator.drift(images // 8)
+    assert drift is not None
+    assert drift[0].mean() > 0.9
+    named = reasons(("right", "left"), np.array([True, False]), np.array([True, False]), np.zeros((2, 4, 4), bool))
+    assert named == {"right": ["light", "camera moved"]}
+    assert reasons(("right", "left"), None, None, np.arange(8).reshape(2, 2, 2) > 6) == {"left": ["foreign object"]}
+    assert reasons(("right", "left"), None, None, None) == {}
+    lines = [json.loads(line) for line in predict_lines(run, recorded)]
+    unusual = [line for line in lines if line.get("unusual")]
+    assert unusual
+    assert all(set(line["reasons"]) <= {"right", "left"} for line in unusual)
+    assert not any("reasons" in line for line in lines if not line.get("unusual"))

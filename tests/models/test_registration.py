@@ -6,7 +6,7 @@ import torch
 from scipy import ndimage
 from torch import Tensor
 
-from ropes.models.registration import Registration, are_recorded
+from ropes.models.registration import Registration, are_recorded, crowded
 from tests.models.camera_frames import FRAMES, SIDE, frames
 
 
@@ -88,3 +88,27 @@ def test_a_frame_is_registered_alike_alone_and_among_others(registration: Regist
     images = frames().images
     together, alone = registration(images), torch.cat([registration(image[None]) for image in images[:5]])
     assert (together[:5].int() - alone.int()).abs().max() <= 1
+
+
+def test_drift_of_light_and_drift_of_place_are_distinguished(registration: Registration) -> None:
+    images = frames().images[:20]
+    light, place = registration.drifted(images)
+    assert light.shape == place.shape == (20, 2)
+    assert not light.any()
+    assert not place.any()
+    darker = (images.float() * 0.3).to(torch.uint8)
+    light, place = registration.drifted(darker)
+    assert light.float().mean() > 0.9
+    assert not place.any()
+    light, place = registration.drifted(images.roll(5, dims=-1))
+    assert place.float().mean() > 0.9
+
+
+def test_frames_with_passers_by_are_those_of_which_too_much_changes() -> None:
+    rng = np.random.default_rng(0)
+    areas = rng.normal(0.03, 0.004, (4000, 2))
+    assert crowded(areas).mean() < 0.01
+    areas[:1500] += 0.05
+    found = crowded(areas)
+    assert found[:1500].mean() > 0.95
+    assert found[1500:].mean() < 0.01

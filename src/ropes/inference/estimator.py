@@ -116,11 +116,28 @@ class Estimator:
         cameras = dataset.read_cameras(dataset.frames(split).index[:count])
         return joined([cameras[view] for view in views])
 
-    def _pixels(self, images: Views) -> Tensor:
-        """Images → input of the networks, registered: planes, uint8 (n, P, s, s)."""
+    def _planes(self, images: Views) -> Tensor:
+        """Images → letterboxed planes, uint8 (n, P, s, s)."""
         _require_shapes(self.run, images)
-        pixels = torch.from_numpy(np.ascontiguousarray(planes(squares(images, self._reader.size)))).to(device_kind())
+        return torch.from_numpy(np.ascontiguousarray(planes(squares(images, self._reader.size)))).to(device_kind())
+
+    def _pixels(self, images: Views) -> Tensor:
+        """Images → input of the networks: registered planes, uint8 (n, P, s, s)."""
+        pixels = self._planes(images)
         return pixels if self._registration is None else self._registration(pixels)
+
+    def drift(self, images: Views) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
+        """Views whose light, and whose camera's place, differ from those of the training images: bool (n, V) each.
+
+        None for a run on renderings, which have no usual range.
+
+        Raises:
+            UserError: images of another shape or type.
+        """
+        if self._registration is None:
+            return None
+        light, place = self._registration.drifted(self._planes(images))
+        return light.cpu().numpy(), place.cpu().numpy()
 
     def shown(self, images: Views) -> Images:
         """Images for pictures, squares: as they are where all are squares of one size, else as the networks see them.

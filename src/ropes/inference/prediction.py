@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ropes.common.hardware import RequestedPrecision
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.data.views import Views, joined
+from ropes.data.views import Views, joined, take
 from ropes.errors import UserError
 from ropes.inference.calibration import (
     Calibration,
@@ -28,7 +28,7 @@ from ropes.inference.estimator import Estimator
 from ropes.inference.poses import chosen_arm
 from ropes.inference.sources import files_in, named_files, read_files, read_labels
 from ropes.methods.run import Run, warn_if_other_scene
-from ropes.methods.uncertainty.annotations import foreign_boxes, missing_fields, uncertainty_columns
+from ropes.methods.uncertainty.annotations import foreign_boxes, missing_fields, reasons, uncertainty_columns
 from ropes.methods.uncertainty.conformal import LEVEL, intervals_from_labels
 from ropes.methods.validation_split import rows_to_label
 from ropes.models.registry import find_run
@@ -168,8 +168,9 @@ def predict_lines(
     """Predict joint angles, one JSON object per pose.
 
     Keys: "images", "unit" ("rad", or "raw" before calibration), "joints", the columns of
-    `ropes.methods.uncertainty.annotations.uncertainty_columns` (one line on standard error names missing ones), and,
-    with `poses`, the link poses of `ropes.inference.poses.Arm.describe`.
+    `ropes.methods.uncertainty.annotations.uncertainty_columns` (one line on standard error names missing ones), for
+    unusual poses their `ropes.methods.uncertainty.annotations.reasons`, and, with `poses`, the link poses of
+    `ropes.inference.poses.Arm.describe`.
 
     Images have the type and size of the training images; the estimator letterboxes both alike.
 
@@ -205,6 +206,13 @@ def predict_lines(
         if reading.foreign is not None:
             for column, foreign in zip(columns, reading.foreign, strict=True):
                 column["foreign"] = foreign_boxes(estimator.run.cameras, foreign, estimator.run.shapes)
+        unusual = np.flatnonzero([column.get("unusual", False) for column in columns])
+        if len(unusual):
+            drift, foreign = estimator.drift(take(images, unusual)), reading.foreign
+            for k, row in enumerate(unusual):
+                light, place = (None, None) if drift is None else (drift[0][k], drift[1][k])
+                parts = None if foreign is None else foreign[row]
+                columns[row]["reasons"] = reasons(estimator.run.cameras, light, place, parts)
         link_poses = [{}] * len(values) if poses is None else arm.describe(values, links)
         for name, row, column, described in zip(names, values, columns, link_poses, strict=True):
             angles = {joint: round(float(value), 6) for joint, value in zip(joints, row, strict=True)}

@@ -30,6 +30,8 @@ _QUANTILE, _REPEATED = 0.75, 0.5
 _MORE_AREA = 4.0
 #: Difference from the background, in levels of 255, of a pixel that has changed.
 CHANGED = 8
+#: A frame has drifted where a parameter differs from its mean by more than so many standard deviations, and this much.
+_STDS, _TOLERATED_LIGHT, _TOLERATED_SHIFT = 4.0, 0.05, 0.5
 #: Least share of pixels, neither black nor white, that this counts on.
 _FEWEST = 0.2
 #: Standard deviation of a normal distribution over its median absolute deviation.
@@ -116,6 +118,23 @@ class Registration(nn.Module):
             alpha = self._by_channel(smooth.div_(threshold)).amax(2).sub_(1).clamp_(0, 1)
             composite = residual.mul_(alpha.repeat_interleave(self.channels, dim=1)).add_(self.background)
             return composite.mul_(255).round_().clamp_(0, 255).to(torch.uint8)
+
+    @torch.no_grad()
+    def drifted(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Views whose light, and views whose place differs from those of the frames that it was fitted on.
+
+        Args:
+            images: uint8 (n, P, S, S).
+
+        Returns:
+            bool (n, V) each: gain or offset, and shift or rotation, outside the usual range.
+        """
+        light = 2 * self.channels
+        tolerance = _STDS * self.std
+        tolerance[:, :light] += _TOLERATED_LIGHT
+        tolerance[:, light:] += _TOLERATED_SHIFT
+        outside = (self.estimate(images.float() / 255) - self.mean).abs() > tolerance
+        return outside[..., :light].any(-1), outside[..., light:].any(-1)
 
     def estimate(self, levels: Tensor) -> Tensor:
         """Parameters of frames (n, P, S, S) in units of white: a and b of each channel, then dy, dx, θ in pixels.

@@ -75,6 +75,28 @@ def uncertainty_columns(
     return poses
 
 
+def reasons(
+    cameras: Sequence[str],
+    light: NDArray[np.bool_] | None,
+    place: NDArray[np.bool_] | None,
+    foreign: NDArray[np.bool_] | None,
+) -> dict[str, list[str]]:
+    """What is unlike the training images in one pose: camera → any of "light", "camera moved" and "foreign object".
+
+    Args:
+        cameras: (V,) names.
+        light: views whose light has drifted, (V,); None for a run on renderings, which have no usual range.
+        place: views whose camera has moved, likewise.
+        foreign: (V, s, s), parts of a view with a foreign object; None for a run without a detector.
+    """
+    seen = {"light": light, "camera moved": place, "foreign object": foreign}
+    named = {
+        camera: [what for what, views in seen.items() if views is not None and np.any(views[view])]
+        for view, camera in enumerate(cameras)
+    }
+    return {camera: what for camera, what in named.items() if what}
+
+
 def missing_fields(run: Path, *, known: bool, intervals: Intervals | None, labelled: bool = False) -> str | None:
     """One line that names the fields missing from the predictions of `run`; None where none are.
 
