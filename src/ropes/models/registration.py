@@ -32,6 +32,8 @@ _MORE_AREA = 4.0
 CHANGED = 8
 #: A frame has drifted where a parameter differs from its mean by more than so many standard deviations, and this much.
 _STDS, _TOLERATED_LIGHT, _TOLERATED_SHIFT = 4.0, 0.05, 0.5
+#: Largest shift in pixels that counts as the same place, and by how much another place must match better.
+_NEAR, _BETTER = 2, 1.5
 #: Least share of pixels, neither black nor white, that this counts on.
 _FEWEST = 0.2
 #: Standard deviation of a normal distribution over its median absolute deviation.
@@ -133,8 +135,20 @@ class Registration(nn.Module):
         tolerance = _STDS * self.std
         tolerance[:, :light] += _TOLERATED_LIGHT
         tolerance[:, light:] += _TOLERATED_SHIFT
-        outside = (self.estimate(images.float() / 255) - self.mean).abs() > tolerance
-        return outside[..., :light].any(-1), outside[..., light:].any(-1)
+        levels = images.float() / 255
+        outside = (self.estimate(levels) - self.mean).abs() > tolerance
+        moved_far = self._by_channel(self._moved_far(levels)).any(2)
+        return outside[..., :light].any(-1), outside[..., light:].any(-1) | moved_far
+
+    def _moved_far(self, levels: Tensor) -> Tensor:
+        """Planes (n, P, S, S) that match the background best at another place, by phase correlation: bool (n, P).
+
+        The linear fit finds shifts of a few pixels only.
+        """
+        cross = torch.fft.rfft2(levels) * torch.fft.rfft2(self.background).conj()
+        match = torch.fft.irfft2(cross / cross.abs().clamp_min(1e-9), s=levels.shape[-2:])
+        near = match.roll((_NEAR, _NEAR), dims=(-2, -1))[..., : 2 * _NEAR + 1, : 2 * _NEAR + 1]
+        return match.amax((-2, -1)) > _BETTER * near.amax((-2, -1))
 
     def estimate(self, levels: Tensor) -> Tensor:
         """Parameters of frames (n, P, S, S) in units of white: a and b of each channel, then dy, dx, θ in pixels.
