@@ -7,6 +7,7 @@ pose after the elbow alone was moved by its first policy, and so on: frames of o
 """
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,10 @@ from ropes.data.writer import write_arrays
 from ropes.evaluation.inspection import inspect_data
 
 
-def grey(path: Path, side: int) -> NDArray[np.uint8]:
-    """The middle of a frame, square, in 8-bit grey (BT.601)."""
+def square(path: Path, side: int, *, colour: bool) -> NDArray[np.uint8]:
+    """The middle of a frame, square, in 8-bit grey (BT.601) or RGB."""
     with Image.open(path) as frame:
-        return np.asarray(ImageOps.fit(frame.convert("L"), (side, side), Image.Resampling.BOX))
+        return np.asarray(ImageOps.fit(frame.convert("RGB" if colour else "L"), (side, side), Image.Resampling.BOX))
 
 
 def regime(folder: str) -> Regime:
@@ -38,6 +39,7 @@ def main() -> None:
     parser.add_argument("recordings", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--side", type=int, default=128, help="side of the images in pixels")
+    parser.add_argument("--colour", action="store_true", help="keep RGB")
     options = parser.parse_args()
 
     kinds = sorted(options.recordings.iterdir(), key=lambda path: (path.name != "observational", path.name))
@@ -45,9 +47,8 @@ def main() -> None:
     found = [{path.name for path in (kind / camera).glob("*.png")} for kind in kinds for camera in cameras]
     anchors = sorted(set.intersection(*found))
     print(f"{len(anchors)} of {len(set.union(*found))} frames exist under every regime and from every camera")
-    images = np.array(
-        [[[grey(kind / camera / name, options.side) for camera in cameras] for kind in kinds] for name in anchors]
-    )
+    picture = partial(square, side=options.side, colour=options.colour)
+    images = np.array([[[picture(kind / camera / name) for camera in cameras] for kind in kinds] for name in anchors])
     # The angles are unknown: no states, and no names for their columns.
     write_arrays(
         options.out,

@@ -57,6 +57,8 @@ def test_own_recordings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys:
     assert (made.cameras, made.joints, made.regimes) == (tiny.CAMERAS[::-1], tiny.JOINTS, tiny.model().regimes)
     expected = shown[:59, :, ::-1].reshape(-1, 2, tiny.SIDE, tiny.SIDE)
     np.testing.assert_array_equal(made.read_images(made.frames("train").index), expected)
+    run(monkeypatch, "own_recordings.py", tmp_path / "recordings", tmp_path / "colour", "--side", 8, "--colour")
+    assert open_dataset(tmp_path / "colour").image_shapes == ((8, 8, 3),) * 2
 
 
 @pytest.mark.slow
