@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from scipy import ndimage
 
@@ -13,6 +14,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import predict_lines
+from ropes.methods import cleaner_stage, cleaning
 from ropes.methods.fit import fit
 from ropes.methods.recipes import Optimisation
 from ropes.methods.registration import read_registration
@@ -137,3 +139,42 @@ def test_an_unusual_pose_has_its_reasons(run: Path, recorded: Path) -> None:
     assert unusual
     assert all(set(line["reasons"]) <= {"right", "left"} for line in unusual)
     assert not any("reasons" in line for line in lines if not line.get("unusual"))
+
+
+@pytest.fixture(scope="module")
+def visited(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
+    """A recording in which somebody passes in a quarter of the frames; never to be changed."""
+    rng, causal = np.random.default_rng(0), tiny.model()
+    states = {"train": causal.sample(rng, 60), "test-id": causal.sample_observational(rng, 120)[:, None]}
+    blobs = {split: tiny.draw(angles) for split, angles in states.items()}
+    for images in blobs.values():
+        for place in np.argwhere(rng.random(images.shape[:3]) < 0.25):
+            left = rng.integers(0, 8)
+            images[(*place, slice(None), slice(left, left + 8))] = 160
+    images = {split: film(each) for split, each in blobs.items()}
+    return tiny.write_data(tmp_path_factory.mktemp("visited") / "data", images=images, states=states)
+
+
+def test_passers_by_are_removed_before_the_fit_and_before_a_prediction(
+    visited: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = replace(cleaner_stage.OPTIMISATION, min_samples=25_600)
+    for module in (cleaner_stage, cleaning):
+        monkeypatch.setattr(module, "OPTIMISATION", short)
+    fit(visited, tmp_path / "run", tiny.encoder_recipe(), 0, method="anchored", show=False)
+    registration = read_registration(tmp_path / "run")
+    assert registration is not None
+    assert registration.cleaner is not None
+    dataset = open_dataset(visited)
+    frames = torch.from_numpy(dataset.read_images(dataset.frames("test-id").index))
+    background = registration.background.mul(255).round()
+    before, after = (
+        ((images - background).abs() > 8).float().mean((2, 3))
+        for images in (registration.composite(frames), registration(frames))
+    )
+    assert before.quantile(0.9) > 0.45
+    assert after.quantile(0.9) < 0.8 * before.quantile(0.9)
+    assert np.isfinite(Estimator.load(tmp_path / "run").coordinates(frames.numpy())).all()
+    (tmp_path / "run" / "cleaner" / "weights.safetensors").unlink()
+    with pytest.raises(UserError, match="weights"):
+        read_registration(tmp_path / "run")

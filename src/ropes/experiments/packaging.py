@@ -21,8 +21,10 @@ from ropes.inference.calibration import Calibration, write_calibration
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of
 from ropes.methods.readers import weight_files
+from ropes.methods.registration import CLEANER_FOLDER
 from ropes.methods.run import REGISTRATION_FILE, RUN_FILE, TRAINING_FILE, UNCERTAINTY_FILE, Run, read_training
 from ropes.methods.weights import weights_digest
+from ropes.models.checkpoints import WEIGHTS
 from ropes.models.registry import CARD_FILE
 from ropes.report.model_card import model_card
 
@@ -114,8 +116,9 @@ def _fill(
 ) -> None:
     """Write all files of a packaged estimator to the folder `new`, and check its size and coordinates."""
     weights = weight_files(estimator.run)
-    # Runs of older versions lack the first, runs on renderings the second.
-    others = [file for file in (UNCERTAINTY_FILE, REGISTRATION_FILE) if (run / file).exists()]
+    # Runs of older versions lack the first, runs on renderings the others.
+    cleaner = f"{CLEANER_FOLDER}/{WEIGHTS}"
+    others = [file for file in (UNCERTAINTY_FILE, REGISTRATION_FILE, cleaner) if (run / file).exists()]
     for file in (RUN_FILE, TRAINING_FILE, *others, *weights):
         (new / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(run / file, new / file)

@@ -23,6 +23,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.anchored_stage import AnchoredStage
 from ropes.methods.anchors import by_anchor, require_all_regimes
+from ropes.methods.cleaning import without_passers_by
 from ropes.methods.context import Context
 from ropes.methods.contrast import head_regimes, targets
 from ropes.methods.encoder_stage import EncoderStage
@@ -92,13 +93,16 @@ def fit(
     cache = ImageCache(dataset, "train", recipe.encoder.image_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(rows)
     images, registration = register(images, wanted=recipe.registration, show=show)
-    poses: AnchoredPoses | RegimePoses
-    if method == "ldr":
-        poses = RegimePoses.of(images.trusted_rows(), dataset.joints, recipe.val_fraction, seed)
-    else:
-        poses = AnchoredPoses.of(dataset, images, recipe.val_fraction, seed)
-    # After all checks: data that are refused leave no run behind.
+
+    def poses_of(images: TrainingImages) -> AnchoredPoses | RegimePoses:
+        if method == "ldr":
+            return RegimePoses.of(images.trusted_rows(), dataset.joints, recipe.val_fraction, seed)
+        return AnchoredPoses.of(dataset, images, recipe.val_fraction, seed)
+
+    poses_of(images)  # after all checks: data that are refused leave no run behind
     context = Context.begin(run, out, precision=precision, show=show, registration=registration)
+    images = without_passers_by(context, images)
+    poses = poses_of(images)
     summary, stage = _fit_encoder(context, recipe, poses)
     curves = summary["history"]
     contrasts = _contrasts(curves, floors)

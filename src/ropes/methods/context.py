@@ -86,7 +86,7 @@ class Context:
         """SHA-256 of the data and their registration, the seed, the validation fraction and `parts`."""
         content = [self.run.data_checksum, self.run.seed, self.run.recipe.val_fraction, *parts]
         if self.registration is not None:
-            content += ["registered", VERSION]
+            content += ["registered", VERSION, self.registration.is_cleaned]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def seed(self, *names: str | int) -> int:

@@ -13,10 +13,15 @@ from ropes.common.hardware import device_kind
 from ropes.data.batches import TrainingImages
 from ropes.errors import UserError
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
-from ropes.models.checkpoints import load_tree, save_tree
+from ropes.models.checkpoints import WEIGHTS, load_tree, load_weights, save_tree
+from ropes.models.cleaner import Cleaner
 from ropes.models.registration import CHANGED, VERSION, Registration, are_recorded, crowded
 
 _CHUNK = 256
+#: Share of poses with passers-by above which they are worth the training of a cleaner.
+_SELDOM = 0.02
+#: Folder of the cleaner in a run's.
+CLEANER_FOLDER = "cleaner"
 #: Frames that the registration is fitted on, evenly over the recording.
 _FRAMES = 256
 
@@ -48,18 +53,24 @@ def register(
         print(f"ropes: {registration.summary()}; each frame is registered to its camera's background", file=sys.stderr)
 
     def transform(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        return registration(torch.from_numpy(pixels).to(device_kind())).cpu().numpy()
+        return registration.composite(torch.from_numpy(pixels).to(device_kind())).cpu().numpy()
 
     # The state depends on the images alone; its digest distinguishes subsets of them, and processors' last bits.
     digest = hashlib.sha256(b"".join(value.cpu().numpy().tobytes() for value in registration.buffers())).hexdigest()
     name = f"registered{VERSION}-{digest[:12]}-{len(images)}"
     registered = images.transformed(name, transform, "registering, frames", progress=show)
-    doubted = np.logical_or.reduce(crowded(_changed_areas(registered, registration)), axis=1)
+    doubted = passers_by(registered, registration)
+    registration.is_cleaned = bool(doubted.mean() > _SELDOM)
     if show and doubted.any():
-        print(
-            f"ropes: more than the arm moves in {doubted.mean():.0%} of the poses; they do not train", file=sys.stderr
-        )
+        then = "passers-by are removed" if registration.is_cleaned else "these do not train"
+        print(f"ropes: more than the arm moves in {doubted.mean():.1%} of the poses; {then}", file=sys.stderr)
     return registered.trusting(~doubted), registration
+
+
+def passers_by(images: TrainingImages, registration: Registration) -> NDArray[np.bool_]:
+    """Poses of registered frames in which more than the arm moves, (n,)."""
+    crowd: NDArray[np.bool_] = np.logical_or.reduce(crowded(_changed_areas(images, registration)), axis=1)
+    return crowd
 
 
 def _changed_areas(images: TrainingImages, registration: Registration) -> NDArray[np.float64]:
@@ -79,15 +90,15 @@ def write_registration(folder: Path, registration: Registration | None) -> None:
     if registration is None:
         path.unlink(missing_ok=True)
         return
-    shape = {"views": registration.views, "channels": registration.channels}
-    save_tree(path, {"version": VERSION, **shape, "state": dict(registration.state_dict())})
+    shape = {"views": registration.views, "channels": registration.channels, "cleaned": registration.is_cleaned}
+    save_tree(path, {"version": VERSION, **shape, "state": registration.state_dict()})
 
 
 def read_registration(folder: Path) -> Registration | None:
-    """The registration of a finished run; None where its images need none.
+    """The registration of a finished run, with its cleaner; None where its images need none.
 
     Raises:
-        UserError: the file is missing, damaged or of another version.
+        UserError: a file is missing, damaged or of another version.
     """
     if not read_json(folder / TRAINING_FILE).get("registered", False):
         return None
@@ -99,6 +110,19 @@ def read_registration(folder: Path) -> Registration | None:
         state = tree["state"]
         registration = Registration(tree["views"], state["background"].shape[-1], tree["channels"])
         registration.load_state_dict(state)
+        cleaned = tree["cleaned"]
     except (KeyError, TypeError, RuntimeError) as error:
         raise UserError(f"{path} is damaged ({error}); run the same ropes fit command again") from error
+    if cleaned:
+        registration.is_cleaned = True
+        registration.cleaner = new_cleaner(registration)
+        load_weights(registration.cleaner, folder / CLEANER_FOLDER / WEIGHTS)
+        registration.eval()
     return registration
+
+
+def new_cleaner(registration: Registration) -> Cleaner:
+    """An untrained cleaner of registered frames."""
+    cleaner = Cleaner(registration.background.cpu(), views=registration.views, channels=registration.channels)
+    torch.nn.utils.convert_conv2d_weight_memory_format(cleaner, torch.channels_last)
+    return cleaner

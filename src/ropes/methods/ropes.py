@@ -19,6 +19,7 @@ from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
+from ropes.methods.cleaning import without_passers_by
 from ropes.methods.codes import Codes, encode, standardise
 from ropes.methods.context import Context
 from ropes.methods.criteria import held_out_contrast
@@ -79,10 +80,11 @@ def fit(
     if pretrained is not None and not is_finished(out / "ae1", fingerprint):  # otherwise it is reused already
         _require_ae1(pretrained, fingerprint)
         require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
-    kept, held = (part.trusted_rows() for part in images.split_anchors(recipe.val_fraction, seed))
-    # After all checks: data that are refused leave no run behind.
+    images.split_anchors(recipe.val_fraction, seed)  # after all checks: data that are refused leave no run behind
     context = Context.begin(run, out, precision=precision, show=show, registration=registration)
     context.pretrained = pretrained
+    images = without_passers_by(context, images)
+    kept, held = (part.trusted_rows() for part in images.split_anchors(recipe.val_fraction, seed))
 
     ae1, ae1_summary = _fit_ae1(context, kept, held)
     if pretrained is not None:

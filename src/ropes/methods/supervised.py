@@ -16,6 +16,7 @@ from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
+from ropes.methods.cleaning import without_passers_by
 from ropes.methods.context import Context
 from ropes.methods.image_size import require_size
 from ropes.methods.labels import Labels, angles_checksum, choose_labels
@@ -84,6 +85,7 @@ def fit(
             require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
     # After all checks: data that are refused leave no run behind.
     context = Context.begin(run, out, precision=precision, show=show, registration=registration)
+    images = without_passers_by(context, images)
     held_out = held_out_frames(run, dataset)
     kept, held = images.split(held_out)
     stages: dict[str, Any] = {}

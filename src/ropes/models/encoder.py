@@ -56,7 +56,7 @@ class PoseEncoder(nn.Module):
         """Set background (median of each pixel) and spread (of differences from it) from images, uint8 (n, P, S, S)."""
         levels = images.float().div(255)
         self.background.copy_(levels.median(dim=0).values)
-        self.spread.copy_((levels - self.background).std().clamp_min(1e-3))
+        self.spread.copy_(spread_of(images, self.background))
 
     def freeze_attention(self) -> None:
         """Freeze the attention map and its stages, which only the attention loss trains; nothing without a window."""
@@ -79,20 +79,8 @@ class PoseEncoder(nn.Module):
         return self.read_off(features), attention
 
     def channels(self, images: Tensor) -> Tensor:
-        """Input of the network, uint8 (B, P, S, S) → (B, 2 P, S, S), zero where a view shows its background.
-
-        The first P channels are differences from the background. The others are the levels where a plane differs
-        from it, as distances from a level beyond white: white before a dark background is then not zero. Both are in
-        units of the spread, and in the precision of the convolutions, which represents differences of grey levels
-        exactly.
-        """
-        assert images.dtype == torch.uint8
-        device = images.device.type
-        kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else self.background.dtype
-        levels = images.to(kind, memory_format=torch.channels_last)
-        difference = levels.neg().add_(self.background.mul(255).round().to(kind))
-        foreground = difference.abs().div_(_FADES).clamp_(max=1).mul_(levels.neg_().add_(_BEYOND_WHITE))
-        return torch.cat([difference, foreground], dim=1).mul_(1 / (255 * float(self.spread)))
+        """Input of the network, uint8 (B, P, S, S) → (B, 2 P, S, S), see `foreground`."""
+        return foreground(images, self.background, self.spread)
 
     def features(self, channels: Tensor, offset: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """Output of `channels` → dense features (B, hidden), and attention logits, see `look`.
@@ -121,6 +109,32 @@ class PoseEncoder(nn.Module):
     def in_planes(self, of_views: Tensor) -> Tensor:
         """What belongs to each camera, (B, V, ...), for each plane: (B, P, ...)."""
         return of_views if self.of_view == 1 else of_views.repeat_interleave(self.of_view, dim=1)
+
+
+def foreground(images: Tensor, background: Tensor, spread: Tensor) -> Tensor:
+    """Channels of a network, (B, 2 P, S, S), that are zero where images show their background.
+
+    The first P channels are differences from the background. The others are the levels where a plane differs from it,
+    as distances from a level beyond white: white before a dark background is then not zero. Both are in units of the
+    spread, and in the precision of the convolutions, which represents differences of grey levels exactly.
+
+    Args:
+        images: uint8 (B, P, S, S).
+        background: of each plane, levels in [0, 1], (P, S, S).
+        spread: standard deviation of differences from it.
+    """
+    assert images.dtype == torch.uint8
+    device = images.device.type
+    kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else background.dtype
+    levels = images.to(kind, memory_format=torch.channels_last)
+    difference = levels.neg().add_(background.mul(255).round().to(kind))
+    faded = difference.abs().div_(_FADES).clamp_(max=1).mul_(levels.neg_().add_(_BEYOND_WHITE))
+    return torch.cat([difference, faded], dim=1).mul_(1 / (255 * float(spread)))
+
+
+def spread_of(images: Tensor, background: Tensor) -> Tensor:
+    """Standard deviation of differences of images, uint8 (n, P, S, S), from a background in [0, 1]; at least .001."""
+    return (images.float().div(255) - background).std().clamp_min(1e-3)
 
 
 def _stages(channels: int, stem: int, widths: tuple[int, ...], blocks: tuple[int, ...]) -> nn.ModuleList:

@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ropes.models.cleaner import Cleaner
+
 #: Version of the registration: images registered by another one are registered again.
 VERSION = 1
 #: Scales σ of the residuals in successive fits, in units of white.
@@ -64,6 +66,8 @@ class Registration(nn.Module):
         noise: standard deviation of each pixel's noise, in units of white, (P, S, S).
         mean: mean of the parameters over the frames that it was fitted on, (V, 2 C + 3), see `estimate`.
         std: their standard deviation, likewise.
+        is_cleaned: whether frames have passers-by, which a cleaner removes.
+        cleaner: that one; None until it is trained.
     """
 
     background: Tensor
@@ -71,10 +75,13 @@ class Registration(nn.Module):
     noise: Tensor
     mean: Tensor
     std: Tensor
+    is_cleaned: bool
+    cleaner: Cleaner | None
 
     def __init__(self, views: int, side: int, channels: int = 1) -> None:
         super().__init__()
         self.views, self.channels = views, channels
+        self.is_cleaned, self.cleaner = False, None
         for name in ("background", "steadiness", "noise"):
             self.register_buffer(name, torch.ones(views * channels, side, side))
         for name in ("mean", "std"):
@@ -111,6 +118,12 @@ class Registration(nn.Module):
 
     @torch.no_grad()
     def forward(self, images: Tensor) -> Tensor:
+        """Registered, composited and cleaned frames: uint8 (n, P, S, S) → uint8 (n, P, S, S)."""
+        composite = self.composite(images)
+        return composite if self.cleaner is None else self.cleaner.clean(composite)
+
+    @torch.no_grad()
+    def composite(self, images: Tensor) -> Tensor:
         """Registered and composited frames: uint8 (n, P, S, S) → uint8 (n, P, S, S)."""
         with torch.autocast(images.device.type, enabled=False):
             levels = images.float().div_(255)

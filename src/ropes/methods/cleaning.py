@@ -1,0 +1,67 @@
+"""Removes passers-by from the registered frames of a fit."""
+
+import sys
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ropes.common.files import sha256
+from ropes.common.hardware import device_kind
+from ropes.data.batches import TrainingImages
+from ropes.methods.cleaner_stage import OPTIMISATION, CleanerStage
+from ropes.methods.context import Context
+from ropes.methods.registration import CLEANER_FOLDER, new_cleaner, passers_by
+from ropes.methods.sampling import EpochShuffle
+from ropes.methods.stages import seeded
+from ropes.models.checkpoints import WEIGHTS
+from ropes.models.cleaner import CLEANER
+
+#: Frames that give the spread of differences from the background, and held-out frames.
+_ADAPTED, _HELD_OUT = 256, 256
+
+
+def without_passers_by(context: Context, images: TrainingImages) -> TrainingImages:
+    """Training images from which a cleaner has removed what is not the arm; the same images where nobody passes.
+
+    The cleaner learns from the trusted poses.  Poses in which it leaves too much are not trusted afterwards.
+
+    Args:
+        context: of the fit; its registration gets the cleaner.
+        images: registered.
+    """
+    registration = context.registration
+    if registration is None or not registration.is_cleaned:
+        return images
+    trusted = images.trusted_rows()
+    shuffled = trusted.take(EpochShuffle(len(trusted), len(trusted), context.seed("cleaner", "held out"))(0))
+    held = shuffled.take(np.arange(min(_HELD_OUT, len(shuffled) // 4)))
+    kept = shuffled.take(np.arange(len(held), len(shuffled)))
+    network = seeded(context.seed("cleaner", "weights"), lambda: new_cleaner(registration))
+    network.adapt(torch.from_numpy(kept.pixels(np.arange(min(_ADAPTED, len(kept))))))
+    order = EpochShuffle(len(kept), min(OPTIMISATION.batch, len(kept)), context.seed("cleaner", "order"))
+
+    def batch_at(step: int) -> Tensor:
+        return torch.from_numpy(kept.pixels(order(step)))
+
+    stage = CleanerStage(
+        network,
+        steps=OPTIMISATION.steps(len(kept)),
+        seed=context.seed("cleaner"),
+        held_out=torch.from_numpy(held.pixels(np.arange(len(held)))),
+    )
+    context.train(stage, batch_at, CLEANER_FOLDER, context.digest("cleaner", CLEANER), full=False)
+    cleaner = registration.cleaner = network.to(device_kind()).eval()
+
+    def transform(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        return cleaner.clean(torch.from_numpy(pixels).to(device_kind())).cpu().numpy()
+
+    name = f"cleaned{sha256(context.folder / CLEANER_FOLDER / WEIGHTS)[:12]}"
+    cleaned = images.transformed(name, transform, "removing passers-by, frames", progress=context.show)
+    doubted = passers_by(cleaned, registration)
+    if context.show:
+        print(
+            f"ropes: {doubted.mean():.1%} of the poses still show more than the arm and do not train", file=sys.stderr
+        )
+    return cleaned.trusting(~doubted)

@@ -1,0 +1,52 @@
+"""Replaces foreign objects in registered frames by the background."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ropes.models.encoder import foreground, spread_of
+from ropes.models.student import ForeignMap
+
+#: Version of the network and its training, part of fingerprints.
+CLEANER = 1
+
+
+class Cleaner(nn.Module):
+    """Detects foreign objects in registered frames, and replaces the parts that show them by the background.
+
+    Parts are squares of 4 by 4 pixels. It learns from frames in which only the arm moves, with synthetic objects before
+    and behind the arm, and then cleans those in which somebody passes.
+
+    Args:
+        background: of each plane, levels in [0, 1], (P, S, S).
+        views: number of cameras; P = views · channels.
+        channels: of each camera's images.
+    """
+
+    background: Tensor
+    spread: Tensor
+
+    def __init__(self, background: Tensor, *, views: int, channels: int = 1) -> None:
+        super().__init__()
+        self.of_view = channels
+        self.register_buffer("background", background.clone())
+        self.register_buffer("spread", torch.tensor(0.125))
+        self.detector = ForeignMap(views, channels)
+
+    @torch.no_grad()
+    def adapt(self, images: Tensor) -> None:
+        """Set the spread of differences from the background from images, uint8 (n, P, S, S)."""
+        self.spread.copy_(spread_of(images, self.background))
+
+    def forward(self, images: Tensor) -> tuple[Tensor]:
+        """Registered frames, uint8 (B, P, S, S) → logits of "a foreign object is in this part", (B, V, s, s)."""
+        return (self.detector(foreground(images, self.background, self.spread)).float(),)
+
+    @torch.no_grad()
+    def clean(self, images: Tensor) -> Tensor:
+        """Registered frames without their foreign parts, uint8 (n, P, S, S)."""
+        with torch.autocast(images.device.type, enabled=False):
+            (logits,) = self(images)
+        parts = functional.interpolate((logits > 0).float(), size=images.shape[-1]) > 0
+        background = self.background.mul(255).round_().to(torch.uint8)
+        return torch.where(parts.repeat_interleave(self.of_view, dim=1), background, images)
