@@ -15,6 +15,8 @@ ROOM, _BLOCK = "room", "room block"
 TEXTURE = 256
 #: Share of the distance of the cameras: the floor's depth below the table, half a room, and its height.
 _FLOOR, _REACH, _HEIGHT = 0.29, 2.2, 2.2
+#: Strips of half the floor.  Light is computed at their corners, so few would blur it, and many take time.
+_STRIPS = 8
 
 
 def add_room(mujoco: ModuleType, spec: Any, scale: float, rng: np.random.Generator, top: float = 0.0) -> None:
@@ -34,7 +36,7 @@ def add_room(mujoco: ModuleType, spec: Any, scale: float, rng: np.random.Generat
         add_material(mujoco, spec, name, pattern(rng), repeat)
     body, block = (spec.worldbody.add_body(name=name, pos=[0, 0, top]) for name in (ROOM, _BLOCK))
     floor, reach, tall = -_FLOOR * scale, _REACH * scale, _HEIGHT * scale
-    body.add_geom(type=plane, size=[reach, reach, 0.1], pos=[0, 0, floor], material="floor")
+    body.add_geom(type=plane, size=[reach, reach, reach / _STRIPS], pos=[0, 0, floor], material="floor")
     for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)):
         size = [0.01 * scale if x else reach, 0.01 * scale if y else reach, tall / 2]
         body.add_geom(type=box, size=size, pos=[x * reach, y * reach, floor + tall / 2], material="wall")
