@@ -4,6 +4,7 @@ import io
 import sys
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -141,6 +142,38 @@ def test_shapes_and_colours_of_a_urdf_are_drawn(tmp_path: Path, shape: str) -> N
     assert red[:, 0].mean() > 2 * red[:, 1:].mean()
 
 
+def of_one_mesh(folder: Path, points: list[str], faces: list[str], scale: str = "1 1 1") -> Robot:
+    """A robot whose one visible link is a mesh."""
+    lines = [*(f"v {point}" for point in points), *(f"f {face}" for face in faces)]
+    (folder / "part.obj").write_text("\n".join(lines), encoding="utf-8")
+    (folder / "arm.urdf").write_text(
+        f'<robot name="arm"><link name="base"/><link name="tip"><visual><geometry><mesh filename="part.obj" '
+        f'scale="{scale}"/></geometry></visual></link><joint name="j" type="revolute"><parent link="base"/>'
+        '<child link="tip"/><axis xyz="0 1 0"/><limit lower="-1" upper="1"/></joint></robot>',
+        encoding="utf-8",
+    )
+    return Robot(urdf=str(folder / "arm.urdf"), joints=("j",))
+
+
+@needs_egl
+def test_a_mirrored_mesh_keeps_its_outside_out(tmp_path: Path) -> None:
+    points, faces = ["0 0 0", ".4 0 0", "0 .3 0", "0 0 .6"], ["1 3 2", "1 2 4", "2 3 4", "3 1 4"]
+    turned = [" ".join(reversed(face.split())) for face in faces]
+    drawn = []
+    for given, scale in (((points, faces), "1 -1 1"), (([p.replace(" .3", " -.3") for p in points], turned), "1 1 1")):
+        robot = of_one_mesh(tmp_path, *given, scale)
+        with MujocoScene(robot, SETTING.cameras[:1], 64, "full") as scene:
+            drawn.append(next(scene.render_all([[0.2]])).astype(int))
+    assert np.abs(drawn[0] - drawn[1]).mean() < 0.2
+
+
+@needs_egl
+def test_a_mesh_that_mujoco_refuses_is_a_plain_error(tmp_path: Path) -> None:
+    robot = of_one_mesh(tmp_path, ["0 0 0", ".4 0 0", "0 .3 0"], ["1 2 3"])
+    with pytest.raises(UserError, match=r"MuJoCo cannot draw this scene: .*vertices"):
+        MujocoScene(robot, SETTING.cameras[:1], 64, "full")
+
+
 def test_corners_merge_where_place_normal_and_colour_agree() -> None:
     points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], dtype=float)
     faces = np.array([[0, 1, 2], [1, 3, 2]])
@@ -199,6 +232,11 @@ def test_bad_poses_are_refused() -> None:
         scene.close()
 
 
+def refuse(width: int, height: int) -> None:
+    """A context that no device gives."""
+    raise RuntimeError("no\ndevice 9")
+
+
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     off_screen.graphics.cache_clear()
     with monkeypatch.context() as patch:
@@ -209,6 +247,10 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match="PYOPENGL_PLATFORM is glx"):
         off_screen.graphics()
     monkeypatch.delenv("PYOPENGL_PLATFORM")
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "mujoco.egl", SimpleNamespace(GLContext=refuse))
+        with pytest.raises(UserError, match=r"cannot draw off-screen: no device 9$"):
+            off_screen.graphics()
     for name, package in (("egl", "libegl1 libgl1-mesa-dri"), ("osmesa", "libosmesa6")):
         with monkeypatch.context() as patch:
             patch.setenv("MUJOCO_GL", name)

@@ -80,6 +80,8 @@ def _add_mesh(mujoco: ModuleType, spec: Any, name: str, visual: Visual) -> None:
     assert visual.mesh is not None
     surface, texture = read_surface(visual.mesh), texture_of(visual.mesh)
     points, normals, uv, faces = welded(surface, None if texture is None else _texture(texture))
+    if np.prod(visual.scale) < 0:  # a mirrored mesh turns its triangles inside out
+        faces = faces[:, ::-1]
     # MuJoCo's first row of a texture is the highest.
     coordinates = {} if uv is None else {"usertexcoord": (uv * [1, -1] + [0, 1]).ravel()}
     spec.add_mesh(
@@ -95,7 +97,9 @@ def _add_mesh(mujoco: ModuleType, spec: Any, name: str, visual: Visual) -> None:
 def welded(
     surface: Surface, texture: NDArray[np.uint8] | None
 ) -> tuple[Floats, Floats, Floats | None, NDArray[np.int64]]:
-    """Merge corners at the same place with similar normals and the same colour: drawing takes a third less time.
+    """Merge corners at the same place with similar normals and the same colour.
+
+    Drawing full meshes then takes a sixth less time.
 
     Args:
         surface: the triangles.

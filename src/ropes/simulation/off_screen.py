@@ -1,7 +1,7 @@
 """Draws a MuJoCo model off-screen: OpenGL through EGL, on the graphics card or in software.
 
-Images are drawn at 3/2 of their side and averaged over area.  This smooths edges at half the cost of four samples a
-pixel (`benchmarks/rendering.py` measures the result).
+Images are drawn at 3/2 of their side and averaged over area.  This smooths edges at less than half the cost of four
+samples a pixel.
 """
 
 import importlib
@@ -44,7 +44,7 @@ def _new_context(side: int) -> Any:
     """An OpenGL context of its own: OSMesa's where MUJOCO_GL asks for it, EGL's otherwise.
 
     Raises:
-        UserError: MuJoCo or its OpenGL is missing.
+        UserError: MuJoCo or its OpenGL is missing, or its OpenGL cannot draw.
     """
     import_mujoco()
     # Mesa's software renderer starts a thread a core by default; each rendering process is to use one core.
@@ -56,7 +56,9 @@ def _new_context(side: int) -> Any:
     try:
         context = importlib.import_module(f"mujoco.{platform}").GLContext(side, side)
         context.make_current()
-    except (ImportError, AttributeError, OSError, RuntimeError) as error:  # PyOpenGL finds no library, or no device
+    except (RuntimeError, ValueError) as error:  # a wrong MUJOCO_EGL_DEVICE_ID, or a device that cannot draw
+        raise UserError(f"MuJoCo cannot draw off-screen: {' '.join(str(error).split())}") from error
+    except (ImportError, AttributeError, OSError) as error:  # PyOpenGL finds no library, or the library no device
         name = "OSMesa" if platform == "osmesa" else "EGL"
         raise UserError(f"MuJoCo cannot draw off-screen: {name} is missing; sudo apt install {package}") from error
     return context
@@ -90,7 +92,7 @@ class OffScreen(ClosesAtExit):
         shadow_scale: share of the light's cone that the map covers.
 
     Raises:
-        UserError: MuJoCo or its OpenGL is missing.
+        UserError: MuJoCo or its OpenGL is missing, or MuJoCo refuses the model: a mesh needs four vertices.
     """
 
     def __init__(
@@ -112,7 +114,10 @@ class OffScreen(ClosesAtExit):
         visual.map.shadowscale = shadow_scale
         for k, _ in enumerate(cameras):
             spec.worldbody.add_camera(name=f"camera {k}")
-        self.model = spec.compile()
+        try:
+            self.model = spec.compile()
+        except ValueError as error:
+            raise UserError(f"MuJoCo cannot draw this scene: {' '.join(str(error).split())}") from error
         self.data = self._mujoco.MjData(self.model)
         for k, camera in enumerate(cameras):
             self.move_camera(k, camera)
