@@ -27,7 +27,7 @@ from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
 from ropes.simulation import cameras as geometry
 from ropes.simulation.actions import Action
-from ropes.simulation.off_screen import SHADOW_MAP, graphics
+from ropes.simulation.off_screen import graphics
 from ropes.simulation.settings import Camera, RendererName, Setting
 from ropes.simulation.urdf import kinematics_of
 
@@ -56,9 +56,7 @@ def renderer_record(renderer: RendererName) -> dict[str, Any]:
     if renderer == "pybullet":
         return {}
     drawn_by = graphics()
-    return {
-        "renderer": {"name": renderer, "version": version("mujoco"), "graphics": drawn_by, "shadow_map": SHADOW_MAP}
-    }
+    return {"renderer": {"name": renderer, "version": version("mujoco"), "graphics": drawn_by}}
 
 
 def described(setting: Setting) -> dict[str, Any]:

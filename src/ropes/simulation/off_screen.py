@@ -21,8 +21,6 @@ from ropes.simulation.parts import Colour, Part
 from ropes.simulation.settings import Camera
 
 Images = NDArray[np.uint8]
-#: Side of the map of shadows of an arm, pixels.
-SHADOW_MAP = 256
 #: Largest number of shapes in a picture.
 _SHAPES = 2_000
 _BT601 = np.array([299, 587, 114], dtype=np.uint32)
@@ -101,7 +99,7 @@ class OffScreen(ClosesAtExit):
         cameras: Sequence[Camera],
         image_size: int,
         shadowless: Iterable[str] = (),
-        shadow_map: int = SHADOW_MAP,
+        shadow_map: int = 256,
         shadow_scale: float = 0.35,
     ) -> None:
         self._context: Any = None
@@ -185,9 +183,10 @@ class OffScreen(ClosesAtExit):
     def photograph(self, number: int, colour: bool = True) -> Images:
         """The image of a camera, uint8 (S, S, 3), or BT.601 luma (S, S)."""
         sums, area = pooled(self._draw(number), self.image_size)
-        if not colour:
-            sums, area = sums @ _BT601, 1000 * area
-        return ((sums + area // 2) // area).astype(np.uint8)
+        if colour:
+            return ((sums + area // 2) // area).astype(np.uint8)
+        area *= 1000
+        return ((sums.astype(np.uint32) @ _BT601 + area // 2) // area).astype(np.uint8)
 
     def mask(self, number: int, shown: Callable[[NDArray[np.int64]], NDArray[np.bool_]]) -> NDArray[np.bool_]:
         """Where the bodies for which `shown` holds cover half a pixel or more, bool (S, S).
@@ -220,22 +219,22 @@ class OffScreen(ClosesAtExit):
         return pixels[::-1]  # OpenGL's first row is the lowest
 
 
-def pooled(pixels: Images, size: int) -> tuple[NDArray[np.uint32], int]:
+def pooled(pixels: Images, size: int) -> tuple[NDArray[np.uint16], int]:
     """Sums over the area of each of size × size pixels, from an image of 3/2 or twice that side.
 
     Returns:
         Sums (size, size, ...), and the weight of a pixel, by which to divide them.
     """
-    rows, weight = _pooled(pixels.astype(np.uint32), size)
+    rows, weight = _pooled(pixels.astype(np.uint16), size)
     columns, _ = _pooled(rows.swapaxes(0, 1), size)
     return columns.swapaxes(0, 1), weight * weight
 
 
-def _pooled(values: NDArray[np.uint32], size: int) -> tuple[NDArray[np.uint32], int]:
+def _pooled(values: NDArray[np.uint16], size: int) -> tuple[NDArray[np.uint16], int]:
     """As `pooled`, along the first axis."""
     if len(values) == 2 * size:
         return values[::2] + values[1::2], 2
-    found = np.empty((size, *values.shape[1:]), np.uint32)
+    found = np.empty((size, *values.shape[1:]), np.uint16)
     middle = values[1::3]
     found[::2], found[1::2] = 2 * values[::3] + middle, middle + 2 * values[2::3]
     return found, 3
