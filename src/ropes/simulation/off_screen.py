@@ -71,9 +71,8 @@ def graphics() -> str:
     """
     context = _new_context(16)
     try:
-        from OpenGL import GL
-
-        return str(GL.glGetString(GL.GL_RENDERER).decode())
+        opengl = importlib.import_module("OpenGL.GL")  # which MuJoCo brings
+        return str(opengl.glGetString(opengl.GL_RENDERER).decode())
     finally:
         context.free()
 
