@@ -2,7 +2,7 @@
 
     python -m benchmarks.rendering [--seconds 5] [--out FILE]
 
-needs the extra `bench` (panda-gym).  Seconds on one core are those of the processor, not of the clock, so
+needs the extras `bench` (panda-gym) and `mujoco`.  Seconds on one core are those of the processor, not of the clock, so
 other work on the machine distorts the ratios little; images a second on all cores are those of the clock.
 """
 
@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ropes.causal.scm import CausalModel
 from ropes.common import png
 from ropes.common.hardware import usable_cores
 from ropes.simulation.bullet import import_pybullet, quiet
+from ropes.simulation.mujoco_scene import MujocoScene
 from ropes.simulation.scene import Mesh, Scene
 from ropes.simulation.settings import Setting, setting_named
 from ropes.simulation.workers import UNIT, render_poses
@@ -65,8 +67,7 @@ def panda_gym_cost(poses: NDArray[np.float64], seconds: float, *, arm_alone: boo
 
 def our_cost(setting: Setting, mesh: Mesh, poses: NDArray[np.float64], seconds: float, encode: bool) -> float:
     """Processor seconds of one of our images, with its PNG where `encode` is set."""
-    joints = setting.splits["train"].joints
-    with Scene(setting.robot, setting.cameras, SIZE, mesh, joints, scene=setting.scene) as scene:
+    with start(setting, mesh) as scene:
 
         def draw(k: int) -> object:
             drawn = list(scene.render_all(np.take(poses, range(k * UNIT, (k + 1) * UNIT), axis=0, mode="wrap")))
@@ -75,14 +76,22 @@ def our_cost(setting: Setting, mesh: Mesh, poses: NDArray[np.float64], seconds: 
         return cost(draw, seconds) / UNIT / len(setting.cameras)
 
 
+def start(setting: Setting, mesh: Mesh) -> Scene | MujocoScene:
+    """The renderer of a setting."""
+    given = setting.robot, setting.cameras, SIZE, mesh, setting.splits["train"].joints
+    if setting.renderer == "mujoco":
+        return MujocoScene(*given, colour=setting.colour)
+    return Scene(*given, setting.scene, setting.colour)
+
+
 def likeness(setting: Setting, poses: NDArray[np.float64]) -> dict[str, float]:
     """How alike simplified and full meshes look: silhouettes' IoU, and grey values' difference on the arm."""
     drawn = {}
     kinds: tuple[Mesh, ...] = ("simplified", "full")
     for mesh in kinds:
-        with Scene(setting.robot, setting.cameras, SIZE, mesh, setting.splits["train"].joints) as scene:
-            arms = np.stack([scene.silhouettes(pose) for pose in poses])
-            drawn[mesh] = arms, np.stack([scene.render(pose) for pose in poses]).astype(float)
+        with start(setting, mesh) as scene:
+            images, arms = zip(*scene.render_with_arms(poses), strict=True)
+        drawn[mesh] = np.stack(arms), np.stack(images).astype(float)
     (light, light_grey), (full, full_grey) = drawn["simplified"], drawn["full"]
     overlap = (light & full).sum(axis=(2, 3)) / (light | full).sum(axis=(2, 3))
     return {
@@ -95,7 +104,9 @@ def likeness(setting: Setting, poses: NDArray[np.float64]) -> dict[str, float]:
 def rate(setting: Setting, poses: NDArray[np.float64], workers: int) -> float:
     """Images a second by the clock, PNG included, once the workers have started."""
     joints = setting.splits["train"].joints
-    drawn = render_poses(setting.robot, setting.cameras, SIZE, "simplified", joints, poses, workers)
+    drawn = render_poses(
+        setting.robot, setting.cameras, SIZE, "simplified", joints, poses, workers, setting.scene, colour=setting.colour
+    )
     skipped = 8 * UNIT
     for _ in range(skipped):
         next(drawn)
@@ -115,7 +126,12 @@ def measure(seconds: float) -> dict[str, float]:
     ours = our_cost(setting, "simplified", poses, seconds, encode=False)
     encoded = our_cost(setting, "simplified", poses, seconds, encode=True)
     on_a_table = our_cost(replace(setting, scene="panda-gym"), "simplified", poses, seconds, encode=False)
+    room = replace(setting, scene="room")
+    in_a_room = partial(our_cost, poses=poses, seconds=seconds)
+    mujoco = in_a_room(room, "simplified", encode=False)
+    in_colour = replace(room, colour=True)
     cores = usable_cores()
+    count = max(600, int(60 * seconds * cores))
     return {
         "panda_gym_ms": 1e3 * theirs,
         "panda_gym_arm_alone_ms": 1e3 * bare,
@@ -127,9 +143,16 @@ def measure(seconds: float) -> dict[str, float]:
         "times_as_fast_as_panda_gym_on_its_scene": theirs / on_a_table,
         "times_as_fast_as_panda_gym_arm_alone": bare / ours,
         "cores": cores,
-        "images_per_second_all_cores": rate(setting, poses[: max(600, int(60 * seconds * cores))], cores),
+        "images_per_second_all_cores": rate(setting, poses[:count], cores),
+        "mujoco_ms": 1e3 * mujoco,
+        "mujoco_in_colour_ms": 1e3 * in_a_room(in_colour, "simplified", encode=False),
+        "mujoco_in_colour_with_png_ms": 1e3 * in_a_room(in_colour, "simplified", encode=True),
+        "mujoco_full_ms": 1e3 * in_a_room(room, "full", encode=False),
+        "mujoco_images_per_second_and_core": 1 / mujoco,
+        "mujoco_images_per_second_all_cores": rate(in_colour, poses[:count], cores),
         "load": os.getloadavg()[0],
         **likeness(setting, poses[:100]),
+        **{f"mujoco_{name}": value for name, value in likeness(room, poses[:100]).items()},
     }
 
 

@@ -43,9 +43,13 @@ class FakeRenderer:
         workers: Any,
         scene: str,
         recordings: Any,
+        *,
+        colour: bool,
+        seed: int,
     ) -> Iterator[list[bytes]]:
         assert scene == SMALL.scene
         assert recordings is None
+        assert not colour
         assert joints == SMALL.splits["train"].joints
         return self.frames(len(cameras), size, angles)
 

@@ -3,20 +3,23 @@
 import json
 import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmarks import figures, followers, layers
+from benchmarks import figures, followers, layers, rendering
 from benchmarks import jitter as jitter_benchmark
 from ropes.common.files import read_json
 from ropes.errors import UserError
 from ropes.experiments.fits import torch_threads
 from ropes.methods.registry import METHODS
 from ropes.simulation.actions import IID, SYSTEMATIC
+from ropes.simulation.settings import SceneName, setting_named
 from tests import tiny
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
@@ -159,6 +162,18 @@ def test_figures_are_printed_and_kept(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", ["white", "room"])
+def test_every_renderer_is_timed(scene: SceneName) -> None:
+    setting = replace(setting_named("panda-1c-independent"), scene=scene)
+    poses = setting.splits["train"].sample_observational(np.random.default_rng(0), 40)
+    assert 0 < rendering.our_cost(setting, "simplified", poses, 0.01, encode=True) < 1
+    assert rendering.rate(setting, np.tile(poses, (8, 1)), 2) > 1
+    found = rendering.likeness(setting, poses[:2])
+    assert found["iou_mean"] > 0.9
+    assert 0 < found["grey_difference_on_arm"] < 30
+
+
 def test_every_metric_of_disentanglement_is_timed(tmp_path: Path) -> None:
     sizes = ("--samples", 400, "--latents", 3, "--factors", 2, "--workers", 1)
     found = figures_of(tmp_path, "disentanglement", *sizes)

@@ -1,10 +1,14 @@
 """`ropes simulate` passes its options on, and refuses those that do not go together."""
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ropes.cli import entry as cli
+from ropes.simulation import off_screen
+from ropes.simulation.settings import setting_named
 from tests.command_line import Stub, refusal
 
 
@@ -69,3 +73,73 @@ def test_simulate_builds_any_arm(stub: Stub) -> None:
     assert calls[0][0] == ("an arm",)
     assert cli.main([*words.split(), "--name", "mine"]) == 0
     assert (arms[1][1]["name"], arms[1][1]["scene"]) == ("mine", "white")
+
+
+@pytest.mark.parametrize(
+    ("words", "scene", "renderer", "colour"),
+    [
+        ("", "white", "pybullet", False),
+        ("--renderer pybullet --scene panda-gym --colour", "panda-gym", "pybullet", True),
+        ("--renderer mujoco", "room", "mujoco", False),
+        ("--scene room --colour", "room", "mujoco", True),
+    ],
+)
+def test_a_renderer_has_its_scenes(stub: Stub, words: str, scene: str, renderer: str, colour: bool) -> None:
+    calls, arms = stub("ropes.data.generate.simulate"), stub("ropes.simulation.arm.arm_setting", result="an arm")
+    command = "simulate --setting panda-1c-independent --anchors 7 --out D"
+    assert cli.main([*command.split(), *words.split()]) == 0
+    setting = calls[0][0][0]
+    assert (setting.scene, setting.renderer, setting.colour) == (scene, renderer, colour)
+    arm = "simulate --urdf arm.urdf --joints a --ranges -1:1 --anchors 7 --out D"
+    assert cli.main([*arm.split(), *words.split()]) == 0
+    assert (arms[0][1]["scene"], arms[0][1]["colour"]) == (scene, colour)
+
+
+def test_a_setting_of_another_package_keeps_its_scene_unless_told(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = stub("ropes.data.generate.simulate")
+    theirs = replace(setting_named("panda-1c-independent"), scene="room", colour=True)
+    monkeypatch.setattr("ropes.simulation.settings.setting_named", lambda name: theirs)
+    command = "simulate --setting theirs --anchors 7 --out D"
+    for words, scene in (("", "room"), ("--renderer mujoco", "room"), ("--renderer pybullet", "white")):
+        assert cli.main([*command.split(), *words.split()]) == 0
+        assert (calls[-1][0][0].scene, calls[-1][0][0].colour) == (scene, True)
+
+
+def test_pairs_take_a_renderer(stub: Stub) -> None:
+    for name, setting in (("generate_finger.simulate_finger", "finger-cube"), ("generate_actions.simulate_pairs", "")):
+        calls = stub(f"ropes.data.{name}")
+        words = f"simulate --setting {setting or 'action-pairs'} --samples 8 --out D"
+        for renderer in ("pybullet", "mujoco"):
+            assert cli.main([*words.split(), "--renderer", renderer]) == 0
+            assert calls[-1][0][0].renderer == renderer
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("--setting panda-1c-independent --anchors 7 --renderer opengl", "opengl"),
+        ("--setting panda-1c-independent --anchors 7 --renderer mujoco --scene white", "pybullet draws --scene white"),
+        ("--setting panda-1c-independent --anchors 7 --renderer pybullet --scene room", "mujoco draws --scene room"),
+        ("--setting finger-cube --samples 8 --colour", "in colour anyway; leave --colour out"),
+    ],
+)
+def test_wrong_renderers_are_refused(words: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert line in refusal(capsys, "simulate", *words.split(), "--out", str(tmp_path / "D"))
+    assert not (tmp_path / "D").exists()
+
+
+@pytest.mark.parametrize(
+    "words", ["panda-1c-independent --anchors 7", "arm-actions --samples 8", "action-pairs --samples 8"]
+)
+def test_without_egl_nothing_is_left_behind(
+    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    off_screen.graphics.cache_clear()
+    monkeypatch.setitem(sys.modules, "mujoco.egl", None)
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    monkeypatch.setenv("PYOPENGL_PLATFORM", "egl")
+    said = refusal(
+        capsys, "simulate", "--setting", *words.split(), "--renderer", "mujoco", "--out", str(tmp_path / "D")
+    )
+    assert "EGL is missing; sudo apt install libegl1 libgl1-mesa-dri" in said
+    assert not (tmp_path / "D").exists()

@@ -240,7 +240,7 @@ def test_a_folder_with_something_else_is_left_alone(renderer: FakeRenderer, tmp_
 
 
 def test_a_pose_that_cannot_be_drawn_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*args: Any) -> None:
+    def refuse(*args: Any, **options: Any) -> None:
         raise UserError("joint 4 is beyond its limits")
 
     monkeypatch.setattr(generate, "render_poses", refuse)

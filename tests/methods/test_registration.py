@@ -147,10 +147,10 @@ def visited(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
     rng, causal = np.random.default_rng(0), tiny.model()
     states = {"train": causal.sample(rng, 60), "test-id": causal.sample_observational(rng, 120)[:, None]}
     blobs = {split: tiny.draw(angles) for split, angles in states.items()}
-    for images in blobs.values():
-        for place in np.argwhere(rng.random(images.shape[:3]) < 0.25):
+    for drawn in blobs.values():
+        for place in np.argwhere(rng.random(drawn.shape[:3]) < 0.25):
             left = rng.integers(0, 8)
-            images[(*place, slice(None), slice(left, left + 8))] = 160
+            drawn[(*place, slice(None), slice(left, left + 8))] = 160
     images = {split: film(each) for split, each in blobs.items()}
     return tiny.write_data(tmp_path_factory.mktemp("visited") / "data", images=images, states=states)
 

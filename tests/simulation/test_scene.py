@@ -8,7 +8,7 @@ import pytest
 
 from ropes.errors import UserError
 from ropes.simulation.scene import Scene, grey
-from ropes.simulation.settings import Camera, Robot, setting_named
+from ropes.simulation.settings import Camera, Robot, SceneName, setting_named
 
 
 def test_grey_is_bt601_rounded() -> None:
@@ -27,6 +27,26 @@ def test_images_are_uint8_with_a_white_background(small_robot: Robot, side_camer
     np.testing.assert_array_equal(images[0], images[1])
     assert (images[0][0] == 255).all()
     assert (images[0][arm[0]] < 250).all()
+
+
+@pytest.mark.parametrize("scene", ["white", "panda-gym"])
+def test_a_grey_image_is_the_luma_of_the_one_in_colour(
+    small_robot: Robot, side_camera: Camera, scene: SceneName
+) -> None:
+    with Scene(small_robot, [side_camera], 64, scene=scene, colour=True) as drawn:
+        colours = drawn.render({"elbow": 0.5})
+        images, arms = next(drawn.render_with_arms([[0.0, 0.5, 0.0]]))
+    with Scene(small_robot, [side_camera], 64, scene=scene) as drawn:
+        expected = drawn.render({"elbow": 0.5})
+    assert colours.shape == (1, 64, 64, 3)
+    assert np.abs(expected - colours @ [0.299, 0.587, 0.114]).max() <= 1
+    assert (images == colours).all()
+    assert np.ptp(colours[arms].astype(int), axis=-1).max() > 50  # the base is red
+
+
+def test_a_room_is_not_pybullet_s(small_robot: Robot, side_camera: Camera) -> None:
+    with pytest.raises(UserError, match="room"):
+        Scene(small_robot, [side_camera], 64, scene="room")
 
 
 def test_arrays_and_names_give_the_same_image_and_neutral_values_hold(small_robot: Robot, side_camera: Camera) -> None:

@@ -105,7 +105,7 @@ class Reproduce:
     precision: RequestedPrecision = "auto"
     """Precision of fits and evaluations, as in ropes fit and ropes evaluate."""
 
-    scene: Literal["white", "panda-gym"] | None = None
+    scene: Literal["white", "panda-gym", "room"] | None = None
     """Background of arms, as in ropes simulate; panda-gym, as in the ROPES paper, if omitted."""
 
     def __post_init__(self) -> None:

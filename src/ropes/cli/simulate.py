@@ -8,7 +8,7 @@ from ropes.cli.options import at_least, parse_cameras, parse_ranges
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
-    from ropes.simulation.settings import Setting
+    from ropes.simulation.settings import SceneName, Setting
 
 # Names from ropes.simulation.settings, which takes a second to import.
 _FINGER_CUBE, _PAIRS, _ARM_ACTIONS = "finger-cube", "action-pairs", "arm-actions"
@@ -29,6 +29,7 @@ class Simulate:
       ropes simulate --setting panda-2c-independent --anchors 50 --seed 1 --out data/two-cameras
       ropes simulate --setting panda-2c-independent --scene panda-gym --anchors 50 --out data/table
       ropes simulate --setting panda-2c-independent --scene panda-gym --camera webcam --anchors 50 --out data/webcam
+      ropes simulate --setting panda-2c-independent --renderer mujoco --colour --anchors 50 --out data/room
       ropes simulate --urdf kuka_iiwa/model.urdf --joints lbr_iiwa_joint_2 lbr_iiwa_joint_4 \
         --ranges -1:1 -1.5:1.5 --anchors 50 --out data/kuka
       ropes simulate --setting finger-cube --samples 500 --out data/finger
@@ -58,9 +59,15 @@ class Simulate:
     whole arm if omitted."""
     name: str | None = None
     """With --urdf: name of the setting; the robot's name in the URDF if omitted."""
-    scene: Literal["white", "panda-gym"] | None = None
-    """Background of an arm: white, or panda-gym's table on a plane, as in the paper; the setting's own if omitted,
-    which is white for those of ropes."""
+    renderer: Literal["pybullet", "mujoco"] | None = None
+    """pybullet, or mujoco with a furnished room, shadows and textures (pip install 'ropes[mujoco]'); that of --scene if
+    omitted."""
+    scene: Literal["white", "panda-gym", "room"] | None = None
+    """Background of an arm: white, or panda-gym's table on a plane, as in the paper, both by pybullet; or a room drawn
+    by --seed, by mujoco. If omitted, room with --renderer mujoco, and otherwise the setting's own, which is white for
+    those of ropes."""
+    colour: bool = False
+    """Store images of an arm in RGB instead of grey."""
     test_anchors: int = 2000
     """Poses of each test split; with --samples, images of each split other than train."""
     labelled: int | None = None
@@ -71,7 +78,7 @@ class Simulate:
     workers: int | None = None
     """Rendering processes; one per core if omitted."""
     mesh: Literal["simplified", "full"] = "simplified"
-    """Visual meshes: simplified to a twentieth of their triangles, or full."""
+    """Visual meshes: simplified to a twentieth of their triangles (with mujoco to 3%), or full."""
     state: bool = True
     """Store joint angles (or factors), for evaluation only."""
 
@@ -85,6 +92,11 @@ class Simulate:
             raise UserError(f"--setting {self.setting} has one kind of meshes; leave --mesh out")
         if self.setting in (_FINGER_CUBE, _PAIRS) and self.scene is not None:
             raise UserError(f"--scene goes with arms, not with --setting {self.setting}; leave it out")
+        if self.setting in (_FINGER_CUBE, _PAIRS) and self.colour:
+            raise UserError(f"--setting {self.setting} is in colour anyway; leave --colour out")
+        if self.renderer and self.scene and (self.renderer == "mujoco") != (self.scene == "room"):
+            drawn_by = "mujoco" if self.scene == "room" else "pybullet"
+            raise UserError(f"{drawn_by} draws --scene {self.scene}; leave --scene or --renderer {self.renderer} out")
         if self.labelled is not None:
             if self.setting != _FINGER_CUBE:
                 raise UserError(f"--labelled goes with --setting {_FINGER_CUBE}; leave it out")
@@ -120,18 +132,20 @@ class Simulate:
         """Simulate the data set."""
         common: dict[str, Any] = {"out": self.out, "seed": self.seed, "workers": self.workers}
         pairs = {**common, "samples": self.samples, "test_samples": self.test_anchors}
+        renderer = self.renderer or "pybullet"
         if self.setting == _FINGER_CUBE:
             from ropes.data.generate_finger import simulate_finger
             from ropes.simulation.finger_setting import FingerSetting
 
-            simulate_finger(FingerSetting(), **pairs, labelled=self.labelled, state=self.state)
+            simulate_finger(FingerSetting(renderer=renderer), **pairs, labelled=self.labelled, state=self.state)
         elif self.setting == _PAIRS:
             from ropes.data.generate_actions import simulate_pairs
             from ropes.simulation.actions import PairsSetting
             from ropes.simulation.settings import ACTION_PAIRS, OBJECT_SCENES
 
             things = 1 if self.things is None else self.things
-            simulate_pairs(PairsSetting(name=OBJECT_SCENES if things > 1 else ACTION_PAIRS, things=things), **pairs)
+            name = OBJECT_SCENES if things > 1 else ACTION_PAIRS
+            simulate_pairs(PairsSetting(name=name, things=things, renderer=renderer), **pairs)
         elif self.setting == _ARM_ACTIONS:
             from ropes.data.generate_actions import simulate_arm_actions
 
@@ -150,8 +164,8 @@ class Simulate:
 
             assert name is not None
             setting = setting_named(name)
-            level = self._level or setting.camera_level
-            return replace(setting, scene=self.scene or setting.scene, camera_level=level)
+            level, colour = self._level or setting.camera_level, self.colour or setting.colour
+            return replace(setting, scene=self._scene(setting.scene), camera_level=level, colour=colour)
         from ropes.simulation.arm import arm_setting
 
         return arm_setting(
@@ -160,6 +174,15 @@ class Simulate:
             ranges=parse_ranges(self.joints, self.ranges),
             cameras=parse_cameras(self._views) or None,
             name=self.name,
-            scene=self.scene or "white",
+            scene=self._scene("white"),
             camera_level=self._level or "clean",
+            colour=self.colour,
         )
+
+    def _scene(self, default: "SceneName") -> "SceneName":
+        """The scene of an arm."""
+        if self.scene or self.renderer is None:
+            return self.scene or default
+        if self.renderer == "mujoco":
+            return "room"
+        return "white" if default == "room" else default

@@ -27,7 +27,8 @@ from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
 from ropes.simulation import cameras as geometry
 from ropes.simulation.actions import Action
-from ropes.simulation.settings import Camera, Setting
+from ropes.simulation.off_screen import graphics
+from ropes.simulation.settings import Camera, RendererName, Setting
 from ropes.simulation.urdf import kinematics_of
 
 Floats = NDArray[np.float64]
@@ -44,6 +45,18 @@ def versions() -> dict[str, Any]:
         "version": ropes.__version__,
         "libraries": {name: version(name) for name in _LIBRARIES if name != "pybullet" or find_spec(name)},
     }
+
+
+def renderer_record(renderer: RendererName) -> dict[str, Any]:
+    """The entry of a request that names the renderer; empty for PyBullet, whose version is among the libraries.
+
+    Raises:
+        UserError: MuJoCo or its OpenGL is missing.
+    """
+    if renderer == "pybullet":
+        return {}
+    drawn_by = graphics()
+    return {"renderer": {"name": renderer, "version": version("mujoco"), "graphics": drawn_by}}
 
 
 def described(setting: Setting) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def simulate(
         progress: show progress.
 
     Raises:
-        UserError: an argument out of range, or `out` holds something else.
+        UserError: an argument out of range, the renderer is missing, or `out` holds something else.
     """
     if anchors < 1 or test_anchors < 0:
         raise UserError(f"{anchors} anchors and {test_anchors} test anchors: give at least 1 and 0")
@@ -64,8 +64,10 @@ def simulate(
         "setting": building.described(setting),
         "arm_sha256": arm_digest(urdf),
         "cameras": building.camera_records(setting.cameras, size),
+        **building.renderer_record(setting.renderer),
     }
     names = tuple(camera.name for camera in setting.cameras)
+    shape = (size, size, 3) if setting.colour else (size, size)
     plans = _plans(setting, anchors, test_anchors)
     faults = None
     if setting.camera_level != "clean":
@@ -75,11 +77,21 @@ def simulate(
     return building.build(
         out,
         request,
-        features=schema.features(names, (size, size), model.joints if state else None),
+        features=schema.features(names, shape, model.joints if state else None),
         plans=plans,
         states=lambda: _poses(setting, anchors, test_anchors, seed, places=faults is not None),
         render=lambda poses: render_poses(
-            setting.robot, setting.cameras, size, mesh, model.joints, poses, workers, setting.scene, faults
+            setting.robot,
+            setting.cameras,
+            size,
+            mesh,
+            model.joints,
+            poses,
+            workers,
+            setting.scene,
+            faults,
+            colour=setting.colour,
+            seed=seed,
         ),
         regimes=model.regimes,
         robot_type=urdf.stem,

@@ -30,6 +30,7 @@ from ropes.simulation.actions import (
 )
 from ropes.simulation.availability import locate
 from ropes.simulation.mesh import arm_digest
+from ropes.simulation.mujoco_actions import MujocoActionScene
 from ropes.simulation.objects import objects_digest
 from ropes.simulation.settings import Setting
 from ropes.simulation.workers import render, render_poses, require_workers
@@ -81,7 +82,9 @@ def simulate_pairs(
         "antonyms": ANTONYMS,
         "things_sha256": objects_digest(),
         "cameras": building.camera_records((CAMERA,), setting.image_size),
+        **building.renderer_record(setting.renderer),
     }
+    scene = MujocoActionScene if setting.renderer == "mujoco" else ActionScene
 
     def states() -> Mapping[str, Floats]:
         frames, first = {}, 0
@@ -96,7 +99,7 @@ def simulate_pairs(
         features=schema.features((CAMERA.name,), (setting.image_size, setting.image_size, 3), None),
         plans=_plans(actions),
         states=states,
-        render=lambda frames: render(partial(ActionScene, setting, seed), frames, workers),
+        render=lambda frames: render(partial(scene, setting, seed), frames, workers),
         regimes=ACTIONS,
         robot_type="things",
         progress=progress,
@@ -147,18 +150,28 @@ def simulate_arm_actions(
         "antonyms": opposites,
         "arm_sha256": arm_digest(urdf),
         "cameras": building.camera_records(setting.cameras, setting.image_size),
+        **building.renderer_record(setting.renderer),
     }
     names, size = tuple(camera.name for camera in setting.cameras), setting.image_size
     return building.build(
         out,
         request,
-        features=schema.features(names, (size, size), model.joints),
+        features=schema.features(names, (size, size, 3) if setting.colour else (size, size), model.joints),
         plans=_plans(numbers),
         states=lambda: {
             split: _moves(ranges, chosen, generator(seed, "moves", split)) for split, chosen in numbers.items()
         },
         render=lambda poses: render_poses(
-            setting.robot, setting.cameras, size, "simplified", model.joints, poses, workers, setting.scene
+            setting.robot,
+            setting.cameras,
+            size,
+            "simplified",
+            model.joints,
+            poses,
+            workers,
+            setting.scene,
+            colour=setting.colour,
+            seed=seed,
         ),
         regimes=actions,
         robot_type=urdf.stem,

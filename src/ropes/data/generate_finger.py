@@ -15,6 +15,7 @@ from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
 from ropes.simulation.finger import FingerScene, finger_digest
 from ropes.simulation.finger_setting import FACTORS, HUE, NAMES, FingerSetting, FingerSplit, factor_values
+from ropes.simulation.mujoco_finger import MujocoFingerScene
 from ropes.simulation.workers import render, require_workers
 
 Floats = NDArray[np.float64]
@@ -75,7 +76,9 @@ def simulate_finger(
         "setting": setting.to_dict(),
         "arm_sha256": finger_digest(),
         "cameras": building.camera_records((camera,), size),
+        **building.renderer_record(setting.renderer),
     }
+    start = partial(MujocoFingerScene, setting, seed) if setting.renderer == "mujoco" else partial(FingerScene, setting)
     counts = {
         name: labelled if split.labelled else test_samples for name, split in setting.splits.items() if name != "train"
     }
@@ -102,7 +105,7 @@ def simulate_finger(
         features=schema.features((camera.name,), (size, size, 3), NAMES if state else None),
         plans=plans,
         states=states,
-        render=lambda frames: render(partial(FingerScene, setting), frames, workers),
+        render=lambda frames: render(start, frames, workers),
         regimes=(Regime(),),
         robot_type="finger_with_stage",
         progress=progress,

@@ -1,9 +1,10 @@
-"""Renders a PyBullet scene before and after an action, with jitter in everything else.
+"""Renders objects before and after an action, with jitter in everything else.
 
 Each pair depends on the seed and on its own number alone, not on the pairs rendered before it.
 """
 
 import colorsys
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,11 +17,14 @@ from ropes.simulation.actions import ACTIONS, EFFECTS, NOUNS, THINGS, VARIABLES,
 from ropes.simulation.appearance import Appearance
 from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, Images, downsample
 from ropes.simulation.cameras import projection_matrix, view_matrix
+from ropes.simulation.context import ClosesAtExit
 from ropes.simulation.objects import parts_of
-from ropes.simulation.parts import Part, transform
+from ropes.simulation.parts import Colour, Part, transform
 from ropes.simulation.settings import Camera
 
 CAMERA = Camera(name="front", target=(0.0, 0.0, 0.35), distance=3.3, yaw=0.0, pitch=-28.0, roll=0.0, fov=30.0)
+#: Half the sides of floor and wall, and the wall's place, metres.
+FLOOR, WALL, WALL_PLACE = (9.0, 9.0, 0.05), (9.0, 0.05, 5.0), (0.0, 4.0, 0.0)
 #: With several objects: factor of the camera's distance, and the candidate positions.
 _FAR = 2.1
 _PLACES = ((-1.15, 0.55), (0.0, 0.75), (1.15, 0.55), (-0.65, -0.75), (0.65, -0.75))
@@ -38,19 +42,11 @@ class _Placement:
     size: float
 
 
-class ActionScene(BulletScene):
-    """A context manager that renders pairs of images.
+class PairScene(ClosesAtExit):
+    """A context manager that renders pairs of images; subclasses draw the parts."""
 
-    Args:
-        setting: objects, actions and jitter.
-        seed: seed of all pairs.
-    """
-
-    def __init__(self, setting: PairsSetting, seed: int) -> None:
-        self.setting, self.seed = setting, seed
-        self._side = setting.image_size * SUPERSAMPLING
-        super().__init__()
-        self._bodies: list[int] = []
+    setting: PairsSetting
+    seed: int
 
     def render_all(self, states: ArrayLike) -> Iterator[Images]:
         """Render frames (n, 3) = (pair number, 0 before or 1 after, action number), each as uint8 (1, S, S, 3)."""
@@ -76,16 +72,59 @@ class ActionScene(BulletScene):
             distance=distance * (1 + 0.01 * jitter * shift.normal()),
         )
         light = light + 0.05 * jitter * shift.normal(size=3)
-        parts = [Part("box", (9, 9, 0.05), (0, 0, -0.05), floor), Part("box", (9, 0.05, 5), (0, 4, 0), wall)]
+        parts: list[Part] = []
         for item in placements:
             x, y = np.array(item.place) + 0.01 * jitter * shift.normal(size=2)
             turn = item.turn + np.radians(jitter * shift.normal())
             shapes = parts_of(item.noun, item.look, item.state)
             parts += [transform(part, (float(x), float(y), 0.0), float(turn), item.size) for part in shapes]
-        return self._photograph(parts, camera, light)
+        return self._photograph(number, parts, (floor, wall), camera, light)
 
-    def _photograph(self, parts: list[Part], camera: Camera, light: NDArray[np.float64]) -> Images:
-        """Replace the scene's bodies by `parts` and render them."""
+    @abstractmethod
+    def _photograph(
+        self,
+        number: int,
+        parts: list[Part],
+        room: tuple[Colour, Colour],
+        camera: Camera,
+        light: NDArray[np.float64],
+    ) -> Images:
+        """Render the objects of a pair, uint8 (S, S, 3).
+
+        Args:
+            number: of the pair.
+            parts: the shapes of all objects.
+            room: colours of floor and wall.
+            camera: the camera.
+            light: direction towards the light.
+        """
+
+
+class ActionScene(PairScene, BulletScene):
+    """Renders pairs with PyBullet.
+
+    Args:
+        setting: objects, actions and jitter.
+        seed: seed of all pairs.
+    """
+
+    def __init__(self, setting: PairsSetting, seed: int) -> None:
+        self.setting, self.seed = setting, seed
+        self._side = setting.image_size * SUPERSAMPLING
+        super().__init__()
+        self._bodies: list[int] = []
+
+    def _photograph(
+        self,
+        number: int,
+        parts: list[Part],
+        room: tuple[Colour, Colour],
+        camera: Camera,
+        light: NDArray[np.float64],
+    ) -> Images:
+        """Replace the scene's bodies by floor, wall and `parts`, and render them."""
+        floor, wall = room
+        parts = [Part("box", FLOOR, (0, 0, -FLOOR[2]), floor), Part("box", WALL, WALL_PLACE, wall), *parts]
         for body in self._bodies:
             self._bullet.removeBody(body, physicsClientId=self._client)
         self._bodies = [self._add(part) for part in parts]

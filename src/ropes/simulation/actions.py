@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ropes.errors import UserError
+from ropes.simulation.settings import RendererName
 
 #: Splits of a data set of actions, in the order in which they are stored.
 TRAIN, VALIDATION, IID, COMPOSITIONAL, SYSTEMATIC = "train", "validation", "test-iid", "test-comp", "test-syst"
@@ -238,6 +239,7 @@ class PairsSetting:
         things: objects per scene; one of them is manipulated.
         jitter: scale of all other changes between the two images, 1 for degrees and centimetres.
         held_out: nouns and actions that are absent from training.
+        renderer: what draws the objects.
     """
 
     name: str = "action-pairs"
@@ -245,6 +247,7 @@ class PairsSetting:
     things: int = 1
     jitter: float = 1.0
     held_out: HeldOut = field(default_factory=lambda: default_hold_out(seed=_HELD_OUT_SEED))
+    renderer: RendererName = "pybullet"
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -261,7 +264,10 @@ class PairsSetting:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able description."""
-        return {**asdict(self), "held_out": self.held_out.to_dict()}
+        content = {**asdict(self), "held_out": self.held_out.to_dict()}
+        if self.renderer == "pybullet":  # which older descriptions do not name
+            del content["renderer"]
+        return content
 
 
 def default_hold_out(*, seed: int) -> HeldOut:

@@ -32,6 +32,7 @@ def arm_setting(
     image_size: int = 128,
     scene: SceneName = "white",
     camera_level: str = "clean",
+    colour: bool = False,
 ) -> Setting:
     """Build a setting with independent joints for the arm of any URDF file.
 
@@ -46,6 +47,7 @@ def arm_setting(
         image_size: side of the images, pixels.
         scene: the background.
         camera_level: level of the cameras' faults, see `ropes.simulation.camera_levels.LEVELS`.
+        colour: RGB images instead of grey ones.
 
     Returns:
         Splits "train", "test-id" (the same distribution) and "test-ood" (the last joints shifted, as in Table 8).
@@ -76,6 +78,7 @@ def arm_setting(
         image_size=image_size,
         scene=scene,
         camera_level=camera_level,
+        colour=colour,
         splits={"train": model, "test-id": model, "test-ood": _model(intervals, _OOD_SHIFTS)},
     )
 

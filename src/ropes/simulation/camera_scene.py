@@ -1,15 +1,30 @@
-"""An arm as real cameras record it: rendered by PyBullet, then degraded by the camera model."""
+"""An arm as real cameras record it: rendered, then degraded by the camera model."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes.simulation.camera_model import CameraModel
 from ropes.simulation.context import ClosesAtExit
-from ropes.simulation.scene import Scene
+from ropes.simulation.settings import Camera
+
+
+class ArmScene(Protocol):
+    """A scene with an arm, see `ropes.simulation.scene.Scene` and `ropes.simulation.mujoco_scene.MujocoScene`."""
+
+    cameras: tuple[Camera, ...]
+    image_size: int
+    colour: bool
+
+    def render_with_arms(self, poses: ArrayLike) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.bool_]]]:
+        """Poses (n, joints) → for each the images of all cameras, and the masks of the arm in them."""
+
+    def close(self) -> None:
+        """Release what is held."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +50,9 @@ class CameraScene(ClosesAtExit):
         UserError: see `ropes.simulation.scene.Scene`, or no such level.
     """
 
-    def __init__(self, start: Callable[[], Scene], recordings: Recordings) -> None:
+    def __init__(self, start: Callable[[], ArmScene], recordings: Recordings) -> None:
         self._scene = start()
-        shape = (self._scene.image_size,) * 2
+        shape = (self._scene.image_size,) * 2 + ((3,) if self._scene.colour else ())
         model = partial(CameraModel, recordings.level, shape, seed=recordings.seed)
         self._models = [
             [model(max(frames, 1), camera=each.name, recording=name) for each in self._scene.cameras]
@@ -49,7 +64,7 @@ class CameraScene(ClosesAtExit):
         self._scene.close()
 
     def render_all(self, states: ArrayLike) -> Iterator[NDArray[np.uint8]]:
-        """Render states (n, joints + 2) in turn: for each the images of all cameras, uint8 (cameras, S, S).
+        """Render states (n, joints + 2) in turn: for each the images of all cameras, uint8 (cameras, S, S[, 3]).
 
         Raises:
             UserError: see `ropes.simulation.scene.check_poses`.

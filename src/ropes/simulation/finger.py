@@ -23,9 +23,11 @@ from ropes.simulation.finger_setting import HUE, NAMES, Domain, FingerSetting
 from ropes.simulation.mesh import cache_folder
 
 JOINTS = ("finger_base_to_upper_joint", "finger_upper_to_middle_joint", "finger_middle_to_lower_joint")
+#: The link of the stage.
+STAGE = "stage_link"
 #: Half the side of the cube, metres; the cube lies on the floor of the stage.
 HALF_CUBE = 0.0325
-_PACKAGE, _STAGE = "robot_properties_fingers", "stage_link"
+_PACKAGE = "robot_properties_fingers"
 #: The joint that mounts the finger, and its height on the platform with three fingers, metres.
 _MOUNT, _HEIGHT = "base_to_finger", 0.29
 #: Links of the finger that can collide; the lower one has the padded tip.
@@ -51,7 +53,7 @@ def finger_urdf() -> Path:
     tree = ET.parse(package / "urdf" / "finger_with_stage.urdf")
     for mesh in tree.iter("mesh"):
         mesh.set("filename", mesh.attrib["filename"].replace(f"package://{_PACKAGE}", str(package)))
-    for collision in tree.findall(f"link[@name='{_STAGE}']/collision"):
+    for collision in tree.findall(f"link[@name='{STAGE}']/collision"):
         collision.set("concave", "yes")
     mount = tree.find(f"joint[@name='{_MOUNT}']/origin")
     assert mount is not None
@@ -99,7 +101,7 @@ class FingerScene(BulletScene):
         joints, links = ({info[place].decode(): info[0] for info in infos} for place in (1, 12))
         self._joints = [joints[name] for name in JOINTS]
         self._links = [links[name] for name in _MOVING_LINKS]
-        self._stage = links[_STAGE]
+        self._stage = links[STAGE]
         self._domain: int | None = None
 
     def feasible(self, states: ArrayLike) -> NDArray[np.bool_]:
@@ -166,10 +168,10 @@ class FingerScene(BulletScene):
         )
         empty = np.asarray(bodies, dtype=np.int32).reshape(self._side, self._side, 1) < 0
         background = np.round(255 * np.array(look.background)).astype(np.uint8)
-        return _degraded(downsample(np.where(empty, background, colours)), look, state)
+        return degraded(downsample(np.where(empty, background, colours)), look, state)
 
 
-def _degraded(image: Images, look: Domain, state: NDArray[np.float64]) -> Images:
+def degraded(image: Images, look: Domain, state: NDArray[np.float64]) -> Images:
     """Add the camera's blur, and noise that depends on the state alone."""
     if not (look.blur or look.noise):
         return image

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.simulation.settings import FINGER_CUBE, Camera
+from ropes.simulation.settings import FINGER_CUBE, Camera, RendererName
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -140,6 +140,7 @@ class FingerSetting:
         image_size: side of the images, pixels.
         domains: the possible appearances.
         splits: name → hues and domain; "train" holds pairs, the others single images.
+        renderer: what draws the images; collisions are always PyBullet's.
     """
 
     name: str = FINGER_CUBE
@@ -157,10 +158,14 @@ class FingerSetting:
             },
         }
     )
+    renderer: RendererName = "pybullet"
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able description."""
-        return {**asdict(self), "factors": [asdict(factor) for factor in FACTORS]}
+        content = {**asdict(self), "factors": [asdict(factor) for factor in FACTORS]}
+        if self.renderer == "pybullet":  # which older descriptions do not name
+            del content["renderer"]
+        return content
 
 
 def factor_values(numbers: NDArray[np.int64], factors: Sequence[Factor] = FACTORS) -> Array:

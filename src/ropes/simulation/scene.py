@@ -1,4 +1,4 @@
-"""Renders grey images of an arm from joint angles.
+"""Renders images of an arm from joint angles with PyBullet.
 
 PyBullet's TinyRenderer runs on the CPU and needs no display, no OpenGL and no system package.
 """
@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from ropes.errors import UserError, one_of
 from ropes.simulation.availability import locate
 from ropes.simulation.backdrop import WHITE, panda_gym
-from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, quiet
+from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, downsample, quiet
 from ropes.simulation.cameras import crop, extrinsics, intrinsics, projection_matrix, view_matrix, windows_around
 from ropes.simulation.kinematics import outline, visible_points
-from ropes.simulation.mesh import simplified_urdf
+from ropes.simulation.mesh import KEPT_FRACTION, simplified_urdf
 from ropes.simulation.settings import Camera, Robot, SceneName
 from ropes.simulation.urdf import Urdf, read_urdf
 
@@ -25,10 +25,11 @@ _Window = tuple[slice, slice]
 #: Rows and columns of an image, and the supersampled mask of the arm there.
 _Mask = tuple[slice, slice, NDArray[np.bool_]]
 _SLACK = 1e-6
+_SCENES: tuple[SceneName, ...] = ("white", "panda-gym")
 
 
-def resolve_urdf(robot: Robot, mesh: Mesh) -> Path:
-    """The URDF file to render: the robot's own ("full"), or its copy with fewer triangles ("simplified").
+def resolve_urdf(robot: Robot, mesh: Mesh, fraction: float = KEPT_FRACTION) -> Path:
+    """The URDF file to render: the robot's own ("full"), or its copy with a fraction of its triangles ("simplified").
 
     Raises:
         UserError: no such kind of mesh, or the URDF or one of its meshes is missing.
@@ -36,7 +37,7 @@ def resolve_urdf(robot: Robot, mesh: Mesh) -> Path:
     if mesh not in get_args(Mesh):
         raise UserError(f"mesh {mesh!r} is neither simplified nor full")
     path = locate(robot.urdf)
-    return simplified_urdf(path) if mesh == "simplified" else path
+    return simplified_urdf(path, fraction=fraction) if mesh == "simplified" else path
 
 
 def check_poses(robot: Robot, urdf: Urdf, joints: Sequence[str], angles: ArrayLike) -> NDArray[np.float64]:
@@ -93,7 +94,8 @@ class Scene(BulletScene):
         image_size: side of the square images, pixels.
         mesh: "simplified" (see `mesh`) or "full".
         joints: the order of the angles in poses given as arrays; by default that of the robot.
-        scene: the background.
+        scene: the background, white or panda-gym.
+        colour: give RGB images instead of grey ones.
 
     Raises:
         UserError: a file is missing or not a URDF, or no such joint or scene.
@@ -107,9 +109,10 @@ class Scene(BulletScene):
         mesh: Mesh = "simplified",
         joints: Sequence[str] | None = None,
         scene: SceneName = "white",
+        colour: bool = False,
     ) -> None:
-        self.robot, self.cameras, self.image_size = robot, tuple(cameras), image_size
-        path, scene = resolve_urdf(robot, mesh), one_of(get_args(SceneName), scene, "scene")
+        self.robot, self.cameras, self.image_size, self.colour = robot, tuple(cameras), image_size, colour
+        path, scene = resolve_urdf(robot, mesh), one_of(_SCENES, scene, "scene of PyBullet")
         self.urdf, self.joints = arm_and_joints(robot, joints)
         super().__init__()
         with quiet():
@@ -122,9 +125,10 @@ class Scene(BulletScene):
         infos = (self._bullet.getJointInfo(self._body, k, physicsClientId=self._client) for k in range(count))
         self._index = {info[1].decode(): info[0] for info in infos}
         self._side = image_size * SUPERSAMPLING
+        self._averaged = downsample if colour else grey
         self._views = [_View(camera, self._side, scene) for camera in self.cameras]
-        shape = len(self.cameras), image_size, image_size
-        self._empty = np.array([view.empty for view in self._views], dtype=np.uint8).reshape(shape)
+        shape = len(self.cameras), image_size, image_size, *([3] if colour else [])
+        self._empty = np.array([self._averaged(view.empty) for view in self._views], dtype=np.uint8).reshape(shape)
         # Only a window around the arm is rendered, which saves a quarter of the time.  Full meshes are rendered in
         # whole images, because their hulls take seconds to compute.
         self._drawn_urdf = read_urdf(path)
@@ -138,7 +142,7 @@ class Scene(BulletScene):
                 values.
 
         Returns:
-            (cameras, image_size, image_size) grey images, BT.601 weights.
+            (cameras, image_size, image_size) grey images, BT.601 weights; (…, 3) with `colour`.
 
         Raises:
             UserError: see `check_poses`.
@@ -196,13 +200,13 @@ class Scene(BulletScene):
             for image, view, window in zip(images, self._views, windows, strict=True):
                 rows, columns = (slice(s.start // SUPERSAMPLING, s.stop // SUPERSAMPLING) for s in window)
                 colours, mask = self._draw(view, *window)
-                image[rows, columns] = grey(colours)
+                image[rows, columns] = self._averaged(colours)
                 masks.append((rows, columns, mask))
             yield images, masks
 
     def _arms(self, masks: Sequence[_Mask]) -> NDArray[np.bool_]:
         """The masks of whole images, see `silhouettes`."""
-        arms = np.zeros(self._empty.shape, dtype=bool)
+        arms = np.zeros(self._empty.shape[:3], dtype=bool)
         for arm, (rows, columns, mask) in zip(arms, masks, strict=True):
             blocks = mask.reshape(len(mask) // SUPERSAMPLING, SUPERSAMPLING, -1, SUPERSAMPLING)
             arm[rows, columns] = blocks.mean(axis=(1, 3)) >= 0.5
@@ -227,7 +231,7 @@ class _View:
         self.side = side
         self.backdrop = panda_gym(camera, side) if scene == "panda-gym" else None
         white = np.full((side, side, 3), WHITE, dtype=np.uint8)
-        self.empty = grey(white if self.backdrop is None else self.backdrop.colours)
+        self.empty = white if self.backdrop is None else self.backdrop.colours
         self.view = view_matrix(camera)
         self.projection = projection_matrix(camera)
         self.to_pixels = intrinsics(camera, side) @ extrinsics(camera)[:3]

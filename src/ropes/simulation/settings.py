@@ -11,8 +11,10 @@ from ropes.causal.scm import CausalModel
 from ropes.common.plugins import load_plugins
 from ropes.errors import UserError, one_of, suggestion
 
-#: Background of an arm: white, or the table and plane of panda-gym as in the paper's images.
-SceneName = Literal["white", "panda-gym"]
+RendererName = Literal["pybullet", "mujoco"]
+#: Background of an arm: white, or the table and plane of panda-gym as in the paper's images, both drawn by PyBullet; or
+#: a furnished room with shadows, drawn by MuJoCo.
+SceneName = Literal["white", "panda-gym", "room"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +72,8 @@ class Robot:
 class Setting:
     """A robot, its cameras, a causal model for each split, the images' side in pixels, and the background.
 
-    `camera_level` is that of the cameras' faults, see `ropes.simulation.camera_levels.LEVELS`.
+    `camera_level` is that of the cameras' faults, see `ropes.simulation.camera_levels.LEVELS`.  With `colour`, images
+    are RGB instead of grey.
     """
 
     name: str
@@ -80,6 +83,12 @@ class Setting:
     image_size: int = 128
     scene: SceneName = "white"
     camera_level: str = "clean"
+    colour: bool = False
+
+    @property
+    def renderer(self) -> RendererName:
+        """The renderer that draws the scene."""
+        return "mujoco" if self.scene == "room" else "pybullet"
 
     @property
     def independent(self) -> bool:
@@ -94,9 +103,10 @@ class Setting:
             "cameras": [{**asdict(camera), "target": list(camera.target)} for camera in self.cameras],
             "splits": {split: model.to_dict() for split, model in self.splits.items()},
             "image_size": self.image_size,
-            # Older descriptions have neither.
+            # Older descriptions have none of these.
             **({} if self.scene == "white" else {"scene": self.scene}),
             **({} if self.camera_level == "clean" else {"camera_level": self.camera_level}),
+            **({"colour": True} if self.colour else {}),
         }
 
     @classmethod
@@ -111,6 +121,7 @@ class Setting:
             image_size=content["image_size"],
             scene=one_of(get_args(SceneName), content.get("scene", "white"), "scene"),
             camera_level=content.get("camera_level", "clean"),
+            colour=content.get("colour", False),
         )
 
 

@@ -20,6 +20,8 @@ from ropes.common.processes import exit_with_parent, hide_main_module
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
 from ropes.simulation.camera_scene import CameraScene, Recordings
+from ropes.simulation.mujoco_scene import KEPT_FRACTION, MujocoScene
+from ropes.simulation.off_screen import graphics
 from ropes.simulation.scene import Mesh, Scene, check_poses, resolve_urdf
 from ropes.simulation.settings import Camera, Robot, SceneName
 from ropes.simulation.urdf import read_urdf
@@ -51,6 +53,9 @@ def render_poses(
     workers: int | None = None,
     scene: SceneName = "white",
     recordings: Recordings | None = None,
+    *,
+    colour: bool = False,
+    seed: int = 0,
 ) -> Generator[list[bytes], None, None]:
     """Render poses and encode them as PNG.
 
@@ -62,20 +67,30 @@ def render_poses(
         joint_names: names of the columns of `angles`.
         angles: (n, len(joint_names)) radians.
         workers: processes; 1 renders in this process, None uses every usable core.
-        scene: the background.
+        scene: the background, which determines the renderer.
         recordings: camera faults; `angles` then has two more columns, see `ropes.simulation.camera_scene.CameraScene`.
+        colour: RGB images instead of grey ones.
+        seed: draws the room of scene "room".
 
     Returns:
         An iterator over the poses in order, with one PNG per camera.  Closing it, or any exception, ends all workers.
 
     Raises:
-        UserError: an invalid pose or robot (raised before any process starts), or a worker died.
+        UserError: an invalid pose or robot, or a missing renderer (raised before any process starts); or a worker died.
     """
     require_workers(workers)
     states = np.asarray(angles, dtype=np.float64)
     check_poses(robot, read_urdf(locate(robot.urdf)), joint_names, states if recordings is None else states[:, :-2])
-    resolve_urdf(robot, mesh)  # makes simplified meshes once, before the workers start
-    clean = partial(Scene, robot, tuple(cameras), image_size, mesh, tuple(joint_names), scene)
+    given = robot, tuple(cameras), image_size, mesh, tuple(joint_names)
+    clean: partial[Scene] | partial[MujocoScene]
+    # Simplified meshes are made once, before the workers start.
+    if scene == "room":
+        graphics()
+        resolve_urdf(robot, mesh, KEPT_FRACTION)
+        clean = partial(MujocoScene, *given, colour=colour, seed=seed)
+    else:
+        resolve_urdf(robot, mesh)
+        clean = partial(Scene, *given, scene, colour)
     if recordings is None:
         return render(clean, states, workers)
     return render(partial(CameraScene, clean, recordings), states, workers)
