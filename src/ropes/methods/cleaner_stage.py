@@ -32,7 +32,7 @@ class CleanerStage(BestWeightsStage):
     """
 
     network: Cleaner
-    rate_option = "--no-registration, or a smaller rate"
+    rate_option = "learning rate in ropes.methods.cleaner_stage"
     records = 6
 
     def __init__(self, network: Cleaner, *, steps: int, seed: int, held_out: Tensor) -> None:

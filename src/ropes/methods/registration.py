@@ -20,6 +20,8 @@ from ropes.models.registration import CHANGED, VERSION, Registration, are_record
 _CHUNK = 256
 #: Share of poses with passers-by above which they are worth the training of a cleaner.
 _SELDOM = 0.02
+#: Fewest poses without passers-by that can train anything.
+_FEWEST = 32
 #: Folder of the cleaner in a run's.
 CLEANER_FOLDER = "cleaner"
 #: Frames that the registration is fitted on, evenly over the recording.
@@ -60,11 +62,13 @@ def register(
     name = f"registered{VERSION}-{digest[:12]}-{len(images)}"
     registered = images.transformed(name, transform, "registering, frames", progress=show)
     doubted = passers_by(registered, registration)
-    registration.is_cleaned = bool(doubted.mean() > _SELDOM)
+    enough = int((~doubted).sum()) >= _FEWEST
+    registration.is_cleaned = enough and bool(doubted.mean() > _SELDOM)
     if show and doubted.any():
-        then = "passers-by are removed" if registration.is_cleaned else "these do not train"
+        alternative = "these do not train" if enough else "too few others remain, so all train"
+        then = "passers-by are removed" if registration.is_cleaned else alternative
         print(f"ropes: more than the arm moves in {doubted.mean():.1%} of the poses; {then}", file=sys.stderr)
-    return registered.trusting(~doubted), registration
+    return registered.trusting(~doubted) if enough else registered, registration
 
 
 def passers_by(images: TrainingImages, registration: Registration) -> NDArray[np.bool_]:
