@@ -164,6 +164,11 @@ def test_the_command_in_the_card_is_this_recipe_s() -> None:
     simulated, fitted, calibrated = commands(content, provenance, Calibration(np.ones(1), np.ones(1), 0))
     counts = "--anchors 8000 --test-anchors 500 --seed 7 --mesh full"
     assert simulated == f"ropes simulate --setting panda-2c-independent {counts} --out data"
+    webcam = provenance | {"mesh": "simplified", "setting": {"camera_level": "webcam"}}
+    filmed = replace(content, image_shapes=((128, 128, 3),))
+    assert commands(filmed, webcam, Calibration(np.ones(1), np.ones(1), 0))[0].endswith(
+        "--seed 7 --camera webcam --colour --out data"
+    )
     words = shlex.split(fitted)[1:]
     parsed = cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
     assert isinstance(parsed, Fit)

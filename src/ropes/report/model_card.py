@@ -111,8 +111,10 @@ def commands(run: Run, provenance: Mapping[str, Any], calibration: Calibration) 
         counts = f"--anchors {provenance['anchors']} --test-anchors {provenance['test_anchors']}"
         mesh = "" if provenance.get("mesh") == "simplified" else f" --mesh {provenance.get('mesh')}"
         scene = "" if run.scene in (None, "white") else f" --scene {run.scene}"
-        seed = provenance["seed"]
-        made.append(f"ropes simulate --setting {run.setting}{scene} {counts} --seed {seed}{mesh} --out data")
+        level = provenance.get("setting", {}).get("camera_level", "clean")
+        camera, colour = "" if level == "clean" else f" --camera {level}", " --colour" if run.channels > 1 else ""
+        options = f"--seed {provenance['seed']}{mesh}{camera}{colour}"
+        made.append(f"ropes simulate --setting {run.setting}{scene} {counts} {options} --out data")
     preset = run.recipe.preset
     changed = _options(asdict(run.recipe), asdict(recipe_of(run.method, preset)))
     fit = f"ropes fit --method {run.method} --preset {preset} --data data --out run --seed {run.seed}"
