@@ -27,20 +27,7 @@ from ropes.metrics import PAPER_SIZES
 from ropes.models import registry
 from ropes.models.shapes import AE1Config
 from tests import tiny
-
-ONE = "panda-1c-independent"
-
-
-def small(**changes: Any) -> Experiment:
-    plan = Experiment(
-        name="demo",
-        recipes={"ropes": tiny.recipe()},
-        anchors={ONE: 8},
-        test_anchors=tiny.TESTED,
-        seeds=(0, 1),
-        occlusions=(0, 8),
-    )
-    return replace(plan, **changes)
+from tests.experiments.tiny_experiment import ONE, small
 
 
 @pytest.fixture

@@ -150,25 +150,17 @@ def test_the_card_says_what_it_is(packaged: Path, run: Path) -> None:
 
 def test_the_command_in_the_card_is_this_recipe_s() -> None:
     changed = replace(recipe(), training=replace(recipe().training, clip=None, schedule="constant"))
+    name, one = "panda-2c-independent", ("a",)
     content = Run(
-        method="anchored",
-        recipe=changed,
-        seed=4,
-        setting="panda-2c-independent",
-        cameras=("a",),
-        joints=("b",),
-        image_size=128,
-        data_checksum="0",
+        method="anchored", recipe=changed, seed=4, setting=name, cameras=one, joints=one, image_size=8, data_checksum=""
     )
     provenance = {"anchors": 8000, "test_anchors": 500, "seed": 7, "mesh": "full"}
     simulated, fitted, calibrated = commands(content, provenance, Calibration(np.ones(1), np.ones(1), 0))
     counts = "--anchors 8000 --test-anchors 500 --seed 7 --mesh full"
     assert simulated == f"ropes simulate --setting panda-2c-independent {counts} --out data"
     webcam = provenance | {"mesh": "simplified", "setting": {"camera_level": "webcam"}}
-    filmed = replace(content, image_shapes=((128, 128, 3),))
-    assert commands(filmed, webcam, Calibration(np.ones(1), np.ones(1), 0))[0].endswith(
-        "--seed 7 --camera webcam --colour --out data"
-    )
+    filmed = commands(replace(content, image_shapes=((128, 128, 3),)), webcam, Calibration(np.ones(1), np.ones(1), 0))
+    assert filmed[0].endswith("--seed 7 --camera webcam --colour --out data")
     words = shlex.split(fitted)[1:]
     parsed = cli.parse(cli.command_kind(words[0], words[1:]), words[0], words[1:])
     assert isinstance(parsed, Fit)
