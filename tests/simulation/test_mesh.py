@@ -154,7 +154,7 @@ def test_nothing_simplified_is_the_full_image(
     )
     robot = Robot(urdf=str(urdf), joints=())
     near = replace(side_camera, target=(0.0, 0.0, 0.0), distance=0.4)
-    monkeypatch.setattr("ropes.simulation.scene.simplified_urdf", lambda path: simplified_urdf(path, fraction=1.0))
+    monkeypatch.setattr("ropes.simulation.scene.simplified_urdf", lambda path, **_: simplified_urdf(path, fraction=1.0))
     with Scene(robot, [near]) as light, Scene(robot, [near], mesh="full") as full:
         assert len(np.unique(full.render({}))) > 20
         np.testing.assert_array_equal(light.render({}), full.render({}))
