@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from ropes.causal.scm import Regime
+from ropes.common.hardware import device_kind
 from ropes.common.seeds import generator
 from ropes.data.cache import CachedImages
 from ropes.data.dataset import Frames
@@ -133,18 +134,19 @@ class TrainingImages:
     def transformed(
         self,
         name: str,
-        transform: Callable[[NDArray[np.uint8]], NDArray[np.uint8]],
+        transform: Callable[[Tensor], Tensor],
         activity: str,
         *,
         progress: bool = True,
     ) -> "TrainingImages":
         """The same frames with images that a function changes once; arguments as of `CachedImages.transformed`.
 
-        The function gets and returns planes.
+        The function gets and returns planes, uint8 (n, P, S, S), on the device on which networks are evaluated.
         """
 
         def change(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-            return from_planes(transform(planes(images)), self.channels)
+            changed = transform(torch.from_numpy(planes(images)).to(device_kind()))
+            return from_planes(changed.cpu().numpy(), self.channels)
 
         changed = copy(self)
         changed._cache = self._cache.transformed(self._positions, name, change, activity, progress=progress)

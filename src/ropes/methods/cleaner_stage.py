@@ -63,7 +63,7 @@ def add_objects(images: Tensor, network: Cleaner) -> Tensor:
     """A copy of registered frames, uint8 (B, P, S, S), with foreign objects: in half of the frames behind the arm."""
     occluded = add_foreign_objects(images, network.of_view)
     behind = (torch.rand(len(images), device=images.device) < _BEHIND)[:, None, None, None]
-    arm = images != network.background.mul(255).round().to(images)
+    arm = images != network.levels
     if network.of_view > 1:
         views = arm.unflatten(1, (-1, network.of_view)).any(2)
         arm = views.repeat_interleave(network.of_view, dim=1)

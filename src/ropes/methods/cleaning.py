@@ -4,7 +4,6 @@ import sys
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from ropes.common.files import sha256
@@ -54,11 +53,8 @@ def without_passers_by(context: Context, images: TrainingImages) -> TrainingImag
     context.train(stage, batch_at, CLEANER_FOLDER, context.digest("cleaner", CLEANER), full=False)
     cleaner = registration.cleaner = network.to(device_kind()).eval()
 
-    def transform(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        return cleaner.clean(torch.from_numpy(pixels).to(device_kind())).cpu().numpy()
-
     name = f"cleaned{sha256(context.folder / CLEANER_FOLDER / WEIGHTS)[:12]}"
-    cleaned = images.transformed(name, transform, "removing passers-by, frames", progress=context.show)
+    cleaned = images.transformed(name, cleaner.clean, "removing passers-by, frames", progress=context.show)
     doubted = passers_by(cleaned, registration)
     if context.show:
         print(

@@ -54,13 +54,10 @@ def register(
     if show:
         print(f"ropes: {registration.summary()}; each frame is registered to its camera's background", file=sys.stderr)
 
-    def transform(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        return registration.composite(torch.from_numpy(pixels).to(device_kind())).cpu().numpy()
-
     # The state depends on the images alone; its digest distinguishes subsets of them, and processors' last bits.
     digest = hashlib.sha256(b"".join(value.cpu().numpy().tobytes() for value in registration.buffers())).hexdigest()
     name = f"registered{VERSION}-{digest[:12]}-{len(images)}"
-    registered = images.transformed(name, transform, "registering, frames", progress=show)
+    registered = images.transformed(name, registration.composite, "registering, frames", progress=show)
     doubted = passers_by(registered, registration)
     enough = int((~doubted).sum()) >= _FEWEST
     registration.is_cleaned = enough and bool(doubted.mean() > _SELDOM)

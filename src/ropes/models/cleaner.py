@@ -33,6 +33,11 @@ class Cleaner(nn.Module):
         self.register_buffer("spread", torch.tensor(0.125))
         self.detector = ForeignMap(views, channels)
 
+    @property
+    def levels(self) -> Tensor:
+        """The background as registered frames show it, uint8 (P, S, S)."""
+        return self.background.mul(255).round_().to(torch.uint8)
+
     @torch.no_grad()
     def adapt(self, images: Tensor) -> None:
         """Set the spread of differences from the background from images, uint8 (n, P, S, S)."""
@@ -48,5 +53,4 @@ class Cleaner(nn.Module):
         with torch.autocast(images.device.type, enabled=False):
             (logits,) = self(images)
         parts = functional.interpolate((logits > 0).float(), size=images.shape[-1]) > 0
-        background = self.background.mul(255).round_().to(torch.uint8)
-        return torch.where(parts.repeat_interleave(self.of_view, dim=1), background, images)
+        return torch.where(parts.repeat_interleave(self.of_view, dim=1), self.levels, images)
