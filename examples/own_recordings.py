@@ -21,8 +21,10 @@ from ropes.evaluation.inspection import inspect_data
 
 
 def square(path: Path, side: int, *, colour: bool) -> NDArray[np.uint8]:
-    """The middle of a frame, square, in 8-bit grey (BT.601) or RGB."""
+    """The middle of a frame, square, in 8-bit grey (BT.601) or RGB; 16-bit, float and CMYK frames are refused."""
     with Image.open(path) as frame:
+        if frame.mode not in ("L", "P", "RGB"):
+            raise SystemExit(f"{path} has mode {frame.mode}; convert it to 8-bit grey or RGB")
         return np.asarray(ImageOps.fit(frame.convert("RGB" if colour else "L"), (side, side), Image.Resampling.BOX))
 
 
@@ -47,6 +49,10 @@ def main() -> None:
     found = [{path.name for path in (kind / camera).glob("*.png")} for kind in kinds for camera in cameras]
     anchors = sorted(set.intersection(*found))
     print(f"{len(anchors)} of {len(set.union(*found))} frames exist under every regime and from every camera")
+    for camera in cameras:
+        sizes = {Image.open(kind / camera / name).size for kind in kinds for name in anchors}
+        if len(sizes) > 1:
+            raise SystemExit(f"frames of {camera} have sizes {sorted(sizes)}; a camera keeps its size")
     picture = partial(square, side=options.side, colour=options.colour)
     images = np.array([[[picture(kind / camera / name) for camera in cameras] for kind in kinds] for name in anchors])
     # The angles are unknown: no states, and no names for their columns.

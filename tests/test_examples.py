@@ -59,6 +59,13 @@ def test_own_recordings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys:
     np.testing.assert_array_equal(made.read_images(made.frames("train").index), expected)
     run(monkeypatch, "own_recordings.py", tmp_path / "recordings", tmp_path / "colour", "--side", 8, "--colour")
     assert open_dataset(tmp_path / "colour").image_shapes == ((8, 8, 3),) * 2
+    first_frame = tmp_path / "recordings" / "observational" / tiny.CAMERAS[0] / "0000.png"
+    Image.fromarray(np.full((tiny.SIDE, tiny.SIDE + 8), 20_000, np.uint16)).save(first_frame)
+    with pytest.raises(SystemExit, match="has mode I;16; convert it to 8-bit grey or RGB"):
+        run(monkeypatch, "own_recordings.py", tmp_path / "recordings", tmp_path / "deep")
+    Image.new("RGB", (9, 9)).save(first_frame)
+    with pytest.raises(SystemExit, match="a camera keeps its size"):
+        run(monkeypatch, "own_recordings.py", tmp_path / "recordings", tmp_path / "changed")
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ropes.cli import entry as cli
-from ropes.common.files import read_json
+from ropes.common.files import read_json, write_json
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.actions import evaluate_actions
@@ -22,10 +22,12 @@ from ropes.methods.delta import encoder_of
 from ropes.methods.delta_stage import DeltaStage
 from ropes.methods.fit import fit
 from ropes.methods.recipes import DeltaRecipe, Optimisation, recipe_from_dict
+from ropes.methods.registration import write_registration
 from ropes.methods.registry import DELTA_METHODS, recipe_of
 from ropes.methods.run import Run
 from ropes.methods.weights import weights_digest
 from ropes.models.delta import DeltaNetwork, Reading
+from ropes.models.registration import Registration
 from ropes.models.registry import find_run
 from ropes.models.shapes import DeltaConfig
 from ropes.simulation.actions import SPLITS, TRAIN, VALIDATION
@@ -145,6 +147,11 @@ def test_encoders_of_poses_that_read_other_images_are_named(data: Path, tmp_path
     refused("images in colour of front", of=open_dataset(data))
     refused("images of front", of=SimpleNamespace(cameras=("front",), image_shape=(128, 128), path="arm"))
     refused("did you mean panda-2c", "panda-3c")
+    recorded = shutil.copytree(packaged, tmp_path / "recorded")
+    summary = read_json(recorded / "training.json")
+    write_json(recorded / "training.json", {**summary, "registered": True})
+    write_registration(recorded, Registration(len(cameras), 128))
+    refused("reads registered frames.*fitted with --no-registration", recorded)
     copy = shutil.copytree(packaged, tmp_path / "copy")
     (copy / "training.json").unlink()
     refused("unfinished", copy)

@@ -20,6 +20,7 @@ from ropes.methods.recipes import Optimisation
 from ropes.methods.registration import read_registration
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
 from ropes.methods.uncertainty.annotations import reasons
+from ropes.models.registration import crowded
 from tests import tiny
 
 
@@ -141,18 +142,35 @@ def test_an_unusual_pose_has_its_reasons(run: Path, recorded: Path) -> None:
     assert not any("reasons" in line for line in lines if not line.get("unusual"))
 
 
-@pytest.fixture(scope="module")
-def visited(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
-    """A recording in which somebody passes in a quarter of the frames; never to be changed."""
+def visited_data(folder: Path, share: float) -> Path:
+    """A recording in which somebody passes in a share of the views."""
     rng, causal = np.random.default_rng(0), tiny.model()
     states = {"train": causal.sample(rng, 60), "test-id": causal.sample_observational(rng, 120)[:, None]}
     blobs = {split: tiny.draw(angles) for split, angles in states.items()}
     for drawn in blobs.values():
-        for place in np.argwhere(rng.random(drawn.shape[:3]) < 0.25):
+        for place in np.argwhere(rng.random(drawn.shape[:3]) < share):
             left = rng.integers(0, 8)
             drawn[(*place, slice(None), slice(left, left + 8))] = 160
-    images = {split: film(each) for split, each in blobs.items()}
-    return tiny.write_data(tmp_path_factory.mktemp("visited") / "data", images=images, states=states)
+    return tiny.write_data(folder, images={split: film(each) for split, each in blobs.items()}, states=states)
+
+
+@pytest.fixture(scope="module")
+def visited(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
+    """A recording in which somebody passes in a quarter of the views; never to be changed."""
+    return visited_data(tmp_path_factory.mktemp("visited") / "data", 0.25)
+
+
+@pytest.mark.parametrize("method", ["ldr", "ropes"])
+def test_poses_that_do_not_train_leave_a_fit_its_intervals(method: str, tmp_path: Path, cache_home: Path) -> None:
+    data = visited_data(tmp_path / "data", 0.006)
+    images = np.asarray(open_dataset(data).read_images(open_dataset(data).frames("train").index))
+    fit(data, tmp_path / "run", tiny.recipe_of(method), 0, method=method, show=False)
+    registration = read_registration(tmp_path / "run")
+    assert registration is not None
+    assert registration.cleaner is None  # too few pass
+    changed = (registration.composite(torch.from_numpy(images)) - registration.background.mul(255)).abs() > 8
+    assert 0 < crowded(changed.double().mean((2, 3)).numpy()).any(1).sum() < 8
+    assert Estimator.load(tmp_path / "run").intervals is not None
 
 
 def test_passers_by_are_removed_before_the_fit_and_before_a_prediction(

@@ -1,6 +1,9 @@
 """MuJoCo shows the arm where PyBullet shows it, in a room that the seed decides."""
 
 import io
+import os
+import re
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -258,3 +261,30 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
             patch.setitem(sys.modules, f"mujoco.{name}", None)
             with pytest.raises(UserError, match=f"is missing; sudo apt install {package}$"):
                 off_screen.graphics()
+
+
+@needs_egl
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("nonsense", "cannot draw off-screen: .*MUJOCO_GL: nonsense"),
+        ("osmesa", "OSMesa is missing; sudo apt install libosmesa6"),
+    ],
+)
+def test_a_wrong_mujoco_gl_is_one_line(name: str, error: str, tmp_path: Path) -> None:
+    command = ["simulate", "--renderer", "mujoco", "--setting", "panda-1c-independent"]
+    done = subprocess.run(
+        [sys.executable, "-m", "ropes", *command, "--anchors", "2", "--test-anchors", "0", "--out", tmp_path / "data"],
+        env={**os.environ, "MUJOCO_GL": name},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 0:  # OSMesa is installed here
+        assert name == "osmesa"
+        return
+    assert done.returncode == 2
+    assert re.search(error, done.stderr)
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "data").exists()

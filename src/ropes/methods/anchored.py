@@ -96,7 +96,7 @@ def fit(
 
     def poses_of(images: TrainingImages) -> AnchoredPoses | RegimePoses:
         if method == "ldr":
-            return RegimePoses.of(images.trusted_rows(), dataset.joints, recipe.val_fraction, seed)
+            return RegimePoses.of(images, dataset.joints, recipe.val_fraction, seed)
         return AnchoredPoses.of(dataset, images, recipe.val_fraction, seed)
 
     poses_of(images)  # after all checks: data that are refused leave no run behind
@@ -203,15 +203,13 @@ def _fit_encoder(
     context: Context, recipe: EncoderRecipe, poses: AnchoredPoses | RegimePoses
 ) -> tuple[dict[str, Any], EncoderStage]:
     """Train the encoder; returns the summary of the training, and the stage."""
-    run = context.run
+    run, kept = context.run, poses.kept.trusted_rows()
     network = seeded(
         context.seed("encoder", "weights"),
-        lambda: ContrastNetwork(
-            recipe.encoder, views=len(run.cameras), joints=len(run.joints), channels=poses.kept.channels
-        ),
+        lambda: ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints), channels=kept.channels),
     ).to(memory_format=torch.channels_last)
-    sample = EpochShuffle(len(poses.kept), min(len(poses.kept), _BACKGROUND_POSES), context.seed("background"))
-    network.encoder.adapt(torch.from_numpy(poses.kept.pixels(sample(0))))
+    sample = EpochShuffle(len(kept), min(len(kept), _BACKGROUND_POSES), context.seed("background"))
+    network.encoder.adapt(torch.from_numpy(kept.pixels(sample(0))))
     stage: EncoderStage
     stage, batch_at = poses.stage(context, recipe, network)
     others = ("foreign", "student", "registration", *(() if recipe.anchor_weight else ANCHOR_FIELDS))

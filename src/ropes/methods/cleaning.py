@@ -15,7 +15,6 @@ from ropes.methods.registration import CLEANER_FOLDER, new_cleaner, passers_by
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.models.checkpoints import WEIGHTS
-from ropes.models.cleaner import CLEANER
 
 #: Frames that give the spread of differences from the background, and held-out frames.
 _ADAPTED, _HELD_OUT = 256, 256
@@ -50,7 +49,7 @@ def without_passers_by(context: Context, images: TrainingImages) -> TrainingImag
         seed=context.seed("cleaner"),
         held_out=torch.from_numpy(held.pixels(np.arange(len(held)))),
     )
-    context.train(stage, batch_at, CLEANER_FOLDER, context.digest("cleaner", CLEANER), full=False)
+    context.train(stage, batch_at, CLEANER_FOLDER, context.digest("cleaner"), full=False)
     cleaner = registration.cleaner = network.to(device_kind()).eval()
 
     name = f"cleaned{sha256(context.folder / CLEANER_FOLDER / WEIGHTS)[:12]}"

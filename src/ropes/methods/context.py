@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind, report_precision, training_precision
 from ropes.common.seeds import integer
@@ -17,6 +18,7 @@ from ropes.methods.run import TRAINING_FILE, Run
 from ropes.methods.training.loop import CHECKPOINT, SUMMARY, BatchAt, is_finished, link_training, starts_over, train
 from ropes.methods.training.stage import Stage
 from ropes.models.checkpoints import remove_leftovers
+from ropes.models.cleaner import CLEANER
 from ropes.models.registration import VERSION, Registration
 
 
@@ -86,8 +88,16 @@ class Context:
         """SHA-256 of the data and their registration, the seed, the validation fraction and `parts`."""
         content = [self.run.data_checksum, self.run.seed, self.run.recipe.val_fraction, *parts]
         if self.registration is not None:
-            content += ["registered", VERSION, self.registration.is_cleaned]
+            content += ["registered", VERSION, CLEANER if self.registration.is_cleaned else None]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def cleaned(self, images: Tensor) -> Tensor:
+        """Registered frames without what the fit's cleaner removes, as in predictions, uint8 (n, P, S, S).
+
+        The images themselves where it has none.
+        """
+        cleaner = None if self.registration is None else self.registration.cleaner
+        return images if cleaner is None else cleaner.clean(images)
 
     def seed(self, *names: str | int) -> int:
         """A seed derived from the run's seed and `names`."""

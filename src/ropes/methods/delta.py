@@ -20,6 +20,7 @@ from ropes.methods.context import Context
 from ropes.methods.delta_stage import Batch, DeltaStage
 from ropes.methods.readers import finished_encoder
 from ropes.methods.recipes import DeltaRecipe, recipe_to_dict
+from ropes.methods.registration import read_registration
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
@@ -138,7 +139,13 @@ def encoder_of(config: DeltaConfig, dataset: Dataset) -> PoseBackbone | None:
     """
     if config.backbone != "pose":
         return None
-    run, encoder = finished_encoder(find_run(str(config.checkpoint)))
+    folder = find_run(str(config.checkpoint))
+    run, encoder = finished_encoder(folder)
+    if read_registration(folder) is not None:
+        raise UserError(
+            f"{config.checkpoint} reads registered frames, which methods of actions do not make; "
+            "give a run fitted with --no-registration"
+        )
     colour = len(dataset.image_shape) > 2
     if dataset.cameras != run.cameras or colour or run.channels > 1:
         raise UserError(

@@ -57,7 +57,7 @@ class RegimeStage(EncoderStage):
 
 @dataclass(frozen=True)
 class RegimePoses:
-    """Training poses and held-out poses."""
+    """Training poses and held-out poses; those that are not trusted stay in both, but do not train."""
 
     kept: TrainingImages
     held: TrainingImages
@@ -73,31 +73,32 @@ class RegimePoses:
         kept, held = images.split(stratified_held_out(images.anchor, images.regime, fraction, seed))
         for regime in head_regimes(joints)[1:]:
             number = images.regimes.index(regime)
-            if not (kept.regime == number).any() or not (held.regime == number).any():
+            if any(not (part.trusted_rows().regime == number).any() for part in (kept, held)):
                 raise UserError(_split_fault(regime, len(np.unique(images.anchor[images.regime == number]))))
         return cls(kept, held, tuple(joints))
 
     def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[RegimeStage, BatchAt]:
         """The stage that trains `network`, and its batches: random poses of all regimes."""
-        optimisation, regime = recipe.training, self._head_index(self.kept)
-        order = EpochShuffle(len(self.kept), optimisation.batch, context.seed("encoder", "order"))
+        kept, held = self.kept.trusted_rows(), self.held.trusted_rows()
+        optimisation, regime = recipe.training, self._head_index(kept)
+        order = EpochShuffle(len(kept), optimisation.batch, context.seed("encoder", "order"))
 
         def batch_at(step: int) -> tuple[Tensor, Tensor, Tensor]:
             rows = order(step)
-            return torch.from_numpy(self.kept.pixels(rows)), regime[torch.from_numpy(rows)], torch.ones(len(rows)) > 0
+            return torch.from_numpy(kept.pixels(rows)), regime[torch.from_numpy(rows)], torch.ones(len(rows)) > 0
 
-        held_regime, rng = self._head_index(self.held), generator(context.run.seed, "held-out poses")
+        held_regime, rng = self._head_index(held), generator(context.run.seed, "held-out poses")
         order_of_head = head_regimes(self.joints)
         by_regime = [np.flatnonzero(held_regime == k) for k in range(len(order_of_head))]
         evaluated = np.concatenate([rng.permutation(rows)[:_EVALUATED] for rows in by_regime])
         stage = RegimeStage(
             network,
             recipe,
-            steps=optimisation.steps(len(self.kept)),
+            steps=optimisation.steps(len(kept)),
             seed=context.seed("encoder"),
             log_prior=log_shares(regime, len(order_of_head)),
             target=targets(order_of_head, self.joints),
-            held_out=torch.from_numpy(self.held.pixels(evaluated)),
+            held_out=torch.from_numpy(held.pixels(evaluated)),
             held_regime=held_regime[evaluated],
         )
         return stage, batch_at

@@ -84,7 +84,8 @@ def fit(
     context = Context.begin(run, out, precision=precision, show=show, registration=registration)
     context.pretrained = pretrained
     images = without_passers_by(context, images)
-    kept, held = (part.trusted_rows() for part in images.split_anchors(recipe.val_fraction, seed))
+    parts = images.split_anchors(recipe.val_fraction, seed)
+    kept, held = (part.trusted_rows() for part in parts)
 
     ae1, ae1_summary = _fit_ae1(context, kept, held)
     if pretrained is not None:
@@ -123,7 +124,7 @@ def fit(
             "search": ae2.search,
             "coordinate_contrast": ae2.contrasts,
         }
-    fit_uncertainty(context, dataset, kept, held)
+    fit_uncertainty(context, dataset, kept, parts[1].trusted_anchors())
     write_training_summary(context, dataset, stages=stages, seconds=seconds, **more)
     return context.run
 

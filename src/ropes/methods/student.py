@@ -11,6 +11,7 @@ from ropes.common.files import sha256
 from ropes.common.progress import progress
 from ropes.data.batches import TrainingImages
 from ropes.methods.context import Context
+from ropes.methods.foreign import add_foreign_objects
 from ropes.methods.reader import autocast
 from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
 from ropes.methods.sampling import EpochShuffle
@@ -55,6 +56,9 @@ def fit_student(
         maps = None if maps is None else maps[batch]
         return torch.from_numpy(kept.pixels(batch)), expected[batch], maps
 
+    def occlude(images: Tensor) -> Tensor:
+        return context.cleaned(add_foreign_objects(images, kept.channels))
+
     views, joints = len(context.run.cameras), len(context.run.joints)
     network = seeded(
         context.seed("student", "weights"),
@@ -67,6 +71,7 @@ def fit_student(
         steps=recipe.student.steps(len(kept)),
         seed=context.seed("student"),
         scale=coordinates.std(0).clamp_min(1e-6),
+        occlude=occlude,
         held_out=(torch.from_numpy(held.pixels(rows)), coordinates, attention),
     )
     return context.train(stage, batch_at, "student", fingerprint, full=False)

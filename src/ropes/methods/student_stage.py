@@ -1,12 +1,13 @@
 """The training stage of a student: reproduce the teacher's coordinates from images with foreign objects."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from ropes.common.seeds import integer
 from ropes.methods.best_weights import BestWeightsStage
-from ropes.methods.foreign import add_foreign_objects
 from ropes.methods.recipes import EncoderRecipe
 from ropes.models.student import StudentNetwork
 
@@ -43,6 +44,7 @@ class StudentStage(BestWeightsStage):
         steps: number of training steps.
         seed: of the foreign objects.
         scale: standard deviations of the teacher's coordinates, (d,).
+        occlude: a copy of images, uint8 (B, P, S, S), with foreign objects.
         held_out: poses with the teacher's outputs.
     """
 
@@ -51,21 +53,29 @@ class StudentStage(BestWeightsStage):
     records = 8
 
     def __init__(
-        self, network: StudentNetwork, recipe: EncoderRecipe, *, steps: int, seed: int, scale: Tensor, held_out: Batch
+        self,
+        network: StudentNetwork,
+        recipe: EncoderRecipe,
+        *,
+        steps: int,
+        seed: int,
+        scale: Tensor,
+        occlude: Callable[[Tensor], Tensor],
+        held_out: Batch,
     ) -> None:
         super().__init__(network, recipe.student, steps=steps, seed=seed)
-        self.share, self.scale = recipe.foreign, scale
+        self.share, self.scale, self.occlude = recipe.foreign, scale, occlude
         self.held_out = held_out[0], held_out[1]
         with torch.random.fork_rng():
             torch.manual_seed(integer(seed, "held out"))
-            self.occluded = add_foreign_objects(held_out[0], network.encoder.of_view)
+            self.occluded = occlude(held_out[0])
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Loss of a batch; a share of its poses gets foreign objects."""
         images, targets, maps = batch
         occluded = torch.rand(len(images), device=images.device) < self.share
         inputs = images.clone()
-        inputs[occluded] = add_foreign_objects(images[occluded], self.network.encoder.of_view)
+        inputs[occluded] = self.occlude(images[occluded])
         coordinates, attention, foreign = self.network(inputs)
         error = self._error(coordinates.float(), targets)
         segmentation = foreign_loss(foreign, images, inputs)

@@ -181,10 +181,12 @@ def degrade(
         A degraded copy.
 
     Raises:
-        UserError: no such level, or no images of such a shape.
+        UserError: no such level, no images of such a shape, or masks of another shape or type.
     """
     if images.ndim not in (3, 4):
         raise UserError(f"images of shape {images.shape}: give (n, height, width) or (n, height, width, 3)")
+    if arms is not None and (arms.dtype != bool or arms.shape != images.shape[:3]):
+        raise UserError(f"arms of shape {arms.shape} and type {arms.dtype}: give bool {images.shape[:3]}")
     model = CameraModel(level, images.shape[1:], len(images), seed=seed, camera=camera, recording=recording)
     masks = [None] * len(images) if arms is None else arms
     return np.stack([model(image, k, mask) for k, (image, mask) in enumerate(zip(images, masks, strict=True))])

@@ -30,16 +30,31 @@ def import_mujoco() -> ModuleType:
     """MuJoCo.
 
     Raises:
-        UserError: it is not installed; the message says how to install it.
+        UserError: it is not installed, the message says how to install it; or see `_no_opengl`.
     """
     try:
         return importlib.import_module("mujoco")
     except ModuleNotFoundError as error:
         raise UserError("the renderer mujoco needs MuJoCo: pip install 'ropes[mujoco]'") from error
+    except RuntimeError as error:  # no such MUJOCO_GL
+        raise UserError(f"MuJoCo cannot draw off-screen: {' '.join(str(error).split())}") from error
+    except (ImportError, AttributeError, OSError) as error:  # MuJoCo itself loads the OpenGL that MUJOCO_GL names
+        raise _no_opengl() from error
+
+
+def _platform() -> str:
+    """OSMesa where MUJOCO_GL asks for it, EGL otherwise."""
+    return "osmesa" if os.environ.get("MUJOCO_GL", "").lower() == "osmesa" else "egl"
+
+
+def _no_opengl() -> UserError:
+    """PyOpenGL finds no library, or the library no device."""
+    name, package = ("OSMesa", "libosmesa6") if _platform() == "osmesa" else ("EGL", "libegl1 libgl1-mesa-dri")
+    return UserError(f"MuJoCo cannot draw off-screen: {name} is missing; sudo apt install {package}")
 
 
 def _new_context(side: int) -> Any:
-    """An OpenGL context of its own: OSMesa's where MUJOCO_GL asks for it, EGL's otherwise.
+    """An OpenGL context of its own, of `_platform`.
 
     Raises:
         UserError: MuJoCo or its OpenGL is missing, or its OpenGL cannot draw.
@@ -47,18 +62,16 @@ def _new_context(side: int) -> Any:
     import_mujoco()
     # Mesa's software renderer starts a thread a core by default; each rendering process is to use one core.
     os.environ.setdefault("LP_NUM_THREADS", "0")
-    platform = "osmesa" if os.environ.get("MUJOCO_GL", "").lower() == "osmesa" else "egl"
+    platform = _platform()
     if (other := os.environ.setdefault("PYOPENGL_PLATFORM", platform)).lower() != platform:
         raise UserError(f"PYOPENGL_PLATFORM is {other}, and MuJoCo draws off-screen with {platform}; unset it")
-    package = "libosmesa6" if platform == "osmesa" else "libegl1 libgl1-mesa-dri"
     try:
         context = importlib.import_module(f"mujoco.{platform}").GLContext(side, side)
         context.make_current()
     except (RuntimeError, ValueError) as error:  # a wrong MUJOCO_EGL_DEVICE_ID, or a device that cannot draw
         raise UserError(f"MuJoCo cannot draw off-screen: {' '.join(str(error).split())}") from error
-    except (ImportError, AttributeError, OSError) as error:  # PyOpenGL finds no library, or the library no device
-        name = "OSMesa" if platform == "osmesa" else "EGL"
-        raise UserError(f"MuJoCo cannot draw off-screen: {name} is missing; sudo apt install {package}") from error
+    except (ImportError, AttributeError, OSError) as error:
+        raise _no_opengl() from error
     return context
 
 

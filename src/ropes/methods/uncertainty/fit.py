@@ -109,7 +109,7 @@ def features_of(context: Context, held: TrainingImages, *, hide: bool = False) -
     Args:
         context: of the fit.
         held: the poses.
-        hide: insert foreign objects into the images first.
+        hide: insert foreign objects into the images first; a cleaner then removes what it finds.
     """
     reader = load_reader(context.run, context.folder, context.device, _precision(context))
     parts = []
@@ -121,7 +121,8 @@ def features_of(context: Context, held: TrainingImages, *, hide: bool = False) -
                 with torch.random.fork_rng():
                     torch.manual_seed(context.seed("trust", "hidden", start))
                     pixels = add_foreign_objects(pixels, held.channels)
-            parts.append(extract_features(reader, pixels.to(context.device)))
+            pixels = pixels.to(context.device)
+            parts.append(extract_features(reader, context.cleaned(pixels) if hide else pixels))
             update(start + len(rows))
     return ImageFeatures.join(parts)
 
