@@ -40,6 +40,7 @@ from ropes.common.hardware import Precision, capability, training_precision, tun
 from ropes.data.layout import open_dataset
 from ropes.inference.estimator import Estimator
 from ropes.methods.fit import fit
+from ropes.methods.foreign import add_foreign_objects
 from ropes.methods.recipes import EncoderRecipe
 from ropes.methods.registry import VAE_METHODS, recipe_of
 from ropes.methods.student_stage import Batch, StudentStage
@@ -98,7 +99,10 @@ class Training:
         assert gaze is not None
         look = torch.full((len(images), *gaze.shape[1:]), 1 / gaze[0, 0].numel(), dtype=torch.half)
         taught = images, torch.randn(len(images), joints), look
-        stage = StudentStage(network, recipe, steps=1_000, seed=0, scale=torch.ones(joints), held_out=taught)
+        scale = torch.ones(joints)
+        stage = StudentStage(
+            network, recipe, steps=1_000, seed=0, scale=scale, occlude=add_foreign_objects, held_out=taught
+        )
         rows = [torch.randperm(len(images))[: recipe.student.batch] for _ in range(_WARM + _STEPS)]
 
         def batch_at(step: int) -> Batch:

@@ -28,6 +28,12 @@ def square(path: Path, side: int, *, colour: bool) -> NDArray[np.uint8]:
         return np.asarray(ImageOps.fit(frame.convert("RGB" if colour else "L"), (side, side), Image.Resampling.BOX))
 
 
+def size(path: Path) -> tuple[int, int]:
+    """Width and height of a frame."""
+    with Image.open(path) as frame:
+        return frame.size
+
+
 def regime(folder: str) -> Regime:
     """The regime of a folder named observational or JOINT-POLICY, as elbow-1."""
     if folder == "observational":
@@ -50,7 +56,7 @@ def main() -> None:
     anchors = sorted(set.intersection(*found))
     print(f"{len(anchors)} of {len(set.union(*found))} frames exist under every regime and from every camera")
     for camera in cameras:
-        sizes = {Image.open(kind / camera / name).size for kind in kinds for name in anchors}
+        sizes = {size(kind / camera / name) for kind in kinds for name in anchors}
         if len(sizes) > 1:
             raise SystemExit(f"frames of {camera} have sizes {sorted(sizes)}; a camera keeps its size")
     picture = partial(square, side=options.side, colour=options.colour)

@@ -160,7 +160,6 @@ def test_levels_grow() -> None:
         (lambda: camera(3)(SCENE.astype(np.uint16), 0), "uint16"),
         (lambda: camera(3)(SCENE, 3), "frame 3"),
         (lambda: degrade(SCENE), "give"),
-        (lambda: degrade(SCENE[None], arms=SCENE[None]), "give bool"),
         (lambda: degrade(SCENE[None], arms=np.ones((2, *SCENE.shape), bool)), "give bool"),
     ],
 )
