@@ -10,7 +10,9 @@ _IN_16_BITS = 128
 
 
 def shrink(images: Tensor, factor: int) -> Tensor:
-    """Average images over squares of `factor` by `factor` pixels, rounded half up as in `ropes.common.png.letterbox`.
+    """Average images over squares of `factor` by `factor` pixels, rounded half up.
+
+    For powers of two this is the average of `ropes.common.png.letterbox`; for other factors that may be one level less.
 
     Args:
         images: uint8 (..., S, S).

@@ -66,22 +66,20 @@ def resolution(
     """
     side = min(max(images.shape[1:3]) for images in sample.images)
     zoom = min(side // shape.image_size, _ZOOM)
-    seen = [
-        (float(report.motion.share.max()), report) for report in joints if report.motion and report.joint in regimes
-    ]
-    if not shape.window or zoom < 2 or not seen:
+    shares = {each.joint: each.motion.share for each in joints if each.motion and each.joint in regimes}
+    if not shape.window or zoom < 2 or not shares:
         return None
-    report = min(seen, key=lambda each: each[0])[1]
-    pose, anchor = pairs_with_anchors(sample, *regimes[report.joint])
-    if not len(pose) or report.motion is None:
+    joint = min(shares, key=lambda name: float(shares[name].max()))
+    pose, anchor = pairs_with_anchors(sample, *regimes[joint])
+    if not len(pose):
         return None
-    view = int(report.motion.share.argmax())
+    view = int(shares[joint].argmax())
     chosen = np.unique(np.linspace(0, len(pose) - 1, _PAIRS).round().astype(np.int64))
     pixels, window_pixels, lost = _compare(
         sample.images[view], pose[chosen], anchor[chosen], shape.image_size, zoom * shape.image_size
     )
     return Resolution(
-        joint=report.joint,
+        joint=joint,
         camera=cameras[view],
         image_size=shape.image_size,
         window_image_size=zoom * shape.image_size,
