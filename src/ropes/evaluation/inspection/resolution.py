@@ -26,8 +26,8 @@ class Resolution:
         image_size: side of the whole images in pixels.
         window_image_size: side of the larger images, which the data set has.
         pixels: pixels that change at `image_size`, mean over poses.
-        window_pixels: pixels that change at `window_image_size`, in the same area.
-        lost: share of the energy of the change that the average to `image_size` removes, in that area.
+        window_pixels: pixels that change at `window_image_size`, likewise.
+        lost: share of the energy of the change that the average to `image_size` removes.
     """
 
     joint: str
@@ -90,17 +90,26 @@ def resolution(
 
 
 def _compare(images: NDArray[np.uint8], pose: Ints, anchor: Ints, small: int, large: int) -> tuple[float, float, float]:
-    """Changed pixels at both sides, and the share of the energy that is lost; arguments as in `Resolution`."""
+    """Changed pixels at both sides, and the share of the energy that is lost, see `Resolution`.
+
+    Args:
+        images: of one camera, uint8 (n, H, W), or (n, H, W, 3) in colour.
+        pose: rows of poses.
+        anchor: rows of the poses that these are compared with.
+        small: side of the smaller size in pixels.
+        large: side of the larger size, a multiple of it.
+    """
     zoom, counts, energies = large // small, np.zeros(2), np.zeros(2)
     for k, rest in zip(pose, anchor, strict=True):
         pair = letterbox(images[[k, rest]], large)
-        changes = [_change(pair), _change(letterbox(pair, small))]
-        moved = np.abs(changes[1]).max(axis=2) > LEVELS
-        area = moved.repeat(zoom, axis=0).repeat(zoom, axis=1)
-        counts += moved.sum(), (np.abs(changes[0]).max(axis=2) > LEVELS)[area].sum()
-        energies += zoom**2 * np.square(changes[1][moved]).sum(), np.square(changes[0][area]).sum()
+        fine, coarse = _change(pair), _change(letterbox(pair, small)).repeat(zoom, axis=0).repeat(zoom, axis=1)
+        mean = np.abs(fine).max(axis=2).reshape(small, zoom, small, zoom).mean(axis=(1, 3))
+        area = (mean > LEVELS).repeat(zoom, axis=0).repeat(zoom, axis=1)  # where it is more than noise
+        changes = coarse[area], fine[area]
+        counts += [(np.abs(each).max(axis=1) > LEVELS).sum() for each in changes]
+        energies += [np.square(each).sum() for each in changes]
     lost = 1 - energies[0] / energies[1] if energies[1] else 0.0
-    return float(counts[0] / len(pose)), float(counts[1] / len(pose)), max(float(lost), 0.0)
+    return float(counts[0] / zoom**2 / len(pose)), float(counts[1] / len(pose)), max(float(lost), 0.0)
 
 
 def _change(pair: NDArray[np.uint8]) -> NDArray[np.float64]:
