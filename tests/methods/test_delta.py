@@ -27,9 +27,9 @@ from ropes.methods.registry import DELTA_METHODS, recipe_of
 from ropes.methods.run import Run
 from ropes.methods.weights import weights_digest
 from ropes.models.delta import DeltaNetwork, Reading
+from ropes.models.delta_shape import DeltaConfig
 from ropes.models.registration import Registration
 from ropes.models.registry import find_run
-from ropes.models.shapes import DeltaConfig
 from ropes.simulation.actions import SPLITS, TRAIN, VALIDATION
 from tests import tiny
 from tests.killing import killed, patched_steps

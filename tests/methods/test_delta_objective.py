@@ -16,8 +16,9 @@ from ropes.methods.delta_stage import change_outside, contrastive_loss, random_v
 from ropes.models.backbones import PoseBackbone, ResNet
 from ropes.models.blocks import as_levels
 from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, reversed_gradient
+from ropes.models.delta_shape import DeltaConfig
 from ropes.models.encoder import PoseEncoder
-from ropes.models.shapes import DeltaConfig, EncoderConfig
+from ropes.models.shapes import EncoderConfig
 
 TINY = DeltaConfig(image_size=16, patch=4, width=8, depth=1, heads=2, widths=(4, 8), latents=6, patches=3)
 

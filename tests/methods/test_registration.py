@@ -27,7 +27,7 @@ from tests import tiny
 def film(blobs: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Blobs (..., 2, S, S) before a texture, in varying light and with noise."""
     rng = np.random.default_rng(3)
-    texture = ndimage.gaussian_filter(rng.uniform(0, 255, (2, tiny.SIDE, tiny.SIDE)), (0, 1, 1))
+    texture = ndimage.gaussian_filter(rng.uniform(0, 255, (2, *blobs.shape[-2:])), (0, 1, 1))
     scene = 40 + 60 * (texture - texture.min()) / np.ptp(texture)
     share = blobs / 255
     gain = np.exp(0.15 * rng.standard_normal(blobs.shape[:-2]))[..., None, None]

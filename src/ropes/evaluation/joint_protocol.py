@@ -16,6 +16,7 @@ from ropes.inference.calibration import Calibration
 from ropes.inference.estimator import Estimator
 from ropes.inference.poses import Arm
 from ropes.methods.recipes import EncoderRecipe, LabelledRecipe
+from ropes.methods.recipes.base import input_size
 from ropes.methods.uncertainty.coverage import Condition, ToAngles
 from ropes.methods.uncertainty.model import Reading
 from ropes.metrics import Evaluation, ProtocolSizes, protocol
@@ -131,4 +132,4 @@ def _conditions_of_training(estimator: Estimator) -> dict[str, Any]:
         anchors, erased = recipe.anchors or run.anchors, recipe.random_erasing
     if isinstance(recipe, LabelledRecipe):
         erased, share = recipe.random_erasing, recipe.labels
-    return {"anchors": anchors, "image_size": recipe.shape.image_size, "erased": erased, "label_share": share}
+    return {"anchors": anchors, "image_size": input_size(recipe.shape), "erased": erased, "label_share": share}

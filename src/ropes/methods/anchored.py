@@ -43,7 +43,8 @@ from ropes.methods.uncertainty.fit import fit_uncertainty
 from ropes.models.encoder import NETWORK, ContrastNetwork
 
 Indices = NDArray[np.int64]
-_HELD_OUT_ANCHORS = 384
+#: Held-out anchors that a record evaluates, and the memory for their images where windows are cut from larger ones.
+_HELD_OUT_ANCHORS, _HELD_OUT_BYTES = 384, 1 << 30
 #: Version of the objective of `anchored`: a training under an earlier one is not resumed.
 _OBJECTIVE = 5
 #: Number of poses from which the encoder takes the background.
@@ -90,9 +91,9 @@ def fit(
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
     run.require_same(out)
     require_size(dataset, recipe)
-    cache = ImageCache(dataset, "train", recipe.encoder.image_size, progress=show)
+    cache = ImageCache(dataset, "train", recipe.encoder.input_size, progress=show)
     images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(rows)
-    images, registration = register(images, wanted=recipe.registration, show=show)
+    images, registration = register(images, wanted=recipe.registration, zoom=recipe.encoder.zoom, show=show)
 
     def poses_of(images: TrainingImages) -> AnchoredPoses | RegimePoses:
         if method == "ldr":
@@ -185,7 +186,10 @@ class AnchoredPoses:
             return pixels, regime, trusted, torch.from_numpy(anchors)
 
         count = len(self.held_table)
-        held = self.held_table[EpochShuffle(count, min(count, _HELD_OUT_ANCHORS), context.seed("held out"))(0)]
+        evaluated = min(count, _HELD_OUT_ANCHORS)
+        if recipe.encoder.zoom > 1:  # larger images may not fit the memory
+            evaluated = min(evaluated, max(1, _HELD_OUT_BYTES // self.held.pixels(self.held_table[0]).nbytes))
+        held = self.held_table[EpochShuffle(count, evaluated, context.seed("held out"))(0)]
         stage = AnchoredStage(
             network,
             recipe,

@@ -134,7 +134,8 @@ class AnchoredStage(EncoderStage):
         if attention is None:
             return loss
         maps = attention.unflatten(0, coordinates.shape[:2])
-        attention_term = attention_loss(maps, images, int(self.change.argmin()), self._trusted)
+        zoom = self.network.encoder.config.zoom
+        attention_term = attention_loss(maps, images, int(self.change.argmin()), self._trusted, zoom)
         self.note(gaze=attention_term)
         return loss + _ATTENTION * attention_term
 

@@ -46,7 +46,7 @@ class CleanerStage(BestWeightsStage):
         """Loss of frames, uint8 (B, P, S, S)."""
         occluded = add_objects(images, self.network)
         (logits,) = self.network(occluded)
-        loss = foreign_loss(logits, images, occluded)
+        loss = foreign_loss(logits, self.network.shrunk(images), self.network.shrunk(occluded))
         self.note(foreign=loss)
         return loss
 
@@ -54,7 +54,8 @@ class CleanerStage(BestWeightsStage):
     def evaluate(self) -> dict[str, float]:
         """Loss on held-out frames."""
         (logits,) = self.outputs(self.occluded, 0)
-        loss = float(foreign_loss(logits, self.held_out, self.occluded))
+        images, occluded = self.network.shrunk(self.held_out), self.network.shrunk(self.occluded)
+        loss = float(foreign_loss(logits, images, occluded))
         self.update_best(loss)
         return {"held_out_loss": loss}
 

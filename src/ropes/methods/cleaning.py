@@ -15,6 +15,7 @@ from ropes.methods.registration import CLEANER_FOLDER, new_cleaner, passers_by
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.models.checkpoints import WEIGHTS
+from ropes.models.zoomed_registration import zoom_of
 
 #: Frames that give the spread of differences from the background, and held-out frames.
 _ADAPTED, _HELD_OUT = 256, 256
@@ -49,7 +50,9 @@ def without_passers_by(context: Context, images: TrainingImages) -> TrainingImag
         seed=context.seed("cleaner"),
         held_out=torch.from_numpy(held.pixels(np.arange(len(held)))),
     )
-    context.train(stage, batch_at, CLEANER_FOLDER, context.digest("cleaner"), full=False)
+    zoom = zoom_of(registration)
+    fingerprint = context.digest("cleaner", *([zoom] if zoom > 1 else []))
+    context.train(stage, batch_at, CLEANER_FOLDER, fingerprint, full=False)
     cleaner = registration.cleaner = network.to(device_kind()).eval()
 
     name = f"cleaned{sha256(context.folder / CLEANER_FOLDER / WEIGHTS)[:12]}"

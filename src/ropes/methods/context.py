@@ -13,6 +13,7 @@ from torch import Tensor
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind, report_precision, training_precision
 from ropes.common.seeds import integer
 from ropes.methods.recipes import RopesRecipe
+from ropes.methods.recipes.base import input_size
 from ropes.methods.registration import write_registration
 from ropes.methods.run import TRAINING_FILE, Run
 from ropes.methods.training.loop import CHECKPOINT, SUMMARY, BatchAt, is_finished, link_training, starts_over, train
@@ -62,7 +63,7 @@ class Context:
         """
         stored = run.in_precision(folder, precision).write(folder)
         if show and (oblong := dict.fromkeys(shape[:2] for shape in run.shapes if shape[0] != shape[1])):
-            sizes, side = " and ".join(f"{height}x{width}" for height, width in oblong), run.recipe.shape.image_size
+            sizes, side = " and ".join(f"{height}x{width}" for height, width in oblong), input_size(run.recipe.shape)
             print(f"ropes: images of {sizes} are letterboxed to {side}x{side}, with black bars", file=sys.stderr)
         remove_leftovers(folder)
         write_registration(folder, registration)

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ropes.causal.scm import Regime
+from ropes.models.zoom import shrink
 
 
 def regime_loss(logits: Tensor, regime: Tensor, log_prior: Tensor) -> Tensor:
@@ -81,7 +82,7 @@ def mean_differences(coordinates: Tensor, target: Tensor) -> Tensor:
     return means[:, 0] - means[:, 1]
 
 
-def change_map(images: Tensor, regime: int, cells: int, channels: int = 1) -> Tensor:
+def change_map(images: Tensor, regime: int, cells: int, channels: int = 1, zoom: int = 1) -> Tensor:
     """Distribution over a grid of the change of levels under the two policies on a joint.
 
     Args:
@@ -89,12 +90,13 @@ def change_map(images: Tensor, regime: int, cells: int, channels: int = 1) -> Te
         regime: index of the joint's first policy.
         cells: along a side of the grid.
         channels: planes of a view, whose changes are averaged.
+        zoom: factor by which the images are shrunk first.
 
     Returns:
         (A, 3, V, cells²), each map summing to one; zero where nothing changed.  The first map, of the observational
         pose, is that of the mean change under both policies.
     """
-    change = _absolute_change(images[:, [regime, regime + 1]], images[:, :1])
+    change = _absolute_change(shrink(images[:, [regime, regime + 1]], zoom), shrink(images[:, :1], zoom))
     if channels > 1:
         change = change.unflatten(2, (-1, channels)).mean(3)
     change = torch.cat([change.mean(1, keepdim=True), change], dim=1)
@@ -102,7 +104,7 @@ def change_map(images: Tensor, regime: int, cells: int, channels: int = 1) -> Te
     return pooled / pooled.sum(-1, keepdim=True).clamp_min(1e-9)
 
 
-def attention_loss(attention: Tensor, images: Tensor, joint: int, trusted: Tensor) -> Tensor:
+def attention_loss(attention: Tensor, images: Tensor, joint: int, trusted: Tensor, zoom: int = 1) -> Tensor:
     """Cross-entropy of the attention map against the `change_map` of interventions on one joint, in nats.
 
     Args:
@@ -110,9 +112,10 @@ def attention_loss(attention: Tensor, images: Tensor, joint: int, trusted: Tenso
         images: uint8 (A, R, P, S, S).
         joint: index of the joint.
         trusted: bool (A, R), poses in which nothing but the arm moves; the mean is over maps of such poses.
+        zoom: factor by which the images are shrunk first.
     """
     first = 1 + 2 * joint
-    expected = change_map(images, first, attention.shape[-1], images.shape[2] // attention.shape[2])
+    expected = change_map(images, first, attention.shape[-1], images.shape[2] // attention.shape[2], zoom)
     log_attention = attention[:, [0, first, first + 1]].flatten(3).log_softmax(-1)
     observed, both = trusted[:, :1], trusted[:, [first, first + 1]]
     kept = torch.cat([observed & both.all(1, keepdim=True), observed & both], dim=1).to(expected.device)

@@ -27,8 +27,8 @@ from ropes.methods.stages import seeded
 from ropes.methods.training_summary import write_training_summary
 from ropes.models.backbones import PoseBackbone
 from ropes.models.delta import DeltaNetwork, PairNetwork
+from ropes.models.delta_shape import DeltaConfig
 from ropes.models.registry import PACKAGED, find_run
-from ropes.models.shapes import DeltaConfig
 from ropes.simulation.actions import TRAIN, VALIDATION
 
 #: Held-out pairs that a record evaluates.
@@ -152,7 +152,7 @@ def encoder_of(config: DeltaConfig, dataset: Dataset) -> PoseBackbone | None:
             f"{config.checkpoint} reads {'colour' if run.channels > 1 else 'grey'} images of {', '.join(run.cameras)}; "
             f"{dataset.path} has images{' in colour' if colour else ''} of {', '.join(dataset.cameras)}"
         )
-    if config.image_size != (size := encoder.config.image_size):
+    if config.image_size != (size := encoder.config.input_size):
         raise UserError(f"{config.checkpoint} reads images of {size} pixels; give --delta.image-size {size}")
     return PoseBackbone(encoder)
 

@@ -57,9 +57,10 @@ def _masks(count: int, side: int, device: torch.device) -> Tensor:
     rows, columns = (
         _distances(each.clamp(1, _LONGEST * side), is_large, side, device) for each in (mean * stretch, mean / stretch)
     )
-    y, x = rows[:, :, None].abs(), columns[:, None, :].abs()
-    ellipse = (torch.rand(count, device=device) < _ELLIPSES)[:, None, None]
-    return torch.where(ellipse, y**2 + x**2, torch.maximum(y, x)) < 1
+    masks = (rows.abs() < 1)[:, :, None] & (columns.abs() < 1)[:, None, :]
+    ellipses = (torch.rand(count, device=device) < _ELLIPSES).nonzero().squeeze(1)
+    masks[ellipses] = rows[ellipses, :, None] ** 2 + columns[ellipses, None, :] ** 2 < 1
+    return masks
 
 
 def _distances(lengths: Tensor, is_large: Tensor, side: int, device: torch.device) -> Tensor:

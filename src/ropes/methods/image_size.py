@@ -52,6 +52,11 @@ def require_size(dataset: Dataset, recipe: Recipe) -> None:
     shape = recipe.shape
     assert isinstance(shape, Shape)
     height, width = size = smallest(dataset)
+    if isinstance(shape, EncoderConfig) and shape.zoom > 1 and max(size) < shape.input_size:
+        raise UserError(
+            f"{dataset.path} has {height}x{width} images, smaller than the {shape.input_size}x{shape.input_size} that "
+            "windows are cut from; give a smaller --encoder.window-image-size, or leave it out"
+        )
     if (fault := size_fault(size, shape)) is not None:
         raise UserError(f"{dataset.path}: {fault}")
     if options := size_options(size, shape):

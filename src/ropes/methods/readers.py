@@ -149,7 +149,7 @@ def ropes_reader(run: Run, folder: Path, device: torch.device, precision: Reques
 def encoder_reader(run: Run, folder: Path, device: torch.device, precision: RequestedPrecision) -> NetworkReader:
     """The reader of methods `anchored` and `ldr`."""
     assert isinstance(run.recipe, EncoderRecipe)
-    return NetworkReader(_encoder(run, run.recipe, folder), run.recipe.shape.image_size, device, precision)
+    return NetworkReader(_encoder(run, run.recipe, folder), run.recipe.shape.input_size, device, precision)
 
 
 def angles_reader(run: Run, folder: Path, device: torch.device, precision: RequestedPrecision) -> NetworkReader:

@@ -16,6 +16,7 @@ from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
 from ropes.models.checkpoints import WEIGHTS, load_tree, load_weights, save_tree
 from ropes.models.cleaner import Cleaner
 from ropes.models.registration import CHANGED, VERSION, Registration, are_recorded, crowded
+from ropes.models.zoomed_registration import new_registration, zoom_of
 
 _CHUNK = 256
 #: Share of poses with passers-by above which they are worth the training of a cleaner.
@@ -29,13 +30,14 @@ _FRAMES = 256
 
 
 def register(
-    images: TrainingImages, *, wanted: bool = True, show: bool = True
+    images: TrainingImages, *, wanted: bool = True, zoom: int = 1, show: bool = True
 ) -> tuple[TrainingImages, Registration | None]:
     """Register frames to their cameras' backgrounds; leaves renderings alone.
 
     Args:
         images: of the training split.
         wanted: False leaves all images alone.
+        zoom: factor by which frames are shrunk to estimate their light and place.
         show: show progress, and say on standard error what the registration found.
 
     Returns:
@@ -49,7 +51,7 @@ def register(
     if not are_recorded(frames):
         return images, None
     views = frames.shape[1] // images.channels
-    registration = Registration(views, frames.shape[-1], images.channels).to(device_kind())
+    registration = new_registration(views, frames.shape[-1], images.channels, zoom).to(device_kind())
     registration.adapt(frames.to(device_kind()))
     if show:
         print(f"ropes: {registration.summary()}; each frame is registered to its camera's background", file=sys.stderr)
@@ -92,6 +94,8 @@ def write_registration(folder: Path, registration: Registration | None) -> None:
         path.unlink(missing_ok=True)
         return
     shape = {"views": registration.views, "channels": registration.channels, "cleaned": registration.is_cleaned}
+    if (zoom := zoom_of(registration)) > 1:
+        shape["zoom"] = zoom
     save_tree(path, {"version": VERSION, **shape, "state": registration.state_dict()})
 
 
@@ -109,7 +113,8 @@ def read_registration(folder: Path) -> Registration | None:
         if tree["version"] != VERSION:
             raise UserError(f"{path} is of version {tree['version']}; run the same ropes fit command again")
         state = tree["state"]
-        registration = Registration(tree["views"], state["background"].shape[-1], tree["channels"])
+        side, zoom = state["background"].shape[-1], tree.get("zoom", 1)
+        registration = new_registration(tree["views"], side, tree["channels"], zoom)
         registration.load_state_dict(state)
         cleaned = tree["cleaned"]
     except (KeyError, TypeError, RuntimeError) as error:
@@ -124,6 +129,7 @@ def read_registration(folder: Path) -> Registration | None:
 
 def new_cleaner(registration: Registration) -> Cleaner:
     """An untrained cleaner of registered frames."""
-    cleaner = Cleaner(registration.background.cpu(), views=registration.views, channels=registration.channels)
+    background, views, channels = registration.background.cpu(), registration.views, registration.channels
+    cleaner = Cleaner(background, views=views, channels=channels, zoom=zoom_of(registration))
     torch.nn.utils.convert_conv2d_weight_memory_format(cleaner, torch.channels_last)
     return cleaner

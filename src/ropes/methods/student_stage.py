@@ -78,7 +78,7 @@ class StudentStage(BestWeightsStage):
         inputs[occluded] = self.occlude(images[occluded])
         coordinates, attention, foreign = self.network(inputs)
         error = self._error(coordinates.float(), targets)
-        segmentation = foreign_loss(foreign, images, inputs)
+        segmentation = self._segmentation(foreign, images, inputs)
         self.note(apart=error, foreign=segmentation)
         loss = error + _FOREIGN * segmentation
         if attention is None or maps is None:
@@ -86,6 +86,11 @@ class StudentStage(BestWeightsStage):
         attention_term = -(maps.float() * attention.flatten(2).log_softmax(-1).view_as(maps)).sum((-2, -1)).mean()
         self.note(gaze=attention_term)
         return loss + _ATTENTION * attention_term
+
+    def _segmentation(self, logits: Tensor, images: Tensor, occluded: Tensor) -> Tensor:
+        """`foreign_loss` of the whole images, which the detector sees."""
+        encoder = self.network.encoder
+        return foreign_loss(logits, encoder.shrunk(images), encoder.shrunk(occluded))
 
     def _error(self, coordinates: Tensor, targets: Tensor) -> Tensor:
         """Huber loss of coordinates (B, d) in units of `scale`, summed over joints."""
@@ -106,7 +111,7 @@ class StudentStage(BestWeightsStage):
         return {
             "held_out": errors[0],
             "held_out_hidden": errors[1],
-            "held_out_foreign": float(foreign_loss(foreign, images, self.occluded)),
+            "held_out_foreign": float(self._segmentation(foreign, images, self.occluded)),
             "held_out_loss": sum(errors),
         }
 

@@ -1,7 +1,7 @@
 """Backbones of action networks: a transformer, a ResNet, or an encoder of poses, with one interface."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from itertools import pairwise
 from typing import Any
 
@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from ropes.errors import UserError
+from ropes.models.delta_shape import DeltaConfig
 from ropes.models.encoder import PoseEncoder
-from ropes.models.shapes import DeltaConfig, EncoderConfig, with_tuples
+from ropes.models.shapes import EncoderConfig, is_stored, with_tuples
 
 #: Models of `transformers` with a class token.
 _WITH_CLASS_TOKEN = ("vit", "dinov2", "dinov2_with_registers")
@@ -117,7 +118,9 @@ class PoseBackbone(nn.Module):
     @property
     def description(self) -> dict[str, Any]:
         """Configuration to rebuild it without its run."""
-        return {"encoder": asdict(self.body.config), "joints": self.body.joints}
+        config = self.body.config
+        values = {each.name: value for each in fields(config) if is_stored(each, value := getattr(config, each.name))}
+        return {"encoder": values, "joints": self.body.joints}
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Levels in [0, 1], (B, cameras, S, S) → (B, width) and (B, 0, width)."""

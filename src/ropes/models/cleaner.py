@@ -6,6 +6,7 @@ from torch.nn import functional
 
 from ropes.models.encoder import foreground, spread_of
 from ropes.models.student import ForeignMap
+from ropes.models.zoom import shrink
 
 #: Version of the network and its training, part of fingerprints.
 CLEANER = 1
@@ -14,42 +15,53 @@ CLEANER = 1
 class Cleaner(nn.Module):
     """Detects foreign objects in registered frames, and replaces the parts that show them by the background.
 
-    Parts are squares of 4 by 4 pixels. It learns from frames in which only the arm moves, with synthetic objects before
-    and behind the arm, and then cleans those in which somebody passes.
+    Parts are squares of 4 by 4 pixels of the frames, shrunk from side N to side S = N / zoom. It learns from frames in
+    which only the arm moves, with synthetic objects before and behind the arm, and then cleans those in which somebody
+    passes.
 
     Args:
-        background: of each plane, levels in [0, 1], (P, S, S).
+        background: of each plane, levels in [0, 1], (P, N, N).
         views: number of cameras; P = views · channels.
         channels: of each camera's images.
+        zoom: divides N.
     """
 
     background: Tensor
     spread: Tensor
 
-    def __init__(self, background: Tensor, *, views: int, channels: int = 1) -> None:
+    def __init__(self, background: Tensor, *, views: int, channels: int = 1, zoom: int = 1) -> None:
         super().__init__()
-        self.of_view = channels
+        self.of_view, self.zoom = channels, zoom
         self.register_buffer("background", background.clone())
         self.register_buffer("spread", torch.tensor(0.125))
         self.detector = ForeignMap(views, channels)
 
     @property
     def levels(self) -> Tensor:
-        """The background as registered frames show it, uint8 (P, S, S)."""
+        """The background as registered frames show it, uint8 (P, N, N)."""
         return self.background.mul(255).round_().to(torch.uint8)
 
     @torch.no_grad()
     def adapt(self, images: Tensor) -> None:
-        """Set the spread of differences from the background from images, uint8 (n, P, S, S)."""
-        self.spread.copy_(spread_of(images, self.background))
+        """Set the spread of differences from the background from images, uint8 (n, P, N, N)."""
+        self.spread.copy_(spread_of(self.shrunk(images), self._small_background))
+
+    def shrunk(self, images: Tensor) -> Tensor:
+        """Frames in which the detector looks, uint8 (n, P, N, N) → (n, P, S, S)."""
+        return shrink(images, self.zoom)
+
+    @property
+    def _small_background(self) -> Tensor:
+        """The background of shrunk frames, levels in [0, 1], (P, S, S)."""
+        return self.background if self.zoom == 1 else self.shrunk(self.levels).to(self.background) / 255
 
     def forward(self, images: Tensor) -> tuple[Tensor]:
-        """Registered frames, uint8 (B, P, S, S) → logits of "a foreign object is in this part", (B, V, s, s)."""
-        return (self.detector(foreground(images, self.background, self.spread)).float(),)
+        """Registered frames, uint8 (B, P, N, N) → logits of "a foreign object is in this part", (B, V, s, s)."""
+        return (self.detector(foreground(self.shrunk(images), self._small_background, self.spread)).float(),)
 
     @torch.no_grad()
     def clean(self, images: Tensor) -> Tensor:
-        """Registered frames without their foreign parts, uint8 (n, P, S, S)."""
+        """Registered frames without their foreign parts, uint8 (n, P, N, N)."""
         with torch.autocast(images.device.type, enabled=False):
             (logits,) = self(images)
         parts = functional.interpolate((logits > 0).float(), size=images.shape[-1]) > 0

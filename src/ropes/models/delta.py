@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ropes.errors import UserError
 from ropes.models.backbones import backbone_of
-from ropes.models.shapes import DeltaConfig
+from ropes.models.delta_shape import DeltaConfig
 
 #: Length of a delta that the classifier scales to 1: the L1 term keeps deltas far shorter than 1.
 _UNIT = 0.01

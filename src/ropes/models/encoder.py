@@ -6,6 +6,7 @@ from torch.nn import functional
 
 from ropes.models.blocks import ScaledResidual, conv
 from ropes.models.shapes import EncoderConfig
+from ropes.models.zoom import Window, shrink
 
 #: Version of the network, part of the fingerprint: a run of an earlier version trains again.
 NETWORK = 2
@@ -21,7 +22,8 @@ class PoseEncoder(nn.Module):
     The cameras are the channels of one image; in colour each camera has three, see `ropes.data.views.planes`. There is
     no pooling, because positions in the image matter. The last joints move few pixels, at a place that depends on the
     first joints. Therefore the second stage predicts an attention map, and separate stages read a glimpse: a
-    full-resolution window of each image around the map's mean.
+    full-resolution window of each image around the map's mean.  With `window_image_size` the network takes images of
+    that side N, shrinks them to side S for the whole images, and cuts windows from them; else N = S.
     There is no normalisation: each residual branch starts at zero, and `channels` scales the pixels.
 
     Args:
@@ -33,6 +35,7 @@ class PoseEncoder(nn.Module):
 
     background: Tensor
     spread: Tensor
+    window_background: Tensor
 
     def __init__(self, config: EncoderConfig, *, views: int, joints: int, channels: int = 1) -> None:
         super().__init__()
@@ -42,9 +45,13 @@ class PoseEncoder(nn.Module):
         self.register_buffer("spread", torch.tensor(0.125))
         self.whole = _stages(2 * planes, config.stem, config.widths, config.blocks)
         self.far = _dense(config.image_size, config.stem, config.widths, config.hidden)
+        if config.zoom > 1:
+            levels = torch.full((planes, config.input_size, config.input_size), 255, dtype=torch.uint8)
+            self.register_buffer("window_background", levels)
         if config.window:
             self.gaze = nn.Sequential(nn.ReLU(), nn.Conv2d(config.widths[_ATTENTION_STAGE], views, 1))
-            self.window = _stages(2 * planes, config.window_stem, config.window_widths, config.window_blocks)
+            patch = config.zoom * config.window_stem
+            self.window = _stages(2 * planes, patch, config.window_widths, config.window_blocks)
             self.near = _dense(config.window, config.window_stem, config.window_widths, config.hidden)
             self.place = nn.Linear(2 * views, config.hidden)
         parts = 3 if config.window else 1
@@ -53,10 +60,13 @@ class PoseEncoder(nn.Module):
 
     @torch.no_grad()
     def adapt(self, images: Tensor) -> None:
-        """Set background (median of each pixel) and spread (of differences from it) from images, uint8 (n, P, S, S)."""
-        levels = images.float().div(255)
+        """Set background (median of each pixel) and spread (of differences from it) from images, uint8 (n, P, N, N)."""
+        if self.config.zoom > 1:
+            self.window_background.copy_(images.median(dim=0).values)
+        whole = self.shrunk(images)
+        levels = whole.float().div(255)
         self.background.copy_(levels.median(dim=0).values)
-        self.spread.copy_(spread_of(images, self.background))
+        self.spread.copy_(spread_of(whole, self.background))
 
     def freeze_attention(self) -> None:
         """Freeze the attention map and its stages, which only the attention loss trains; nothing without a window."""
@@ -65,29 +75,37 @@ class PoseEncoder(nn.Module):
                 part.requires_grad_(False)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Levels, uint8 (B, P, S, S) → (B, d)."""
+        """Levels, uint8 (B, P, N, N) → (B, d)."""
         return self.look(images)[0]
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """uint8 (B, P, S, S) → coordinates (B, d), and the dense features before the last layer (B, hidden)."""
-        features, _ = self.features(self.channels(images))
+        """uint8 (B, P, N, N) → coordinates (B, d), and the dense features before the last layer (B, hidden)."""
+        features, _ = self.features(self.channels(images), images)
         return self.read_off(features), features
 
     def look(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
-        """uint8 (B, P, S, S) → coordinates (B, d), and attention logits (B, V, s, s); None without a window."""
-        features, attention = self.features(self.channels(images))
+        """uint8 (B, P, N, N) → coordinates (B, d), and attention logits (B, V, s, s); None without a window."""
+        features, attention = self.features(self.channels(images), images)
         return self.read_off(features), attention
 
-    def channels(self, images: Tensor) -> Tensor:
-        """Input of the network, uint8 (B, P, S, S) → (B, 2 P, S, S), see `foreground`."""
-        return foreground(images, self.background, self.spread)
+    def shrunk(self, images: Tensor) -> Tensor:
+        """The whole images, uint8 (B, P, N, N) → (B, P, S, S)."""
+        return shrink(images, self.config.zoom)
 
-    def features(self, channels: Tensor, offset: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        """Output of `channels` → dense features (B, hidden), and attention logits, see `look`.
+    def channels(self, images: Tensor) -> Tensor:
+        """Input of the network, uint8 (B, P, N, N) → (B, 2 P, S, S), see `foreground`."""
+        return foreground(self.shrunk(images), self.background, self.spread)
+
+    def features(
+        self, channels: Tensor, images: Tensor, *, offset: Tensor | None = None, hidden: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Dense features (B, hidden), and attention logits, see `look`.
 
         Args:
-            channels: (B, 2 P, S, S).
+            channels: output of `channels`, (B, 2 P, S, S).
+            images: uint8 (B, P, N, N), from which windows are cut if N > S.
             offset: (B, widths[0], S / stem, S / stem), added to the output of the first stage.
+            hidden: parts of each view that such windows show as background, bool (B, V, t, t); none by default.
         """
         x, attention = channels, None
         for k, stage in enumerate(self.whole):
@@ -98,13 +116,28 @@ class PoseEncoder(nn.Module):
                 attention = self.gaze(x).float()
         parts = [self.far(x)]
         if attention is not None:
-            centres = _soft_argmax(attention.detach(), channels.shape[-1])
-            x = _glimpse(channels, self.in_planes(centres).repeat(1, 2, 1), self.config.window)
+            side = self.config.input_size
+            centres = _soft_argmax(attention.detach(), side)
+            if self.config.zoom == 1:
+                x = _glimpse(channels, self.in_planes(centres).repeat(1, 2, 1), self.config.window)
+            else:
+                x = self._full_resolution(images, centres, hidden)
             x = x.contiguous(memory_format=torch.channels_last)
             for stage in self.window:
                 x = stage(x)
-            parts += [self.near(x), self.place(2 * centres.flatten(1) / channels.shape[-1] - 1)]
+            parts += [self.near(x), self.place(2 * centres.flatten(1) / side - 1)]
         return self.join(torch.cat(parts, dim=1)), attention
+
+    def _full_resolution(self, images: Tensor, centres: Tensor, hidden: Tensor | None) -> Tensor:
+        """Input of the window's stages, cut from images (B, P, N, N) around centres (B, V, 2), see `foreground`."""
+        side = images.shape[-1]
+        window = Window.around(self.in_planes(centres), self.config.zoom * self.config.window, side)
+        background = window.cut(self.window_background[None])
+        visible = window.inside
+        if hidden is not None:
+            visible = visible & ~window.cut(self.in_planes(hidden), side // hidden.shape[-1])
+        levels = torch.where(visible, window.cut(images), background)
+        return foreground(levels, background.to(self.background) / 255, self.spread)
 
     def in_planes(self, of_views: Tensor) -> Tensor:
         """What belongs to each camera, (B, V, ...), for each plane: (B, P, ...)."""
@@ -120,7 +153,7 @@ def foreground(images: Tensor, background: Tensor, spread: Tensor) -> Tensor:
 
     Args:
         images: uint8 (B, P, S, S).
-        background: of each plane, levels in [0, 1], (P, S, S).
+        background: of each plane, levels in [0, 1], (P, S, S), or of each pose, (B, P, S, S).
         spread: standard deviation of differences from it.
     """
     assert images.dtype == torch.uint8
@@ -204,6 +237,6 @@ class ContrastNetwork(nn.Module):
         self.head = RegimeHead(joints)
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """uint8 (B, P, S, S) → coordinates (B, d), logits (B, 1 + 2 d), and attention, see `PoseEncoder.look`."""
+        """uint8 (B, P, N, N) → coordinates (B, d), logits (B, 1 + 2 d), and attention, see `PoseEncoder.look`."""
         coordinates, attention = self.encoder.look(images)
         return coordinates, self.head(coordinates), attention

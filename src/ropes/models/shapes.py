@@ -1,7 +1,7 @@
 """Shapes of the networks as plain data, importable without torch. The defaults are Tables 3 to 5."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import Field, dataclass, field
+from typing import Any
 
 CODE_SIDE = 8
 
@@ -11,7 +11,22 @@ def with_tuples(content: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
 
 
-def _positive(network: str, *widths: int, blocks: tuple[int, ...] = (0,)) -> None:
+def added(default: Any) -> Any:
+    """A field of a later version: JSON and digests leave it out at its default, so that older runs open and resume."""
+    return field(default=default, metadata={"added": True})
+
+
+def is_stored(each: Field[Any], value: Any) -> bool:
+    """Whether JSON and digests have a dataclass's field with this value, see `added`."""
+    return not each.metadata.get("added") or value != each.default
+
+
+def require_positive(network: str, *widths: int, blocks: tuple[int, ...] = (0,)) -> None:
+    """Check widths and numbers of blocks.
+
+    Raises:
+        ValueError: a width is below 1, or a number of blocks below 0.
+    """
     if min(widths) < 1:
         raise ValueError(f"every width of {network} must be at least 1, got {min(widths)}")
     if min(blocks) < 0:
@@ -47,7 +62,7 @@ class AE1Config:
 
     def __post_init__(self) -> None:
         sizes, blocks = (self.image_size, self.stem, self.groups), (*self.encoder_blocks, *self.decoder_blocks)
-        _positive("AE1", *sizes, *self.encoder_widths, *self.decoder_widths, blocks=blocks)
+        require_positive("AE1", *sizes, *self.encoder_widths, *self.decoder_widths, blocks=blocks)
         if not 0 <= self.revive <= 1:
             raise ValueError(f"revive must be between 0 and 1, got {self.revive}")
         for name in ("encoder", "decoder"):
@@ -79,7 +94,7 @@ class AE2Config:
     blocks: int = 2
 
     def __post_init__(self) -> None:
-        _positive("AE2", *self.encoder_widths, *self.decoder_widths, self.seed_width, blocks=(self.blocks,))
+        require_positive("AE2", *self.encoder_widths, *self.decoder_widths, self.seed_width, blocks=(self.blocks,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +114,7 @@ class LDRConfig:
     others: bool = False
 
     def __post_init__(self) -> None:
-        _positive("the LDR", *self.widths, self.hidden)
+        require_positive("the LDR", *self.widths, self.hidden)
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout must be at least 0 and below 1, got {self.dropout}")
 
@@ -109,19 +124,21 @@ class EncoderConfig:
     """Shape of the encoder from images to coordinates.
 
     Attributes:
-        image_size: side of the images in pixels.
+        image_size: side in pixels of the whole images.
         stem: patch size of the first layer.
         widths: channels of the stages; the first works at image_size / stem, each further one at half the side.
         blocks: residual blocks of each stage.
         hidden: width of the dense layers before the coordinates.
         dropout: dropout rate before the last layer.
-        window: side in pixels of the full-resolution window around the hand; 0 for none.
-        window_stem: patch size in the window.
+        window: side of the window around the hand, in pixels of the whole images; 0 for none.
+        window_stem: patch size in the window, in pixels of the whole images.
         window_widths: channels of the window's stages.
         window_blocks: residual blocks of each of the window's stages.
+        window_image_size: side in pixels of the images that windows are cut from, a multiple of image_size: windows
+            show the same in more pixels, and their patches have more pixels as well; None for image_size.
 
     Raises:
-        ValueError: the stages do not fit the images or the window.
+        ValueError: the stages do not fit the images or the window, or windows cannot be cut from larger images.
     """
 
     image_size: int = 128
@@ -134,10 +151,11 @@ class EncoderConfig:
     window_stem: int = 2
     window_widths: tuple[int, ...] = (32, 64, 128)
     window_blocks: tuple[int, ...] = (1, 1, 1)
+    window_image_size: int | None = added(None)
 
     def __post_init__(self) -> None:
         sizes = self.image_size, self.stem, self.window_stem, self.hidden
-        _positive("the encoder", *sizes, *self.widths, *self.window_widths)
+        require_positive("the encoder", *sizes, *self.widths, *self.window_widths)
         _stages_fit("images", self.image_size, self.stem, self.widths, self.blocks)
         if not 0 <= self.window <= self.image_size:
             raise ValueError(f"a window of side {self.window} does not lie in images of side {self.image_size}")
@@ -147,6 +165,32 @@ class EncoderConfig:
                 raise ValueError("the second stage gives the attention of the window, and there is only one")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout must be at least 0 and below 1, got {self.dropout}")
+        self._require_larger_images()
+
+    @property
+    def input_size(self) -> int:
+        """Side in pixels of the images that the network takes: those that windows are cut from."""
+        return self.window_image_size or self.image_size
+
+    @property
+    def zoom(self) -> int:
+        """Pixels of the images that windows are cut from along a pixel of the whole images."""
+        return self.input_size // self.image_size
+
+    def _require_larger_images(self) -> None:
+        """Check `window_image_size`; equal to `image_size` it becomes None."""
+        size = self.window_image_size
+        if size is None:
+            return
+        if not self.window:
+            raise ValueError("without a window no window_image_size has an effect; leave it out")
+        if size < self.image_size or size % self.image_size:
+            raise ValueError(
+                f"window_image_size must be a multiple of the image_size of {self.image_size}, for example "
+                f"{2 * self.image_size}, not {size}"
+            )
+        if size == self.image_size:  # configurations of one network are equal
+            object.__setattr__(self, "window_image_size", None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,9 +225,9 @@ class ViTConfig:
     rounds: int = 4
 
     def __post_init__(self) -> None:
-        _positive("the vision transformer", self.image_size, self.patch, self.width, self.depth, self.heads)
-        _positive("the predictor", self.predictor_width, self.predictor_depth, self.predictor_heads)
-        _positive("JointNet", self.hidden, self.rounds)
+        require_positive("the vision transformer", self.image_size, self.patch, self.width, self.depth, self.heads)
+        require_positive("the predictor", self.predictor_width, self.predictor_depth, self.predictor_heads)
+        require_positive("JointNet", self.hidden, self.rounds)
         if self.image_size % self.patch or self.side < 4:
             raise ValueError(f"patches of {self.patch} pixels do not tile images of {self.image_size}, at least 4x4")
         predictor = "predictor", self.predictor_width, self.predictor_heads
@@ -226,7 +270,7 @@ class VAEConfig:
 
     def __post_init__(self) -> None:
         sizes = self.image_size, self.channels, self.stem, self.hidden, self.latents
-        _positive("the VAE", *sizes, *self.widths, blocks=(self.blocks,))
+        require_positive("the VAE", *sizes, *self.widths, blocks=(self.blocks,))
         if self.image_size % (step := 2 ** len(self.widths)) or self.side < 2:
             sides = f"{2 * step}, {3 * step}, {4 * step}, …"
             raise ValueError(f"{len(self.widths)} stages need images of side {sides}, not {self.image_size}")
@@ -244,56 +288,3 @@ def _stages_fit(what: str, side: int, stem: int, widths: tuple[int, ...], blocks
         raise ValueError(
             f"{len(widths)} stages and a stem of {stem} need {what} whose side is a multiple of {multiple}, not {side}"
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeltaConfig:
-    """Shape of a network that predicts an action from two images.
-
-    Attributes:
-        image_size: side of the images in pixels.
-        backbone: vit (also DINO, DINOv2), resnet, or pose: the encoder of a run.
-        checkpoint: folder or hub name of a `transformers` model; for pose a run or packaged:NAME; None for none.
-        patch: patch size of a transformer in pixels.
-        width: token width of a transformer.
-        depth: blocks of a transformer.
-        heads: attention heads of a transformer.
-        stem: convolutions before a transformer that is trained from scratch (Xiao et al. 2021).
-        widths: channels of a ResNet's stages.
-        blocks: blocks of each of a ResNet's stages.
-        latents: dimensions of φ.
-        patches: greatest number of patches that method cde-patch classifies, those with the greatest change.
-        change: measure of a patch's change: the norm of its delta, or of its features' difference.
-        aggregate: classify the mean of the patches' deltas.
-
-    Raises:
-        ValueError: sizes do not fit each other, or a checkpoint is missing.
-    """
-
-    image_size: int = 64
-    backbone: Literal["vit", "resnet", "pose"] = "vit"
-    checkpoint: str | None = None
-    patch: int = 8
-    width: int = 96
-    depth: int = 3
-    heads: int = 3
-    stem: bool = True
-    widths: tuple[int, ...] = (32, 64, 128, 256)
-    blocks: int = 1
-    latents: int = 64
-    patches: int = 16
-    change: Literal["deltas", "features"] = "deltas"
-    aggregate: bool = False
-
-    def __post_init__(self) -> None:
-        sizes = self.image_size, self.patch, self.width, self.depth, self.heads, self.blocks, self.latents, self.patches
-        _positive("the network of actions", *sizes, *self.widths)
-        if self.checkpoint is None and self.backbone == "pose":
-            raise ValueError("backbone pose needs a run; give --delta.checkpoint RUN, or packaged:NAME")
-        if self.checkpoint is None and self.image_size % self.patch:
-            raise ValueError(f"patches of {self.patch} pixels do not tile images of {self.image_size}")
-        stem = self.stem and self.backbone == "vit" and self.checkpoint is None
-        if stem and (self.patch < 2 or self.patch.bit_count() > 1):
-            raise ValueError(f"a stem needs patches of 2, 4, 8, … pixels, not {self.patch}; or give --delta.no-stem")
-        if self.width % self.heads:
-            raise ValueError(f"the width must be a multiple of the {self.heads} heads, got {self.width}")

@@ -1,6 +1,7 @@
 """The network of a student: an encoder, a detector of foreign objects, and the teacher."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -94,13 +95,13 @@ class StudentNetwork(nn.Module):
         self.teacher.load_state_dict(teacher.state_dict())
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
-        """For training, uint8 (B, P, S, S) → student's coordinates (B, d), attention, foreign logits (B, V, s, s)."""
-        channels, mask, foreign = self._mask_foreign(images)
-        features, attention = self.encoder.features(channels, mask)
-        return self.encoder.read_off(features), attention, foreign
+        """For training, uint8 (B, P, N, N) → student's coordinates (B, d), attention, foreign logits (B, V, s, s)."""
+        masked = self._mask_foreign(images)
+        features, attention = self._student(masked, images)
+        return self.encoder.read_off(features), attention, masked.foreign
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """uint8 (B, P, S, S) → coordinates (B, d), features (B, hidden), foreign logits (B, V, s, s)."""
+        """uint8 (B, P, N, N) → coordinates (B, d), features (B, hidden), foreign logits (B, V, s, s)."""
         student, teacher, features, foreign = self._both(images)
         agree = ((student - teacher).abs() <= _AGREE * self.usual).all(1, keepdim=True)
         return torch.where(agree, (student + teacher) / 2, student), features, foreign
@@ -113,16 +114,29 @@ class StudentNetwork(nn.Module):
 
     def _both(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Coordinates of student and teacher, (B, d) each, the student's features, and foreign logits."""
-        channels, mask, foreign = self._mask_foreign(images)
-        features, _ = self.encoder.features(channels, mask)
-        teacher_features, _ = self.teacher.features(channels)
-        return self.encoder.read_off(features), self.teacher.read_off(teacher_features), features, foreign
+        masked = self._mask_foreign(images)
+        features, _ = self._student(masked, images)
+        teacher_features, _ = self.teacher.features(masked.channels, images, hidden=masked.hidden)
+        return self.encoder.read_off(features), self.teacher.read_off(teacher_features), features, masked.foreign
 
-    def _mask_foreign(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The encoder's channels with foreign parts set to background, the embedded mask, and foreign logits."""
+    def _student(self, masked: "_Masked", images: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The student's features and attention logits."""
+        return self.encoder.features(masked.channels, images, offset=masked.embedded, hidden=masked.hidden)
+
+    def _mask_foreign(self, images: Tensor) -> "_Masked":
+        """Detect foreign parts, and mask them."""
         channels = self.encoder.channels(images)
         foreign = self.foreign(channels).float()
         mask = (foreign > 0).to(channels)
         visible = self.encoder.in_planes(1 - functional.interpolate(mask, size=channels.shape[-1]))
         embedded = self.told(functional.adaptive_max_pool2d(mask, channels.shape[-1] // self.encoder.config.stem))
-        return channels * torch.cat([visible, visible], dim=1), embedded, foreign
+        return _Masked(channels * torch.cat([visible, visible], dim=1), embedded, foreign > 0, foreign)
+
+
+class _Masked(NamedTuple):
+    """The encoder's channels with foreign parts set to background, the embedded mask, the mask, and its logits."""
+
+    channels: Tensor
+    embedded: Tensor
+    hidden: Tensor
+    foreign: Tensor

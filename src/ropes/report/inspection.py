@@ -9,6 +9,7 @@ from rich.console import Console
 from ropes.causal.scm import Regime
 from ropes.evaluation.inspection import Inspection
 from ropes.evaluation.inspection.nuisances import Nuisances
+from ropes.evaluation.inspection.resolution import Resolution
 from ropes.evaluation.inspection.verdict import JointReport, ranked
 from ropes.report.numbers import fixed
 from ropes.report.table import Table, number_columns, text_columns
@@ -47,6 +48,8 @@ def print_inspection(found: Inspection, console: Console | None = None) -> None:
     say(f"{found.anchors:,} anchors, {found.complete:.0%} of them complete")
     for camera, measured in found.nuisances.items():
         say(f"camera {camera}: {_nuisances(measured)}")
+    if found.resolution is not None:
+        say(_resolution(found.resolution))
     columns = [*text_columns("weakest first"), *number_columns("moved, %", "contrast", "floor", "overlap")]
     lines = [_line(report) for report in ranked(found.joints)]
     console.print(Table([*columns, *text_columns("reason")], lines).terminal())
@@ -76,6 +79,16 @@ def _nuisances(found: Nuisances) -> str:
     if not math.isnan(found.crowded):
         parts += [f"more than the arm moves in {found.crowded:.0%} of the images"]
     return ", ".join(parts)
+
+
+def _resolution(found: Resolution) -> str:
+    """What larger images would show, in words."""
+    small, large = (f"{side}x{side}" for side in (found.image_size, found.window_image_size))
+    return (
+        f"resolution: interventions on {joint_label(found.joint)} change {found.pixels:,.0f} pixels of camera "
+        f"{found.camera} at {small} and {found.window_pixels:,.0f} at {large}; {small} loses {found.lost:.0%} of the "
+        f"change's energy; for a window at {large} fit with {found.option}"
+    )
 
 
 def _line(report: JointReport) -> list[str]:

@@ -19,6 +19,7 @@ from ropes.evaluation.inspection.contrast import Contrast, contrast, features
 from ropes.evaluation.inspection.motion import motion
 from ropes.evaluation.inspection.nuisances import FEWEST_FRAMES, Nuisances, complaints, measure
 from ropes.evaluation.inspection.overlap import Overlap
+from ropes.evaluation.inspection.resolution import Resolution, resolution
 from ropes.evaluation.inspection.sample import Sample, draw_sample
 from ropes.evaluation.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses
 from ropes.methods.image_size import size_fault, size_options, smallest
@@ -43,6 +44,7 @@ class Inspection:
         joints: reports of the joints, in the order of the data set.
         fit_options: options of `ropes fit` for images of this size; "" for none.
         verdict: whether training can work, in one line.
+        resolution: what larger images would show of the least visible joint; None where `ropes fit` cannot use them.
         nuisances: camera → exposure, noise, jitter and the like of its images; empty for fewer than 10 images.
         advice: how to record better data, a line each.
         examples: one pose of each regime with images, of each camera uint8 (H, W), or (H, W, 3) in colour.
@@ -57,6 +59,7 @@ class Inspection:
     joints: tuple[JointReport, ...]
     fit_options: str
     verdict: str
+    resolution: Resolution | None
     nuisances: dict[str, Nuisances]
     advice: tuple[str, ...]
     examples: dict[Regime, tuple[NDArray[np.uint8], ...]]
@@ -71,6 +74,7 @@ class Inspection:
             "image_size": list(self.sizes[0]) if len(set(self.sizes)) == 1 else None,
             "image_sizes": {name: list(size) for name, size in zip(self.cameras, self.sizes, strict=True)},
             "fit_options": self.fit_options,
+            "resolution": self.resolution and asdict(self.resolution),
             "nuisances": {name: nan_to_none(asdict(found)) for name, found in self.nuisances.items()},
             "anchors": self.anchors,
             "complete_anchors": self.complete,
@@ -139,6 +143,7 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         joints=joints,
         fit_options=options,
         verdict=verdict(joints, fault=fault, options=options),
+        resolution=resolution(sample, joints, _regimes(dataset), dataset.cameras, shape),
         nuisances=nuisances,
         advice=(
             *advice(joints, cameras=len(dataset.cameras), size=size, complete=complete),
@@ -168,6 +173,17 @@ def _nuisances(sample: Sample, cameras: Sequence[str], *, mixed: bool, show: boo
             found[camera] = measure(images[rows], mixed=mixed)
             update(view + 1)
     return found
+
+
+def _regimes(dataset: Dataset) -> dict[str, tuple[int, int, int]]:
+    """Joint → numbers of the observational regime and of its two policies, where the data set has all of them."""
+    number = {regime: k for k, regime in enumerate(dataset.regimes)}
+    every = {joint: (Regime(), Regime(joint, 1), Regime(joint, 2)) for joint in dataset.joints}
+    return {
+        joint: (number[rest], number[first], number[second])
+        for joint, (rest, first, second) in every.items()
+        if number.keys() >= {rest, first, second}
+    }
 
 
 def _complete(frames: Frames, regimes: int) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ropes.evaluation.inspection.sample import Ints, Sample
 
 #: Smallest change of a moved pixel, in grey levels of 255.
-_LEVELS = 8
+LEVELS = 8
 #: Smallest difference of two mean images at a moved pixel, in standard errors, if poses cannot be compared in pairs.
 _ERRORS = 5.0
 
@@ -41,7 +41,7 @@ def motion(sample: Sample, observational: int | None, first: int, second: int) -
         first: number of policy 1's regime.
         second: number of policy 2's regime.
     """
-    pose, anchor = _pairs(sample, observational, first, second)
+    pose, anchor = pairs_with_anchors(sample, observational, first, second)
     if not len(pose):
         found = [_means(camera[sample.rows(first)], camera[sample.rows(second)]) for camera in sample.images]
         heats, shares = zip(*found, strict=True)
@@ -54,7 +54,7 @@ def _moved(images: NDArray[np.uint8], pose: Ints, anchor: Ints) -> NDArray[np.fl
     """Share of the poses in which each pixel of one camera differs from the anchor's observational one, (H, W)."""
     moved = np.zeros(images.shape[1:3])
     for k, rest in zip(pose, anchor, strict=True):
-        moved += _over_channels(np.abs(images[k].astype(np.int16) - images[rest]) > _LEVELS)
+        moved += _over_channels(np.abs(images[k].astype(np.int16) - images[rest]) > LEVELS)
     return moved / len(pose)
 
 
@@ -63,7 +63,7 @@ def _over_channels(values: NDArray[Any]) -> NDArray[Any]:
     return values.max(axis=2) if values.ndim > 2 else values
 
 
-def _pairs(sample: Sample, observational: int | None, first: int, second: int) -> tuple[Ints, Ints]:
+def pairs_with_anchors(sample: Sample, observational: int | None, first: int, second: int) -> tuple[Ints, Ints]:
     """Rows under the two policies, and the observational row of the same anchor if there is exactly one."""
     empty = np.empty(0, np.int64)
     if observational is None:
@@ -87,5 +87,5 @@ def _means(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> tuple[NDArray
     (mean, error), (other, other_error) = moments(first), moments(second)
     heat = np.abs(mean - other)
     # A pixel's mean moves by less than the pixel itself does.
-    moved = heat > np.maximum(_LEVELS / 8, _ERRORS * np.sqrt(error + other_error))
+    moved = heat > np.maximum(LEVELS / 8, _ERRORS * np.sqrt(error + other_error))
     return _over_channels(heat), float(_over_channels(moved).mean())

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import Field, field, fields, is_dataclass
 from typing import Any, ClassVar, Protocol, get_args, get_type_hints
 
-from ropes.models.shapes import with_tuples
+from ropes.models.shapes import EncoderConfig, is_stored, with_tuples
 
 
 class Shape(Protocol):
@@ -16,6 +16,11 @@ class Shape(Protocol):
     @property
     def image_size(self) -> int:
         """Side of the images in pixels."""
+
+
+def input_size(shape: Shape) -> int:
+    """Side in pixels of the images that a network of this shape takes."""
+    return shape.input_size if isinstance(shape, EncoderConfig) else shape.image_size
 
 
 class Recipe(Protocol):
@@ -51,7 +56,7 @@ def recipe_to_dict(recipe: Any, without: Collection[str] = ()) -> dict[str, Any]
     return {
         _stored(each): recipe_to_dict(value) if is_dataclass(value := getattr(recipe, each.name)) else value
         for each in fields(recipe)
-        if each.name not in without
+        if each.name not in without and is_stored(each, getattr(recipe, each.name))
     }
 
 

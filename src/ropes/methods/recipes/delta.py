@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from ropes.methods.recipes.base import renamed
 from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require, require_name
-from ropes.models.shapes import DeltaConfig
+from ropes.models.delta_shape import DeltaConfig
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from typing import Any
 from ropes.methods.recipes import Recipe
 from ropes.methods.recipes.delta import DeltaRecipe, delta_recipe
 from ropes.methods.recipes.optimisation import Optimisation
+from ropes.models.delta_shape import DeltaConfig
 from ropes.models.registry import ARM_ESTIMATOR, PACKAGED
-from ropes.models.shapes import DeltaConfig
 
 #: Ablations: without one term or both.
 ABLATED = ("cde-global@no-contrast", "cde-global@no-sparsity", "cde-global@classification")

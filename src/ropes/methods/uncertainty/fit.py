@@ -112,10 +112,12 @@ def features_of(context: Context, held: TrainingImages, *, hide: bool = False) -
         hide: insert foreign objects into the images first; a cleaner then removes what it finds.
     """
     reader = load_reader(context.run, context.folder, context.device, _precision(context))
+    recipe = context.run.recipe
+    chunk = max(1, _CHUNK // recipe.encoder.zoom**2) if isinstance(recipe, EncoderRecipe) else _CHUNK
     parts = []
     with progress("uncertainty, poses", len(held), show=context.show) as update:
-        for start in range(0, len(held), _CHUNK):
-            rows = np.arange(start, min(start + _CHUNK, len(held)))
+        for start in range(0, len(held), chunk):
+            rows = np.arange(start, min(start + chunk, len(held)))
             pixels = torch.from_numpy(held.pixels(rows))
             if hide:
                 with torch.random.fork_rng():

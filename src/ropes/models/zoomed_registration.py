@@ -1,0 +1,76 @@
+"""Registers large frames by parameters that are estimated on smaller copies."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ropes.models.registration import Registration
+from ropes.models.zoom import shrink
+
+#: Frames that are composited at a time, if they were of the smaller size.
+_CHUNK = 128
+#: Standard deviation of a normal distribution over its median absolute deviation.
+_TO_STD = 1.4826
+
+
+class ZoomedRegistration(Registration):
+    """A registration of frames of side N, whose parameters come from the frames shrunk to side N / zoom.
+
+    Estimates therefore cost as much as at the smaller side, and all tolerances in pixels are those of that side.
+    Background and noise, by which frames are composited, are of side N.
+
+    Args:
+        views: number of cameras.
+        side: of the frames, N pixels.
+        channels: of each camera's images.
+        zoom: divides N.
+
+    Attributes:
+        small: registration of the shrunk frames.
+    """
+
+    def __init__(self, views: int, side: int, channels: int = 1, *, zoom: int) -> None:
+        super().__init__(views, side, channels)
+        self.zoom, self.small = zoom, Registration(views, side // zoom, channels)
+
+    @torch.no_grad()
+    def adapt(self, images: Tensor) -> None:
+        """Set background, noise and the usual parameters from frames, uint8 (n, P, N, N).
+
+        Background and noise of the large frames come from every zoom-th frame.
+        """
+        self.small.adapt(shrink(images, self.zoom))
+        levels = images[:: self.zoom].float().div_(255)
+        registered = self._registered(levels, self.estimate(levels))
+        self.background.copy_(registered.median(dim=0).values)
+        deviation = registered.sub_(self.background).abs_().median(dim=0).values
+        pooled = functional.avg_pool2d(deviation[None], 5, 1, 2, count_include_pad=False)[0]
+        self.noise.copy_(_TO_STD * pooled)
+        self.mean.copy_(self.small.mean)
+        self.std.copy_(self.small.std)
+
+    @torch.no_grad()
+    def composite(self, images: Tensor) -> Tensor:
+        """Registered and composited frames: uint8 (n, P, N, N) → uint8 (n, P, N, N)."""
+        chunk = max(1, _CHUNK // self.zoom**2)
+        return torch.cat([super(ZoomedRegistration, self).composite(part) for part in images.split(chunk)])
+
+    def drifted(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """As `Registration.drifted`, of frames uint8 (n, P, N, N)."""
+        return self.small.drifted(shrink(images, self.zoom))
+
+    def estimate(self, levels: Tensor) -> Tensor:
+        """As `Registration.estimate`, of frames (n, P, N, N); shifts in pixels of these."""
+        estimated = self.small.estimate(functional.avg_pool2d(levels, self.zoom))
+        moves = self.zoom * estimated[..., 2 * self.channels :]
+        return torch.cat([estimated[..., : 2 * self.channels], moves], dim=-1)
+
+
+def new_registration(views: int, side: int, channels: int = 1, zoom: int = 1) -> Registration:
+    """A registration of frames of `side` pixels that is not adapted; its parameters come from side / zoom pixels."""
+    return ZoomedRegistration(views, side, channels, zoom=zoom) if zoom > 1 else Registration(views, side, channels)
+
+
+def zoom_of(registration: Registration) -> int:
+    """The zoom of a registration."""
+    return registration.zoom if isinstance(registration, ZoomedRegistration) else 1
