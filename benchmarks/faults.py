@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import ropes
@@ -28,23 +29,44 @@ from ropes.common.progress import progress
 
 #: Seconds that a call of the preparation may take.
 _PATIENCE = 600.0
+#: Beginnings of the names of what is made of a run.
+_OF_RUN = ("run", "evaluation", "photos", "labels", "page", "results")
 
 
-def prepare(folder: Path, scratch: Path) -> None:
-    """A small data set, a run of one step, its calibration and evaluation, photographs, labels and a table's page."""
+def prepare(folder: Path, scratch: Path, chosen: Sequence[Case]) -> None:
+    """What the chosen calls read: a small data set, and unless that is all, what `_prepare_run` makes of it."""
+    words = [word for case in chosen for word in case.words]
+    reads_run = any(word.rpartition("=")[2].startswith(_OF_RUN) for word in words)
+    poses = 1_500 if reads_run else 20  # an evaluation needs so many
+    call = f"simulate --setting panda-2c-independent --anchors 16 --test-anchors {poses} --out data"
+    _call_all([call], folder, scratch)
+    for name in ("other", "pairs"):
+        (folder / name).mkdir()
+        (folder / name / "something.txt").write_text("else\n", encoding="utf-8")
+    if reads_run:
+        _prepare_run(folder, scratch)
+
+
+def _call_all(calls: Iterable[str], folder: Path, scratch: Path) -> None:
+    """Run right calls in a folder."""
+    with contextlib.chdir(folder):
+        for call in calls:
+            code, said = called(tuple(call.split()), folder, scratch, _PATIENCE)
+            if code:
+                raise RuntimeError(f"ropes {call}: code {code}: {said[-500:]}")
+
+
+def _prepare_run(folder: Path, scratch: Path) -> None:
+    """A run of one step, its calibration and evaluation, photographs, labels and a table's page."""
     calls = (
-        "simulate --setting panda-2c-independent --anchors 16 --test-anchors 1500 --out data",
         "fit --data data --out run --training.epochs 1 --training.min-samples 0 --student.epochs 1 "
         "--student.min-samples 0",
         "calibrate run --data data --samples 10",
         "evaluate run --data data --out evaluation --occlusions 0",
         "export data --split test-id --count 2 --out photos",
     )
+    _call_all(calls, folder, scratch)
     with contextlib.chdir(folder):
-        for call in calls:
-            code, said = called(tuple(call.split()), folder, scratch, _PATIENCE)
-            if code:
-                raise RuntimeError(f"ropes {call}: code {code}: {said[-500:]}")
         names = sorted(path.name for path in (folder / "photos" / "cam45").iterdir())
         for camera in ("cam45", "cam135"):
             (folder / "photos" / camera / names[0]).rename(folder / "photos" / camera / "a.png")
@@ -54,10 +76,6 @@ def prepare(folder: Path, scratch: Path) -> None:
         for k, name in enumerate("ab"):
             lines.append(",".join([f"photos/cam45/{name}.png", f"photos/cam135/{name}.png", *[str(0.1 * k)] * 6]))
         (folder / "labels.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        (folder / "other").mkdir()
-        (folder / "other" / "something.txt").write_text("else\n", encoding="utf-8")
-        (folder / "pairs").mkdir()
-        (folder / "pairs" / "something.txt").write_text("else\n", encoding="utf-8")
         (folder / "results").mkdir()
         shutil.copyfile(folder / "evaluation" / "results.json", folder / "results" / "demo-compact.json")
         (folder / "page.md").write_text("<!-- table:demo-compact -->\n<!-- /table -->\n", encoding="utf-8")
@@ -103,7 +121,7 @@ def run_cases(chosen: list[Case]) -> list[tuple[Case, str]]:
         for module in pkgutil.walk_packages(ropes.__path__, "ropes."):  # once, for all forks
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
-        prepare(prepared, Path(scratch))
+        prepare(prepared, Path(scratch), chosen)
         with progress("wrong inputs", len(chosen)) as update:
             for done, case in enumerate(chosen, start=1):
                 if fault := run_case(case, prepared, Path(scratch)):

@@ -200,13 +200,13 @@ def speeds(mixed: bool) -> tuple[float, float]:
     return 2 * _MATRIX**3 / quickest(lambda: a @ b), 2 * _COPIED / quickest(lambda: to.copy_(copied), 100)
 
 
-def measured(training: Timed) -> dict[str, float]:
+def measured(training: Timed, steps: int) -> dict[str, float]:
     """Milliseconds of each part of a step, the bound, and both speeds in shares of what the processor can do.
 
     Speeds are measured before and after the steps, since others may share the processor, and the best one counts.
     """
     before = speeds(training.mixed)
-    parts = list(training.steps(_WARM + _STEPS))[_WARM:]
+    parts = list(training.steps(_WARM + steps))[_WARM:]
     flops_a_second, bytes_a_second = (max(pair) for pair in zip(before, speeds(training.mixed), strict=True))
     best = min(parts, key=sum)
     seconds = sum(best)
@@ -220,27 +220,27 @@ def measured(training: Timed) -> dict[str, float]:
         "gflop": roofline.flops / 1e9,
         "matrix_product_gflops": flops_a_second / 1e9,
         "copy_gb_a_second": bytes_a_second / 1e9,
-        "in_convolutions": convolutions(training),
+        "in_convolutions": convolutions(training, steps),
         "share_of_matrix_product": roofline.flops / seconds / flops_a_second,
         "share_of_bound": roofline.seconds / seconds,
     }
 
 
-def convolutions(training: Timed) -> float:
+def convolutions(training: Timed, steps: int) -> float:
     """The share of the operations' time that goes into convolutions, forward and backward."""
     with profile(activities=[ProfilerActivity.CPU]) as seen:
-        list(training.steps(_STEPS))
+        list(training.steps(steps))
     times = {event.key: event.self_cpu_time_total for event in seen.key_averages()}
     return sum(time for name, time in times.items() if "convolution" in name) / sum(times.values())
 
 
-def print_operations(training: Timed, count: int) -> None:
+def print_operations(training: Timed, count: int, steps: int) -> None:
     """What takes longest, in milliseconds a step."""
     with profile(activities=[ProfilerActivity.CPU]) as seen:
-        list(training.steps(_STEPS))
+        list(training.steps(steps))
     events = sorted(seen.key_averages(), key=lambda event: -event.self_cpu_time_total)[:count]
     for event in events:
-        print(f"    {event.self_cpu_time_total / 1000 / _STEPS:8.2f} ms  {event.count / _STEPS:6.1f} ×  {event.key}")
+        print(f"    {event.self_cpu_time_total / 1000 / steps:8.2f} ms  {event.count / steps:6.1f} ×  {event.key}")
 
 
 def main() -> None:
@@ -249,6 +249,7 @@ def main() -> None:
     parser.add_argument("--method", action="append", choices=MEASURED, help="all where left out")
     parser.add_argument("--precision", choices=["bf16-mixed", "32-true"], help="the usual one where left out")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=_STEPS, help="timed steps of each method")
     parser.add_argument("--ops", type=int, default=0, help="also show so many operations that take longest")
     arguments, began = parser.parse_args(), time.monotonic()
     tune_allocator()  # as `ropes fit` does, before the first tensor
@@ -269,10 +270,11 @@ def measure_methods(arguments: argparse.Namespace, precision: Precision) -> dict
     heads = "step", "read", "forward", "backward", "optimiser", "bound", "of the bound", "of a matrix product"
     print(f"| method | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}")
     with tempfile.TemporaryDirectory() as folder:
-        for name, asked in _DATA.items():
-            simulate(f"{asked} --test-anchors 8", Path(folder) / name)
         for method in arguments.method or MEASURED:
-            data = Path(folder) / ("finger" if method in VAE_METHODS else "arm")
+            name = "finger" if method in VAE_METHODS else "arm"
+            data = Path(folder) / name
+            if method != "predict" and not data.exists():
+                simulate(f"{_DATA[name]} --test-anchors 8", data)
             training: Timed
             match method:
                 case "predict":
@@ -281,11 +283,11 @@ def measure_methods(arguments: argparse.Namespace, precision: Precision) -> dict
                     training = Training.of_student(data, precision)
                 case _:
                     training = Training.of(method, data, precision)
-            one = found[method] = measured(training)
+            one = found[method] = measured(training, arguments.steps)
             times = " | ".join(f"{one[f'{name}_ms']:.0f} ms" for name in (*heads[:5], "bound"))
             print(f"| {method} | {times} | {one['share_of_bound']:.0%} | {one['share_of_matrix_product']:.0%} |")
             if arguments.ops:
-                print_operations(training, arguments.ops)
+                print_operations(training, arguments.ops, arguments.steps)
     return found
 
 

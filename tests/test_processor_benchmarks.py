@@ -12,6 +12,8 @@ from benchmarks import foreign, processors, training, wheels
 from ropes.common.files import read_json, write_json
 from tests.test_benchmarks import code_of, figures_of
 
+ONE_STEP = ("--threads", 1, "--precision", "32-true", "--steps", 1)
+
 
 def test_the_page_on_foreign_things_has_the_figures_that_are_stored() -> None:
     root = Path(__file__).parents[1]
@@ -21,7 +23,7 @@ def test_the_page_on_foreign_things_has_the_figures_that_are_stored() -> None:
 
 @pytest.mark.slow
 def test_a_step_is_timed_by_its_parts(tmp_path: Path, cache_home: Path) -> None:
-    found = figures_of(tmp_path, "training", "--method", "beta-vae", "--threads", 1, "--precision", "32-true")
+    found = figures_of(tmp_path, "training", "--method", "beta-vae", *ONE_STEP)
     step = found["methods"]["beta-vae"]
     assert step["gflop"] > 1  # of 32 images, some forty millions of products each, three times
     assert 0.5 < step["in_convolutions"] < 1
@@ -29,7 +31,7 @@ def test_a_step_is_timed_by_its_parts(tmp_path: Path, cache_home: Path) -> None:
 
 @pytest.mark.slow
 def test_a_prediction_is_timed_by_its_parts(tmp_path: Path, cache_home: Path) -> None:
-    found = figures_of(tmp_path, "training", "--method", "predict", "--threads", 1, "--precision", "32-true")
+    found = figures_of(tmp_path, "training", "--method", "predict", *ONE_STEP)
     step = found["methods"]["predict"]
     assert step["read_ms"] > 0
     assert step["backward_ms"] == step["optimiser_ms"] == 0

@@ -35,7 +35,7 @@ def tiny_experiment(name: str, preset: str, methods: Sequence[str] = (), *, reco
         assert isinstance(recipe, DeltaRecipe)
         shape = replace(recipe.delta, image_size=32, width=16, depth=1, heads=2, widths=(4, 8), latents=8)
         recipes[label] = replace(recipe, delta=recipe.delta if label == FROM_POSES else shape, training=training)
-    anchors = {setting: 480 if count else 0 for setting, count in plan.anchors.items()}
+    anchors = {setting: 160 if count else 0 for setting, count in plan.anchors.items()}
     return replace(plan, recipes=recipes, own={}, anchors=anchors, test_anchors=60)
 
 
