@@ -51,9 +51,9 @@ def data_sets(work: Path) -> Iterator[tuple[str, str]]:
             yield f"data {out.name}", digest_of(out / "data")
     simulate_finger(FingerSetting(image_size=32), out=work / "finger", samples=4, test_samples=2, **few)
     yield "data finger-cube", digest_of(work / "finger" / "data")
-    for things in (1, 4):
-        out = work / f"things-{things}"
-        simulate_pairs(PairsSetting(things=things), out=out, samples=170, test_samples=20, **few)
+    for objects in (1, 4):
+        out = work / f"things-{objects}"
+        simulate_pairs(PairsSetting(objects=objects), out=out, samples=170, test_samples=20, **few)
         yield f"data {out.name}", digest_of(out / "data")
     arm = setting_named("panda-2c-independent")
     simulate_arm_actions(arm, out=work / "arm-actions", samples=24, test_samples=24, **few)

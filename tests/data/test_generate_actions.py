@@ -78,7 +78,7 @@ def test_a_data_set_is_not_gone_on_with_where_things_look_otherwise(
 
 
 def test_several_things_stand_in_a_scene(tmp_path: Path) -> None:
-    dataset = made(tmp_path / "many", PairsSetting(image_size=24, things=4), samples=8, tests=0)
+    dataset = made(tmp_path / "many", PairsSetting(image_size=24, objects=4), samples=8, tests=0)
     assert len(dataset.frames(TRAIN)) == 8
 
 

@@ -77,8 +77,8 @@ def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) ->
     write_report(out, out / "report.html")
     page = (out / "report.html").read_text(encoding="utf-8")
     for words in (
-        "Single things",
-        "Several things in a scene",
+        "Single objects",
+        "Several objects in a scene",
         "Joint actions of an arm",
         "without contrast",
         "plain ViT",
@@ -147,10 +147,10 @@ def test_other_things_held_out_are_one_line_of_the_table(
     held_out = [open_dataset(tmp_path / "R" / name / "data").provenance for name in two]
     assert held_out[0] != held_out[1]
     lines = action_markdown(found).splitlines()
-    assert lines[2].startswith("| single things, others held out | deltas of whole images | 2 |")
+    assert lines[2].startswith("| single objects, others held out | deltas of whole images | 2 |")
     assert "± is over choices of the held-out pairs" in lines[-1]
     write_report(tmp_path / "R", tmp_path / "R" / "report.html")
-    assert "Single things, others held out" in (tmp_path / "R" / "report.html").read_text(encoding="utf-8")
+    assert "Single objects, others held out" in (tmp_path / "R" / "report.html").read_text(encoding="utf-8")
 
 
 def test_recordings_are_of_causal_triplet_alone(tmp_path: Path) -> None:

@@ -77,13 +77,13 @@ def test_every_method_has_its_line_and_the_paper_s_stand_below(told: Results) ->
         "cosine of antonyms | cosine of unrelated verbs | its absolute value | active | variance |"
     )
     assert lines[2] == (
-        "| single things | deltas of whole images | 3 | 0.900 ± 0.000 | 0.810 ± 0.010 | 0.710 ± 0.010 | "
+        "| single objects | deltas of whole images | 3 | 0.900 ± 0.000 | 0.810 ± 0.010 | 0.710 ± 0.010 | "
         "0.190 ± 0.010 | -0.900 ± 0.000 | 0.100 ± 0.000 | 0.400 ± 0.000 | 0.25 ± 0.00 |  |"
     )
     assert lines[3].startswith("|  | without contrast | 1 | 0.900 | 0.700 | 0.600 | 0.300 |")
     assert lines[5].startswith("|  | deltas of whole images, with crops | 1 | 0.900 | 0.650 | 0.550 |")
     assert lines[6].startswith("|  | plain ViT, with crops | 1 |")
-    assert lines[7].startswith("| several things in a scene | deltas of patches | 1 |")
+    assert lines[7].startswith("| several objects in a scene | deltas of patches | 1 |")
     assert lines[9] == "| the paper, ProcTHOR | plain ResNet |  | 0.96 | 0.36 | 0.48 | 0.48 |  |  |  |  |  |"
     assert lines[13] == "|  | deltas of whole images |  | 0.95 |  |  | 0.21 |  |  |  |  |  |"
     assert lines[-1].endswith("Preset compact, 2 cores, 10 minutes.")
@@ -91,13 +91,11 @@ def test_every_method_has_its_line_and_the_paper_s_stand_below(told: Results) ->
 
 def test_advantages_are_those_of_the_same_seeds(told: Results) -> None:
     lines = action_markdown(told).splitlines()
-    assert (
-        "| single things | deltas of whole images | plain ViT | +0.300 (+0.300 to +0.300) | +0.300 (+0.300 to +0.300) |"
-        in lines
-    )
-    assert "| single things | deltas of whole images | without contrast | +0.100 | +0.100 |" in lines
-    assert "| single things | deltas of whole images | deltas of whole images, with crops | +0.150 | +0.150 |" in lines
-    assert "| single things | deltas of whole images, with crops | plain ViT, with crops | +0.100 | +0.100 |" in lines
+    gain = "+0.300 (+0.300 to +0.300)"
+    assert f"| single objects | deltas of whole images | plain ViT | {gain} | {gain} |" in lines
+    assert "| single objects | deltas of whole images | without contrast | +0.100 | +0.100 |" in lines
+    assert "| single objects | deltas of whole images | deltas of whole images, with crops | +0.150 | +0.150 |" in lines
+    assert "| single objects | deltas of whole images, with crops | plain ViT, with crops | +0.100 | +0.100 |" in lines
     ours, theirs = [row("a", seed, 0.5) for seed in (0, 1)], [row("b", seed, 0.5 - 0.1 * seed) for seed in (0, 1, 2)]
     # Differences 0 and .1: their mean ± 12.706 · .0707 / √2.
     assert advantage(ours, theirs, COMPOSITIONAL) == "+0.050 (-0.585 to +0.685)"
@@ -111,7 +109,7 @@ def test_what_crops_change_is_said(told: Results) -> None:
         "compositional shift 0.65 (best baseline: plain ViT, with crops 0.55); "
         "systematic shift 0.55 (best baseline: plain ViT, with crops 0.45)."
     ) in lines
-    assert "| single things | plain ViT | plain ViT, with crops | -0.050 | -0.050 |" in lines
+    assert "| single objects | plain ViT | plain ViT, with crops | -0.050 | -0.050 |" in lines
     assert (
         "- Gap, in distribution minus systematic shift: deltas of whole images 0.19 ± 0.01, "
         "plain ViT 0.49 ± 0.01, deltas of whole images, with crops 0.35, plain ViT, with crops 0.45."
@@ -152,7 +150,7 @@ def test_choices_of_what_is_held_out_are_compared_one_by_one(told: Results) -> N
     # Differences .25 and .1: their mean ± 12.706 · .1061 / √2.
     assert advantage(every[DRAWN]["cde-global"], every[DRAWN]["sms"], COMPOSITIONAL) == "+0.175 (-0.778 to +1.128)"
     text = action_markdown(replace(told, action_rows=tuple(rows)))
-    assert "| single things, others held out | deltas of whole images | 2 |" in text
+    assert "| single objects, others held out | deltas of whole images | 2 |" in text
 
 
 def test_pictures_of_a_choice_are_found_where_it_was_measured(tmp_path: Path) -> None:

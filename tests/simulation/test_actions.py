@@ -105,7 +105,7 @@ def test_actions_have_names_and_nouns_may_be_missing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "word"), [({"things": 0}, "1 to 5"), ({"image_size": 8}, "at least 16"), ({"jitter": -1.0}, "jitter")]
+    ("change", "word"), [({"objects": 0}, "1 to 5"), ({"image_size": 8}, "at least 16"), ({"jitter": -1.0}, "jitter")]
 )
 def test_settings_that_cannot_be_filmed_are_refused(change: dict[str, Any], word: str) -> None:
     with pytest.raises(UserError, match=word):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ropes.cli.options import at_least, parse_cameras, parse_ranges
 from ropes.errors import UserError
@@ -33,9 +33,10 @@ class Simulate:
       ropes simulate --urdf kuka_iiwa/model.urdf --joints lbr_iiwa_joint_2 lbr_iiwa_joint_4 \
         --ranges -1:1 -1.5:1.5 --anchors 50 --out data/kuka
       ropes simulate --setting finger-cube --samples 500 --out data/finger
-      ropes simulate --setting action-pairs --samples 500 --things 4 --out data/pairs
+      ropes simulate --setting action-pairs --samples 500 --objects 4 --out data/pairs
     """
 
+    renamed: ClassVar[dict[str, str]] = {"--things": "--objects"}
     out: Path
     """Folder of the data set."""
     anchors: int | None = None
@@ -45,7 +46,7 @@ class Simulate:
     setting: str | None = None
     """panda-1c-independent, panda-2c-independent, panda-2c-causal, panda-1c-six (one camera, six varying joints, 2, 4
     and 6 under intervention), finger-cube, action-pairs, arm-actions, or one of another package."""
-    things: int | None = None
+    objects: int | None = None
     """With --setting action-pairs: objects in a scene, one of which is acted on; 1 if omitted."""
     urdf: Path | None = None
     """URDF file of any other arm, also one of pybullet_data."""
@@ -101,8 +102,8 @@ class Simulate:
             if self.setting != _FINGER_CUBE:
                 raise UserError(f"--labelled goes with --setting {_FINGER_CUBE}; leave it out")
             at_least(0, labelled=self.labelled)
-        if self.things is not None and self.setting != _PAIRS:
-            raise UserError(f"--things goes with --setting {_PAIRS}; leave it out")
+        if self.objects is not None and self.setting != _PAIRS:
+            raise UserError(f"--objects goes with --setting {_PAIRS}; leave it out")
         if self.setting in (_PAIRS, _ARM_ACTIONS) and not self.state:
             raise UserError(f"--no-state does not go with --setting {self.setting}; leave it out")
         at_least(0, test_anchors=self.test_anchors, seed=self.seed)
@@ -143,9 +144,9 @@ class Simulate:
             from ropes.simulation.actions import PairsSetting
             from ropes.simulation.settings import ACTION_PAIRS, OBJECT_SCENES
 
-            things = 1 if self.things is None else self.things
-            name = OBJECT_SCENES if things > 1 else ACTION_PAIRS
-            simulate_pairs(PairsSetting(name=name, things=things, renderer=renderer), **pairs)
+            objects = 1 if self.objects is None else self.objects
+            name = OBJECT_SCENES if objects > 1 else ACTION_PAIRS
+            simulate_pairs(PairsSetting(name=name, objects=objects, renderer=renderer), **pairs)
         elif self.setting == _ARM_ACTIONS:
             from ropes.data.generate_actions import simulate_arm_actions
 

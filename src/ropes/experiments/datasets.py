@@ -49,7 +49,7 @@ def generate_dataset(plan: Experiment, setting: str, out: Path, workers: int | N
         dataset = simulate_finger(finger, labelled=plan.labelled, **counts, **options)
         write_feasibility(out / ARTEFACTS / setting / FEASIBILITY_FILE, finger)
     elif setting in (ACTION_PAIRS, OBJECT_SCENES, *RANDOM_HOLD_OUTS):
-        pairs = PairsSetting(name=setting, image_size=size, things=4 if setting == OBJECT_SCENES else 1)
+        pairs = PairsSetting(name=setting, image_size=size, objects=4 if setting == OBJECT_SCENES else 1)
         if setting in RANDOM_HOLD_OUTS:
             pairs = replace(pairs, held_out=random_hold_out(seed=RANDOM_HOLD_OUTS[setting]))
         dataset = simulate_pairs(pairs, **counts, **options)

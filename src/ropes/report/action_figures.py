@@ -126,7 +126,7 @@ def joint_moves(systems: Methods) -> Figure:
 
 @styled
 def nearest_pairs(images: NDArray[np.uint8], captions: Sequence[Sequence[str]], *, title: str) -> Figure:
-    """Pairs of unseen things, a row each, beside the pairs in distribution with the nearest deltas.
+    """Pairs of unseen objects, a row each, beside the pairs in distribution with the nearest deltas.
 
     Args:
         images: (n, 1 + k, 2, S, S[, 3]), the query pair first.

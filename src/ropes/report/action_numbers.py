@@ -28,12 +28,12 @@ SHIFTS = {IID: "in distribution", COMPOSITIONAL: "compositional shift", SYSTEMAT
 #: One setting for those that differ only in their held-out pairs.
 DRAWN = f"{ACTION_PAIRS}-drawn"
 SCENES = {
-    ACTION_PAIRS: "single things",
-    DRAWN: "single things, others held out",
-    OBJECT_SCENES: "several things in a scene",
+    ACTION_PAIRS: "single objects",
+    DRAWN: "single objects, others held out",
+    OBJECT_SCENES: "several objects in a scene",
     ARM_ACTIONS: "joints of an arm",
     f"{ARM_SETTING}-{ARM_ACTIONS.partition('-')[2]}": "joints of an arm",
-    RECORDED_PAIRS: "Causal Triplet's own images, things cut out",
+    RECORDED_PAIRS: "Causal Triplet's own images, objects cut out",
     RECORDED_SCENES: "Causal Triplet's own images, whole scenes",
 }
 METHODS = {
@@ -217,7 +217,7 @@ def findings(rows: Sequence[ActionRow]) -> list[str]:
                 f"{spread(accuracies(scenes['cde-global'], split), 2)} by whole images"
                 for split, words in SHIFTS.items()
             ]
-            sentences.append(f"Several things in a scene: {'; '.join(parts)}.")
+            sentences.append(f"Several objects in a scene: {'; '.join(parts)}.")
     for methods in filter(of_an_arm, every.values()):
         parts = [f"{METHODS.get(name, name)} {spread(accuracies(own, IID), 2)}" for name, own in methods.items()]
         sentences.append(f"Accuracy of joint and direction in unseen poses of an arm: {', '.join(parts)}.")

@@ -41,7 +41,7 @@ def settings(source: Source) -> Iterator[Section]:
     for number, (setup, methods) in enumerate(in_order(source.results.action_rows).items(), 1):
         arm = of_an_arm(methods)
         arrays_of = delta_arrays(setup, methods, source.folder)
-        content = [explained("arm" if arm else "things")]
+        content = [explained("arm" if arm else "objects")]
         content += [plot(drawn.figure, drawn.label) for drawn in plots(setup, methods, arrays_of)]
         for name, arrays in arrays_of.items():
             if not arm and name in EMBEDDINGS:

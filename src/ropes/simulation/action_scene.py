@@ -56,7 +56,7 @@ class PairScene(ClosesAtExit):
     def _draw(self, number: int, after: bool, action: Action) -> Images:
         rng = generator(self.seed, "pair", number)
         trained_nouns = [noun for noun in NOUNS if noun not in self.setting.held_out.nouns]
-        placements = _placements(rng, action, self.setting.things, trained_nouns)
+        placements = _placements(rng, action, self.setting.objects, trained_nouns)
         floor, wall = (colorsys.hsv_to_rgb(rng.random(), rng.uniform(0, 0.25), rng.uniform(0.5, 0.95)) for _ in "ab")
         yaw, pitch = rng.uniform(-25, 25), CAMERA.pitch + rng.uniform(-6, 6)
         light = np.array([rng.uniform(-0.8, 0.8), -0.7, 1.2])
@@ -64,7 +64,7 @@ class PairScene(ClosesAtExit):
             variable, raised = EFFECTS[action.verb]
             placements[0].state[variable] = float(rng.uniform(0.75, 1.0)) if raised else 0.0
         shift = generator(self.seed, "jitter", number, int(after))
-        jitter, distance = self.setting.jitter, CAMERA.distance * (_FAR if self.setting.things > 1 else 1.0)
+        jitter, distance = self.setting.jitter, CAMERA.distance * (_FAR if self.setting.objects > 1 else 1.0)
         camera = replace(
             CAMERA,
             yaw=yaw + jitter * shift.normal(),

@@ -236,7 +236,7 @@ class PairsSetting:
 
     Attributes:
         image_size: side of the images, pixels.
-        things: objects per scene; one of them is manipulated.
+        objects: objects per scene; one of them is manipulated.
         jitter: scale of all other changes between the two images, 1 for degrees and centimetres.
         held_out: nouns and actions that are absent from training.
         renderer: what draws the objects.
@@ -244,7 +244,7 @@ class PairsSetting:
 
     name: str = "action-pairs"
     image_size: int = 64
-    things: int = 1
+    objects: int = 1
     jitter: float = 1.0
     held_out: HeldOut = field(default_factory=lambda: default_hold_out(seed=_HELD_OUT_SEED))
     renderer: RendererName = "pybullet"
@@ -257,14 +257,15 @@ class PairsSetting:
         """
         if self.image_size < 16:
             raise UserError(f"images of {self.image_size} pixels show nothing; give at least 16")
-        if not 1 <= self.things <= 5:
-            raise UserError(f"{self.things} objects do not fit into a scene; give 1 to 5")
+        if not 1 <= self.objects <= 5:
+            raise UserError(f"{self.objects} objects do not fit into a scene; give 1 to 5")
         if not 0 <= self.jitter < math.inf:
             raise UserError(f"jitter must be at least 0, got {self.jitter}")
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able description."""
         content = {**asdict(self), "held_out": self.held_out.to_dict()}
+        content["things"] = content.pop("objects")  # its first name, which data sets store
         if self.renderer == "pybullet":  # which older descriptions do not name
             del content["renderer"]
         return content

@@ -46,7 +46,7 @@ class MujocoActionScene(PairScene):
         body.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=FLOOR, pos=[0, 0, -FLOOR[2]], material="pattern 0")
         body.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=WALL, pos=WALL_PLACE, material="pattern 0")
         add_lights(mujoco, spec, CAMERA.distance, rng)
-        share = _SEVERAL if setting.things > 1 else _ONE
+        share = _SEVERAL if setting.objects > 1 else _ONE
         self._screen = OffScreen(spec, [CAMERA], setting.image_size, [ROOM], _SHADOW_MAP, share)
 
     def close(self) -> None:
