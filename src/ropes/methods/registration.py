@@ -15,7 +15,8 @@ from ropes.errors import UserError
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
 from ropes.models.checkpoints import WEIGHTS, load_tree, load_weights, save_tree
 from ropes.models.cleaner import Cleaner
-from ropes.models.registration import CHANGED, VERSION, Registration, are_recorded, crowded
+from ropes.models.recorded import are_recorded, crowded
+from ropes.models.registration import CHANGED, VERSION, Registration
 
 _CHUNK = 256
 #: Share of poses with passers-by above which they are worth the training of a cleaner.
