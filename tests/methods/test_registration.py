@@ -20,7 +20,7 @@ from ropes.methods.recipes import Optimisation
 from ropes.methods.registration import read_registration
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
 from ropes.methods.uncertainty.annotations import reasons
-from ropes.models.registration import crowded
+from ropes.models.recorded import crowded
 from tests import tiny
 
 
@@ -193,6 +193,18 @@ def test_passers_by_are_removed_before_the_fit_and_before_a_prediction(
     assert before.quantile(0.9) > 0.45
     assert after.quantile(0.9) < 0.8 * before.quantile(0.9)
     assert np.isfinite(Estimator.load(tmp_path / "run").coordinates(frames.numpy())).all()
+    removed = (registration.composite(frames) != registration(frames)).flatten(2).any(2).numpy()
+    lines = [json.loads(line) for line in predict_lines(tmp_path / "run", visited)]
+    tests = [line for line in lines if line["images"]["split"] == "test-id"]
+    assert 0.1 < removed.mean() < 0.9
+    for line, has_removed in zip(tests, removed, strict=True):
+        assert {tiny.CAMERAS[view] for view in np.flatnonzero(has_removed)} <= set(line["foreign"])
+        assert all(0 <= left < right <= tiny.SIDE for boxes in line["foreign"].values() for left, _, right, _ in boxes)
+    unusual = [line for line in lines if line.get("unusual")]
+    assert unusual
+    for line in unusual:
+        named = {camera for camera, what in line["reasons"].items() if "foreign object" in what}
+        assert named == set(line["foreign"])
     (tmp_path / "run" / "cleaner" / "weights.safetensors").unlink()
     with pytest.raises(UserError, match="weights"):
         read_registration(tmp_path / "run")

@@ -6,7 +6,8 @@ import torch
 from scipy import ndimage
 from torch import Tensor
 
-from ropes.models.registration import Registration, are_recorded, crowded
+from ropes.models.recorded import are_recorded, crowded
+from ropes.models.registration import Registration
 from tests.models.camera_frames import FRAMES, SIDE, frames
 
 
@@ -33,6 +34,32 @@ def test_light_and_place_of_each_frame_are_found(registration: Registration) -> 
         assert error.square().mean().sqrt() < 0.08
         assert error.abs().max() < 0.35
         assert shift.abs().max() > 1.2
+
+
+@pytest.mark.parametrize("height", [51, 40])
+def test_planes_of_any_shape_are_registered(height: int) -> None:
+    recorded = frames()
+    images = recorded.images[:, :, :height].contiguous()
+    registration = Registration(2, (height, SIDE))
+    parameters = registration.adapt(images)
+    for k, shift in ((2, recorded.down), (3, recorded.right)):
+        assert (centred(parameters[..., k]) + centred(shift)).square().mean().sqrt() < 0.1
+    upright = Registration(2, (SIDE, height))
+    turned = upright.adapt(images.mT.contiguous())
+    torch.testing.assert_close(turned[..., [3, 2]], parameters[..., [2, 3]], atol=0.02, rtol=0)
+    torch.testing.assert_close(turned[..., 4], -parameters[..., 4], atol=0.05, rtol=0)
+    assert upright(images.mT.contiguous()).shape == (FRAMES, 2, SIDE, height)
+
+
+def test_an_accurate_registration_finds_how_far_sharp_edges_have_moved() -> None:
+    blocks = np.kron(np.random.default_rng(0).integers(20, 180, (6, 8)), np.ones((12, 12)))
+    shift = np.linspace(0, 2, FRAMES)
+    moved = np.stack([ndimage.shift(blocks, (each, 0), order=1, mode="nearest") for each in shift])
+    images = torch.from_numpy(moved.round().astype(np.uint8))[:, None]
+    plain, accurate = (Registration(1, (72, 96), accurate=each).adapt(images)[:, 0, 2].neg() for each in (False, True))
+    expected = centred(torch.from_numpy(shift))
+    assert (centred(accurate) - expected).abs().max() < 0.1
+    assert (centred(plain) - expected).abs().max() > 0.2
 
 
 def centred(values: Tensor) -> Tensor:

@@ -121,10 +121,10 @@ class Estimator:
         _require_shapes(self.run, images)
         return torch.from_numpy(np.ascontiguousarray(planes(squares(images, self._reader.size)))).to(device_kind())
 
-    def _pixels(self, images: Views) -> Tensor:
-        """Images → input of the networks: registered planes, uint8 (n, P, s, s)."""
+    def _pixels(self, images: Views) -> tuple[Tensor, Tensor | None]:
+        """Images → registered planes, uint8 (n, P, s, s), and the parts removed, see `Registration.cleaned`."""
         pixels = self._planes(images)
-        return pixels if self._registration is None else self._registration(pixels)
+        return (pixels, None) if self._registration is None else self._registration.cleaned(pixels)
 
     def drift(self, images: Views) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
         """Views whose light, and whose camera's place, differ from those of the training images: bool (n, V) each.
@@ -173,12 +173,12 @@ class Estimator:
         poses = count(images)
         out = np.empty((poses, len(self.run.joints)))
         for start in range(0, poses, _CHUNK):
-            coordinates = self._reader.coordinates(self._pixels(take(images, slice(start, start + _CHUNK))))
+            coordinates = self._reader.coordinates(self._pixels(take(images, slice(start, start + _CHUNK)))[0])
             out[start : start + _CHUNK] = coordinates.double().cpu().numpy()
         return out
 
     def read(self, images: Views) -> Reading:
-        """Raw coordinates with standard deviations and out-of-distribution scores.
+        """Raw coordinates with standard deviations, out-of-distribution scores, and detected or removed foreign parts.
 
         Args:
             images: as for `coordinates`.
@@ -186,15 +186,20 @@ class Estimator:
         Raises:
             UserError: images of another shape or type.
         """
-        _require_shapes(self.run, images)
-        if self.trust is None or not count(images):
+        if not count(images):
             return Reading(self.coordinates(images), None, None)
-        chunks = [take(images, slice(start, start + _CHUNK)) for start in range(0, count(images), _CHUNK)]
-        features = ImageFeatures.join([extract_features(self._reader, self._pixels(chunk)) for chunk in chunks])
-        trust = self.trust
-        return Reading(
-            features.coordinates, trust.deviation(features), trust.distance(features), trust.foreign(features)
-        )
+        parts, removals = [], []
+        for start in range(0, count(images), _CHUNK):
+            pixels, removed = self._pixels(take(images, slice(start, start + _CHUNK)))
+            parts.append(extract_features(self._reader, pixels))
+            removals += [] if removed is None else [removed.cpu().numpy()]
+        features, trust = ImageFeatures.join(parts), self.trust
+        foreign = np.concatenate(removals) if removals else None
+        if trust is None:
+            return Reading(features.coordinates, None, None, foreign)
+        detected = trust.foreign(features)
+        foreign = detected if foreign is None else foreign if detected is None else foreign | detected
+        return Reading(features.coordinates, trust.deviation(features), trust.distance(features), foreign)
 
     @property
     def intervals(self) -> Intervals | None:
@@ -232,7 +237,7 @@ class Estimator:
 
         None for methods without reconstructions.
         """
-        decoded = self._reader.reconstructions(self._pixels(images))
+        decoded = self._reader.reconstructions(self._pixels(images)[0])
         if decoded is None:
             return None
         first, second = (part.clamp(0, 1).mul(255).round().byte().cpu().numpy() for part in decoded)

@@ -15,7 +15,8 @@ from ropes.errors import UserError
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
 from ropes.models.checkpoints import WEIGHTS, load_tree, load_weights, save_tree
 from ropes.models.cleaner import Cleaner
-from ropes.models.registration import CHANGED, VERSION, Registration, are_recorded, crowded
+from ropes.models.recorded import are_recorded, crowded
+from ropes.models.registration import CHANGED, VERSION, Registration
 from ropes.models.zoomed_registration import new_registration, zoom_of
 
 _CHUNK = 256
@@ -48,9 +49,9 @@ def register(
         return images, None
     rows = np.unique(np.linspace(0, len(images) - 1, _FRAMES).round().astype(np.int64))
     frames = torch.from_numpy(images.pixels(rows))
-    if not are_recorded(frames):
-        return images, None
     views = frames.shape[1] // images.channels
+    if not are_recorded(frames, views):
+        return images, None
     registration = new_registration(views, frames.shape[-1], images.channels, zoom).to(device_kind())
     registration.adapt(frames.to(device_kind()))
     if show:
@@ -63,9 +64,10 @@ def register(
     doubted = passers_by(registered, registration)
     enough = int((~doubted).sum()) >= _FEWEST
     registration.is_cleaned = enough and bool(doubted.mean() > _SELDOM)
-    if show and doubted.any():
-        alternative = "these do not train" if enough else "too few others remain, so all train"
-        then = "passers-by are removed" if registration.is_cleaned else alternative
+    then = "passers-by are removed" if registration.is_cleaned else "these do not train"
+    if not enough:
+        then = "too few others remain, so all train: record with nobody in view, or give --no-registration"
+    if doubted.any() and (show or not enough):
         print(f"ropes: more than the arm moves in {doubted.mean():.1%} of the poses; {then}", file=sys.stderr)
     return registered.trusting(~doubted) if enough else registered, registration
 

@@ -62,7 +62,17 @@ class Cleaner(nn.Module):
     @torch.no_grad()
     def clean(self, images: Tensor) -> Tensor:
         """Registered frames without their foreign parts, uint8 (n, P, N, N)."""
+        return self.without(images, self.foreign_parts(images))
+
+    @torch.no_grad()
+    def foreign_parts(self, images: Tensor) -> Tensor:
+        """Registered frames, uint8 (n, P, N, N) → parts that show a foreign object, bool (n, V, s, s)."""
         with torch.autocast(images.device.type, enabled=False):
             (logits,) = self(images)
-        parts = functional.interpolate((logits > 0).float(), size=images.shape[-1]) > 0
+        foreign: Tensor = logits > 0
+        return foreign
+
+    def without(self, images: Tensor, foreign: Tensor) -> Tensor:
+        """Registered frames, uint8 (n, P, N, N), whose parts (n, V, s, s) are replaced by the background."""
+        parts = functional.interpolate(foreign.float(), size=images.shape[-1]) > 0
         return torch.where(parts.repeat_interleave(self.of_view, dim=1), self.levels, images)

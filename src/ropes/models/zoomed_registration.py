@@ -9,8 +9,6 @@ from ropes.models.zoom import shrink
 
 #: Frames that are composited at a time, if they were of the smaller size.
 _CHUNK = 128
-#: Standard deviation of a normal distribution over its median absolute deviation.
-_TO_STD = 1.4826
 
 
 class ZoomedRegistration(Registration):
@@ -34,20 +32,16 @@ class ZoomedRegistration(Registration):
         self.zoom, self.small = zoom, Registration(views, side // zoom, channels)
 
     @torch.no_grad()
-    def adapt(self, images: Tensor) -> None:
-        """Set background, noise and the usual parameters from frames, uint8 (n, P, N, N).
-
-        Background and noise of the large frames come from every zoom-th frame.
-        """
-        self.small.adapt(shrink(images, self.zoom))
+    def adapt(self, images: Tensor) -> Tensor:
+        """As `Registration.adapt`; background and noise of the large frames come from every zoom-th frame."""
+        self._find_bars(images)
+        parameters = self.small.adapt(shrink(images, self.zoom))
         levels = images[:: self.zoom].float().div_(255)
         registered = self._registered(levels, self.estimate(levels))
-        self.background.copy_(registered.median(dim=0).values)
-        deviation = registered.sub_(self.background).abs_().median(dim=0).values
-        pooled = functional.avg_pool2d(deviation[None], 5, 1, 2, count_include_pad=False)[0]
-        self.noise.copy_(_TO_STD * pooled)
+        self._set_noise(self._set_background(registered))
         self.mean.copy_(self.small.mean)
         self.std.copy_(self.small.std)
+        return self._enlarged(parameters)
 
     @torch.no_grad()
     def composite(self, images: Tensor) -> Tensor:
@@ -61,9 +55,12 @@ class ZoomedRegistration(Registration):
 
     def estimate(self, levels: Tensor) -> Tensor:
         """As `Registration.estimate`, of frames (n, P, N, N); shifts in pixels of these."""
-        estimated = self.small.estimate(functional.avg_pool2d(levels, self.zoom))
-        moves = self.zoom * estimated[..., 2 * self.channels :]
-        return torch.cat([estimated[..., : 2 * self.channels], moves], dim=-1)
+        return self._enlarged(self.small.estimate(functional.avg_pool2d(levels, self.zoom)))
+
+    def _enlarged(self, parameters: Tensor) -> Tensor:
+        """Parameters of shrunk frames → those of the frames themselves."""
+        moves = self.zoom * parameters[..., 2 * self.channels :]
+        return torch.cat([parameters[..., : 2 * self.channels], moves], dim=-1)
 
 
 def new_registration(views: int, side: int, channels: int = 1, zoom: int = 1) -> Registration:

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from ropes.causal.scm import TruncatedNormal
 from ropes.evaluation.inspection import overlap
 from ropes.evaluation.inspection.contrast import Contrast, contrast, features
 from ropes.evaluation.inspection.motion import motion
+from ropes.evaluation.inspection.registered import registered
 from ropes.evaluation.inspection.sample import Sample
 from tests import tiny
 
@@ -53,6 +55,50 @@ def test_an_anchor_with_two_observational_poses_is_no_pair() -> None:
     whole = sample(anchors=2)
     anchor = np.where(whole.anchor == 1, 0, whole.anchor)
     assert not motion(Sample(whole.images, whole.regime, anchor), 0, 1, 2).paired
+
+
+def recording(anchors: int = 60, visits: float = 0.0) -> tuple[Sample, Sample]:
+    """The same poses rendered and recorded: a block that policies move by 20 or 30 pixels, before a texture."""
+    rng = np.random.default_rng(0)
+    scene = 60 + 100 * ndimage.gaussian_filter(rng.uniform(0, 1, (41, 64)), 1.5)
+    rendered = np.repeat(scene[None], 3 * anchors, axis=0)
+    for k, image in enumerate(rendered):
+        left = 4 + (0, 20, 30)[k % 3] + rng.integers(0, 5)
+        image[15:25, left : left + 8] = 220
+    visited = rendered.copy()
+    for k in np.flatnonzero(rng.random(len(visited)) < visits):
+        left = rng.integers(0, 50)
+        visited[k, 2:14, left : left + 14] = 20
+    gain = np.exp(0.1 * rng.standard_normal(len(visited)))[:, None, None]
+    recorded = gain * visited + 3 * rng.standard_normal(visited.shape)
+    regime, anchor = np.tile(np.arange(3), anchors), np.repeat(np.arange(anchors), 3)
+    images = (each.round().clip(0, 255).astype(np.uint8) for each in (rendered, recorded))
+    clean, noisy = (Sample((each,), regime, anchor) for each in images)
+    return clean, noisy
+
+
+@pytest.mark.parametrize("visits", [0.0, 0.2])
+@pytest.mark.parametrize("in_colour", [False, True])
+def test_noise_light_and_passers_by_of_a_recording_are_no_motion(visits: float, in_colour: bool) -> None:
+    clean, noisy = recording(visits=visits)
+    if in_colour:
+        noisy = Sample((np.repeat(noisy.images[0][..., None], 3, axis=3),), noisy.regime, noisy.anchor)
+    expected = motion(clean, 0, 1, 2).share[0]
+    still, disturbance = registered(noisy, show=False)
+    assert disturbance is not None
+    assert disturbance.crowded.mean() == pytest.approx(visits, abs=0.08)
+    assert motion(noisy, 0, 1, 2).share[0] > 3 * expected
+    found = motion(still, 0, 1, 2, disturbance)
+    assert found.paired
+    assert found.heat[0].shape == (41, 64)
+    assert found.share[0] == pytest.approx(expected, rel=0.25)
+
+
+def test_renderings_are_not_registered() -> None:
+    clean, _ = recording()
+    still, disturbance = registered(clean, show=False)
+    assert still is clean
+    assert disturbance is None
 
 
 def gaussians(

@@ -59,6 +59,16 @@ def test_light_is_measured_in_stops() -> None:
 
 
 @pytest.mark.slow
+def test_light_that_drifts_before_a_bright_wall_is_nobody_who_passes() -> None:
+    bright = np.where(ARMS, np.uint8(120), np.minimum(ROOM, 165) + np.uint8(90))
+    level = CameraLevel(exposure_drift=0.2, drift_frames=20.0, read_noise=0.01, vibration=0.004)
+    found, model = measure(degrade(bright, level, seed=3, arms=ARMS)), CameraModel(level, ROOM.shape, FRAMES, seed=3)
+    assert found.saturated > 0.02
+    assert found.light == pytest.approx(np.diff(np.quantile(np.log2(model._gain[:, 1]), [0.16, 0.84]))[0] / 2, rel=0.03)
+    assert found.crowded < 0.02
+
+
+@pytest.mark.slow
 def test_noise_is_measured_in_grey_levels() -> None:
     found, _ = measured(read_noise=0.02)
     clean, noisy = ROOM, degrade(np.stack([ROOM] * 20), CameraLevel(read_noise=0.02), seed=9).astype(float)

@@ -19,6 +19,7 @@ from ropes.evaluation.inspection.contrast import Contrast, contrast, features
 from ropes.evaluation.inspection.motion import motion
 from ropes.evaluation.inspection.nuisances import FEWEST_FRAMES, Nuisances, complaints, measure
 from ropes.evaluation.inspection.overlap import Overlap
+from ropes.evaluation.inspection.registered import Disturbance, registered
 from ropes.evaluation.inspection.resolution import Resolution, resolution
 from ropes.evaluation.inspection.sample import Sample, draw_sample
 from ropes.evaluation.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses
@@ -121,8 +122,9 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
     frames = dataset.frames("train")
     sample = draw_sample(dataset, seed=seed, show=show)
     values, model, states = features(sample.images), described_model(dataset), _states(dataset)
+    compared = registered(sample, show=show)
     joints = tuple(
-        _report(dataset, frames, sample, values, joint, _angle_overlap(dataset, frames, joint, model, states))
+        _report(dataset, frames, sample, compared, values, joint, _angle_overlap(dataset, frames, joint, model, states))
         for joint in dataset.joints
     )
     complete = _complete(frames, len(dataset.regimes))
@@ -227,11 +229,12 @@ def _report(
     dataset: Dataset,
     frames: Frames,
     sample: Sample,
+    compared: tuple[Sample, Disturbance | None],
     values: NDArray[np.float64],
     joint: str,
     angle_overlap: Overlap | None,
 ) -> JointReport:
-    """The measurements of one joint."""
+    """The measurements of one joint; `compared` are frames whose pixels can be compared, see `registered`."""
     regimes = [Regime(joint, policy) for policy in (1, 2)]
     first, second = (dataset.regimes.index(regime) if regime in dataset.regimes else None for regime in regimes)
     anchors = [frames.anchor[frames.regime == (-1 if number is None else number)] for number in (first, second)]
@@ -246,7 +249,8 @@ def _report(
     if first is not None and second is not None and min(report.images):
         rest = dataset.regimes.index(Regime()) if Regime() in dataset.regimes else None
         policies = contrast(values, sample.rows(first), sample.rows(second), sample.anchor)
-        report = replace(report, motion=motion(sample, rest, first, second), contrast=policies)
+        still, disturbance = compared
+        report = replace(report, motion=motion(still, rest, first, second, disturbance), contrast=policies)
         if angle_overlap is None and policies is not None:
             observational = _observational_contrast(sample, values, rest, first, second)
             report = replace(report, overlap=overlap.of_images(policies, observational))

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.evaluation.inspection.registered import Disturbance
 from ropes.evaluation.inspection.sample import Ints, Sample
 
-#: Smallest change of a moved pixel, in grey levels of 255.
+#: Smallest change of a moved pixel of a rendering, in grey levels of 255.
 LEVELS = 8
 #: Smallest difference of two mean images at a moved pixel, in standard errors, if poses cannot be compared in pairs.
 _ERRORS = 5.0
@@ -30,31 +31,50 @@ class Motion:
     paired: bool
 
 
-def motion(sample: Sample, observational: int | None, first: int, second: int) -> Motion:
+def motion(
+    sample: Sample, observational: int | None, first: int, second: int, disturbance: Disturbance | None = None
+) -> Motion:
     """Measure the motion of the joint whose two policies are the regimes `first` and `second`.
 
-    In a causal setting, the joint's descendants move with it and count too.
+    In a causal setting, the joint's descendants move with it and count too.  Of a recording only changes above the
+    camera's noise count, and only in frames without passers-by, unless all frames of a camera have some.
 
     Args:
-        sample: images of all regimes.
+        sample: images of all regimes; of a recording registered, see `ropes.evaluation.inspection.registered`.
         observational: number of the observational regime, or None.
         first: number of policy 1's regime.
         second: number of policy 2's regime.
+        disturbance: of a recording; None for renderings.
     """
+    levels: tuple[float, ...] = (LEVELS,) * len(sample.images)
+    crowded = np.zeros((len(sample), len(levels)), np.bool_)
+    if disturbance is not None:
+        levels, crowded = disturbance.levels, disturbance.crowded
     pose, anchor = pairs_with_anchors(sample, observational, first, second)
     if not len(pose):
-        found = [_means(camera[sample.rows(first)], camera[sample.rows(second)]) for camera in sample.images]
+        found = []
+        for camera, crowd in zip(sample.images, crowded.T, strict=True):
+            one, other = (rows[_alone_or_all(~crowd[rows])] for rows in (sample.rows(first), sample.rows(second)))
+            found.append(_means(camera[one], camera[other]))
         heats, shares = zip(*found, strict=True)
         return Motion(np.array(shares), heats, paired=False)
-    heat = tuple(_moved(camera, pose, anchor) for camera in sample.images)
-    return Motion(np.array([float(each.mean()) for each in heat]), heat, paired=True)
+    heat = []
+    for camera, level, crowd in zip(sample.images, levels, crowded.T, strict=True):
+        alone = _alone_or_all(~(crowd[pose] | crowd[anchor]))
+        heat.append(_moved(camera, pose[alone], anchor[alone], level))
+    return Motion(np.array([float(each.mean()) for each in heat]), tuple(heat), paired=True)
 
 
-def _moved(images: NDArray[np.uint8], pose: Ints, anchor: Ints) -> NDArray[np.float64]:
+def _alone_or_all(alone: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Poses that show the arm alone; all poses if none does."""
+    return alone if alone.any() else ~alone
+
+
+def _moved(images: NDArray[np.uint8], pose: Ints, anchor: Ints, level: float) -> NDArray[np.float64]:
     """Share of the poses in which each pixel of one camera differs from the anchor's observational one, (H, W)."""
     moved = np.zeros(images.shape[1:3])
     for k, rest in zip(pose, anchor, strict=True):
-        moved += _over_channels(np.abs(images[k].astype(np.int16) - images[rest]) > LEVELS)
+        moved += _over_channels(np.abs(images[k].astype(np.int16) - images[rest]) > level)
     return moved / len(pose)
 
 

@@ -1,16 +1,19 @@
 """Measures what a camera adds to its images: light, noise, shake, passers-by. Uses images alone.
 
-Each frame I is registered to the camera's own background B by a trimmed least-squares fit (Lucas and Kanade, 1981,
-with gain and offset): I ≈ a·B + b + dy·∂B/∂y + dx·∂B/∂x, with a the median of I / B over bright pixels.
+Each frame is registered to the camera's own background, see `ropes.models.registration.Registration`.  The parameters
+of the frames tell light and place; what is left tells noise, passers-by and another background.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from ropes.models.registration import crowded
+from ropes.common.hardware import device_kind
+from ropes.models.recorded import are_recorded, crowded
+from ropes.models.registration import CHANGED, Registration
 
 Array = NDArray[np.float64]
 Images = NDArray[np.uint8]
@@ -18,12 +21,10 @@ Images = NDArray[np.uint8]
 FEWEST_FRAMES = 10
 #: Exponent between stored levels and light.
 _GAMMA = 2.2
-#: Rounds of background and registration; trims of each fit, and the share of the pixels that it keeps.
-_ROUNDS, _TRIMS, _KEPT = 3, 2, 0.8
 #: Share of the brightest usable pixels' level above which pixels are bright.
 _BRIGHT = 0.5
-#: A pixel has changed where it differs by this many standard deviations of the noise, and by this many levels.
-_DEVIATIONS, _LEVELS = 6.0, 8.0
+#: A pixel has changed where it differs by this many standard deviations of the noise, and by `CHANGED` levels.
+_DEVIATIONS = 10.0
 #: Slope of an edge, levels a pixel; share of such pixels without which no shift can be measured.
 _EDGE, _TEXTURED = 10.0, 0.01
 #: Share of the pixels below which these are too few to register a frame by.
@@ -83,17 +84,21 @@ def measure(frames: Images, *, mixed: bool = True) -> Nuisances:
         frames = np.round(frames @ np.array([0.299, 0.587, 0.114])).astype(np.uint8)
     # Pixels that are saturated in some frames do not follow the gain; a rendering before white has hardly any others.
     usable = saturated.mean(0) < _SELDOM
-    if usable.mean() < _FEW:
+    few = bool(usable.mean() < _FEW)
+    if few:
         usable[:] = True
-    background, gain, shift, residuals = _registered(frames.astype(np.float64), usable)
+    if few and not are_recorded(torch.from_numpy(frames[:, None])):
+        background, gain, shift, residuals = _as_they_are(frames)
+    else:
+        background, gain, shift, residuals = _registered(frames, usable, accurate=not few)
     deviation = 1.4826 * np.median(np.abs(residuals - np.median(residuals, axis=0)), axis=0)
     noise = float(np.median(deviation))
     # Means of 3 × 3 pixels: their noise is a third.
     smooth = np.abs(ndimage.uniform_filter(residuals, (0, 3, 3)))
-    changed = (smooth > max(_DEVIATIONS * noise / 3, _LEVELS)).mean((1, 2))
+    changed = (smooth > max(_DEVIATIONS * noise / 3, CHANGED)).mean((1, 2))
     tenth = max(1, len(frames) // 10)
     moved = np.median(shift[-tenth:], axis=0) - np.median(shift[:tenth], axis=0)
-    still_edges = (np.hypot(*np.gradient(background)) > _EDGE) & (deviation < _LEVELS)
+    still_edges = (np.hypot(*np.gradient(background)) > _EDGE) & (deviation < CHANGED)
     textured = still_edges.mean() > _TEXTURED
     return Nuisances(
         light=_GAMMA * _deviation(np.log2(gain)),
@@ -112,54 +117,35 @@ def _deviation(values: Array) -> float:
     return float(np.diff(np.quantile(values, [0.16, 0.84]))[0] / 2)
 
 
-def _registered(images: Array, usable: NDArray[np.bool_]) -> tuple[Array, Array, Array, Array]:
-    """The background, and each frame registered to it by its usable pixels.
+def _registered(frames: Images, usable: NDArray[np.bool_], *, accurate: bool) -> tuple[Array, Array, Array, Array]:
+    """The background, and each frame registered to it.
+
+    Args:
+        frames: uint8 (n, height, width).
+        usable: pixels that are seldom saturated, (height, width).
+        accurate: see `Registration`; before a saturated background wide scales would follow the arm.
 
     Returns:
-        Background (height, width); gain (n,); shift (n, 2) in pixels, by row and column; and the difference of each
-        registered frame from the background, (n, height, width), in the background's grey levels.
+        Background (height, width); gain of bright pixels (n,); shift (n, 2) in pixels, by row and column; and the
+        difference of each registered frame from the background, (n, height, width), in grey levels.
     """
-    gain, offset, shift = np.ones(len(images)), np.zeros(len(images)), np.zeros((len(images), 2))
-    aligned = images
-    for _ in range(_ROUNDS):
-        background = np.median(aligned, axis=0)
-        bright = usable & (background >= max(_BRIGHT * np.quantile(background[usable], 0.99), 1))
-        design = _design(background)
-        for k, image in enumerate(aligned):
-            # The frame is aligned by what is known so far; the fit finds what is left.  The median ratio of bright
-            # pixels is a gain that neither passers-by nor an offset disturb.
-            more = max(float(np.median(image[bright] / background[bright])), 1e-3) if bright.any() else 1.0
-            level, *step = _fit(design, (image - more * background).ravel(), usable.ravel())
-            gain[k], offset[k], shift[k] = gain[k] * more, offset[k] + gain[k] * level, shift[k] + np.array(step) / more
-        aligned = np.stack(
-            [
-                (ndimage.shift(image, moved, order=1, mode="nearest") - b) / a
-                for image, a, b, moved in zip(images, gain, offset, shift, strict=True)
-            ]
-        )
-    background = np.median(aligned, axis=0)
-    return background, gain, shift, aligned - background
+    images = torch.from_numpy(frames[:, None]).to(device_kind())
+    registration = Registration(1, frames.shape[1:3], accurate=accurate)
+    parameters = registration.to(device_kind()).adapt(images)
+    residuals = registration.residuals(images.float().div_(255), parameters)[:, 0].mul_(255).double().cpu().numpy()
+    background = registration.background[0].mul(255).double().cpu().numpy()
+    factor, offset, *shift, _ = parameters[:, 0].double().cpu().numpy().T
+    # Gain and offset are ambiguous where the background has little contrast; the level of bright pixels is not.
+    bright = usable & (background >= max(_BRIGHT * np.quantile(background[usable], 0.99), 1))
+    level = float(np.median(background[bright])) / 255 if bright.any() else 1.0
+    gain = np.maximum(factor + offset / level, 1e-3)
+    return background, gain, np.stack(shift, axis=1) / factor[:, None], residuals
 
 
-def _design(background: Array) -> Array:
-    """Columns of the regression: 1, and the background's derivatives by row and column, (pixels, 3)."""
-    derivatives = np.gradient(ndimage.gaussian_filter(background, 0.7))
-    return np.stack([np.ones_like(background).ravel(), *(each.ravel() for each in derivatives)], axis=1)
-
-
-def _fit(design: Array, difference: Array, usable: NDArray[np.bool_]) -> Array:
-    """Offset and shift (dy, dx) by trimmed least squares: pixels that fit worst are left out, since they move."""
-    kept = usable
-    scale = np.sqrt((design**2).mean(0)).clip(1e-9)
-    fit = np.zeros(3)
-    for _ in range(_TRIMS):
-        inside = design[kept] / scale
-        # On a background without edges the ridge keeps the shift at 0.
-        ridge = 1e-6 * len(inside) * np.eye(3)
-        fit = np.linalg.solve(inside.T @ inside + ridge, inside.T @ difference[kept]) / scale
-        residual = np.abs(difference - design @ fit)
-        kept = usable & (residual <= np.quantile(residual[usable], _KEPT))
-    return fit
+def _as_they_are(frames: Images) -> tuple[Array, Array, Array, Array]:
+    """The same as `_registered` for renderings before white, which hardly any pixel could register."""
+    background = np.median(frames, axis=0)
+    return background, np.ones(len(frames)), np.zeros((len(frames), 2)), frames - background
 
 
 def _blur(background: Array) -> float:
@@ -178,7 +164,7 @@ def _moved_background(residuals: Array, noise: float) -> float:
     """Share of the pixels in which the backgrounds of both halves differ."""
     half = len(residuals) // 2
     difference = np.abs(np.median(residuals[:half], axis=0) - np.median(residuals[half:], axis=0))
-    changed = difference > max(_DEVIATIONS * noise / np.sqrt(half / 2), _LEVELS)
+    changed = difference > max(_DEVIATIONS * noise / np.sqrt(half / 2), CHANGED)
     # Lone pixels along edges are left out.
     return float(ndimage.binary_opening(changed, np.ones((3, 3))).mean())
 

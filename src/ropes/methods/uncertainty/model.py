@@ -78,7 +78,8 @@ class Reading:
         coordinates: (n, d), see `ropes.inference.estimator.Estimator.coordinates`.
         deviation: (n, d), standard deviations before any scale; None for a run without a variance model.
         distance: (n,), out-of-distribution score, above 1 for unusual images; None for a run without uncertainty model.
-        foreign: bool (n, V, s, s), parts of a view with a foreign object; None for a run without a detector.
+        foreign: bool (n, V, s, s), parts of a view with a foreign object, detected by the student or removed by the
+            cleaner of a recording's passers-by; None for a run without either.
     """
 
     coordinates: Array

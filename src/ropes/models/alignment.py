@@ -1,0 +1,65 @@
+"""Robust linear fit of frames to a background: gain and offset of each channel, shift and rotation."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+#: Scales σ of the residuals in successive fits, in units of white.
+SCALES = (0.12, 0.06, 0.03, 0.03)
+#: Likewise, such that sharp edges that moved by a pixel count.
+WIDE_SCALES = (0.5, 0.25, 0.12, 0.06)
+#: Expected standard deviations of gain − 1, offset, and shift along an axis or at the image's edge by rotation, pixels.
+_GAIN, _OFFSET, _SHIFT = 0.5, 0.1, 4.0
+
+
+def robust_fit(
+    frames: Tensor, background: Tensor, weight: Tensor, size: tuple[int, int], scales: Sequence[float] = SCALES
+) -> Tensor:
+    """Fit frames at half their resolution by iteratively reweighted least squares, see `Registration`.
+
+    Args:
+        frames: in units of white, (n, V, C, h, w).
+        background: likewise, (V, C, h, w).
+        weight: of each pixel, (n, V, C, h, w).
+        size: height and width at the full resolution, pixels.
+        scales: σ of each iteration.
+
+    Returns:
+        a and b of each channel, then dy, dx and θ in pixels at the full resolution, (n, V, 2 C + 3).
+    """
+    channels = frames.shape[2]
+    count = 2 * channels + 3
+    design = _design(background, size)
+    products = (design[..., :, None] * design[..., None, :]).flatten(2)
+    target, weight = frames.flatten(2), weight.flatten(2)
+    prior = torch.zeros(count, device=frames.device)
+    prior[:channels] = 1
+    expected = torch.tensor([_GAIN] * channels + [_OFFSET] * channels + [_SHIFT] * 3, device=frames.device)
+    ridge = torch.diag(expected**-2)
+    fitted = prior.expand(*target.shape[:2], count)
+    for scale in scales:
+        residual = target - torch.einsum("vpk,nvk->nvp", design, fitted)
+        robust = weight * robust_weight(residual / scale)
+        left = torch.einsum("nvp,vpk->nvk", robust, products).unflatten(-1, (count, count)) + scale**2 * ridge
+        right = torch.einsum("nvp,vpk->nvk", robust * target, design) + scale**2 * (ridge @ prior)
+        fitted = torch.linalg.solve(left, right)
+    return fitted
+
+
+def robust_weight(residual: Tensor) -> Tensor:
+    """Weight of a residual in units of its scale (Geman and McClure, 1987)."""
+    return residual.square().add_(1).square_().reciprocal_()
+
+
+def _design(background: Tensor, size: tuple[int, int]) -> Tensor:
+    """Columns of the regression, (V, C h w, 2 C + 3)."""
+    channels, longer = background.shape[1], max(size)
+    down, right = (slope / 2 for slope in torch.gradient(background, dim=(2, 3)))  # for a pixel at full resolution
+    y, x = ((torch.arange(side // 2, device=background.device) + 0.5) * (4 / longer) - side / longer for side in size)
+    turn = x[None, :] * down - y[:, None] * right
+    of_channel = torch.eye(channels, device=background.device)[None, :, :, None, None]
+    gains = of_channel * background[:, :, None]
+    offsets = of_channel.expand(len(background), -1, -1, *turn.shape[-2:])
+    moves = torch.stack([down, right, turn], dim=2)
+    return torch.cat([gains, offsets, moves], dim=2).movedim(2, -1).flatten(1, 3)
