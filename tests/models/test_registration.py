@@ -5,6 +5,7 @@ import pytest
 import torch
 from scipy import ndimage
 from torch import Tensor
+from torch.nn import functional
 
 from ropes.models.recorded import are_recorded, crowded
 from ropes.models.registration import Registration
@@ -60,6 +61,37 @@ def test_an_accurate_registration_finds_how_far_sharp_edges_have_moved() -> None
     expected = centred(torch.from_numpy(shift))
     assert (centred(accurate) - expected).abs().max() < 0.1
     assert (centred(plain) - expected).abs().max() > 0.2
+
+
+def test_frames_that_are_turned_or_far_are_found() -> None:
+    recorded = frames(shake=2.0, turn=0.02)
+    registration = Registration(2, SIDE)
+    registration.adapt(frames(turn=0.02).images)
+    found = registration.estimate(recorded.images.float() / 255)
+    for found_shift, shift in ((found[..., 2], recorded.down), (found[..., 3], recorded.right)):
+        near = shift.abs() < 4
+        assert (found_shift + shift)[near].square().mean().sqrt() < 0.4
+    turned = registration.estimate(frames(turn=0.02, seed=3).images.float() / 255)[..., 4]
+    expected = frames(turn=0.02, seed=3).turn * SIDE / 2  # at half a side from the middle
+    assert np.corrcoef(turned.flatten(), expected.flatten())[0, 1] ** 2 > 0.9
+    assert np.polyfit(expected.flatten(), turned.flatten(), 1)[0] == pytest.approx(-1, abs=0.15)
+
+
+def test_letterboxed_frames_are_registered_as_without_their_bars() -> None:
+    whole = frames().images
+    frames_, bar = whole[..., 12:52, :], (SIDE - 40) // 2
+    plain, boxed = Registration(2, (40, SIDE)), Registration(2, SIDE)
+    expected = plain.adapt(frames_)
+    letterboxed = functional.pad(frames_, (0, 0, bar, bar))
+    found = boxed.adapt(letterboxed)
+    assert (found[..., :2] - expected[..., :2]).abs().mean() < 0.01
+    assert (found[..., 2:4] - expected[..., 2:4]).square().mean().sqrt() < 0.1
+    assert expected[..., 2:4].std() > 0.4
+    registered = boxed(letterboxed)
+    assert not registered[..., :bar, :].any()
+    assert not registered[..., -bar:, :].any()
+    differences = (registered[..., bar:-bar, :].int() - plain(frames_).int()).abs()
+    assert (differences <= 1).float().mean() > 0.95
 
 
 def centred(values: Tensor) -> Tensor:
@@ -139,3 +171,23 @@ def test_frames_with_passers_by_are_those_of_which_too_much_changes() -> None:
     found = crowded(areas)
     assert found[:1500].mean() > 0.95
     assert found[1500:].mean() < 0.01
+
+
+@pytest.mark.parametrize("spread", [0.2, 0.4, 0.8])
+def test_an_arm_whose_area_varies_is_no_passer_by(spread: float) -> None:
+    rng = np.random.default_rng(1)
+    assert crowded(0.03 * np.exp(spread * rng.standard_normal((4000, 2)))).mean() < 0.015
+
+
+@pytest.mark.parametrize("absent", [0.02, 0.1, 0.3])
+def test_an_arm_that_is_out_of_view_in_some_frames_is_no_passer_by(absent: float) -> None:
+    rng = np.random.default_rng(2)
+    areas = np.where(rng.random((4000, 2)) < absent, 0, rng.normal(0.03, 0.004, (4000, 2)))
+    assert crowded(areas).mean() < 0.01
+
+
+def test_one_recorded_view_among_renderings_is_found() -> None:
+    recorded = frames()
+    mixed = torch.stack([recorded.images[:, 0], recorded.still[:, 1]], dim=1)
+    assert are_recorded(mixed, 2)
+    assert not are_recorded(recorded.still, 2)
