@@ -68,7 +68,7 @@ def frames(
         y, x = rng.integers(8, SIDE - 24, 2)
         arm[n, v, y : y + 16, x : x + 10] = True
     still[arm] = 230
-    seen = [moved_image(still[n, v], shift[n, v], angle[n, v]) for n, v in np.ndindex(FRAMES, 2)]
+    seen = [moved_image(still[n, v], shift[n, v], float(angle[n, v])) for n, v in np.ndindex(FRAMES, 2)]
     moved = np.reshape(seen, still.shape)
     colours = np.array([1.0, 0.9, 1.1])[:channels]
     lit = (gain[..., None] * colours)[..., None, None] * moved[:, :, None] + offset[..., None, None, None]

@@ -1,7 +1,5 @@
 """Removes passers-by from the registered frames of a fit."""
 
-import sys
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -11,7 +9,7 @@ from ropes.common.hardware import device_kind
 from ropes.data.batches import TrainingImages
 from ropes.methods.cleaner_stage import OPTIMISATION, CleanerStage
 from ropes.methods.context import Context
-from ropes.methods.registration import CLEANER_FOLDER, new_cleaner, passers_by
+from ropes.methods.registration import CLEANER_FOLDER, new_cleaner, without_doubted
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.models.checkpoints import WEIGHTS
@@ -51,15 +49,10 @@ def without_passers_by(context: Context, images: TrainingImages) -> TrainingImag
         held_out=torch.from_numpy(held.pixels(np.arange(len(held)))),
     )
     zoom = zoom_of(registration)
-    fingerprint = context.digest("cleaner", *([zoom] if zoom > 1 else []))
+    fingerprint = context.digest("cleaner", len(kept), zoom)
     context.train(stage, batch_at, CLEANER_FOLDER, fingerprint, full=False)
     cleaner = registration.cleaner = network.to(device_kind()).eval()
 
     name = f"cleaned{sha256(context.folder / CLEANER_FOLDER / WEIGHTS)[:12]}"
     cleaned = images.transformed(name, cleaner.clean, "removing passers-by, frames", progress=context.show)
-    doubted = passers_by(cleaned, registration)
-    if context.show:
-        print(
-            f"ropes: {doubted.mean():.1%} of the poses still show more than the arm and do not train", file=sys.stderr
-        )
-    return cleaned.trusting(~doubted)
+    return without_doubted(cleaned, registration, show=context.show)

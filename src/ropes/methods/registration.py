@@ -61,21 +61,28 @@ def register(
     digest = hashlib.sha256(b"".join(value.cpu().numpy().tobytes() for value in registration.buffers())).hexdigest()
     name = f"registered{VERSION}-{digest[:12]}-{len(images)}"
     registered = images.transformed(name, registration.composite, "registering, frames", progress=show)
-    doubted = passers_by(registered, registration)
-    enough = int((~doubted).sum()) >= _FEWEST
-    registration.is_cleaned = enough and bool(doubted.mean() > _SELDOM)
-    then = "passers-by are removed" if registration.is_cleaned else "these do not train"
-    if not enough:
-        then = "too few others remain, so all train: record with nobody in view, or give --no-registration"
-    if doubted.any() and (show or not enough):
-        print(f"ropes: more than the arm moves in {doubted.mean():.1%} of the poses; {then}", file=sys.stderr)
-    return registered.trusting(~doubted) if enough else registered, registration
+    trusted = without_doubted(registered, registration, show=show)
+    registration.is_cleaned = bool((~trusted.trusted).mean() > _SELDOM)
+    if show and registration.is_cleaned:
+        print("ropes: a cleaner learns from the other poses to remove passers-by", file=sys.stderr)
+    return trusted, registration
 
 
-def passers_by(images: TrainingImages, registration: Registration) -> NDArray[np.bool_]:
-    """Poses of registered frames in which more than the arm moves, (n,)."""
-    crowd: NDArray[np.bool_] = np.logical_or.reduce(crowded(_changed_areas(images, registration)), axis=1)
-    return crowd
+def without_doubted(images: TrainingImages, registration: Registration, *, show: bool = True) -> TrainingImages:
+    """Registered frames without trust in poses in which more than the arm moves.
+
+    Where too few others remain all are trusted, and a line on standard error says so.
+    """
+    doubted: NDArray[np.bool_] = np.logical_or.reduce(crowded(_changed_areas(images, registration)), axis=1)
+    if not doubted.any():
+        return images.trusting(~doubted)
+    found = f"ropes: more than the arm moves in {doubted.mean():.1%} of the poses"
+    if int((~doubted).sum()) < _FEWEST:
+        print(f"{found}, too few others remain, and all train: record with nobody in view", file=sys.stderr)
+        return images.trusting(np.ones_like(doubted))
+    if show:
+        print(f"{found}, which do not train", file=sys.stderr)
+    return images.trusting(~doubted)
 
 
 def _changed_areas(images: TrainingImages, registration: Registration) -> NDArray[np.float64]:

@@ -11,10 +11,8 @@ from ropes.models.cleaner import Cleaner
 
 #: Version of the registration: images registered by another one are registered again.
 VERSION = 2
-#: Shift in pixels above which a frame is fitted twice.
-_FAR = 0.75
 #: Fits of an accurate registration after the first.
-_REFITS = 2
+_ACCURATE_REFITS = 2
 #: Rounds of background and registration.
 _ROUNDS = 3
 #: Median absolute deviation of a pixel, in units of white, above which it hardly counts: the arm often covers it.
@@ -209,26 +207,16 @@ class Registration(nn.Module):
     def estimate(self, levels: Tensor) -> Tensor:
         """Parameters of frames (n, P, H, W) in units of white: a and b of each channel, then dy, dx, θ in pixels.
 
-        θ is the shift at half the longer side from the centre.  Frames that have moved far are registered and fitted
-        once more, since the fit is linear in the shift; with `accurate` all frames are.
+        θ is the shift at half the longer side from the centre.  All frames are registered by the first fit and fitted
+        once more, since the fit is linear in the shift.
 
         Returns:
             (n, V, 2 C + 3).
         """
-        if self.accurate:
-            fitted = self._fit(levels, WIDE_SCALES)
-            for _ in range(_REFITS):
-                fitted = self._refitted(levels, fitted)
-            return fitted
-        fitted = self._fit(levels)
-        far = (fitted[..., 2 * self.channels :].abs() > _FAR).any(-1).any(-1)
-        if bool(far.any()):
-            fitted[far] = self._refitted(levels[far], fitted[far])
+        fitted = self._fit(levels, WIDE_SCALES if self.accurate else SCALES)
+        for _ in range(_ACCURATE_REFITS if self.accurate else 1):
+            fitted = self._composed(fitted, self._fit(self._registered(levels, fitted)))
         return fitted
-
-    def _refitted(self, levels: Tensor, parameters: Tensor) -> Tensor:
-        """Parameters of frames that are registered by their parameters so far, and fitted again."""
-        return self._composed(parameters, self._fit(self._registered(levels, parameters)))
 
     def _composed(self, first: Tensor, then: Tensor) -> Tensor:
         """Parameters of a frame whose registration by `first` has the parameters `then`."""

@@ -66,9 +66,9 @@ def recording(anchors: int = 60, visits: float = 0.0) -> tuple[Sample, Sample]:
         left = 4 + (0, 20, 30)[k % 3] + rng.integers(0, 5)
         image[15:25, left : left + 8] = 220
     visited = rendered.copy()
-    for k in np.flatnonzero(rng.random(len(visited)) < visits):
+    for visit in np.flatnonzero(rng.random(len(visited)) < visits):
         left = rng.integers(0, 50)
-        visited[k, 2:14, left : left + 14] = 20
+        visited[visit, 2:14, left : left + 14] = 20
     gain = np.exp(0.1 * rng.standard_normal(len(visited)))[:, None, None]
     recorded = gain * visited + 3 * rng.standard_normal(visited.shape)
     regime, anchor = np.tile(np.arange(3), anchors), np.repeat(np.arange(anchors), 3)
