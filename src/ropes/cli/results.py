@@ -60,10 +60,12 @@ class Reproduce:
       ropes reproduce hold-outs --out runs/hold-outs
       ropes reproduce delta-options --out runs/delta-options
       ropes reproduce six-joints --out runs/six-joints
+      ropes reproduce cameras --out runs/cameras
     """
 
     name: Annotated[
         Literal[
+            "cameras",
             "causal-triplet",
             "coverage",
             "curves",
@@ -86,7 +88,8 @@ class Reproduce:
     robot finger with a cube; supervision: interventions and pairs as supervision, on the same images; eq3: objectives
     of method ropes; six-joints: one camera and six joints, three under intervention; causal-triplet: action recognition
     from image pairs; hold-outs: the same with five other sets of held-out objects; delta-options: variants of causal
-    delta embeddings."""
+    delta embeddings; cameras: the same poses by both renderers, clean and with the faults of a webcam and of a harsh
+    camera (needs MuJoCo)."""
     out: Path
     """Folder for data, runs, results.json and report.html."""
     preset: Preset = "compact"
@@ -106,7 +109,7 @@ class Reproduce:
     """Precision of fits and evaluations, as in ropes fit and ropes evaluate."""
 
     scene: Literal["white", "panda-gym", "room"] | None = None
-    """Background of arms, as in ropes simulate; panda-gym, as in the ROPES paper, if omitted."""
+    """Background of arms, as in ropes simulate; panda-gym, as in the ROPES paper, if omitted. Not with cameras."""
 
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))

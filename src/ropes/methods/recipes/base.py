@@ -1,6 +1,7 @@
 """What every recipe offers, and recipes as JSON.
 
-A renamed field keeps its first name in JSON and in digests, so that older runs open and resume.
+A renamed field keeps its first name in JSON and in digests, and an added field is left out there with its default, so
+that older runs open and resume.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -41,6 +42,11 @@ def renamed(stored: str, default: Any) -> Any:
     return field(default=default, metadata={"stored": stored})
 
 
+def added(default: Any) -> Any:
+    """A dataclass field that earlier versions lack; with its default, JSON and digests leave it out."""
+    return field(default=default, metadata={"added": True})
+
+
 def recipe_to_dict(recipe: Any, without: Collection[str] = ()) -> dict[str, Any]:
     """A recipe, or a dataclass in it, as a dictionary for JSON and digests: stored name → value.
 
@@ -51,7 +57,7 @@ def recipe_to_dict(recipe: Any, without: Collection[str] = ()) -> dict[str, Any]
     return {
         _stored(each): recipe_to_dict(value) if is_dataclass(value := getattr(recipe, each.name)) else value
         for each in fields(recipe)
-        if each.name not in without
+        if each.name not in without and not (each.metadata.get("added") and getattr(recipe, each.name) == each.default)
     }
 
 
