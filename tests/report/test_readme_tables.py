@@ -184,6 +184,7 @@ def test_bad_markers_and_missing_results_are_named(readme: Path, tmp_path: Path)
     [
         "README.md",
         *(f"docs/{name}.md" for name in ("curves", "deltas", "disentanglement", "eq3", "results", "supervised")),
+        "docs/camera-levels.md",
     ],
 )
 def test_the_pages_of_this_repository_say_what_its_results_say(page: str) -> None:

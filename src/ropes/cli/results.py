@@ -13,7 +13,7 @@ from ropes.methods.recipes import Preset
 from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS, require_method
 
 #: Pages in docs/ with tables of results.
-_PAGES = ("curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
+_PAGES = ("camera-levels", "curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
 _JOINT_METHODS = [name for name in METHODS if name not in (*DELTA_METHODS, *VAE_METHODS)]
 _METHODS_HELP = (
     f"Methods, separated by commas: {', '.join(_JOINT_METHODS)}; for disentanglement {', '.join(VAE_METHODS)}; for "

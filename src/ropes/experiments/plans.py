@@ -20,9 +20,9 @@ from ropes.methods.recipes.delta_variants import (
     options,
 )
 from ropes.methods.recipes.variants import (
+    CAMERA_ANCHORS,
     COMPARED,
     EACH_JOINT,
-    FEWER_OR_ALL,
     NUMBERS,
     by_anchors,
     by_labels,
@@ -191,13 +191,13 @@ def _cameras(recipes: Mapping[str, Recipe], test_anchors: int) -> Experiment:
         elsewhere = [other.dataset for other in renderings if other.scene != each.scene and other.camera == "clean"]
         webcam = replace(each, camera="webcam").dataset
         transfers[each.dataset] = {
-            label: (*([webcam] if each.camera == "clean" and recipe.anchors == max(FEWER_OR_ALL) else []), *elsewhere)
+            label: (*([webcam] if each.camera == "clean" and recipe.anchors == max(CAMERA_ANCHORS) else []), *elsewhere)
             for label, recipe in variants
         }
     return Experiment(
         name="cameras",
         recipes=dict(variants),
-        anchors={each.dataset: max(FEWER_OR_ALL) for each in renderings},
+        anchors={each.dataset: max(CAMERA_ANCHORS) for each in renderings},
         test_anchors=test_anchors,
         occlusions=(0,),
         renderings={each.dataset: each for each in renderings},

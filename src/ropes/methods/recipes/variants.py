@@ -28,7 +28,7 @@ _SMALLER: dict[int, dict[str, Any]] = {
 #: Numbers of anchors of experiment supervision.
 COMPARED = (500, 2_000, 6_000)
 #: Numbers of anchors of experiment cameras.
-FEWER_OR_ALL = (1_000, 4_000)
+CAMERA_ANCHORS = (1_000, 4_000)
 #: Images seen by a VAE in that experiment under the compact preset: as long a fit as one of anchored.
 _VAE_IMAGES = 7_000 * 32
 _MIN_POSES = 150_000
@@ -144,7 +144,7 @@ def by_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, EncoderRecipe
     if not isinstance(recipe, EncoderRecipe | CNNRecipe):
         raise UserError("cameras compares methods anchored, cnn and ldr; leave the other ones out")
     training = replace(recipe.training, min_samples=max(recipe.training.min_samples, _MIN_POSES))
-    for number in FEWER_OR_ALL:
+    for number in CAMERA_ANCHORS:
         yield f"{method}@{number}-anchors", replace(recipe, training=training, anchors=number)
 
 
