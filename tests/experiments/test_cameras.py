@@ -11,13 +11,15 @@ from ropes.common.files import read_json, write_json
 from ropes.data import schema
 from ropes.errors import UserError
 from ropes.evaluation import paper, results
+from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.transfer import evaluate_transfer
 from ropes.experiments import datasets as filming
 from ropes.experiments import fits
 from ropes.experiments.folder import claim, run_folder, transfer_folder
 from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import experiment
 from ropes.experiments.run import run_experiment
-from ropes.methods.recipes import CNNRecipe, EncoderRecipe, cnn_recipe, encoder_recipe
+from ropes.methods.recipes import CNNRecipe, EncoderRecipe, Recipe, cnn_recipe, encoder_recipe
 from ropes.methods.run import Run
 from ropes.simulation import off_screen
 from ropes.simulation.settings import Setting, setting_named
@@ -118,7 +120,7 @@ def test_the_record_of_other_experiments_stays_as_it_was(tmp_path: Path) -> None
 def plan_of_three() -> Experiment:
     """Two levels by PyBullet and one by MuJoCo, with tiny fits on six and on eight anchors."""
     plan = experiment("cameras", "compact", ("anchored", "cnn"))
-    recipes = {
+    recipes: dict[str, Recipe] = {
         "anchored@4000-anchors": replace(tiny.encoder_recipe(), anchors=8),
         "cnn@1000-anchors": replace(tiny.cnn_recipe(), anchors=6),
         "cnn@4000-anchors": replace(tiny.cnn_recipe(), anchors=8),
@@ -152,16 +154,13 @@ def simulated(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> list[str]:
         note["setting"] |= {"robot": {}, "scene": setting.scene, "camera_level": setting.camera_level}
         write_json(out / schema.PROVENANCE, note)
 
-    original = fits.evaluate_transfer
-
-    def evaluate_transfer(run: Path, data: Path, out: Path, **options: Any) -> results.Results:
+    def transferred(run: Path, data: Path, out: Path, **options: Any) -> results.Results:
         done.append(f"transfer {data.parent.name}")
-        return original(run, data, out, **options)
+        return evaluate_transfer(run, data, out, **options)
 
     monkeypatch.setattr(filming, "simulate", simulate)
-    monkeypatch.setattr(filming, "require_renderers", lambda _: None)
     monkeypatch.setattr("ropes.experiments.run.require_renderers", lambda _: None)
-    monkeypatch.setattr(fits, "evaluate_transfer", evaluate_transfer)
+    monkeypatch.setattr(fits, "evaluate_transfer", transferred)
     monkeypatch.setattr(paper, "CALIBRATION_LABELS", tiny.SIZES.fit)
     return done
 
@@ -176,7 +175,7 @@ def test_fits_are_tested_on_their_own_images_and_on_others_once(simulated: list[
     assert results.read(out / "results.json") == found
     assert found.scene is None
 
-    def images(rows: tuple[results.Row, ...]) -> set[tuple[object, ...]]:
+    def images(rows: tuple[Row, ...]) -> set[tuple[object, ...]]:
         return {
             (row.method, row.anchors, row.renderer, row.camera, row.trained_renderer, row.trained_camera)
             for row in rows
