@@ -175,7 +175,7 @@ def test_commands_call_their_functions(
 def test_tables_stand_in_the_readme_and_in_the_docs(stub: Stub) -> None:
     calls = stub("ropes.report.readme_tables.update")
     assert cli.main(["tables", "--check"]) == 0
-    names = ("curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
+    names = ("camera-levels", "curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
     pages = ("README.md", *(f"docs/{name}.md" for name in names))
     assert calls == [((Path(page), Path("results"), True), {}) for page in pages]
 

@@ -62,6 +62,7 @@ def test_the_file_has_the_agreed_fields_and_comes_back_the_same(tmp_path: Path) 
         ({"split": "test-id"}, "split must be one of id, ood, got 'test-id'"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"setup": ""}, "setup must be a name"),
+        ({"camera": "webcm"}, "camera must be one of clean, webcam, harsh or null, got 'webcm'"),
     ],
 )
 def test_a_wrong_row_is_refused(changes: dict[str, Any], message: str) -> None:
@@ -128,7 +129,25 @@ def test_rows_of_different_kinds_may_share_their_conditions() -> None:
         dataclasses.replace(found, model_rows=(of_model, of_model))
 
 
-@pytest.mark.parametrize("change", [{"anchors": 500}, {"image_size": 64}, {"erased": 0.5}, {"label_share": 0.01}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"anchors": 500}, {"image_size": 64}, {"erased": 0.5}, {"label_share": 0.01}),
+        *({"renderer": "mujoco"}, {"camera": "webcam"}, {"trained_renderer": "mujoco"}, {"trained_camera": "harsh"}),
+    ],
+)
 def test_what_a_fit_learnt_from_is_one_of_its_conditions(change: dict[str, Any]) -> None:
     assert a_row().conditions != a_row(**change).conditions
     assert len(some_results(a_row(), a_row(**change)).rows) == 2
+
+
+def test_other_images_are_stored_where_they_are_known(tmp_path: Path) -> None:
+    rows = a_row(renderer="mujoco"), a_row(camera="webcam", trained_camera="clean")
+    wanted = dataclasses.replace(some_results(a_row()), transfer_rows=rows)
+    results.write(tmp_path / "results.json", wanted)
+    content = json.loads((tmp_path / "results.json").read_text())
+    images = [
+        set(row) & {"renderer", "camera", "trained_renderer", "trained_camera"} for row in content["transfer_rows"]
+    ]
+    assert images == [{"renderer"}, {"camera", "trained_camera"}]
+    assert results.read(tmp_path / "results.json") == wanted

@@ -140,7 +140,7 @@ def test_table2_sets_methods_without_labels_beside_shares_of_them(preset: str) -
 def test_unknown_experiments_are_refused() -> None:
     with pytest.raises(
         UserError,
-        match="unknown experiment 'table3': choose one of causal-triplet, coverage, curves, delta-options, demo, dis",
+        match="unknown experiment 'table3': choose one of cameras, causal-triplet, coverage, curves, delta-options, ",
     ):
         experiment("table3", "compact")
     with pytest.raises(UserError, match=r"unknown preset 'compct': did you mean compact\?"):

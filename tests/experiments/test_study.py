@@ -17,6 +17,7 @@ from ropes.common.files import read_json, write_json
 from ropes.errors import UnfinishedError, UserError
 from ropes.evaluation import results
 from ropes.evaluation.record import REVISION
+from ropes.experiments import collect
 from ropes.experiments import run as experiments
 from ropes.experiments.datasets import generate_dataset
 from ropes.experiments.fits import torch_threads
@@ -72,7 +73,7 @@ def out(tmp_path: Path, measured_finger: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.slow
 def test_every_model_is_fitted_in_a_process_of_its_own_and_nothing_twice(out: Path) -> None:
     seen: list[int] = []
-    gather = experiments._collect_results
+    gather = collect.collect_results
 
     def counted(*given: Any) -> results.Results:
         found = gather(*given)
@@ -80,7 +81,7 @@ def test_every_model_is_fitted_in_a_process_of_its_own_and_nothing_twice(out: Pa
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiments, "_collect_results", counted)
+        patch.setattr(experiments, "collect_results", counted)
         found = reproduce("disentanglement", preset="compact", out=out, processes=2, show=False)
     assert len(seen) == 5
     assert seen == sorted(seen)
@@ -189,7 +190,7 @@ def test_pictures_are_of_the_first_seed_that_is_done(tmp_path: Path, tiny_run: P
         read_with = {"weights": weights_digest(run), "trust": uncertainty_digest(run), "revision": REVISION}
         about = {"fitted_on": Run.read(run).data_checksum, **read_with}
         write_json(run / "evaluation" / "evaluation.json", about)
-    shown = experiments._featured(plan, tmp_path, [(label, seed) for seed in (0, 1, 2)], ())
+    shown = collect._featured(plan, tmp_path, [(label, seed) for seed in (0, 1, 2)], ())
     assert list(shown) == [(setting, label, 1)]
 
 

@@ -8,8 +8,10 @@ import pytest
 from ropes.errors import UserError
 from ropes.methods.recipes import (
     PRESETS,
+    CNNRecipe,
     Optimisation,
     RopesRecipe,
+    cnn_recipe,
     encoder_recipe,
     recipe_from_dict,
     recipe_to_dict,
@@ -23,6 +25,17 @@ from ropes.models.shapes import EncoderConfig
 def test_recipes_survive_json(preset: str) -> None:
     recipe = ropes_recipe(preset)
     assert recipe_from_dict(json.loads(json.dumps(recipe_to_dict(recipe))), type(recipe)) == recipe
+
+
+def test_an_added_field_changes_what_is_stored_only_where_it_is_used() -> None:
+    recipe = cnn_recipe("compact")
+    assert "anchors" not in recipe_to_dict(recipe)
+    few = replace(recipe, anchors=50)
+    assert recipe_to_dict(few) == recipe_to_dict(recipe) | {"anchors": 50}
+    for each in (recipe, few):
+        assert recipe_from_dict(json.loads(json.dumps(recipe_to_dict(each))), CNNRecipe) == each
+    with pytest.raises(UserError, match="anchors must be at least 2, got 1; leave it out for all"):
+        replace(recipe, anchors=1)
 
 
 def test_unknown_presets_are_refused() -> None:

@@ -166,6 +166,17 @@ def test_check_names_what_differs_and_changes_nothing(readme: Path) -> None:
     assert readme.read_text() == before
 
 
+def test_an_optional_table_waits_for_its_results(readme: Path, tmp_path: Path) -> None:
+    readme.write_text("<!-- table:other-compact/optional --><!-- /table -->")
+    assert update(readme, readme.parent / "results") == ("other-compact/optional",)
+    assert "No results yet." in readme.read_text()
+    results.write(readme.parent / "results" / "other-compact.json", found(row(2, 0.95, 0.06)))
+    with pytest.raises(UserError, match="other-compact/optional differs"):
+        update(readme, readme.parent / "results", check=True)
+    update(readme, readme.parent / "results")
+    assert "| ropes | 1,000 | 0.060 ± 0.002 |" in readme.read_text()
+
+
 def test_bad_markers_and_missing_results_are_named(readme: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"demo-compact\.json is missing"):
         update(readme, tmp_path / "nowhere")
@@ -184,6 +195,7 @@ def test_bad_markers_and_missing_results_are_named(readme: Path, tmp_path: Path)
     [
         "README.md",
         *(f"docs/{name}.md" for name in ("curves", "deltas", "disentanglement", "eq3", "results", "supervised")),
+        "docs/camera-levels.md",
     ],
 )
 def test_the_pages_of_this_repository_say_what_its_results_say(page: str) -> None:

@@ -13,7 +13,7 @@ from ropes.methods.recipes import Preset
 from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS, require_method
 
 #: Pages in docs/ with tables of results.
-_PAGES = ("curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
+_PAGES = ("camera-levels", "curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
 _JOINT_METHODS = [name for name in METHODS if name not in (*DELTA_METHODS, *VAE_METHODS)]
 _METHODS_HELP = (
     f"Methods, separated by commas: {', '.join(_JOINT_METHODS)}; for disentanglement {', '.join(VAE_METHODS)}; for "
@@ -60,10 +60,12 @@ class Reproduce:
       ropes reproduce hold-outs --out runs/hold-outs
       ropes reproduce delta-options --out runs/delta-options
       ropes reproduce six-joints --out runs/six-joints
+      ropes reproduce cameras --out runs/cameras
     """
 
     name: Annotated[
         Literal[
+            "cameras",
             "causal-triplet",
             "coverage",
             "curves",
@@ -86,7 +88,8 @@ class Reproduce:
     robot finger with a cube; supervision: interventions and pairs as supervision, on the same images; eq3: objectives
     of method ropes; six-joints: one camera and six joints, three under intervention; causal-triplet: action recognition
     from image pairs; hold-outs: the same with five other sets of held-out objects; delta-options: variants of causal
-    delta embeddings."""
+    delta embeddings; cameras: the same poses by both renderers, clean and with the faults of a webcam and of a harsh
+    camera (needs MuJoCo)."""
     out: Path
     """Folder for data, runs, results.json and report.html."""
     preset: Preset = "compact"
@@ -106,7 +109,7 @@ class Reproduce:
     """Precision of fits and evaluations, as in ropes fit and ropes evaluate."""
 
     scene: Literal["white", "panda-gym", "room"] | None = None
-    """Background of arms, as in ropes simulate; panda-gym, as in the ROPES paper, if omitted."""
+    """Background of arms, as in ropes simulate; panda-gym, as in the ROPES paper, if omitted. Not with cameras."""
 
     def __post_init__(self) -> None:
         at_least(0, seeds=min(self.seeds, default=0))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.common.seeds import generator
+from ropes.data.dataset import Dataset
 from ropes.evaluation.labels import FEWER, few_label_rows
 from ropes.evaluation.poses import pose_row
 from ropes.evaluation.rows.joint import Row
@@ -15,12 +16,14 @@ from ropes.evaluation.rows.pose import PoseRow
 from ropes.inference.calibration import Calibration
 from ropes.inference.estimator import Estimator
 from ropes.inference.poses import Arm
-from ropes.methods.recipes import EncoderRecipe, LabelledRecipe
+from ropes.methods.recipes import CNNRecipe, EncoderRecipe, LabelledRecipe
 from ropes.methods.recipes.base import input_size
+from ropes.methods.run import Run, camera_level_of, scene_of
 from ropes.methods.uncertainty.coverage import Condition, ToAngles
 from ropes.methods.uncertainty.model import Reading
 from ropes.metrics import Evaluation, ProtocolSizes, protocol
 from ropes.simulation.corruption import Hiding
+from ropes.simulation.settings import renderer_of
 
 #: Fields that a row takes from the protocol's measurement.
 _FIGURES = {field.name for field in fields(Row)} & {field.name for field in fields(Evaluation)}
@@ -39,6 +42,7 @@ class TestedPoses:
         label_free: label-free calibration; None if there is none.
         arm: arm whose link poses are measured; None if unknown.
         angles: split → (n, d) true angles, radians.
+        images: renderer and camera level of the test images, see `conditions_of_images`.
         readings: condition → what the estimator reads from its images; filled one condition at a time.
     """
 
@@ -50,6 +54,7 @@ class TestedPoses:
     label_free: Calibration | None
     arm: Arm | None
     angles: Mapping[str, NDArray[np.float64]]
+    images: Mapping[str, str | None]
     readings: dict[Condition, Reading] = field(default_factory=dict)
 
     @property
@@ -102,6 +107,7 @@ class TestedPoses:
         shared: dict[str, Any] = {
             **self._conditions(condition),
             **_conditions_of_training(self.estimator),
+            **self.images,
             "calibration_labels": 0 if self.estimator.is_supervised else self.sizes.fit,
             "published_too": self.hide == "square" or not condition[1],
         }
@@ -124,11 +130,32 @@ class TestedPoses:
         }
 
 
+def conditions_of_images(run: Run, dataset: Dataset) -> dict[str, str | None]:
+    """Renderer and camera level of test images, and of the training images where both are known and differ.
+
+    Args:
+        run: of the training images.
+        dataset: with the test images.
+    """
+    found: dict[str, str | None] = {}
+    for name, usual, tested, trained in (
+        ("renderer", "pybullet", _renderer(scene_of(dataset)), _renderer(run.scene)),
+        ("camera", "clean", camera_level_of(dataset), run.camera_level),
+    ):
+        found[name] = None if tested == usual else tested
+        found[f"trained_{name}"] = None if tested is None or trained == tested else trained
+    return found
+
+
+def _renderer(scene: str | None) -> str | None:
+    return None if scene is None else renderer_of(scene)
+
+
 def _conditions_of_training(estimator: Estimator) -> dict[str, Any]:
     """Training anchors, image size, and shares of erased and of labelled images, for a `Row`."""
     run, recipe = estimator.run, estimator.run.recipe
     anchors, erased, share = run.anchors, 0.0, None
-    if isinstance(recipe, EncoderRecipe):
+    if isinstance(recipe, EncoderRecipe | CNNRecipe):
         anchors, erased = recipe.anchors or run.anchors, recipe.random_erasing
     if isinstance(recipe, LabelledRecipe):
         erased, share = recipe.random_erasing, recipe.labels

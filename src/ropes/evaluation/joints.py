@@ -12,7 +12,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.causal_graph import GRAPH_FILE, write_graph
 from ropes.evaluation.flags import flag_rows, unlike_images
-from ropes.evaluation.joint_protocol import TestedPoses
+from ropes.evaluation.joint_protocol import TestedPoses, conditions_of_images
 from ropes.evaluation.labels import label_free_calibration, labelled_poses
 from ropes.evaluation.occlusion import occluded
 from ropes.evaluation.partial_disentanglement import freed_rows
@@ -93,7 +93,7 @@ def evaluate(
     run, data, out = find_run(run), Path(data), Path(out)
     estimator, dataset = Estimator.load(run, precision=precision), open_dataset(data)
     setting = estimator.run.setting
-    splits = _test_splits(dataset, sizes)
+    splits = test_splits(dataset, sizes)
     views_of(estimator.run, dataset)
     warn_if_other_scene(estimator.run, dataset)
     angles = {split: states_of(estimator.run, dataset, SPLITS[split]) for split in splits}
@@ -116,6 +116,7 @@ def evaluate(
         label_free=label_free,
         arm=arm_or_none(estimator.run, dataset),
         angles=angles,
+        images=conditions_of_images(estimator.run, dataset),
     )
     rows: list[Row] = []
     shift_rows: list[Row] = []
@@ -162,7 +163,7 @@ def evaluate(
     )
 
 
-def _test_splits(dataset: Dataset, sizes: ProtocolSizes) -> list[str]:
+def test_splits(dataset: Dataset, sizes: ProtocolSizes) -> list[str]:
     """The test splits of a data set, "id" before "ood"; each must have enough poses."""
     splits = [split for split, name in SPLITS.items() if name in dataset.splits]
     if not splits:

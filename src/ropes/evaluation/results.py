@@ -1,7 +1,7 @@
 """Reads and writes results.json (schema 1), and checks all rows both ways."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self, TypeVar, get_args
 
@@ -37,6 +37,8 @@ class Results:
         flag_rows: out-of-distribution detection; empty if not measured.
         pose_rows: pose errors of the end effector; empty if the robot is unknown.
         shift_rows: joint errors on shifted poses after calibration on unshifted ones; empty if not measured.
+        transfer_rows: joint errors on images of another renderer or camera than the training images; empty if not
+            measured.
         model_rows: disentanglement metrics; empty if not measured.
         action_rows: action recognition; empty if not measured.
         fit_rows: the fits that the other rows belong to; empty in files of older versions.
@@ -60,6 +62,7 @@ class Results:
     flag_rows: tuple[FlagRow, ...] = ()
     pose_rows: tuple[PoseRow, ...] = ()
     shift_rows: tuple[Row, ...] = ()
+    transfer_rows: tuple[Row, ...] = ()
     model_rows: tuple[ModelRow, ...] = ()
     action_rows: tuple[ActionRow, ...] = ()
     fit_rows: tuple[FitRow, ...] = ()
@@ -79,7 +82,7 @@ class Results:
     def to_dict(self) -> dict[str, Any]:
         """The content of results.json. Empty lists of rows are left out, except `rows`."""
         head = {field.name: getattr(self, field.name) for field in fields(self) if not field.name.endswith("rows")}
-        lists = {name: [asdict(row) for row in getattr(self, name)] for name in ("rows", *FURTHER)}
+        lists = {name: [row.to_dict() for row in getattr(self, name)] for name in ("rows", *FURTHER)}
         return {"schema": SCHEMA, **head, **{name: rows for name, rows in lists.items() if rows or name == "rows"}}
 
     @classmethod

@@ -66,6 +66,11 @@ class Cell(JointConditions):
         return reaches(self.mse, self.paper_mse)
 
 
+def rendered_alike(cells: Iterable[JointConditions]) -> bool:
+    """Whether all test images come from one renderer and have one level of the cameras' faults."""
+    return len({(cell.renderer, cell.camera) for cell in cells}) < 2
+
+
 def _variance(mcc: float | None, mse: float | None) -> float | None:
     return None if mcc is None or mse is None or mcc >= 1 else mse / (1 - mcc**2)
 

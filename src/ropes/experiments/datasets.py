@@ -5,12 +5,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from ropes.data.build import renderer_record
 from ropes.data.cache import ImageCache
 from ropes.data.generate import simulate
 from ropes.data.generate_actions import simulate_arm_actions, simulate_pairs
 from ropes.data.generate_finger import simulate_finger
 from ropes.data.import_pairs import import_pairs
 from ropes.evaluation.record import ARTEFACTS
+from ropes.experiments.folder import data_folder
 from ropes.experiments.plan import Experiment
 from ropes.simulation.actions import PairsSetting, random_hold_out
 from ropes.simulation.feasibility import write_feasibility
@@ -28,8 +30,18 @@ from ropes.simulation.settings import (
 )
 
 
-def generate_dataset(plan: Experiment, setting: str, out: Path, workers: int | None, *, show: bool) -> None:
-    """Simulate or import the data of a setting in `out`/SETTING/data; resume if interrupted.
+def require_renderers(plan: Experiment) -> None:
+    """Check that this machine has the renderers of an experiment's arms.
+
+    Raises:
+        UserError: MuJoCo or its OpenGL is missing.
+    """
+    for arm in filter(None, map(plan.arm, plan.anchors)):
+        renderer_record(arm.renderer)
+
+
+def generate_dataset(plan: Experiment, name: str, out: Path, workers: int | None, *, show: bool) -> None:
+    """Simulate or import a data set in `out`/NAME/data; resume if interrupted.
 
     Deviation: except in the paper's preset, arms are rendered with simplified meshes of a twentieth of the triangles.
     Why: rendering them takes far less time.  Effect: silhouettes overlap those of the full meshes with a mean IoU of
@@ -38,30 +50,30 @@ def generate_dataset(plan: Experiment, setting: str, out: Path, workers: int | N
     Raises:
         UserError: the folder holds something else, or recordings are wrong.
     """
-    data, count = out / setting / "data", plan.anchors[setting]
-    recipes = [plan.recipe(setting, label) for label in plan.recipes if plan.fits(setting, label)]
+    data, count = data_folder(out, name), plan.anchors[name]
+    recipes = [plan.recipe(name, label) for label in plan.recipes if plan.fits(name, label)]
     sizes = sorted({recipe.shape.image_size for recipe in recipes})
     size = sizes[-1]
     options: dict[str, Any] = {"out": data, "seed": plan.data_seed, "workers": workers, "progress": show}
     counts: dict[str, Any] = {"samples": count, "test_samples": plan.test_anchors}
-    if setting == FINGER_CUBE:
+    if name == FINGER_CUBE:
         finger = FingerSetting(image_size=size)
         dataset = simulate_finger(finger, labelled=plan.labelled, **counts, **options)
-        write_feasibility(out / ARTEFACTS / setting / FEASIBILITY_FILE, finger)
-    elif setting in (ACTION_PAIRS, OBJECT_SCENES, *RANDOM_HOLD_OUTS):
-        pairs = PairsSetting(name=setting, image_size=size, objects=4 if setting == OBJECT_SCENES else 1)
-        if setting in RANDOM_HOLD_OUTS:
-            pairs = replace(pairs, held_out=random_hold_out(seed=RANDOM_HOLD_OUTS[setting]))
+        write_feasibility(out / ARTEFACTS / name / FEASIBILITY_FILE, finger)
+    elif name in (ACTION_PAIRS, OBJECT_SCENES, *RANDOM_HOLD_OUTS):
+        pairs = PairsSetting(name=name, image_size=size, objects=4 if name == OBJECT_SCENES else 1)
+        if name in RANDOM_HOLD_OUTS:
+            pairs = replace(pairs, held_out=random_hold_out(seed=RANDOM_HOLD_OUTS[name]))
         dataset = simulate_pairs(pairs, **counts, **options)
-    elif setting == ARM_ACTIONS:
+    elif name == ARM_ACTIONS:
         arm = replace(setting_named(ARM_SETTING), scene=plan.scene)
         dataset = simulate_arm_actions(arm, **counts, **options)
-    elif setting in (RECORDED_PAIRS, RECORDED_SCENES):
+    elif name in (RECORDED_PAIRS, RECORDED_SCENES):
         assert plan.recorded is not None
         del options["workers"]
-        dataset = import_pairs(Path(plan.recorded), image_size=size, boxes=setting == RECORDED_PAIRS, **options)
+        dataset = import_pairs(Path(plan.recorded), image_size=size, boxes=name == RECORDED_PAIRS, **options)
     else:
-        arm = replace(setting_named(setting), scene=plan.scene)
+        arm = plan.arm(name) or setting_named(name)  # which raises the error of an unknown setting
         options["mesh"] = "full" if plan.full_meshes else "simplified"
         dataset = simulate(arm, anchors=count, test_anchors=plan.test_anchors, **options)
         if not plan.at_once:

@@ -12,7 +12,8 @@ from ropes.evaluation.actions import evaluate_actions
 from ropes.evaluation.factors import evaluate_factors
 from ropes.evaluation.joints import evaluate
 from ropes.evaluation.record import is_current
-from ropes.experiments.folder import EVALUATION, run_folder
+from ropes.evaluation.transfer import evaluate_transfer
+from ropes.experiments.folder import EVALUATION, data_folder, run_folder, transfer_folder
 from ropes.experiments.plan import Experiment
 from ropes.methods.fit import fit
 from ropes.methods.recipes import JointNetRecipe, RopesRecipe
@@ -30,7 +31,7 @@ def untimed(out: Path, stage: str) -> AbstractContextManager[None]:
 def fit_and_evaluate(
     plan: Experiment,
     out: Path,
-    setting: str,
+    dataset: str,
     label: str,
     seed: int,
     precision: Precision,
@@ -39,21 +40,21 @@ def fit_and_evaluate(
     show: bool,
 ) -> None:
     """Fit in this precision, or in the precision of an interrupted fit, and evaluate; resume if interrupted."""
-    data, run, method = out / setting / "data", run_folder(out, setting, label, seed), method_of(label)
-    with timer(out, f"{setting} {label} fit {seed}"):
+    data, run, method = data_folder(out, dataset), run_folder(out, dataset, label, seed), method_of(label)
+    with timer(out, f"{dataset} {label} fit {seed}"):
         begun_in = Run.read(run).precision if (run / RUN_FILE).exists() else precision
         options: dict[str, Any] = {
             "method": method,
             "precision": precision if begun_in == precision else "auto",
-            "pretrained": pretrained_run(plan, out, setting, label, seed),
+            "pretrained": pretrained_run(plan, out, dataset, label, seed),
             "show": show,
         }
-        fit(data, run, plan.recipe(setting, label), seed, **options)
+        fit(data, run, plan.recipe(dataset, label), seed, **options)
     evaluation = run / EVALUATION
     if is_current(evaluation, run, plan.precision):
         return
-    rows: dict[str, Any] = {"name": plan.name, "label": label, "precision": plan.precision}
-    with timer(out, f"{setting} {label} evaluate {seed}"):
+    rows: dict[str, Any] = {"name": plan.name, "label": plan.method(dataset, label), "precision": plan.precision}
+    with timer(out, f"{dataset} {label} evaluate {seed}"):
         if plan.measures == "factors":
             photographs = None if plan.recorded is None else Path(plan.recorded)
             evaluate_factors(run, data, evaluation, photographs=photographs, **rows)
@@ -63,20 +64,33 @@ def fit_and_evaluate(
             evaluate(run, data, evaluation, occlusions=plan.occlusions, sizes=plan.sizes, show=show, **rows)
 
 
-def pretrained_run(plan: Experiment, out: Path, setting: str, label: str, seed: int) -> Path | None:
+def evaluate_transfers(
+    plan: Experiment, out: Path, dataset: str, label: str, seed: int, *, timer: Timer = untimed
+) -> None:
+    """Measure a fit's errors on the test images of other data sets, where the plan has these transfers."""
+    run = run_folder(out, dataset, label, seed)
+    rows: dict[str, Any] = {"name": plan.name, "label": plan.method(dataset, label), "precision": plan.precision}
+    for other in plan.transfers[dataset][label]:
+        folder = transfer_folder(run, other)
+        if not is_current(folder, run, plan.precision):
+            with timer(out, f"{dataset} {label} transfer {seed}"):
+                evaluate_transfer(run, data_folder(out, other), folder, sizes=plan.sizes, **rows)
+
+
+def pretrained_run(plan: Experiment, out: Path, dataset: str, label: str, seed: int) -> Path | None:
     """A finished run with this seed and the same first stages, or None.
 
     For jointnet, a run on another share of the labels; for ropes, one of another objective, preferably with the same
     density ratios.
     """
-    recipe = plan.recipe(setting, label)
+    recipe = plan.recipe(dataset, label)
     if not isinstance(recipe, JointNetRecipe | RopesRecipe):
         return None
     others = [each for each in plan.recipes if each != label and method_of(each) == method_of(label)]
     if isinstance(recipe, RopesRecipe):
-        noise = {each: getattr(plan.recipe(setting, each), "code_noise", None) for each in others}
+        noise = {each: getattr(plan.recipe(dataset, each), "code_noise", None) for each in others}
         others.sort(key=lambda each: noise[each] != recipe.code_noise)
-    runs = (run_folder(out, setting, each, seed) for each in others)
+    runs = (run_folder(out, dataset, each, seed) for each in others)
     return next((run for run in runs if (run / TRAINING_FILE).exists()), None)
 
 

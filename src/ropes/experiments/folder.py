@@ -19,11 +19,23 @@ from ropes.methods.run import RUN_FILE, Run
 from ropes.metrics import PAPER_SIZES
 
 EXPERIMENT_FILE, EVALUATION = "experiment.json", "evaluation"
+#: Folder of evaluations on other data sets, in that of a fit; and of packaged estimators, in that of their data set.
+TRANSFER_FOLDER, PACKAGED_FOLDER = "transfer", "packaged"
 
 
-def run_folder(out: Path, setting: str, label: str, seed: int) -> Path:
+def data_folder(out: Path, dataset: str) -> Path:
+    """The folder of a data set."""
+    return out / dataset / "data"
+
+
+def run_folder(out: Path, dataset: str, label: str, seed: int) -> Path:
     """The folder of a fit of a method or variant."""
-    return out / setting / label / f"seed-{seed}"
+    return out / dataset / label / f"seed-{seed}"
+
+
+def transfer_folder(run: Path, dataset: str) -> Path:
+    """The folder of a fit's evaluation on the test images of another data set."""
+    return run / TRANSFER_FOLDER / dataset
 
 
 def claim(out: Path, plan: Experiment, preset: str) -> None:
@@ -58,8 +70,13 @@ def _is_recipe(stored: dict[str, Any], recipe: Recipe) -> bool:
 def _description(plan: Experiment) -> dict[str, Any]:
     """The entries that identify the experiment of a folder, without methods and seeds."""
     content = asdict(replace(plan, recipes={}, seeds=()))
-    derived = ("at_once", "full_meshes", "measures", "only", "own", "precision", "recorded", "scene", "sizes")
+    derived = (
+        *("at_once", "full_meshes", "measures", "only", "own", "precision", "recorded", "renderings", "scene", "sizes"),
+        "transfers",
+    )
     description = {name: value for name, value in content.items() if name not in derived}
+    if plan.renderings:
+        description["renderings"] = content["renderings"]
     if plan.sizes != PAPER_SIZES:
         description["sizes"] = asdict(plan.sizes)
     if plan.scene != "white":
@@ -77,18 +94,18 @@ def _checksums(recorded: Path) -> dict[str, str]:
 
 
 def finished(out: Path, plan: Experiment) -> set[tuple[str, int]]:
-    """Methods (and variants) with the seeds that earlier calls have finished in all of their settings."""
-    by_setting: dict[str, set[tuple[str, int]]] = {}
-    for setting in plan.anchors:
-        runs = [path.parent.parent for path in (out / setting).glob(f"*/seed-*/{EVALUATION}/{RESULTS_FILE}")]
+    """Methods (and variants) with the seeds that earlier calls have finished on all of their data sets."""
+    by_dataset: dict[str, set[tuple[str, int]]] = {}
+    for dataset in plan.anchors:
+        runs = [path.parent.parent for path in (out / dataset).glob(f"*/seed-*/{EVALUATION}/{RESULTS_FILE}")]
         fits = [(run.parent.name, _seed_of(run)) for run in runs]
-        by_setting[setting] = {
+        by_dataset[dataset] = {
             (label, seed) for label, seed in fits if seed is not None and method_of(label) in METHODS
         }
     return {
         fit
-        for fit in set().union(*by_setting.values())
-        if all(fit in fits for setting, fits in by_setting.items() if plan.fits(setting, fit[0]))
+        for fit in set().union(*by_dataset.values())
+        if all(fit in fits for dataset, fits in by_dataset.items() if plan.fits(dataset, fit[0]))
     }
 
 

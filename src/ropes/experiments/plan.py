@@ -1,4 +1,4 @@
-"""The configuration of an experiment: settings, methods, anchors, seeds."""
+"""The configuration of an experiment: data sets, methods, anchors, seeds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -7,17 +7,45 @@ from typing import Literal
 from ropes.common.hardware import RequestedPrecision
 from ropes.methods.recipes import EncoderRecipe, Recipe
 from ropes.metrics import PAPER_SIZES, ProtocolSizes
-from ropes.simulation.settings import SceneName, find_setting
+from ropes.simulation.camera_levels import LevelName
+from ropes.simulation.settings import SceneName, Setting, find_setting, renderer_of, setting_named
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rendering:
+    """How the images of a data set are rendered; several data sets of a setting show the same poses.
+
+    Attributes:
+        setting: name of the setting, of an arm.
+        scene: background of the arm, which determines the renderer.
+        camera: level of the cameras' faults.
+    """
+
+    setting: str
+    scene: SceneName
+    camera: LevelName = "clean"
+
+    @property
+    def images(self) -> str:
+        """Renderer and camera level, as in "mujoco+webcam"."""
+        return f"{renderer_of(self.scene)}+{self.camera}"
+
+    @property
+    def dataset(self) -> str:
+        """Name of the data set, as "panda-2c-independent+mujoco+webcam"."""
+        return f"{self.setting}+{self.images}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """An experiment of settings × methods × training seeds.
+    """An experiment of data sets × methods × training seeds.
+
+    A data set has the name of its setting, except those of `renderings`.
 
     Attributes:
         name: name in results files.
         recipes: method, or METHOD@VARIANT (see `ropes.methods.registry.method_of`) → recipe of its fits.
-        anchors: setting → number of training anchors; of training images in settings without an arm.
+        anchors: data set → number of training anchors; of training images in settings without an arm.
         test_anchors: poses in each test split.
         seeds: training seeds.
         occlusions: sides of the occluding squares, pixels.
@@ -25,14 +53,16 @@ class Experiment:
         at_once: whether several fits run at once, one process each.
         measures: "joints" (`ropes.evaluation.joints`), "factors" (`ropes.evaluation.factors`) or "actions"
             (`ropes.evaluation.actions`).
-        only: setting → the methods and variants that are fitted there; all if the setting is missing.
-        own: setting → method or variant → recipe that replaces `recipes` there.
+        only: data set → the methods and variants that are fitted there; all if the data set is missing.
+        own: data set → method or variant → recipe that replaces `recipes` there.
         recorded: recordings to train on instead of simulated data, or photographs to test on.
         sizes: sizes of the protocol's draws, for joint angles.
         precision: precision of training and evaluation, see `ropes.common.hardware.resolve_precision`.
         scene: background of arms, see `ropes.simulation.settings.SceneName`.
         full_meshes: whether arms are rendered with all their triangles.
         labelled: of finger-cube, images in each split that regressors are fitted on; None for `test_anchors`.
+        renderings: data set → its rendering, where one setting has several data sets.
+        transfers: data set → method or variant → other data sets whose test images its fits read as well.
     """
 
     name: str
@@ -52,15 +82,30 @@ class Experiment:
     scene: SceneName = "white"
     full_meshes: bool = False
     labelled: int | None = None
+    renderings: Mapping[str, Rendering] = field(default_factory=dict)
+    transfers: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
 
-    def fits(self, setting: str, label: str) -> bool:
-        """Whether a method or variant is fitted in a setting."""
-        return setting not in self.only or label in self.only[setting]
+    def fits(self, dataset: str, label: str) -> bool:
+        """Whether a method or variant is fitted on a data set."""
+        return dataset not in self.only or label in self.only[dataset]
 
-    def recipe(self, setting: str, label: str) -> Recipe:
-        """The recipe of a method or variant in a setting; method `anchored` knows whether joints are independent."""
-        recipe = self.own.get(setting, {}).get(label, self.recipes[label])
-        arm = find_setting(setting)
+    def arm(self, dataset: str) -> Setting | None:
+        """The setting of a data set, with its scene and cameras; None if it is not an arm's."""
+        rendering = self.renderings.get(dataset)
+        if rendering is None:
+            arm = find_setting(dataset)
+            return None if arm is None else replace(arm, scene=self.scene)
+        return replace(setting_named(rendering.setting), scene=rendering.scene, camera_level=rendering.camera)
+
+    def method(self, dataset: str, label: str) -> str:
+        """Name of a method or variant in rows of results; it differs between the renderings of a setting."""
+        rendering = self.renderings.get(dataset)
+        return label if rendering is None else f"{label}+{rendering.images}"
+
+    def recipe(self, dataset: str, label: str) -> Recipe:
+        """The recipe of a method or variant on a data set; method `anchored` knows whether joints are independent."""
+        recipe = self.own.get(dataset, {}).get(label, self.recipes[label])
+        arm = self.arm(dataset)
         independent = arm is not None and arm.independent
         if independent and isinstance(recipe, EncoderRecipe) and recipe.anchor_weight:
             return replace(recipe, independent=True)

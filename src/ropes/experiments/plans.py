@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from typing import get_args
 
 from ropes.errors import UserError
-from ropes.experiments.plan import Experiment
+from ropes.experiments.plan import Experiment, Rendering
 from ropes.methods.recipes import DeltaRecipe, Recipe, delta_recipe
 from ropes.methods.recipes.delta_variants import (
     ABLATED,
@@ -18,9 +20,11 @@ from ropes.methods.recipes.delta_variants import (
     options,
 )
 from ropes.methods.recipes.variants import (
+    CAMERA_ANCHORS,
     COMPARED,
     EACH_JOINT,
     NUMBERS,
+    by_anchors,
     by_labels,
     by_objective,
     curves,
@@ -29,6 +33,7 @@ from ropes.methods.recipes.variants import (
     vaes,
 )
 from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS, recipe_of
+from ropes.simulation.camera_levels import LevelName
 from ropes.simulation.settings import (
     ACTION_PAIRS,
     ARM_ACTIONS,
@@ -37,10 +42,12 @@ from ropes.simulation.settings import (
     RANDOM_HOLD_OUTS,
     RECORDED_PAIRS,
     RECORDED_SCENES,
+    SceneName,
 )
 
 #: Experiment → the methods that it fits by default.
 DEFAULT_METHODS = {
+    "cameras": ("anchored", "cnn"),
     "causal-triplet": DELTA_METHODS,
     "coverage": ("anchored",),
     "curves": ("anchored",),
@@ -57,6 +64,8 @@ DEFAULT_METHODS = {
 }
 _ONE_CAMERA, _TWO_CAMERAS, _CAUSAL = "panda-1c-independent", "panda-2c-independent", "panda-2c-causal"
 _OCCLUSIONS = (0, 16, 32, 64)
+#: Scenes of experiment cameras, one for each renderer.
+_SCENES: tuple[SceneName, ...] = ("panda-gym", "room")
 
 
 def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded: Path | None = None) -> Experiment:
@@ -66,10 +75,11 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
     it is made for two CPU cores.  Effect: larger errors; docs/curves.md shows how they fall with the number of anchors.
 
     Args:
-        name: "causal-triplet" (actions), "coverage" (of intervals), "curves" (error against anchors), "delta-options"
-            (readings of causal delta embeddings), "demo", "disentanglement" (of finger-cube), "eq3" (objectives of
-            method ropes), "hold-outs" (actions on other held-out objects), "panda-2c" (the packaged estimator),
-            "six-joints" (one camera, interventions on three of six joints), "supervision", "table1", "table2".
+        name: "cameras" (renderers and faults of cameras), "causal-triplet" (actions), "coverage" (of intervals),
+            "curves" (error against anchors), "delta-options" (readings of causal delta embeddings), "demo",
+            "disentanglement" (of finger-cube), "eq3" (objectives of method ropes), "hold-outs" (actions on other
+            held-out objects), "panda-2c" (the packaged estimator), "six-joints" (one camera, interventions on three of
+            six joints), "supervision", "table1", "table2".
         preset: "compact" or "paper".
         methods: methods to fit instead of `DEFAULT_METHODS`.
         recorded: see `Experiment`.
@@ -97,6 +107,8 @@ def _planned(name: str, preset: str, recipes: dict[str, Recipe], recorded: Path 
     paper = preset == "paper"
     test_anchors = 10_000 if paper else 2_000
     match name:
+        case "cameras":
+            return _cameras(recipes, test_anchors)
         case "causal-triplet":
             return _actions(recipes, paper, recorded)
         case "delta-options" | "hold-outs":
@@ -161,6 +173,35 @@ def _planned(name: str, preset: str, recipes: dict[str, Recipe], recorded: Path 
         test_anchors=test_anchors,
         seeds=(0, 1),
         occlusions=_OCCLUSIONS,
+    )
+
+
+def _cameras(recipes: Mapping[str, Recipe], test_anchors: int) -> Experiment:
+    """The same poses by each renderer and camera level, on few and on all anchors.
+
+    All fits also read clean images of the other renderer; those of all clean images of a renderer also its webcam.
+    """
+    variants = [(label, each) for method in recipes for label, each in by_anchors(method, recipes[method])]
+    renderings = [
+        Rendering(setting=_TWO_CAMERAS, scene=scene, camera=level)
+        for scene, level in product(_SCENES, get_args(LevelName))
+    ]
+    transfers: dict[str, dict[str, tuple[str, ...]]] = {}
+    for each in renderings:
+        elsewhere = [other.dataset for other in renderings if other.scene != each.scene and other.camera == "clean"]
+        webcam = replace(each, camera="webcam").dataset
+        transfers[each.dataset] = {
+            label: (*([webcam] if each.camera == "clean" and recipe.anchors == max(CAMERA_ANCHORS) else []), *elsewhere)
+            for label, recipe in variants
+        }
+    return Experiment(
+        name="cameras",
+        recipes=dict(variants),
+        anchors={each.dataset: max(CAMERA_ANCHORS) for each in renderings},
+        test_anchors=test_anchors,
+        occlusions=(0,),
+        renderings={each.dataset: each for each in renderings},
+        transfers=transfers,
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.common.seeds import generator
-from ropes.data.batches import held_out_anchors
+from ropes.data.batches import first_anchors, held_out_anchors
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 
@@ -20,11 +20,13 @@ class Labels:
     """The labelled training poses, split into training and held-out ones.
 
     Attributes:
-        angles: of all training poses, radians, (n, d) in the order of the data set's joints.
+        poses: training frames of the data set that the fit uses, sorted, (n,); rows count among them.
+        angles: of these poses, radians, (n, d) in the order of the data set's joints.
         kept: rows of the labelled poses for training.
         held: rows of the labelled poses held out.
     """
 
+    poses: Indices
     angles: Array
     kept: Indices
     held: Indices
@@ -57,13 +59,22 @@ def labelled_rows(poses: int, share: float, seed: int) -> Indices:
     return np.sort(generator(seed, "labels").permutation(poses)[:count])
 
 
-def choose_labels(dataset: Dataset, share: float, held_out: float, seed: int) -> Labels:
-    """Select labelled poses, and hold out those of a share of all anchors.
+def choose_labels(dataset: Dataset, share: float, held_out: float, seed: int, anchors: int | None = None) -> Labels:
+    """Select labelled poses, and hold out those of a share of the anchors.
+
+    Args:
+        dataset: with angles.
+        share: share of the poses that has labels.
+        held_out: share of the anchors.
+        seed: of both choices.
+        anchors: use poses of the first anchors only; None for all.
 
     Raises:
-        UserError: fewer than two labelled poses, or all of them are held out, or none.
+        UserError: too few anchors, fewer than two labelled poses, or all of them are held out, or none.
     """
     anchor = dataset.frames("train").anchor
+    poses = np.flatnonzero(first_anchors(anchor, anchors))
+    anchor = anchor[poses]
     rows = labelled_rows(len(anchor), share, seed)
     out = np.isin(anchor[rows], held_out_anchors(anchor, held_out, seed))
     if out.all() or not out.any():
@@ -71,4 +82,4 @@ def choose_labels(dataset: Dataset, share: float, held_out: float, seed: int) ->
             f"of {len(rows)} labelled poses {int(out.sum())} are of held-out anchors, and both kinds are needed: raise "
             "--labels, or change --val-fraction"
         )
-    return Labels(dataset.states("train"), rows[~out], rows[out])
+    return Labels(poses, dataset.states("train")[poses], rows[~out], rows[out])

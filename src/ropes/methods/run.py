@@ -43,6 +43,7 @@ class Run:
         precision: of the training, except for stages that always use float32; None for some runs of earlier versions.
         processor: `ropes.common.hardware.capability` of the machine that began the run; None likewise.
         scene: background of the images, see `scene_of`.
+        camera_level: level of the cameras' faults, see `camera_level_of`; None for runs of earlier versions, too.
         image_shapes: (height, width), or (height, width, 3) in colour, of each camera's images in the data set; None
             for runs of earlier versions, whose images are squares of `image_size`.
     """
@@ -61,6 +62,7 @@ class Run:
     precision: Precision | None = None
     processor: str | None = None
     scene: str | None = None
+    camera_level: str | None = None
     image_shapes: tuple[tuple[int, ...], ...] | None = None
 
     @property
@@ -90,6 +92,7 @@ class Run:
             anchors=len(np.unique(dataset.frames("train").anchor)),
             angles_checksum=angles_checksum,
             scene=scene_of(dataset),
+            camera_level=camera_level_of(dataset),
             image_shapes=dataset.image_shapes,
         )
 
@@ -201,8 +204,18 @@ class Run:
 
 def scene_of(dataset: Dataset) -> str | None:
     """The scene of a data set simulated by ropes, see `ropes.simulation.settings.SceneName`; None for others."""
+    return _of_rendering(dataset, "scene", "white")
+
+
+def camera_level_of(dataset: Dataset) -> str | None:
+    """The level of the cameras' faults in a data set simulated by ropes, see `ropes.simulation.camera_levels`."""
+    return _of_rendering(dataset, "camera_level", "clean")
+
+
+def _of_rendering(dataset: Dataset, name: str, default: str) -> str | None:
+    """A property of the setting of an arm that ropes simulated; None for other data sets."""
     setting = (dataset.provenance or {}).get("setting", {})
-    return str(setting.get("scene", "white")) if "robot" in setting else None
+    return str(setting.get(name, default)) if "robot" in setting else None
 
 
 def warn_if_other_scene(run: Run, dataset: Dataset) -> None:

@@ -20,7 +20,7 @@ from ropes.methods.cleaning import without_passers_by
 from ropes.methods.context import Context
 from ropes.methods.image_size import require_size
 from ropes.methods.labels import Labels, angles_checksum, choose_labels
-from ropes.methods.recipes import JointNetRecipe, LabelledRecipe, recipe_to_dict
+from ropes.methods.recipes import CNNRecipe, JointNetRecipe, LabelledRecipe, recipe_to_dict
 from ropes.methods.registration import register
 from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.sampling import EpochShuffle
@@ -68,13 +68,14 @@ def fit(
         )
     if not dataset.joints:
         raise UserError(f"{data} has no interventions, which name the joints; mark them (docs/data.md)")
-    labels = choose_labels(dataset, recipe.labels, recipe.val_fraction, seed)
-    checksum = angles_checksum(labels.angles)
+    anchors = recipe.anchors if isinstance(recipe, CNNRecipe) else None
+    labels = choose_labels(dataset, recipe.labels, recipe.val_fraction, seed, anchors)
+    checksum = angles_checksum(dataset.states("train"))
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed, angles_checksum=checksum)
     require_size(dataset, recipe)
     run.require_same(out)
     cache = ImageCache(dataset, "train", recipe.shape.image_size, progress=show)
-    images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
+    images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(labels.poses)
     images, registration = register(images, wanted=recipe.registration, show=show)
     if isinstance(recipe, JointNetRecipe) and pretrained is not None:
         fingerprint = _pretraining_digest(Context(run, out, show, registration=registration), recipe)
@@ -86,7 +87,7 @@ def fit(
     # After all checks: data that are refused leave no run behind.
     context = Context.begin(run, out, precision=precision, show=show, registration=registration)
     images = without_passers_by(context, images)
-    held_out = held_out_frames(run, dataset)
+    held_out = held_out_frames(run, dataset)[labels.poses]
     kept, held = images.split(held_out)
     stages: dict[str, Any] = {}
     seconds: dict[str, float] = {}
@@ -115,6 +116,8 @@ def fit(
         labelled_poses=len(labels),
         labelled_poses_held_out=len(labels.held),
         labelled_images=len(labels) * len(run.cameras),
+        anchors=len(np.unique(images.anchor)),
+        poses=len(images),
         **more,
     )
     return context.run

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ropes.evaluation.paper import CALIBRATION_LABELS
-from ropes.evaluation.summary import Cell
+from ropes.evaluation.summary import Cell, rendered_alike
 from ropes.methods.registry import method_of
 from ropes.report.elements import plot, tag
 from ropes.report.figures import DASHED, FLOOR, INK, OURS, PAPER, as_number, shared_legend, styled, titled_panels
@@ -39,9 +39,12 @@ def series(cells: Sequence[Cell], axis: Axis) -> dict[tuple[str, str], tuple[Cel
     labels.
 
     Args:
-        cells: of any conditions; methods that learn from labels are left out.
+        cells: of any conditions; methods that learn from labels are left out.  Where images differ in renderer or
+            camera, there is no series.
         axis: the varied property.
     """
+    if not rendered_alike(cells):
+        return {}
     fixed = [name for name in ("anchors", "image_size", "erased") if name != axis]
     measured = [
         cell

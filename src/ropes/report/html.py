@@ -10,6 +10,7 @@ from ropes.evaluation import results
 from ropes.report import (
     action_numbers,
     actions,
+    cameras,
     curves,
     joints,
     label_efficiency,
@@ -30,6 +31,7 @@ PARTS = (
         findings=lambda source: [verdict.sentence(source.cells)],
         sections=(
             joints.against_paper,
+            cameras.section,
             joints.by_labels,
             curves.learning_curves,
             label_efficiency.efficiency,

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, ScalarFormatter
 
 from ropes.evaluation import paper
-from ropes.evaluation.summary import Cell, least_labelled
+from ropes.evaluation.summary import Cell, least_labelled, rendered_alike
 from ropes.methods.registry import method_of
 from ropes.report.elements import plot, tag
 from ropes.report.figures import DASHED, INK, as_number, colour_cycle, shared_legend, styled, titled_panels
@@ -51,8 +51,11 @@ def label_curves(cells: Iterable[Cell]) -> tuple[LabelCurves, ...]:
     """Curves of each setup and split with a method on several numbers of labels and a method without labels.
 
     Args:
-        cells: of all conditions.
+        cells: of all conditions.  Where images differ in renderer or camera, there are no curves.
     """
+    cells = list(cells)
+    if not rendered_alike(cells):
+        return ()
     measured = [cell for cell in cells if cell.occlusion == 0 and cell.mse is not None]
     found = []
     for (setup, split), group in grouped(measured, lambda cell: (cell.setup, cell.split)).items():

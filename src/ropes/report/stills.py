@@ -16,7 +16,7 @@ from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.model import by_disentanglement
 from ropes.evaluation.summary import over_seeds
 from ropes.methods.registry import METHODS, method_of
-from ropes.report import artefacts, figures, joint_figures, pictures, study_figures
+from ropes.report import artefacts, cameras, figures, joint_figures, pictures, study_figures
 from ropes.report.action_figures import pair_grid
 from ropes.report.action_numbers import SHIFTS, Methods, in_order, of_an_arm
 from ropes.report.action_plots import delta_arrays, pairs_and_captions, plots
@@ -58,6 +58,7 @@ def _stills(found: Results, folder: Path) -> Iterator[tuple[str, Figure | pictur
             yield f"{setup}-{method}-{axis.replace('_', '-')}", error_curves(group, axis)
     for curves in label_curves(cells):
         yield f"{curves.setup}-labels{'-shifted' if curves.split == 'ood' else ''}", efficiency_figure(curves)
+    yield from cameras.figures(found)
     for run in artefacts.load(folder, {(row.setup, row.method) for row in found.rows}):
         if run.evaluation and method_of(run.method) == run.method:  # a variant is a point of the curves
             rows = [row for row in found.rows if (row.setup, row.method) == (run.setup, run.method)]

@@ -47,22 +47,34 @@ def number_columns(*headings: str) -> list[Column]:
 
 @dataclass(frozen=True)
 class Entry:
-    """A formatted number, its standard deviations, and whether it reaches the paper's; None without comparison."""
+    """A formatted number and what stands beside it.
+
+    Attributes:
+        text: the number.
+        deviations: its standard deviations.
+        reached: whether it reaches the paper's; None without comparison.
+        beside: another number, shown in brackets; empty for none.
+    """
 
     text: str
     deviations: Sequence[str] = ()
     reached: bool | None = None
+    beside: str = ""
 
     def __str__(self) -> str:
-        return " ± ".join((self.text, *self.deviations))
+        return " ± ".join((self.text, *self.deviations)) + (f" ({self.beside})" if self.beside else "")
 
     def markdown(self) -> str:
         """As Markdown; a number that reaches the paper's is bold."""
         return str(replace(self, text=f"**{self.text}**") if self.reached else self)
 
     def __html__(self) -> Markup:
-        spread = tag("span", " ".join(f"± {each}" for each in self.deviations), class_="std")
-        return Markup("{} {}").format(self.text, spread) if self.deviations else Markup.escape(self.text)
+        words = [f"± {each}" for each in self.deviations] + ([f"({self.beside})"] if self.beside else [])
+        return (
+            Markup("{} {}").format(self.text, tag("span", " ".join(words), class_="std"))
+            if words
+            else Markup.escape(self.text)
+        )
 
 
 def mse_entry(cell: Cell | None, reached: bool | None = None) -> Entry:

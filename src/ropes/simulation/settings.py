@@ -17,6 +17,11 @@ RendererName = Literal["pybullet", "mujoco"]
 SceneName = Literal["white", "panda-gym", "room"]
 
 
+def renderer_of(scene: str) -> RendererName:
+    """The renderer that draws a scene."""
+    return "mujoco" if scene == "room" else "pybullet"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Camera:
     """A pinhole camera that looks at `target` (metres) from `distance` (metres); angles in degrees."""
@@ -88,7 +93,7 @@ class Setting:
     @property
     def renderer(self) -> RendererName:
         """The renderer that draws the scene."""
-        return "mujoco" if self.scene == "room" else "pybullet"
+        return renderer_of(self.scene)
 
     @property
     def independent(self) -> bool:

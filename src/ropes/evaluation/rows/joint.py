@@ -1,12 +1,21 @@
 """Rows of joint errors, each beside the paper's number for the same condition."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self, get_args
 
 from ropes.evaluation.paper import published, supervised_with
 from ropes.evaluation.rows.schema import SPLITS, Amount, MeasuredRow, Share, Split
+from ropes.simulation.camera_levels import LevelName
+from ropes.simulation.settings import RendererName
 
 __all__ = ["SPLITS", "JointConditions", "Row"]
+
+#: A renderer.
+Renderer = Annotated[str, get_args(RendererName)]
+#: A level of the faults of cameras.
+Level = Annotated[str, get_args(LevelName)]
+#: Fields of a row that describe the test images, and how training images differ from them.
+IMAGES = ("renderer", "camera", "trained_renderer", "trained_camera")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +38,9 @@ class JointConditions:
         image_size: side of the networks' input images, pixels; None if not recorded.
         erased: share of the training images with random erasing; None if not recorded.
         label_share: share of the training poses whose angles are read; None for a label-free method.
+        renderer: renderer of the test images; None for PyBullet, and for images of other origin.
+        camera: level of the camera's faults in the test images; None for clean images, and for those of other origin.
+        trained_renderer, trained_camera: of the training images, where they differ from those of the test images.
     """
 
     setup: str
@@ -44,6 +56,10 @@ class JointConditions:
     image_size: int | None = None
     erased: Share | None = None
     label_share: Share | None = None
+    renderer: Renderer | None = None
+    camera: Level | None = None
+    trained_renderer: Renderer | None = None
+    trained_camera: Level | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +79,9 @@ class Row(JointConditions, MeasuredRow):
     keys = (
         *("split", "occlusion", "joint", "labels", "calibration_labels"),
         *("anchors", "image_size", "erased", "label_share"),
+        *IMAGES,
     )
+    added = IMAGES
 
     mcc_mean: Share | None
     mcc_std: Amount | None

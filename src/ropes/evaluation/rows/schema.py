@@ -6,7 +6,7 @@ null, and a `Mapping` is a table of figures by name.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cache
 from types import NoneType
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
@@ -37,6 +37,8 @@ class MeasuredRow:
 
     #: Fields that the figures depend on, besides `setup`, `method` and `seed`.
     keys: ClassVar[tuple[str, ...]] = ()
+    #: Fields that earlier versions lack; JSON leaves them out where they are None.
+    added: ClassVar[tuple[str, ...]] = ()
 
     setup: str
     method: str
@@ -49,6 +51,10 @@ class MeasuredRow:
     def conditions(self) -> tuple[object, ...]:
         """The values of all fields that the figures depend on, except the training seed."""
         return (self.setup, self.method, *(getattr(self, key) for key in self.keys))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row for JSON; `from_json` is the inverse."""
+        return {name: value for name, value in asdict(self).items() if value is not None or name not in self.added}
 
 
 def check_fields(record: Any) -> None:

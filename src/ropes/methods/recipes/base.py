@@ -1,6 +1,7 @@
 """What every recipe offers, and recipes as JSON.
 
-A renamed field keeps its first name in JSON and in digests, so that older runs open and resume.
+A renamed field keeps its first name in JSON and in digests, and an added field is left out there with its default, so
+that older runs open and resume.
 """
 
 from collections.abc import Collection, Iterator, Mapping

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from ropes.errors import UserError
 from ropes.methods.recipes.base import renamed
-from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require, require_name
+from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require, require_anchors, require_name
 from ropes.models.shapes import EncoderConfig
 
 #: Side in pixels of the parts in which `ropes.models.student` detects foreign objects.
@@ -64,8 +64,7 @@ class EncoderRecipe:
                 f"a student needs an image size that is a multiple of {_PART}, not {self.encoder.image_size}: "
                 "choose another size, or leave the student out with --foreign 0"
             )
-        if self.anchors is not None and self.anchors < 2:
-            raise UserError(f"anchors must be at least 2, got {self.anchors}; leave it out for all")
+        require_anchors(self.anchors)
         if self.encoder.window and not self.anchor_weight:
             raise UserError(
                 "only anchors train the attention of the window: to train without anchors use --method ldr, "

@@ -66,6 +66,16 @@ def require(range_: Range, recipe: Any, *names: str) -> None:
             raise UserError(f"{name} must be {range_}, got {value}")
 
 
+def require_anchors(count: int | None) -> None:
+    """Check a recipe's number of anchors, None for all.
+
+    Raises:
+        UserError: fewer than two: one to learn from and one held out.
+    """
+    if count is not None and count < 2:
+        raise UserError(f"anchors must be at least 2, got {count}; leave it out for all")
+
+
 def require_name(name: str, known: Sequence[str], kind: str) -> None:
     """Check that `name` is one of the `known` names.
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 
 from ropes.errors import UserError
 from ropes.methods.recipes.base import renamed
-from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require, require_name
-from ropes.models.shapes import EncoderConfig, ViTConfig
+from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require, require_anchors, require_name
+from ropes.models.shapes import EncoderConfig, ViTConfig, added
 
 #: Fractions of the labels in the paper's Table 2, and JointNet's epochs for each (App. H).
 LABEL_FRACTIONS = (0.01, 0.05, 0.1, 1.0)
@@ -22,6 +22,7 @@ class CNNRecipe:
         training: optimiser of the network; samples are labelled poses.
         labels: fraction of the training poses whose angles are used.
         val_fraction: fraction of all anchors whose labels are held out for early stopping.
+        anchors: train on poses of the first N anchors only; None for all.
         random_erasing: fraction of the training images (each view separately) with a random white square.
         registration: register frames to their camera's background, where light, camera position or noise vary.
     """
@@ -31,11 +32,13 @@ class CNNRecipe:
     training: Optimisation
     labels: float = 1.0
     val_fraction: float = renamed("held_out", 0.1)
+    anchors: int | None = added(None)
     random_erasing: float = renamed("erased", 0.0)
     registration: bool = True
 
     def __post_init__(self) -> None:
         _require_fractions(self)
+        require_anchors(self.anchors)
         if self.encoder.window:
             raise UserError("method cnn has no window: only anchors train its attention; leave it out")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from ropes.errors import UserError
 from ropes.methods.recipes.base import renamed
-from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require, require_name
+from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require, require_anchors, require_name
 from ropes.models.shapes import VAEConfig
 
 
@@ -35,8 +35,7 @@ class VAERecipe:
     def __post_init__(self) -> None:
         require("at least 0", self, "beta", "warm_up")
         require("above 0 and below 1", self, "val_fraction")
-        if self.anchors is not None and self.anchors < 2:
-            raise UserError(f"anchors must be at least 2, got {self.anchors}")
+        require_anchors(self.anchors)
         if self.training.batch % 2:
             raise UserError(f"a batch holds whole pairs: give an even number of images, not {self.training.batch}")
 

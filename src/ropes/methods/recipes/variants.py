@@ -27,6 +27,8 @@ _SMALLER: dict[int, dict[str, Any]] = {
 }
 #: Numbers of anchors of experiment supervision.
 COMPARED = (500, 2_000, 6_000)
+#: Numbers of anchors of experiment cameras.
+CAMERA_ANCHORS = (1_000, 4_000)
 #: Images seen by a VAE in that experiment under the compact preset: as long a fit as one of anchored.
 _VAE_IMAGES = 7_000 * 32
 _MIN_POSES = 150_000
@@ -130,6 +132,19 @@ def fewer_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
         samples = _VAE_IMAGES if isinstance(recipe, VAERecipe) else _MIN_POSES
         training = replace(recipe.training, epochs=1, min_samples=samples)
     for number in COMPARED:
+        yield f"{method}@{number}-anchors", replace(recipe, training=training, anchors=number)
+
+
+def by_anchors(method: str, recipe: Recipe) -> Iterator[tuple[str, EncoderRecipe | CNNRecipe]]:
+    """The recipe with the first anchors alone and with all of them; fits on few anchors take more epochs, as in curves.
+
+    Raises:
+        UserError: the method always learns from all anchors.
+    """
+    if not isinstance(recipe, EncoderRecipe | CNNRecipe):
+        raise UserError("cameras compares methods anchored, cnn and ldr; leave the other ones out")
+    training = replace(recipe.training, min_samples=max(recipe.training.min_samples, _MIN_POSES))
+    for number in CAMERA_ANCHORS:
         yield f"{method}@{number}-anchors", replace(recipe, training=training, anchors=number)
 
 
