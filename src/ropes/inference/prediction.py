@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ropes.common.hardware import RequestedPrecision
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.data.views import Views, joined, take
+from ropes.data.views import Views, joined
 from ropes.errors import UserError
 from ropes.inference.calibration import (
     Calibration,
@@ -168,8 +168,9 @@ def predict_lines(
     """Predict joint angles, one JSON object per pose.
 
     Keys: "images", "unit" ("rad", or "raw" before calibration), "joints", the columns of
-    `ropes.methods.uncertainty.annotations.uncertainty_columns` (one line on standard error names missing ones), for
-    unusual poses their `ropes.methods.uncertainty.annotations.reasons`, and, with `poses`, the link poses of
+    `ropes.methods.uncertainty.annotations.uncertainty_columns` (one line on standard error names missing ones), the
+    `ropes.methods.uncertainty.annotations.reasons` of unusual poses and of poses in other light or from another place
+    than the training images, and, with `poses`, the link poses of
     `ropes.inference.poses.Arm.describe`.
 
     Images have the type and size of the training images; the estimator letterboxes both alike.
@@ -206,13 +207,14 @@ def predict_lines(
         if reading.foreign is not None:
             for column, foreign in zip(columns, reading.foreign, strict=True):
                 column["foreign"] = foreign_boxes(estimator.run.cameras, foreign, estimator.run.shapes)
-        unusual = np.flatnonzero([column.get("unusual", False) for column in columns])
-        if len(unusual):
-            drift, foreign = estimator.drift(take(images, unusual)), reading.foreign
-            for k, row in enumerate(unusual):
-                light, place = (None, None) if drift is None else (drift[0][k], drift[1][k])
-                parts = None if foreign is None else foreign[row]
-                columns[row]["reasons"] = reasons(estimator.run.cameras, light, place, parts)
+        drift = estimator.drift(images)
+        for row, column in enumerate(columns):
+            light, place = (None, None) if drift is None else (drift[0][row], drift[1][row])
+            unusual = column.get("unusual", False)
+            parts = reading.foreign[row] if unusual and reading.foreign is not None else None
+            found = reasons(estimator.run.cameras, light, place, parts)
+            if found or unusual:
+                column["reasons"] = found
         link_poses = [{}] * len(values) if poses is None else arm.describe(values, links)
         for name, row, column, described in zip(names, values, columns, link_poses, strict=True):
             angles = {joint: round(float(value), 6) for joint, value in zip(joints, row, strict=True)}
