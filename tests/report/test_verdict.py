@@ -6,14 +6,14 @@ from typing import Any
 
 from ropes.evaluation.paper import CAUSAL, ONE_CAMERA, TWO_CAMERAS
 from ropes.evaluation.rows.joint import Row
-from ropes.evaluation.summary import Cell, over_seeds
+from ropes.evaluation.summary import JointErrors, over_seeds
 from ropes.report.verdict import sentence
 from ropes.report.words import in_words, joint_label
 
 
 def cells(
     *figures: tuple[float, float], setup: str = ONE_CAMERA, joints: Sequence[int] = (2, 4, 6), **changes: Any
-) -> tuple[Cell, ...]:
+) -> tuple[JointErrors, ...]:
     rows = [
         Row.measured(
             setup=setup,

@@ -13,7 +13,7 @@ _Condition = tuple[str, str, str, int, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell(JointConditions):
+class JointErrors(JointConditions):
     """Joint errors under one condition, averaged over the training seeds.
 
     Attributes:
@@ -80,7 +80,7 @@ def reaches(mse: float, bar: float) -> bool:
     return round(mse, 3) <= bar
 
 
-def over_seeds(rows: Iterable[Row]) -> tuple[Cell, ...]:
+def over_seeds(rows: Iterable[Row]) -> tuple[JointErrors, ...]:
     """Average the rows that differ in the training seed only, in order of first appearance."""
     groups: dict[object, list[Row]] = {}
     for row in _with_variants(list(rows)):
@@ -92,7 +92,7 @@ def over_seeds(rows: Iterable[Row]) -> tuple[Cell, ...]:
         mse, mse_std = pool(errors)
         mse_draws, between = parts(errors)
         cells.append(
-            Cell(
+            JointErrors(
                 **{field.name: getattr(group[0], field.name) for field in fields(JointConditions)},
                 seeds=tuple(sorted(row.seed for row in group)),
                 mcc=mcc,
@@ -123,14 +123,14 @@ def _with_variants(rows: Sequence[Row]) -> list[Row]:
     return renamed
 
 
-def calibrated_as_the_paper(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+def calibrated_as_the_paper(cells: Iterable[JointErrors]) -> tuple[JointErrors, ...]:
     """The cells calibrated on as many labels as the paper's, and those of supervised methods, in their order."""
     return tuple(
         cell for cell in cells if cell.calibration_labels == paper.CALIBRATION_LABELS or cell.label_share is not None
     )
 
 
-def without_labels(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+def without_labels(cells: Iterable[JointErrors]) -> tuple[JointErrors, ...]:
     """The cells of label-free calibration, in their order, beside the paper's figures for the same condition.
 
     A condition is left out if label-free calibration failed for some training seed: the other seeds alone are biased.
@@ -147,7 +147,7 @@ def without_labels(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     return tuple(label_free)
 
 
-def _condition(cell: Cell) -> _Condition:
+def _condition(cell: JointErrors) -> _Condition:
     """The conditions of a cell, except its calibration."""
     return cell.setup, cell.method, cell.split, cell.occlusion, cell.joint
 
@@ -171,12 +171,12 @@ def parts(figures: Sequence[tuple[float | None, float | None]]) -> tuple[float |
     return within, between if len(means) > 1 else None
 
 
-def least_labelled(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+def least_labelled(cells: Iterable[JointErrors]) -> tuple[JointErrors, ...]:
     """For each label-free method and condition one cell: of label-free calibration, or else of the paper's.
 
     Label-free calibration counts only if it succeeded for every training seed: the other seeds alone are biased.
     """
-    chosen: dict[_Condition, Cell] = {}
+    chosen: dict[_Condition, JointErrors] = {}
     for cell in sorted(cells, key=lambda cell: -cell.calibration_labels):
         if cell.label_share is not None or cell.calibration_labels not in (0, paper.CALIBRATION_LABELS):
             continue

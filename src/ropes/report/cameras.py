@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ropes.evaluation.paper import CALIBRATION_LABELS, mse_comparable, published
 from ropes.evaluation.results import Results
-from ropes.evaluation.summary import Cell, calibrated_as_the_paper, over_seeds, reaches, rendered_alike
+from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, reaches, rendered_alike
 from ropes.methods.registry import method_of
 from ropes.report.elements import plot, tag
 from ropes.report.figures import DASHED, INK, as_number, colour_cycle, shared_legend, styled, titled_panels
@@ -38,18 +38,18 @@ Images = tuple[str, str]
 Fit = tuple[str, int]
 
 
-def tested_images(cell: Cell) -> Images:
+def tested_images(cell: JointErrors) -> Images:
     """What the test images of a cell are."""
     return cell.renderer or "pybullet", cell.camera or "clean"
 
 
-def training_images(cell: Cell) -> Images:
+def training_images(cell: JointErrors) -> Images:
     """What the training images of a cell are."""
     renderer, camera = tested_images(cell)
     return cell.trained_renderer or renderer, cell.trained_camera or camera
 
 
-def _fit(cell: Cell) -> Fit:
+def _fit(cell: JointErrors) -> Fit:
     return method_of(cell.method), cell.anchors or 0
 
 
@@ -79,8 +79,8 @@ class CameraErrors:
     setup: str
     split: str
     joints: tuple[str, ...]
-    own: tuple[Cell, ...]
-    transferred: tuple[Cell, ...]
+    own: tuple[JointErrors, ...]
+    transferred: tuple[JointErrors, ...]
 
     def paper(self, joint: str) -> float | None:
         """MSE of the paper's ROPES on the same poses, rad²."""
@@ -88,12 +88,12 @@ class CameraErrors:
         return found.mse if found else None
 
     @cached_property
-    def _clean(self) -> Mapping[tuple[str, Fit, str], Cell]:
+    def _clean(self) -> Mapping[tuple[str, Fit, str], JointErrors]:
         """Renderer, fit and joint → cell of clean images, read by the fit on such images."""
         clean = [cell for cell in self.own if tested_images(cell)[1] == "clean"]
         return {(tested_images(cell)[0], _fit(cell), cell.joint): cell for cell in clean}
 
-    def ratio(self, cell: Cell) -> float | None:
+    def ratio(self, cell: JointErrors) -> float | None:
         """Error relative to that of the fit on clean images of the tested renderer, with the same method and anchors.
 
         None where there is no such fit, and for that fit itself.
@@ -122,7 +122,7 @@ def errors_by_camera(found: Results) -> tuple[CameraErrors, ...]:
     )
 
 
-def _comparable(cells: Sequence[Cell]) -> list[Cell]:
+def _comparable(cells: Sequence[JointErrors]) -> list[JointErrors]:
     """Measured cells without squares, calibrated as the paper's, in the order of tables."""
     shown = [cell for cell in calibrated_as_the_paper(cells) if cell.occlusion == 0 and cell.mse is not None]
     return sorted(
@@ -170,7 +170,7 @@ def tables(errors: CameraErrors) -> Iterator[tuple[str, Table]]:
         yield "Test images unlike the training images:", Table(columns, named_once(named))
 
 
-def _lines(errors: CameraErrors, cells: Sequence[Cell], key: Any) -> Mapping[Any, list[str | Entry]]:
+def _lines(errors: CameraErrors, cells: Sequence[JointErrors], key: Any) -> Mapping[Any, list[str | Entry]]:
     """Key of a line → its number of anchors, and the error of each joint."""
     lines: dict[Any, list[str | Entry]] = {}
     for of_line, own in grouped(cells, key).items():
@@ -180,7 +180,7 @@ def _lines(errors: CameraErrors, cells: Sequence[Cell], key: Any) -> Mapping[Any
     return lines
 
 
-def _entry(errors: CameraErrors, cell: Cell | None) -> Entry:
+def _entry(errors: CameraErrors, cell: JointErrors | None) -> Entry:
     """The error of a cell, whether it reaches the paper's ROPES, and its ratio to clean images."""
     if cell is None or cell.mse is None:
         return Entry("–")

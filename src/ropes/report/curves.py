@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ropes.evaluation.paper import CALIBRATION_LABELS
-from ropes.evaluation.summary import Cell, rendered_alike
+from ropes.evaluation.summary import JointErrors, rendered_alike
 from ropes.methods.registry import method_of
 from ropes.report.elements import plot, tag
 from ropes.report.figures import DASHED, FLOOR, INK, OURS, PAPER, as_number, shared_legend, styled, titled_panels
@@ -32,7 +32,7 @@ def learning_curves(source: Source) -> Iterator[Section]:
         yield Section("curves", "Error by training data", [explained("learning_curves"), *content])
 
 
-def series(cells: Sequence[Cell], axis: Axis) -> dict[tuple[str, str], tuple[Cell, ...]]:
+def series(cells: Sequence[JointErrors], axis: Axis) -> dict[tuple[str, str], tuple[JointErrors, ...]]:
     """(setup, method) → cells of at least two fits that differ in `axis` alone, ascending; the longest such series.
 
     Test images are without squares.  Maps to radians are those without a label and lines on the paper's number of
@@ -64,12 +64,12 @@ def series(cells: Sequence[Cell], axis: Axis) -> dict[tuple[str, str], tuple[Cel
     return found
 
 
-def _values(cells: Sequence[Cell], axis: Axis) -> list[int]:
+def _values(cells: Sequence[JointErrors], axis: Axis) -> list[int]:
     return sorted({getattr(cell, axis) for cell in cells})
 
 
 @styled
-def error_curves(cells: Sequence[Cell], axis: Axis) -> Figure:
+def error_curves(cells: Sequence[JointErrors], axis: Axis) -> Figure:
     """MSE against `axis`, one panel a joint, both axes logarithmic, with the paper's ROPES and its baseline.
 
     Solid lines are with lines to radians fitted on the paper's number of labels, dotted ones with the map without
@@ -104,13 +104,13 @@ def error_curves(cells: Sequence[Cell], axis: Axis) -> Figure:
     return shared_legend(figure, panels)
 
 
-def _draw(panel: Any, axis: Axis, cells: Sequence[Cell], **style: Any) -> None:
+def _draw(panel: Any, axis: Axis, cells: Sequence[JointErrors], **style: Any) -> None:
     """Draw errors against `axis`, if there are any."""
     if cells:
         panel.plot([getattr(cell, axis) for cell in cells], [as_number(cell.mse) for cell in cells], **style)
 
 
-def described(cell: Cell) -> str:
+def described(cell: JointErrors) -> str:
     """The training data of a fit, in words."""
     parts = [f"{cell.anchors:,} anchors" if cell.anchors is not None else cell.method]
     if cell.image_size is not None:

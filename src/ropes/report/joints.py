@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from ropes.evaluation.paper import mse_comparable
 from ropes.evaluation.rows.pose import PoseRow
-from ropes.evaluation.summary import Cell, calibrated_as_the_paper, over_seeds, pool, without_labels
+from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, pool, without_labels
 from ropes.methods.registry import method_of
 from ropes.report.elements import absent, details, plot, tag
 from ropes.report.joint_figures import occlusions
@@ -49,20 +49,20 @@ def against_paper(source: Source) -> Iterator[Section]:
     yield Section("paper", "Comparison with the paper", [text, tables])
 
 
-def _place(block: Sequence[Cell]) -> tuple[int, str, float]:
+def _place(block: Sequence[JointErrors]) -> tuple[int, str, float]:
     """Order of a block: the lines of Table 1 first; variants of a method by their share of the labels."""
     cell = block[0]
     line = TABLE1_ORDER.get((cell.setup, cell.occlusion), len(TABLE1_ORDER))
     return (line, "", 0.0) if cell.label_share is None else (line, method_of(cell.method), cell.label_share)
 
 
-def _calibration(cells: Iterable[Cell]) -> str:
+def _calibration(cells: Iterable[JointErrors]) -> str:
     """Numbers of labels of the lines to radians."""
     counts = {cell.calibration_labels for cell in cells if cell.label_share is None}
     return " or ".join(f"{count:,}" for count in sorted(counts))
 
 
-def _card(block: Sequence[Cell]) -> Markup:
+def _card(block: Sequence[JointErrors]) -> Markup:
     """The table of one condition and method: a line a joint, an MSE for each map to radians."""
     first = block[0]
     lines = {
@@ -101,7 +101,7 @@ def _card(block: Sequence[Cell]) -> Markup:
     return tag("div", heading, Table(columns, table).html(), variances or "", class_=f"card{wide}")
 
 
-def _variances(block: Sequence[Cell]) -> Markup | None:
+def _variances(block: Sequence[JointErrors]) -> Markup | None:
     """Variances of the true angles, ours and the paper's; None where a joint lacks either."""
     fitted = sorted((cell for cell in block if cell.variance is not None), key=lambda cell: cell.joint)
     if not fitted or any(cell.paper_variance is None for cell in fitted):
@@ -124,7 +124,7 @@ def by_labels(source: Source) -> Iterator[Section]:
     )
 
 
-def label_tables(cells: Iterable[Cell], not_shifted: Iterable[Cell] = ()) -> Iterator[tuple[str, Table]]:
+def label_tables(cells: Iterable[JointErrors], not_shifted: Iterable[JointErrors] = ()) -> Iterator[tuple[str, Table]]:
     """Heading and table of each setup, method and split with several numbers of calibration labels.
 
     Args:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, ScalarFormatter
 
 from ropes.evaluation import paper
-from ropes.evaluation.summary import Cell, least_labelled, rendered_alike
+from ropes.evaluation.summary import JointErrors, least_labelled, rendered_alike
 from ropes.methods.registry import method_of
 from ropes.report.elements import plot, tag
 from ropes.report.figures import DASHED, INK, as_number, colour_cycle, shared_legend, styled, titled_panels
@@ -29,8 +29,8 @@ class LabelCurves(NamedTuple):
     setup: str
     split: str
     joints: tuple[str, ...]
-    supervised: Mapping[str, Mapping[str, Sequence[Cell]]]
-    unlabelled: Mapping[str, Mapping[str, Cell]]
+    supervised: Mapping[str, Mapping[str, Sequence[JointErrors]]]
+    unlabelled: Mapping[str, Mapping[str, JointErrors]]
 
 
 def efficiency(source: Source) -> Iterator[Section]:
@@ -47,7 +47,7 @@ def efficiency(source: Source) -> Iterator[Section]:
         yield Section("efficiency", "Error by number of training labels", [explained("efficiency"), *content])
 
 
-def label_curves(cells: Iterable[Cell]) -> tuple[LabelCurves, ...]:
+def label_curves(cells: Iterable[JointErrors]) -> tuple[LabelCurves, ...]:
     """Curves of each setup and split with a method on several numbers of labels and a method without labels.
 
     Args:
@@ -116,7 +116,7 @@ def _draw_paper(panel: Any, curves: LabelCurves, joint: str) -> None:
         panel.axhline(ropes.mse, label="paper's ROPES", **(style | {"linestyle": ":"}))
 
 
-def overtaken(supervised: Sequence[Cell], mse: float) -> tuple[str, float | None]:
+def overtaken(supervised: Sequence[JointErrors], mse: float) -> tuple[str, float | None]:
     """Number of labelled images from which on a supervised method errs less than `mse`, the last crossing.
 
     Between two measured numbers, the error is interpolated as a power of the number (a straight line in the figure).

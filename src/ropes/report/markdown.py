@@ -16,7 +16,7 @@ from ropes.evaluation.paper import (
     supervised_with,
 )
 from ropes.evaluation.results import Results
-from ropes.evaluation.summary import Cell, calibrated_as_the_paper, least_labelled, over_seeds, reaches
+from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, least_labelled, over_seeds, reaches
 from ropes.methods.recipes.variants import ROPES_VARIANTS
 from ropes.methods.registry import method_of
 from ropes.report.curves import described
@@ -28,7 +28,7 @@ OTHER_ANGLES = "No error is bold where the paper's test angles have other varian
 #: Setup, side of the square, split.
 Condition = tuple[str, int, str]
 #: A fit's cells by joint.
-Fit = Mapping[str, Cell]
+Fit = Mapping[str, JointErrors]
 #: The entries of a line after the name of its condition.
 Line = list[str | Entry]
 Blocks = Mapping[Condition, Sequence[Line]]
@@ -72,7 +72,7 @@ def _table(words: Sequence[str], counts: Sequence[str], joints: Sequence[str], b
     return Table(columns, named_once(lines)).markdown()
 
 
-def _fits(cells: Iterable[Cell], key: Callable[[Cell], Any]) -> dict[Condition, dict[Any, Fit]]:
+def _fits(cells: Iterable[JointErrors], key: Callable[[JointErrors], Any]) -> dict[Condition, dict[Any, Fit]]:
     """Condition → key of a fit → its cells by joint."""
     conditions = grouped(cells, lambda cell: (cell.setup, cell.occlusion, cell.split))
     return {
@@ -81,7 +81,9 @@ def _fits(cells: Iterable[Cell], key: Callable[[Cell], Any]) -> dict[Condition, 
     }
 
 
-def _methods(cells: Iterable[Cell], joints: Sequence[str], not_shifted: Sequence[Cell], *, label_free: bool) -> Blocks:
+def _methods(
+    cells: Iterable[JointErrors], joints: Sequence[str], not_shifted: Sequence[JointErrors], *, label_free: bool
+) -> Blocks:
     """A line for each method and number of labels, then the paper's ROPES and RoboPEPP.
 
     Args:
@@ -114,7 +116,7 @@ def _methods(cells: Iterable[Cell], joints: Sequence[str], not_shifted: Sequence
     return blocks
 
 
-def _fitted_as(cell: Cell) -> tuple[object, ...]:
+def _fitted_as(cell: JointErrors) -> tuple[object, ...]:
     return cell.setup, cell.occlusion, cell.split, cell.method, cell.calibration_labels
 
 
@@ -132,7 +134,7 @@ def _correlations(fits: Mapping[tuple[str, int], Fit], joints: Sequence[str]) ->
     return lines + _published(["the paper's ROPES: MCC", ""], theirs)
 
 
-def _labelled(cells: Iterable[Cell], joints: Sequence[str]) -> Blocks:
+def _labelled(cells: Iterable[JointErrors], joints: Sequence[str]) -> Blocks:
     """A line for each method and number of labelled images in training, then the paper's.
 
     Methods without labels come first and compare with the paper's ROPES; the others compare with its RoboPEPP.
@@ -167,7 +169,7 @@ def _paper_mse(share: float | None, condition: Condition, joint: str) -> float |
     return cell.mse if cell else None
 
 
-def _variants(cells: Iterable[Cell], joints: Sequence[str]) -> Blocks:
+def _variants(cells: Iterable[JointErrors], joints: Sequence[str]) -> Blocks:
     """A line for each fit, described by its training data, then the paper's ROPES and RoboPEPP."""
     conditions = _fits(sorted(cells, key=_by_size), lambda cell: (cell.method, cell.calibration_labels))
     several = len({method_of(method) for fits in conditions.values() for method, _ in fits}) > 1
@@ -196,7 +198,7 @@ def _published(words: Sequence[str], values: Sequence[float | None]) -> list[Lin
     return [[*words, *shown]] if any(shown) else []
 
 
-def _by_size(cell: Cell) -> tuple[Any, ...]:
+def _by_size(cell: JointErrors) -> tuple[Any, ...]:
     size = cell.erased or 0.0, -(cell.image_size or 0), cell.anchors or 0
     return cell.setup, cell.split, cell.occlusion, method_of(cell.method), *size, -cell.calibration_labels
 
@@ -214,7 +216,7 @@ def _ours(at: Fit, joints: Sequence[str], bars: Sequence[float | None]) -> list[
     return entries
 
 
-def _seeds(cells: Sequence[Cell]) -> str:
+def _seeds(cells: Sequence[JointErrors]) -> str:
     """Number of training seeds, by method where it differs."""
     seeds = {
         method: len({seed for cell in own for seed in cell.seeds})
@@ -229,7 +231,7 @@ def _seeds(cells: Sequence[Cell]) -> str:
     )
 
 
-def _origin(found: Results, cells: Sequence[Cell], bar: str = "the paper's ROPES") -> str:
+def _origin(found: Results, cells: Sequence[JointErrors], bar: str = "the paper's ROPES") -> str:
     """Units, deviations and training seeds of the errors, and the origin."""
     apart = any(cell.label_share is None and not mse_comparable(cell.setup, cell.split) for cell in cells)
     several = any(len(cell.seeds) > 1 for cell in cells)

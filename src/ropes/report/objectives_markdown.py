@@ -6,7 +6,7 @@ from statistics import fmean
 from ropes.evaluation.paper import mse_comparable
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.criterion import CriterionRow
-from ropes.evaluation.summary import Cell, calibrated_as_the_paper, over_seeds
+from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds
 from ropes.methods.recipes.variants import OBJECTIVES
 from ropes.report.markdown import OTHER_ANGLES
 from ropes.report.numbers import fixed
@@ -43,7 +43,7 @@ def objectives_markdown(found: Results) -> str:
     )
 
 
-def _table(found: Results, cells: Sequence[Cell], setup: str) -> Iterator[str]:
+def _table(found: Results, cells: Sequence[JointErrors], setup: str) -> Iterator[str]:
     """Heading and table of one setting."""
     here = [cell for cell in cells if cell.setup == setup]
     joints = sorted({cell.joint for cell in here})
@@ -63,7 +63,7 @@ def _table(found: Results, cells: Sequence[Cell], setup: str) -> Iterator[str]:
     yield Table(columns, lines).markdown()
 
 
-def _both(cell: Cell) -> str:
+def _both(cell: JointErrors) -> str:
     """MSE, its deviation over seeds, and MCC; the one that compares is bold if it reaches the paper's."""
     error = "–" if cell.mse is None else f"**{fixed(cell.mse)}**" if cell.mse_reached else fixed(cell.mse)
     deviation = "" if cell.mse_seeds is None else f" ± {fixed(cell.mse_seeds)}"

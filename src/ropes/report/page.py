@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from ropes.evaluation.results import Results
-from ropes.evaluation.summary import Cell, over_seeds
+from ropes.evaluation.summary import JointErrors, over_seeds
 from ropes.simulation.corruption import OCCLUDER_NAMES
 
 _ENVIRONMENT = Environment(
@@ -31,7 +31,7 @@ class Source:
     folder: Path
 
     @cached_property
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[JointErrors, ...]:
         """The rows of joint angles, averaged over training seeds."""
         return over_seeds(self.results.rows)
 

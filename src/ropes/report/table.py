@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import rich.table
 from markupsafe import Markup
 
-from ropes.evaluation.summary import Cell
+from ropes.evaluation.summary import JointErrors
 from ropes.report.elements import tag
 from ropes.report.numbers import error_and_deviation, fixed
 
@@ -77,7 +77,7 @@ class Entry:
         )
 
 
-def mse_entry(cell: Cell | None, reached: bool | None = None) -> Entry:
+def mse_entry(cell: JointErrors | None, reached: bool | None = None) -> Entry:
     """MSE of a cell ± over test draws, and ± over training seeds if there are several; "–" without a value."""
     if cell is None or cell.mse is None:
         return Entry("–")
@@ -86,7 +86,7 @@ def mse_entry(cell: Cell | None, reached: bool | None = None) -> Entry:
     return Entry(shown[0][0], [deviation for _, deviation in shown], reached)
 
 
-def mcc_entry(cell: Cell, reached: bool | None = None) -> Entry:
+def mcc_entry(cell: JointErrors, reached: bool | None = None) -> Entry:
     """MCC of a cell ± over draws and seeds together; "–" without a value."""
     return Entry("–") if cell.mcc is None else Entry(fixed(cell.mcc), [fixed(cell.mcc_std or 0.0)], reached)
 

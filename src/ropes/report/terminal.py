@@ -7,7 +7,7 @@ from rich.console import Console
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.action import ActionRow
 from ropes.evaluation.rows.model import ModelRow
-from ropes.evaluation.summary import Cell, calibrated_as_the_paper, over_seeds, without_labels
+from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, without_labels
 from ropes.inference.calibration import Calibration
 from ropes.report.numbers import error, fixed
 from ropes.report.study_numbers import score_text
@@ -47,7 +47,7 @@ def print_table(results: Results, console: Console | None = None) -> None:
             console.print("OOD2-B: a second simulated domain, a stand-in for photographs", highlight=False)
 
 
-def _joints(cells: Iterable[Cell]) -> Table:
+def _joints(cells: Iterable[JointErrors]) -> Table:
     """A line for each condition and joint: MCC and MSE, with the paper's in brackets."""
     columns = [*text_columns("split"), *number_columns("occlusion"), *text_columns("joint")]
     lines = [

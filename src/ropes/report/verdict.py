@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from ropes.evaluation.summary import Cell, calibrated_as_the_paper, without_labels
+from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, without_labels
 from ropes.report.numbers import fixed
 from ropes.report.words import FITTED, TABLE1_ORDER, UNLABELLED, capitalised, counted, joint_label
 
 
-def sentence(cells: Sequence[Cell]) -> str:
+def sentence(cells: Sequence[JointErrors]) -> str:
     """Compare the in-distribution cells with the paper, by the labels that they use.
 
     Args:
@@ -25,7 +25,7 @@ def sentence(cells: Sequence[Cell]) -> str:
     return " ".join(filter(None, [*said, _with_labels(labelled)]))
 
 
-def _with_labels(cells: Sequence[Cell]) -> str:
+def _with_labels(cells: Sequence[JointErrors]) -> str:
     """Methods with labels against the paper's RoboPEPP on the same share of them; empty without cells to compare."""
     compared = [cell.mse_reached for cell in cells if cell.mse_reached is not None]
     if not compared:
@@ -35,7 +35,7 @@ def _with_labels(cells: Sequence[Cell]) -> str:
     return f"Of {count} with training labels, {reached}."
 
 
-def _lowest(own: Sequence[Cell]) -> str:
+def _lowest(own: Sequence[JointErrors]) -> str:
     """The lowest correlation, which no map to radians changes; empty without cells."""
     if not own:
         return ""
@@ -47,7 +47,7 @@ def _lowest(own: Sequence[Cell]) -> str:
     return f"The lowest MCC of {count} is {lowest}{free}; the paper has no numbers for this setup."
 
 
-def _against_ropes(own: Sequence[Cell], how: str) -> str:
+def _against_ropes(own: Sequence[JointErrors], how: str) -> str:
     """Methods without labels against the paper's ROPES, by their map to radians; empty without cells to compare."""
     compared = [cell for cell in own if (cell.setup, cell.occlusion) in TABLE1_ORDER and cell.mcc_reached is not None]
     if not compared:

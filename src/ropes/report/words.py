@@ -4,7 +4,7 @@ import re
 
 from ropes.evaluation.paper import CALIBRATION_LABELS, TABLE1
 from ropes.evaluation.results import Results
-from ropes.evaluation.summary import Cell
+from ropes.evaluation.summary import JointErrors
 from ropes.methods.recipes.variants import ROPES_VARIANTS
 
 #: Ways from coordinates to radians.
@@ -46,7 +46,7 @@ def heading_of(setup: str, method: str, occlusion: int = 0) -> str:
     return f"{in_words(setup, occlusion)} · {method_label(method)}"
 
 
-def map_of(cell: Cell) -> str:
+def map_of(cell: JointErrors) -> str:
     """How a cell's coordinates became radians."""
     if cell.label_share is not None:
         return PREDICTED
