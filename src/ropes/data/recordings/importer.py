@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +22,11 @@ from ropes.common.hardware import usable_cores
 from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
-from ropes.data.recordings.plan import ImportOptions, Plan, Streams, plan, read_streams
+from ropes.data.recordings.plan import ImportOptions, Plan, Streams, dwells_by_positions, plan, read_streams
+from ropes.data.recordings.preview import write_preview
 from ropes.data.recordings.registry import open_recording
 from ropes.data.recordings.source import Image, Recording
+from ropes.data.recordings.survey import CameraSurvey, still_by_images, survey
 from ropes.data.recordings.views import View
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
@@ -32,6 +34,8 @@ from ropes.errors import UserError
 Floats = NDArray[np.float64]
 #: File with the origin of each frame: episode of the recording, time, frame of each camera.
 ORIGIN = "meta/origin.parquet"
+#: Picture of what is kept of a camera.
+PREVIEW = "meta/preview-{camera}.png"
 #: Uncompressed bytes of the images in a data file: memory that an import needs.
 _BYTES_PER_SHARD = 100_000_000
 
@@ -83,15 +87,49 @@ def import_recording(path: Path, *, out: Path, options: ImportOptions, progress:
     began_empty = not out.exists() or not any(out.iterdir())
     source, recording = open_recording(path, options.streams)
     streams = read_streams(recording, options)
+    views = _views(recording, options)
     try:
-        made = plan(streams, options, None)
-        views = _views(recording, options)
-        dataset = _write(path, out, streams, made, views, options, progress)
+        made, surveys = _planned(streams, views, options, out, progress)
+        if options.crop_to_motion:
+            views = {camera: _cropped(view, surveys[camera]) for camera, view in views.items()}
+        dataset = _write(path, out, streams, made, views, surveys, options, progress)
     except UserError:
         if began_empty:
             shutil.rmtree(out, ignore_errors=True)
         raise
     return Imported(dataset=dataset, plan=made, source=source, tolerance=options.tolerance)
+
+
+def _planned(
+    streams: Streams, views: Mapping[str, View], options: ImportOptions, out: Path, progress: bool
+) -> tuple[Plan, dict[str, CameraSurvey]]:
+    """The plan, and what a look at the images shows; without such a look where nothing needs it."""
+    cameras = streams.recording.cameras
+    if streams.selection == "dwell" and not dwells_by_positions(streams):
+        frames = {
+            camera: [(number, int(frame)) for number, seen in enumerate(streams.views) for frame in seen.frames[:, k]]
+            for k, camera in enumerate(cameras)
+        }
+        surveys = survey(streams.recording, frames, views, out=out, progress=progress)
+        still, parts, begin = still_by_images(surveys.values()), [], 0
+        for seen in streams.views:  # the last image of an episode and the first one of the next belong to no dwell
+            parts.append(still[begin : begin + max(0, len(seen.times) - 1)])
+            begin += len(seen.times)
+        return plan(streams, options, parts), surveys
+    made = plan(streams, options, None)
+    if not (options.crop_to_motion or options.crop):
+        return made, {}
+    rows = np.sort(np.array([row for each in made.grouped.episodes for row in each], dtype=np.int64))
+    frames = {
+        camera: list(zip(made.poses.episode[rows].tolist(), made.poses.frames[rows, k].tolist(), strict=True))
+        for k, camera in enumerate(cameras)
+    }
+    return made, survey(streams.recording, frames, views, out=out, progress=progress)
+
+
+def _cropped(view: View, seen: CameraSurvey) -> View:
+    """The view, cropped to what moves unless it has a crop."""
+    return view if view.crop is not None else replace(view, crop=seen.moving_box())
 
 
 def _views(recording: Recording, options: ImportOptions) -> dict[str, View]:
@@ -120,6 +158,7 @@ def _write(
     streams: Streams,
     made: Plan,
     views: Mapping[str, View],
+    surveys: Mapping[str, CameraSurvey],
     options: ImportOptions,
     progress: bool,
 ) -> Dataset:
@@ -146,6 +185,8 @@ def _write(
 
     def images(frames: Floats) -> Iterator[list[bytes]]:
         rows = frames[:, -1].astype(np.int64)
+        for camera, seen in surveys.items():
+            write_preview(out / PREVIEW.format(camera=camera), seen, views[camera])
         decoded = [
             _checked(recording, camera, k, made, rows, views[camera], shapes[camera])
             for k, camera in enumerate(recording.cameras)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from av.video.stream import VideoStream
 
-#: A gap between wanted frames from which seeking is faster than decoding, frames.
-_SEEK = 300
+#: Frames that are decoded rather than skipped by seeking to a key frame behind them.
+_SEEK = 8
 
 
 def import_extra(name: str) -> ModuleType:
@@ -55,7 +55,7 @@ class Video:
         with self._opened() as container:
             stream = self._stream(container)
             base = stream.time_base
-            stamps, left_out, damaged = [], 0, False
+            stamps, keys, left_out, damaged = list[int](), list[int](), 0, False
             try:
                 for packet in container.demux(stream):
                     damaged |= packet.is_corrupt
@@ -63,6 +63,7 @@ class Video:
                         left_out += 1
                     elif packet.pts is not None:
                         stamps.append(packet.pts)
+                        keys += [packet.pts] if packet.is_keyframe else []
             except self._av.error.FFmpegError as error:
                 raise self._fault(error) from error
             expected = max(0, stream.frames - left_out)
@@ -72,6 +73,7 @@ class Video:
         self.stamps: NDArray[np.int64] = np.sort(np.array(stamps, dtype=np.int64))
         if (np.diff(self.stamps) <= 0).any():
             raise UserError(f"{path}: two frames have one time stamp; write the video again with ffmpeg")
+        self._keys = np.searchsorted(self.stamps, np.sort(np.array(keys, dtype=np.int64)))
         self.times: Floats = self.stamps.astype(np.float64) * float(base)
 
     def images(self, frames: Sequence[int]) -> Generator[Image, None, None]:
@@ -90,7 +92,8 @@ class Video:
                     if number == position and current is not None:  # a slower camera repeats frames
                         yield current
                         continue
-                    if number - position > _SEEK:
+                    key = int(np.searchsorted(self._keys, number, side="right")) - 1
+                    if key >= 0 and self._keys[key] > position + _SEEK:
                         container.seek(int(self.stamps[number]), stream=stream)
                         source = container.decode(stream)
                     stamp = int(self.stamps[number])
