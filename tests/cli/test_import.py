@@ -19,8 +19,8 @@ BAG, LEROBOT = FIXTURES / "bag_mcap", FIXTURES / "lerobot-v2.1-video"
 def test_options_reach_the_import(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "data"
     words = (
-        f"import {BAG} --out {out} --cameras near=/right/image_raw/compressed --frames stretch --crop near=40,0,120,110 "
-        "--rotate 180 --image-size 90 --grey --state none --tolerance 0.01"
+        f"import {BAG} --out {out} --cameras near=/right/image_raw/compressed --frames stretch "
+        "--crop near=40,0,120,110 --rotate 180 --image-size 90 --grey --state none --tolerance 0.01"
     )
     assert cli.main(words.split()) == 0
     said = capsys.readouterr().out
@@ -51,6 +51,9 @@ def test_options_reach_the_import(tmp_path: Path, capsys: pytest.CaptureFixture[
         ("{folder}", "is no recording that can be read"),
         ("{folder}/nowhere", "nowhere does not exist"),
         ("{lerobot} --cameras top", "has no camera 'top'; it has left, right"),
+        ("{lerobot} --cameras left=/left/image", "has no topics; give the name alone"),
+        ("{lerobot} --log {folder}/notes.txt", "--log goes with videos and frames, not with lerobot; leave it out"),
+        ("{bag} --policy-column policy", "--policy-column goes with lerobot and videos and frames, not with bag"),
         ("{bag} --out {bag}", "holds something else"),
     ],
 )

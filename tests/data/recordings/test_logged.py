@@ -210,6 +210,18 @@ def test_folders_of_frames(import_one: ImportOne, tmp_path: Path) -> None:
         import_one(folder, "third")
 
 
+def test_frames_of_different_sizes(import_one: ImportOne, tmp_path: Path) -> None:
+    folder = tmp_path / "frames"
+    write_frames(folder, angles(1), "left")
+    write_csv(folder / "log.csv", ("frame", "policy"), [(k, NAMES[k]) for k in range(3)])
+    Image.fromarray(picture(0.0)[:, :40]).save(folder / "left" / "0002.png")
+    with pytest.raises(UserError, match="frame 2 of camera left is stored as"):
+        import_one(folder)
+    with pytest.raises(UserError, match="camera left: frame 2 has another size than those before it"):
+        import_one(folder, crop_to_motion=True)
+    assert not (tmp_path / "data").exists()
+
+
 def test_a_damaged_frame_leaves_nothing(import_one: ImportOne, tmp_path: Path) -> None:
     folder, of_frame = tmp_path / "frames", angles(2)
     write_frames(folder, of_frame, "left")

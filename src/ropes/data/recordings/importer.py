@@ -26,7 +26,7 @@ from ropes.data.recordings.plan import ImportOptions, Plan, Streams, dwells_by_p
 from ropes.data.recordings.preview import write_preview
 from ropes.data.recordings.registry import open_recording
 from ropes.data.recordings.source import Image, Recording
-from ropes.data.recordings.survey import CameraSurvey, still_by_images, survey
+from ropes.data.recordings.survey import STATE, CameraSurvey, still_by_images, survey
 from ropes.data.recordings.views import View
 from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
@@ -84,7 +84,7 @@ def import_recording(path: Path, *, out: Path, options: ImportOptions, progress:
             in `out` then.
     """
     files.require_free(out, schema.PROVENANCE)
-    began_empty = not out.exists() or not any(out.iterdir())
+    began_empty = not out.exists() or all(entry.name.endswith(".part") for entry in out.iterdir())
     source, recording = open_recording(path, options.streams)
     streams = read_streams(recording, options)
     views = _views(recording, options)
@@ -93,6 +93,7 @@ def import_recording(path: Path, *, out: Path, options: ImportOptions, progress:
         if options.crop_to_motion:
             views = {camera: _cropped(view, surveys[camera]) for camera, view in views.items()}
         dataset = _write(path, out, streams, made, views, surveys, options, progress)
+        (out / STATE).unlink(missing_ok=True)
     except UserError:
         if began_empty:
             shutil.rmtree(out, ignore_errors=True)

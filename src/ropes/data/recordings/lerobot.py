@@ -59,9 +59,7 @@ class LeRobotRecording:
             for name, feature in self.layout.features.items()
             if name.startswith(schema.IMAGES) and feature.get("dtype") in ("image", "video")
         )
-        if unknown := [name for name in self.options.topics if name not in names]:
-            raise UserError(f"{self.path} has no camera {unknown[0]!r}; it has {', '.join(names) or 'none'}")
-        chosen = tuple(self.options.topics) or names
+        chosen = self.options.named(names, self.path)
         if not chosen:
             raise UserError(f"{self.path} has no feature {schema.IMAGES}CAMERA of dtype image or video")
         return chosen

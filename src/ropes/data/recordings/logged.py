@@ -204,9 +204,7 @@ def _policies(log: Table, times: np.ndarray, options: Options, *, every_row: boo
 
 def _chosen(found: Mapping[str, Path], options: Options, path: Path) -> dict[str, Path]:
     """The cameras that the options name; all without such an option."""
-    if unknown := [name for name in options.topics if name not in found]:
-        raise UserError(f"{path} has no camera {unknown[0]!r}; it has {', '.join(found)}")
-    return {name: found[name] for name in options.topics or found}
+    return {name: found[name] for name in options.named(tuple(found), path)}
 
 
 def _log(path: Path, video: Path | None, options: Options) -> Table | None:

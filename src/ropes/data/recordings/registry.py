@@ -11,6 +11,14 @@ from ropes.errors import UserError
 
 #: Sources of this package by name, in the order in which they are asked.
 SOURCES: dict[str, Source] = {"lerobot": LeRobot(), "bag": Bag(), "videos": Videos(), "frames": FrameFolders()}
+#: Option → sources that use it.
+_USED_BY = {
+    "log": ("videos", "frames"),
+    "offset": ("videos", "frames"),
+    "policy_column": ("lerobot", "videos", "frames"),
+    "policy_topic": ("bag",),
+    "joint_topic": ("bag",),
+}
 #: Entry points by which other packages add sources.
 GROUP = "ropes.sources"
 
@@ -29,6 +37,7 @@ def open_recording(path: Path, options: Options) -> tuple[str, Recording]:
     added, broken = load_plugins(GROUP, _fault)
     for name, source in (added | SOURCES).items():
         if source.recognises(path):
+            _require_use(name, options)
             return name, source.open(path, options)
     faults = "".join(f"; source {name} cannot be loaded ({fault})" for name, fault in broken.items())
     raise UserError(
@@ -36,6 +45,19 @@ def open_recording(path: Path, options: Options) -> tuple[str, Recording]:
         "(metadata.yaml, .bag, .db3, .mcap), a video, a folder of videos or frames with a log, nor Causal Triplet's "
         f"files{faults}"
     )
+
+
+def _require_use(name: str, options: Options) -> None:
+    """Check that a source of this package uses the options that are given.
+
+    Raises:
+        UserError: it does not.
+    """
+    for option, users in _USED_BY.items():
+        if name in SOURCES and getattr(options, option) and name not in users:
+            raise UserError(
+                f"--{option.replace('_', '-')} goes with {' and '.join(users)}, not with {name}; leave it out"
+            )
 
 
 def _fault(name: str, loaded: object) -> str | None:

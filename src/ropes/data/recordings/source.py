@@ -12,6 +12,8 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.errors import UserError
+
 Floats = NDArray[np.float64]
 #: uint8 (H, W), or (H, W, 3) in RGB.
 Image = NDArray[np.uint8]
@@ -130,6 +132,19 @@ class Options:
     def __post_init__(self) -> None:
         pairs = (text.partition("=") for text in self.cameras)
         object.__setattr__(self, "topics", {name: topic for name, _, topic in pairs})
+
+    def named(self, found: Sequence[str], path: Path) -> tuple[str, ...]:
+        """The cameras to import of those that a recording without topics has.
+
+        Raises:
+            UserError: a camera is unknown, or given as NAME=TOPIC.
+        """
+        for name, topic in self.topics.items():
+            if topic:
+                raise UserError(f"--cameras {name}={topic}: {path} has no topics; give the name alone")
+            if name not in found:
+                raise UserError(f"{path} has no camera {name!r}; it has {', '.join(found) or 'none'}")
+        return tuple(self.topics) or tuple(found)
 
 
 class Source(Protocol):

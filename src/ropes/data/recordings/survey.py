@@ -21,6 +21,7 @@ from ropes.common import files
 from ropes.common.progress import progress as show_progress
 from ropes.data.recordings.source import FrameId, Image, Recording
 from ropes.data.recordings.views import Box, View
+from ropes.errors import UserError
 
 Floats = NDArray[np.float64]
 #: File with the state; it ends in .part, as all files of an unfinished import do.
@@ -187,7 +188,11 @@ def survey(
             chosen = set(np.unique(np.linspace(0, len(wanted) - 1, _SAMPLES).round().astype(int)).tolist())
             with closing(recording.images(camera, wanted[state.done :])) as stream:
                 for image in stream:
-                    state.add(views[camera].turned(image), sample=state.done in chosen)
+                    turned = views[camera].turned(image)
+                    if state.done and turned.shape[:2] != state.size:
+                        number = wanted[state.done][1]
+                        raise UserError(f"camera {camera}: frame {number} has another size than those before it")
+                    state.add(turned, sample=state.done in chosen)
                     update(sum(each.done for each in found.values()))
                     if time.monotonic() - saved > _SAVE_EVERY:
                         _write(out / STATE, key, found)
