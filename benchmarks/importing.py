@@ -12,6 +12,7 @@ import multiprocessing
 import resource
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ WIDTH, HEIGHT, RATE = 640, 480, 30
 MOVE, STILL = 15, 45
 NAMES = ("observational", "elbow/1", "elbow/2")
 #: How many times as long the long video is.
-LONGER = 4
+LONGER = 8
 
 
 def image(angle: float, ground: NDArray[np.uint8], noise: NDArray[np.int16]) -> NDArray[np.uint8]:
@@ -45,7 +46,7 @@ def write_video(path: Path, seconds: int) -> None:
     av, rng = import_extra("av"), np.random.default_rng(0)
     ground = np.broadcast_to(np.linspace(40, 120, WIDTH)[:, None], (HEIGHT, WIDTH, 3)).astype(np.uint8)
     noises = rng.normal(0, 4, (8, HEIGHT, WIDTH, 3)).astype(np.int16)
-    poses = max(len(NAMES), seconds * RATE // (MOVE + STILL) // len(NAMES) * len(NAMES))
+    poses = max(1, round(seconds * RATE / (MOVE + STILL) / len(NAMES))) * len(NAMES)
     angles = rng.uniform(-1.2, 1.2, poses)
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=RATE, options={"preset": "veryfast"})
@@ -57,6 +58,30 @@ def write_video(path: Path, seconds: int) -> None:
                 container.mux(stream.encode(av.VideoFrame.from_ndarray(drawn, format="rgb24")))
             last = float(angle)
         container.mux(stream.encode())
+    _write_log(path, angles)
+
+
+def write_repeated(path: Path, times: int, out: Path) -> None:
+    """Write a video that repeats another one, without decoding it, and the log beside it."""
+    av = import_extra("av")
+    with av.open(str(out), "w") as target:
+        stream, begin = None, 0
+        for _ in range(times):
+            with av.open(str(path)) as source:
+                stream = stream or target.add_stream_from_template(source.streams.video[0])
+                for packet in source.demux(source.streams.video[0]):
+                    if packet.dts is not None:
+                        packet.pts, packet.dts = packet.pts + begin, packet.dts + begin
+                        packet.stream = stream
+                        target.mux(packet)
+                begin += int(source.streams.video[0].duration)
+    with path.with_suffix(".csv").open(encoding="utf-8") as table:
+        angles = [float(row["elbow"]) for row in csv.DictReader(table)]
+    _write_log(out, angles * times)
+
+
+def _write_log(path: Path, angles: Iterable[float]) -> None:
+    """Write the table of commands beside a video."""
     with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as table:
         writer = csv.writer(table)
         writer.writerow(("time", "policy", "elbow"))
@@ -86,17 +111,18 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool,
     ):
-        for kind, seconds in (("short", arguments.seconds), ("long", LONGER * arguments.seconds)):
-            path = Path(folder, f"{kind}.mp4")
-            write_video(path, seconds)
-            found = pool.apply(measured, (path, Path(folder, kind)))
+        short, long = Path(folder, "short.mp4"), Path(folder, "long.mp4")
+        write_video(short, arguments.seconds)
+        write_repeated(short, LONGER, long)
+        for path in (short, long):
+            found = pool.apply(measured, (path, Path(folder, path.stem)))
             poses = int(found.pop("poses"))
             length = poses * (MOVE + STILL) / RATE
-            figures[f"{kind}_video_seconds"] = length
-            figures[f"{kind}_poses"] = poses
-            figures |= {f"{kind}_{name}": value for name, value in found.items()}
-            figures[f"{kind}_times_real_time"] = length / found["clock_seconds"]
-            figures[f"{kind}_times_real_time_of_one_core"] = length / found["processor_seconds"]
+            figures[f"{path.stem}_video_seconds"] = length
+            figures[f"{path.stem}_poses"] = poses
+            figures |= {f"{path.stem}_{name}": value for name, value in found.items()}
+            figures[f"{path.stem}_times_real_time"] = length / found["clock_seconds"]
+            figures[f"{path.stem}_times_real_time_of_one_core"] = length / found["processor_seconds"]
     publish(figures, arguments.out)
 
 

@@ -107,26 +107,24 @@ class CameraSurvey:
         if not moves.any():
             return None
         spans = []
-        longest = 0
         for axis, length in enumerate(self.size):
             at = np.flatnonzero(moves.any(axis=1 - axis))
-            begin, end = int(at[0]) * BLOCK, min(length, (int(at[-1]) + 1) * BLOCK)
-            spans.append((begin, end, length))
-            longest = max(longest, end - begin)
-        margin = max(BLOCK, round(_MARGIN * longest))
-        (top, bottom, _), (left, right, _) = (_widened(*span, margin) for span in spans)
-        if max(bottom - top, right - left) < _SMALLEST_CROP:
-            (top, bottom, _), (left, right, _) = (
-                _widened(begin, end, length, (_SMALLEST_CROP - (end - begin) + 1) // 2)
-                for begin, end, length in ((top, bottom, spans[0][2]), (left, right, spans[1][2]))
-            )
+            spans.append((int(at[0]) * BLOCK, min(length, (int(at[-1]) + 1) * BLOCK)))
+        longest = max(end - begin for begin, end in spans)
+        margin = max(BLOCK, round(_MARGIN * longest), (_SMALLEST_CROP - longest + 1) // 2)
+        (top, bottom), (left, right) = (
+            _widened(begin, end, length, margin) for (begin, end), length in zip(spans, self.size, strict=True)
+        )
         if (bottom - top) * (right - left) > 0.9 * self.size[0] * self.size[1]:
             return None
         return left, top, right - left, bottom - top
 
 
-def _widened(begin: int, end: int, length: int, margin: int) -> tuple[int, int, int]:
-    return max(0, begin - margin), min(length, end + margin), length
+def _widened(begin: int, end: int, length: int, margin: int) -> tuple[int, int]:
+    """A span with a margin on both sides, moved inside 0 to `length`."""
+    wanted = min(length, end - begin + 2 * margin)
+    begin = min(max(0, begin - margin), length - wanted)
+    return begin, begin + wanted
 
 
 def block_means(grey: Image) -> NDArray[np.float32]:
@@ -193,7 +191,8 @@ def survey(
                         number = wanted[state.done][1]
                         raise UserError(f"camera {camera}: frame {number} has another size than those before it")
                     state.add(turned, sample=state.done in chosen)
-                    update(sum(each.done for each in found.values()))
+                    if state.done % 20 == 0 or state.done == len(wanted):
+                        update(sum(each.done for each in found.values()))
                     if time.monotonic() - saved > _SAVE_EVERY:
                         _write(out / STATE, key, found)
                         saved = time.monotonic()
@@ -210,13 +209,13 @@ def _write(path: Path, key: str, found: Mapping[str, CameraSurvey]) -> None:
             arrays |= {f"{number}/done": np.array(state.done), f"{number}/motion": np.array(state.motion)}
             arrays |= {f"{number}/samples": np.stack(state.samples)}
     with files.atomic_path(path) as temporary, temporary.open("wb") as stream:
-        np.savez(stream, allow_pickle=False, **arrays)
+        np.savez(stream, **arrays)
 
 
 def _read(path: Path, key: str, cameras: Sequence[str]) -> dict[str, CameraSurvey]:
     """The saved state; empty where there is none, or one of another import."""
     found: dict[str, CameraSurvey] = {}
-    with suppress(FileNotFoundError, OSError, ValueError, KeyError, BadZipFile), np.load(path) as stored:
+    with suppress(OSError, ValueError, KeyError, BadZipFile), np.load(path) as stored:
         if str(stored["key"]) != key:
             return {}
         for number, camera in enumerate(cameras):

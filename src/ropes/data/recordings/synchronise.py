@@ -12,7 +12,7 @@ from ropes.errors import UserError
 
 Ints = NDArray[np.int64]
 #: Largest ratio of two cameras' frame rates that counts as equal.
-_EQUAL_RATES = 1.1
+_EQUAL_RATES = 1.15
 
 
 @dataclass(frozen=True, kw_only=True)
