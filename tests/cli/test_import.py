@@ -16,6 +16,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 BAG, LEROBOT = FIXTURES / "bag_mcap", FIXTURES / "lerobot-v2.1-video"
 
 
+@pytest.mark.slow
 def test_options_reach_the_import(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "data"
     words = (
@@ -92,6 +93,7 @@ def test_pairs_are_still_told_by_their_tables(tmp_path: Path, capsys: pytest.Cap
     assert "is one number; leave the camera out" in refusal(capsys, *words, "--image-size", "left=64")
 
 
+@pytest.mark.slow
 def test_a_data_set_that_is_half_imported_names_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "data"
     assert cli.main(["import", str(BAG), "--out", str(out), "--dwell", "0.06"]) == 0

@@ -63,6 +63,7 @@ def test_bags_of_other_programs_become_data_sets(source: str, import_one: Import
     assert np.allclose(dataset.states("train"), stored[1::3], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_formats_hold_the_same(import_one: ImportOne) -> None:
     first, second = (import_one(path, path.name, dwell=0.06).dataset for path in (MCAP, SQLITE))
     assert first.checksum == second.checksum
@@ -212,6 +213,24 @@ def test_a_table_names_the_policies_by_time(import_one: ImportOne, tmp_path: Pat
     rows = [f"{0.9 * k - 0.2},{name}" for k, name in enumerate(NAMES * 2)]
     table.write_text("\n".join(["time,policy", *rows]) + "\n")
     assert "6 poses in 2 anchors" in str(import_one(path, policies=table))
+
+
+def test_a_table_maps_the_texts_of_a_topic(import_one: ImportOne, tmp_path: Path) -> None:
+    spoken = {"observational": "home", "elbow/1": "far", "elbow/2": "near"}
+    messages = [
+        bag_files.policy(each.time, spoken[each.fields["data"]]) if each.topic == "/policy" else each
+        for each in protocol()
+    ]
+    path, table = bag_files.write(tmp_path / "bag", "mcap", messages), tmp_path / "policies.csv"
+    table.write_text("\n".join(["task,policy", *(f"{text},{name}" for name, text in spoken.items())]) + "\n")
+    streams = Options(policies_elsewhere=True)
+    assert "6 poses in 2 anchors" in str(import_one(path, policies=table, streams=streams))
+    several = [*messages, bag_files.policy(100.0, "hello", topic="/other")]
+    path = bag_files.write(tmp_path / "several", "mcap", sorted(several, key=lambda each: each.time))
+    with pytest.raises(UserError, match="no policy anywhere"):
+        import_one(path, "other", policies=table, streams=streams)
+    chosen = Options(policies_elsewhere=True, policy_topic="/policy")
+    assert "6 poses in 2 anchors" in str(import_one(path, "other", policies=table, streams=chosen))
 
 
 def test_positions_in_degrees_are_refused_or_converted(import_one: ImportOne, tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ def test_images_are_those_of_the_video_and_of_the_time_stamp(import_one: ImportO
     assert np.abs(ours - theirs).mean() < 0.2 * between_poses  # the same frames, compressed twice
 
 
+@pytest.mark.slow
 def test_one_camera_in_grey_turned_cropped_and_resized(import_one: ImportOne) -> None:
     dataset = import_one(
         V3,
@@ -90,6 +91,7 @@ def test_one_camera_in_grey_turned_cropped_and_resized(import_one: ImportOne) ->
     assert np.abs(dataset.read_cameras([0])[0][0] - halved).max() <= 1.5
 
 
+@pytest.mark.slow
 def test_a_table_says_which_task_is_which_policy(copied: Callable[[Path], Path], import_one: ImportOne) -> None:
     source = copied(V2)
     lines = source / "meta" / "tasks.jsonl"
@@ -110,6 +112,7 @@ def test_a_table_says_which_task_is_which_policy(copied: Callable[[Path], Path],
     assert imported.dataset.joints == tuple(f"panda_joint{k}" for k in range(2, 7))
 
 
+@pytest.mark.slow
 def test_images_that_the_data_files_hold_and_a_column_of_policies(
     import_one: ImportOne, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,6 +198,7 @@ def test_an_unknown_camera(import_one: ImportOne) -> None:
         import_one(V3, crop={"left": (300, 0, 100, 100)})
 
 
+@pytest.mark.slow
 def test_episodes_of_one_policy_become_episodes_without_anchors(import_one: ImportOne, tmp_path: Path) -> None:
     table = tmp_path / "policies.csv"
     rows = [f"{k},{('observational', 'panda_joint1/1', 'panda_joint1/2')[k % 3]}" for k in range(12)]

@@ -84,8 +84,8 @@ def seen(images: np.ndarray) -> np.ndarray:
 
 @pytest.fixture
 def film(tmp_path: Path) -> Callable[..., Path]:
-    def write(name: str = "front.mp4", anchors: int = 3, codec: str = "libx264") -> Path:
-        return write_video(tmp_path / name, [picture(angle) for angle in positions(anchors)], codec)
+    def write(name: str = "front.mp4", anchors: int = 3, codec: str = "libx264", rate: int = RATE) -> Path:
+        return write_video(tmp_path / name, [picture(angle) for angle in positions(anchors)], codec, rate)
 
     return write
 
@@ -136,7 +136,29 @@ def test_a_far_frame_is_found_by_seeking(tmp_path: Path) -> None:
     assert np.abs([image[0, 0, 0] for image in video.images(wanted)] - levels[wanted]).max() <= 2
 
 
-@pytest.mark.parametrize("share", [0.3, 0.9])
+@pytest.mark.parametrize(
+    ("name", "codec"),
+    [
+        ("front.avi", "mpeg4"),
+        ("front.webm", "libvpx-vp9"),
+        ("front.mov", "libx265"),
+        ("front.mkv", "ffv1"),
+        ("front.ts", "libx264"),
+        ("front.mpg", "mpeg2video"),
+    ],
+)
+def test_other_kinds_of_videos(name: str, codec: str, film: Callable[..., Path], import_one: ImportOne) -> None:
+    path = film(name, codec=codec, rate=25)  # MPEG-2 has fixed rates
+    write_csv(path.with_suffix(".csv"), ("time", "policy", "elbow"), [(0.8 * t, *row) for t, *row in dense_log(3)])
+    dataset = import_one(path).dataset
+    assert np.abs(seen(dataset.read_images(np.arange(9))[:, 0]) - angles(3)).max() <= 1 / 24
+    damaged(path, 0.6)
+    if path.suffix not in (".ts", ".mpg"):  # which do not say how long they are
+        with pytest.raises(UserError, match="is truncated"):
+            import_one(path, "truncated")
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 def test_truncated_videos(share: float, film: Callable[..., Path], import_one: ImportOne, tmp_path: Path) -> None:
     path = film()
     write_csv(path.with_suffix(".csv"), ("time", "policy", "elbow"), dense_log(3))

@@ -23,6 +23,7 @@ def episode(frames: dict[str, Sequence[float]], joints: Joints | None = None) ->
     return Episode(name="e", frames={name: np.array(times) for name, times in frames.items()}, joints=joints)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 9), min_size=1, max_size=30), st.lists(st.floats(0, 9), min_size=1, max_size=30))
 def test_the_nearest_is_the_nearest(times: list[float], others: list[float]) -> None:
     sorted_others = np.sort(others)

@@ -54,6 +54,7 @@ def filmed(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_dwells_are_found_in_the_images(filmed: Path, import_one: ImportOne) -> None:
     imported = import_one(filmed)
     dataset = imported.dataset
@@ -114,6 +115,7 @@ def test_blocks_are_averaged_to_the_edge() -> None:
     assert means[0, 2] == np.float32(grey[:8, 16].mean())
 
 
+@pytest.mark.slow
 def test_a_camera_is_cropped_to_what_moves_and_the_picture_shows_it(filmed: Path, import_one: ImportOne) -> None:
     noise = np.random.default_rng(3)
     wide = [np.pad(picture(angle, noise), [(60, 60), (80, 120), (0, 0)], constant_values=40) for angle in positions(2)]
@@ -148,6 +150,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return numbers
 
 
+@pytest.mark.slow
 def test_a_killed_look_at_the_images_goes_on(
     filmed: Path, import_one: ImportOne, decoded: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +174,7 @@ def test_a_killed_look_at_the_images_goes_on(
     assert tiny.tree(again.dataset.path) == tiny.tree(whole.dataset.path)
 
 
+@pytest.mark.slow
 def test_a_killed_import_leaves_whole_files_and_goes_on(
     filmed: Path, import_one: ImportOne, decoded: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -205,6 +209,7 @@ def again_frames(path: Path) -> list[int]:
     return frames
 
 
+@pytest.mark.slow
 def test_another_import_is_refused_in_the_folder_of_the_first(filmed: Path, import_one: ImportOne) -> None:
     import_one(filmed)
     with pytest.raises(UserError, match="holds something else, a data set with another import"):

@@ -145,8 +145,10 @@ class BagRecording:
     @cached_property
     def _chosen(self) -> dict[str, str | None]:
         """Kind of stream → topic; None without one."""
-        options = self.options
-        policies = None if options.policies_elsewhere else self._one(_TEXT, options.policy_topic, "--policy-topic")
+        options, texts = self.options, list(self._topics.values()).count(_TEXT)
+        policies = None
+        if options.policy_topic or texts == 1 or not options.policies_elsewhere:
+            policies = self._one(_TEXT, options.policy_topic, "--policy-topic")
         return {"joint positions": self._one(_JOINTS, options.joint_topic, "--joint-topic"), "policies": policies}
 
     def _one(self, kind: str, wanted: str | None, option: str) -> str | None:

@@ -209,7 +209,7 @@ def _write(path: Path, key: str, found: Mapping[str, CameraSurvey]) -> None:
             arrays |= {f"{number}/done": np.array(state.done), f"{number}/motion": np.array(state.motion)}
             arrays |= {f"{number}/samples": np.stack(state.samples)}
     with files.atomic_path(path) as temporary, temporary.open("wb") as stream:
-        np.savez(stream, **arrays)
+        np.savez(stream, allow_pickle=False, **arrays)
 
 
 def _read(path: Path, key: str, cameras: Sequence[str]) -> dict[str, CameraSurvey]:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 #: Frames that are decoded rather than skipped by seeking to a key frame behind them.
 _SEEK = 8
+#: Formats in which seeking is not exact.
+_WITHOUT_INDEX = ("mpegts", "mpeg")
+#: Seconds that a truncated video lacks at least.
+_MISSING = 1.0
 
 
 def import_extra(name: str) -> ModuleType:
@@ -67,9 +71,13 @@ class Video:
             except self._av.error.FFmpegError as error:
                 raise self._fault(error) from error
             expected = max(0, stream.frames - left_out)
+            if not expected and len(container.streams) == 1 and container.duration and stamps and base is not None:
+                # Matroska does not count frames, but says how long the video is, in microseconds.
+                damaged |= container.duration / 1e6 - float(max(stamps) * base) > _MISSING
+            keys = [] if container.format.name in _WITHOUT_INDEX else keys
         if damaged or len(stamps) < expected or base is None or not stamps:
-            count = f"{len(stamps)} of its {expected} frames" if expected else "an unknown number of frames"
-            raise UserError(f"{path} is truncated: it holds {count}; copy it again, or cut it with ffmpeg")
+            count = f"{len(stamps)} of its {expected} frames" if expected else f"only {len(stamps)} frames"
+            raise UserError(f"{path} is truncated: it holds {count}; copy it again, or write it again with ffmpeg")
         self.stamps: NDArray[np.int64] = np.sort(np.array(stamps, dtype=np.int64))
         if (np.diff(self.stamps) <= 0).any():
             raise UserError(f"{path}: two frames have one time stamp; write the video again with ffmpeg")
@@ -116,7 +124,7 @@ class Video:
 
     def _stream(self, container: "InputContainer") -> "VideoStream":
         if not container.streams.video:
-            raise UserError(f"{self.path} has no video stream")
+            raise UserError(f"{self.path} is truncated or no video (it has no pictures); copy it again")
         return container.streams.video[0]
 
     def _fault(self, error: Exception) -> UserError:
