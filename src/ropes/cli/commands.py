@@ -5,7 +5,8 @@ from typing import Protocol
 
 from ropes.cli.evaluate import Evaluate
 from ropes.cli.fit import Calibrate, Fit, Predict
-from ropes.cli.images import Export, Import, Strip, Validate
+from ropes.cli.images import Export, Strip, Validate
+from ropes.cli.importing import Import
 from ropes.cli.insight import Graph, Inspect
 from ropes.cli.packaging import Card, Package
 from ropes.cli.results import Report, Reproduce, Tables

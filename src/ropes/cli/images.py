@@ -1,4 +1,4 @@
-"""`ropes validate`, `import`, `strip` and `export`: check, convert, copy and export data sets."""
+"""`ropes validate`, `strip` and `export`: check, copy and export data sets."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,50 +31,6 @@ class Validate:
         from ropes.data.validate import validate
 
         print(validate(self.data))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Import:
-    """Convert image pairs before and after an action from Causal Triplet's layout into a data set.
-
-    Splits are drawn by Causal Triplet's rules, or taken from a manifest: training, validation, and three tests, in
-    distribution, on combinations of verb and noun that are not in training, and on nouns that are not in training.
-
-    Example:
-      ropes import recordings/procthor --out data/procthor
-      ropes import recordings/procthor --manifest manifest.json --image-size 224 --out data/procthor-224
-    """
-
-    folder: DataFolder
-    """Folder with annotations.csv (ProcTHOR) or EPIC_100_train.csv (Epic-Kitchens); see docs/deltas.md."""
-    out: Path
-    """Folder of the data set."""
-    image_size: int = 64
-    """Side of the images in pixels."""
-    manifest: Path | None = None
-    """JSON file with the second images of each split; if omitted, the folder's manifest.json where there is one."""
-    boxes: bool = True
-    """Crop images to the object's bounding box, where there is one."""
-    seed: int = 0
-    """Seed of the splits, without a manifest."""
-
-    def __post_init__(self) -> None:
-        at_least(0, seed=self.seed)
-        at_least(16, image_size=self.image_size)
-
-    def execute(self) -> None:
-        """Convert the pairs."""
-        from ropes.data.import_pairs import import_pairs
-
-        import_pairs(
-            self.folder,
-            out=self.out,
-            image_size=self.image_size,
-            manifest=self.manifest,
-            boxes=self.boxes,
-            seed=self.seed,
-        )
-        print(f"wrote {self.out}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,9 +81,11 @@ def build(
     states: Callable[[], Mapping[str, Floats]],
     render: Callable[[Floats], Iterator[list[bytes]]],
     regimes: Sequence[Regime] | Sequence[Action],
-    robot_type: str,
+    robot_type: str | None,
     progress: bool,
     urdf: Path | None = None,
+    work: str = "rendering, poses",
+    images_per_shard: int | None = None,
 ) -> Dataset:
     """Make a data set, resume an interrupted build, or repair a damaged data set.
 
@@ -96,15 +98,17 @@ def build(
             `observation.state`.
         render: states → PNG bytes of each camera, for each state.  Raises errors before anything is written.
         regimes: regime or action of each task index.
-        robot_type: name of the robot, for LeRobot.
+        robot_type: name of the robot, for LeRobot; None if unknown.
         progress: show progress.
         urdf: URDF file of the arm; `meta/robot.urdf` stores its links and joints.
+        work: name of the work in the display of progress.
+        images_per_shard: approximate number of images in a data file; that of the writer if None.
 
     Raises:
         UserError: `out` holds something else.
     """
     root, cameras = Path(out), sum(name.startswith(schema.IMAGES) for name in features)
-    shards = writer.plan_shards(plans, cameras, writer.IMAGES_PER_SHARD)
+    shards = writer.plan_shards(plans, cameras, images_per_shard or writer.IMAGES_PER_SHARD)
     paths = [shard.path for shard in shards] + ([] if urdf is None else [schema.ROBOT])
     if (checksums := _finished(root, request)) is not None:
         if not (damaged := _damaged(root, paths, checksums)):
@@ -120,7 +124,7 @@ def build(
     if not (root / schema.PROVENANCE).exists():
         files.write_json(root / schema.PROVENANCE, {**request, "complete": False})
     stored = len(features[schema.STATE]["names"]) if schema.STATE in features else 0
-    with closing(_with_progress(frames, sum(shard.frames for shard in missing), progress)) as stream:
+    with closing(_with_progress(frames, sum(shard.frames for shard in missing), work, progress)) as stream:
         for shard, values in zip(missing, of_shard, strict=True):
             images = list(itertools.islice(stream, shard.frames))
             writer.write_shard(root, shard, features, images, values[:, :stored])
@@ -191,10 +195,12 @@ def _damaged(root: Path, paths: Sequence[str], checksums: Mapping[str, Any]) -> 
     ]
 
 
-def _with_progress(frames: Iterator[list[bytes]], total: int, progress: bool) -> Generator[list[bytes], None, None]:
+def _with_progress(
+    frames: Iterator[list[bytes]], total: int, work: str, progress: bool
+) -> Generator[list[bytes], None, None]:
     """Yields the frames and shows their number; closing it closes `frames`."""
     try:
-        with show_progress("rendering, poses", total, show=progress) as update:
+        with show_progress(work, total, show=progress) as update:
             for done, views in enumerate(frames, 1):
                 if done % 20 == 0 or done == total:
                     update(done)

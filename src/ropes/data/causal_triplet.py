@@ -71,16 +71,29 @@ def read_pairs(folder: Path) -> tuple[RecordedPair, ...]:
     """
     if not folder.is_dir():
         raise UserError(f"{folder} is no folder")
-    if epic_tables := [folder / name for name in _EPIC if (folder / name).exists()]:
+    if epic_tables := _epic_tables(folder):
         pairs = [pair for table in epic_tables for pair in _epic(table)]
     else:
-        tables = [folder / _TABLE] if (folder / _TABLE).exists() else sorted(folder.glob(f"*/{_TABLE}"))
+        tables = _procthor_tables(folder)
         if not tables:
             raise UserError(f"{folder} has no {_TABLE}, in it or in its scenes, and no {_EPIC[0]}")
         pairs = [pair for table in tables for pair in _procthor(table)]
     if not pairs:
         raise UserError(f"{folder}: its tables have no pairs")
     return tuple({pair.name: pair for pair in reversed(pairs)}.values())[::-1]  # without repeated rows
+
+
+def holds_pairs(folder: Path) -> bool:
+    """Whether a folder has the tables of either layout."""
+    return bool(_epic_tables(folder) or _procthor_tables(folder))
+
+
+def _epic_tables(folder: Path) -> list[Path]:
+    return [folder / name for name in _EPIC if (folder / name).exists()]
+
+
+def _procthor_tables(folder: Path) -> list[Path]:
+    return [folder / _TABLE] if (folder / _TABLE).exists() else sorted(folder.glob(f"*/{_TABLE}"))
 
 
 def split_pairs(pairs: Sequence[RecordedPair], seed: int = 0) -> tuple[dict[str, list[int]], HeldOut]:

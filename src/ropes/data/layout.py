@@ -26,7 +26,8 @@ def open_dataset(path: Path | str) -> Dataset:
     if (path / schema.PROVENANCE).exists():
         provenance = _read_object(path, schema.PROVENANCE)
         if not provenance.get("complete"):
-            raise UserError(f"{path} is unfinished; run the same ropes simulate command again to resume")
+            command = "import" if "source" in provenance else "simulate"
+            raise UserError(f"{path} is unfinished; run the same ropes {command} command again to resume")
         if (fault := _provenance_fault(provenance)) is not None:
             raise UserError(f"{path / schema.PROVENANCE}: {fault}; restore it or make the data set anew")
     info = _read_object(path, schema.INFO)

@@ -85,8 +85,12 @@ class Shard:
 def plan_shards(
     splits: Sequence[SplitPlan], cameras: int, images_per_shard: int = IMAGES_PER_SHARD
 ) -> tuple[Shard, ...]:
-    """Divide the splits, in order, into shards of complete episodes with about `images_per_shard` images each."""
+    """Divide the splits, in order, into shards of complete episodes with about `images_per_shard` images each.
+
+    A split whose episodes have different tasks has several plans of its name, one after the other.
+    """
     shards: list[Shard] = []
+    rows: dict[str, int] = {}
     episode = frame = 0
     for split in splits:
         length = len(split.tasks)
@@ -98,13 +102,14 @@ def plan_shards(
                 split=split.name,
                 first_episode=episode,
                 first_frame=frame,
-                first_row=start * length,
+                first_row=rows.get(split.name, 0),
                 episodes=episodes,
                 tasks=split.tasks,
                 actions=split.actions[start : start + episodes],
             )
             shards.append(shard)
             episode, frame = episode + episodes, frame + shard.frames
+            rows[split.name] = shard.first_row + shard.frames
     return tuple(shards)
 
 

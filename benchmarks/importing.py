@@ -1,0 +1,130 @@
+"""How fast `ropes import` reads a video, and how much memory that takes for a short and a long one.
+
+    python -m benchmarks.importing [--seconds 60] [--out FILE]
+
+An H.264 video of 640x480 pixels and 30 frames a second is generated: a bar that turns from pose to pose and stands
+still in each, with noise.  The log has commands alone, so that every image is decoded, searched for dwells and for what
+moves.  Seconds are those of the clock, and those of the processor; other work on the machine lengthens the first.
+"""
+
+import csv
+import multiprocessing
+import resource
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+from benchmarks.figures import options, publish
+from ropes.data.recordings.importer import import_recording
+from ropes.data.recordings.plan import ImportOptions
+from ropes.data.recordings.video import import_extra
+
+WIDTH, HEIGHT, RATE = 640, 480, 30
+#: Frames of a pose: those of the move to it, and of the rest after it.
+MOVE, STILL = 15, 45
+NAMES = ("observational", "elbow/1", "elbow/2")
+#: How many times as long the long video is.
+LONGER = 8
+
+
+def image(angle: float, ground: NDArray[np.uint8], noise: NDArray[np.int16]) -> NDArray[np.uint8]:
+    """A bar at an angle before a ground, with noise."""
+    picture = Image.fromarray(ground)
+    middle = np.array([WIDTH / 2, HEIGHT * 0.8])
+    tip = middle + 240 * np.array([np.sin(angle), -np.cos(angle)])
+    ImageDraw.Draw(picture).line([*middle, *tip], fill=(220, 220, 210), width=36)
+    return np.clip(np.asarray(picture, dtype=np.int16) + noise, 0, 255).astype(np.uint8)
+
+
+def write_video(path: Path, seconds: int) -> None:
+    """Write the video, and the log of commands beside it."""
+    av, rng = import_extra("av"), np.random.default_rng(0)
+    ground = np.broadcast_to(np.linspace(40, 120, WIDTH)[:, None], (HEIGHT, WIDTH, 3)).astype(np.uint8)
+    noises = rng.normal(0, 4, (8, HEIGHT, WIDTH, 3)).astype(np.int16)
+    poses = max(1, round(seconds * RATE / (MOVE + STILL) / len(NAMES))) * len(NAMES)
+    angles = rng.uniform(-1.2, 1.2, poses)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=RATE, options={"preset": "veryfast"})
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        last = 0.0
+        for number, angle in enumerate(angles):
+            for k in range(MOVE + STILL):
+                drawn = image(last + (angle - last) * min(1.0, k / MOVE), ground, noises[(number + k) % len(noises)])
+                container.mux(stream.encode(av.VideoFrame.from_ndarray(drawn, format="rgb24")))
+            last = float(angle)
+        container.mux(stream.encode())
+    _write_log(path, angles)
+
+
+def write_repeated(path: Path, times: int, out: Path) -> None:
+    """Write a video that repeats another one, without decoding it, and the log beside it."""
+    av = import_extra("av")
+    with av.open(str(out), "w") as target:
+        stream, begin = None, 0
+        for _ in range(times):
+            with av.open(str(path)) as source:
+                stream = stream or target.add_stream_from_template(source.streams.video[0])
+                for packet in source.demux(source.streams.video[0]):
+                    if packet.dts is not None:
+                        packet.pts, packet.dts = packet.pts + begin, packet.dts + begin
+                        packet.stream = stream
+                        target.mux(packet)
+                begin += int(source.streams.video[0].duration)
+    with path.with_suffix(".csv").open(encoding="utf-8") as table:
+        angles = [float(row["elbow"]) for row in csv.DictReader(table)]
+    _write_log(out, angles * times)
+
+
+def _write_log(path: Path, angles: Iterable[float]) -> None:
+    """Write the table of commands beside a video."""
+    with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as table:
+        writer = csv.writer(table)
+        writer.writerow(("time", "policy", "elbow"))
+        writer.writerows(
+            ((MOVE + STILL) * k / RATE, NAMES[k % len(NAMES)], float(angle)) for k, angle in enumerate(angles)
+        )
+
+
+def measured(path: Path, out: Path) -> dict[str, float]:
+    """Import in this process: seconds of the clock and of the processor, poses, peak of resident memory in MB."""
+    clock, processor = time.monotonic(), time.process_time()
+    imported = import_recording(path, out=out, options=ImportOptions(), progress=False)
+    return {
+        "clock_seconds": time.monotonic() - clock,
+        "processor_seconds": time.process_time() - processor,
+        "poses": sum(map(len, imported.plan.grouped.episodes)),
+        "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--seconds", type=int, default=60, help="length of the short video")
+    arguments = parser.parse_args()
+    figures: dict[str, float] = {}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool,
+    ):
+        short, long = Path(folder, "short.mp4"), Path(folder, "long.mp4")
+        write_video(short, arguments.seconds)
+        write_repeated(short, LONGER, long)
+        for path in (short, long):
+            found = pool.apply(measured, (path, Path(folder, path.stem)))
+            poses = int(found.pop("poses"))
+            length = poses * (MOVE + STILL) / RATE
+            figures[f"{path.stem}_video_seconds"] = length
+            figures[f"{path.stem}_poses"] = poses
+            figures |= {f"{path.stem}_{name}": value for name, value in found.items()}
+            figures[f"{path.stem}_times_real_time"] = length / found["clock_seconds"]
+            figures[f"{path.stem}_times_real_time_of_one_core"] = length / found["processor_seconds"]
+    publish(figures, arguments.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""`ropes import`: turns recordings of real arms, and Causal Triplet's image pairs, into data sets."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ropes.cli.options import SourcePath, at_least
+from ropes.errors import UserError
+
+if TYPE_CHECKING:
+    from ropes.data.recordings.plan import ImportOptions
+
+#: Side of Causal Triplet's images where --image-size is not given, pixels.
+_PAIRS_SIZE = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Import:
+    """Import a recording: a LeRobot data set, a ROS bag, videos or frames with a log, or Causal Triplet's pairs.
+
+    The kind is told by what is there. An interrupted import is resumed by the same command. The policy of each frame is
+    the episode's task, the text on a topic, or a column of the log, unless --policies gives it.
+
+    Example:
+      ropes import recordings/lerobot --out data/mine
+      ropes import recordings/bag --cameras left=/left/image_raw right=/right/image_raw --dwell 0.5 --out data/mine
+      ropes import recordings/left.mp4 --log recordings/log.csv --rotate 90 --image-size 320 --out data/mine
+      ropes import recordings/procthor --manifest manifest.json --image-size 224 --out data/procthor-224
+    """
+
+    source: SourcePath
+    """A LeRobot folder (v3.0 or v2.1), a ROS 1 or 2 bag (folder, .bag, .db3 or .mcap), a video, a folder of videos or
+    of frames, or Causal Triplet's files (docs/deltas.md)."""
+    out: Path
+    """Folder of the data set."""
+    cameras: tuple[str, ...] = ()
+    """Cameras to import, by name; of a bag also NAME=TOPIC. All if omitted."""
+    policies: Path | None = None
+    """Table, CSV or Parquet, with a column policy and one of: task; episode; episode and frame; frame; time."""
+    policy_column: str | None = None
+    """Column of a LeRobot data set or a log that says which policy acts; the task, or policy, if omitted."""
+    policy_topic: str | None = None
+    """Topic of a bag (std_msgs/String) that says which policy acts from then on; the only one if omitted."""
+    joint_topic: str | None = None
+    """Topic of a bag with the joint positions (sensor_msgs/JointState); the only one if omitted."""
+    log: Path | None = None
+    """Table, CSV or Parquet, of a video or a folder of frames: time (seconds) or frame, policy, and joint positions."""
+    offset: float = 0.0
+    """Seconds to add to the times of --log."""
+    frames: Literal["every", "stretch", "dwell"] | None = None
+    """Frames that are poses: every; one of each stretch of a policy; one of each dwell (the arm stands still). If
+    omitted, dwell where the arm moves during the recording, every otherwise."""
+    dwell: float = 0.3
+    """Shortest time for which the arm stands still, in seconds."""
+    group: Literal["auto", "anchors", "stretches"] = "auto"
+    """Episodes are anchors, or stretches of a policy; anchors where the recording has them if omitted."""
+    tolerance: float = 0.02
+    """Largest difference of the time stamps of one pose, in seconds."""
+    different_rates: bool = False
+    """Accept cameras of different frame rates; the slowest one decides."""
+    state: Literal["radians", "degrees", "none"] = "radians"
+    """Unit of the joint positions, which are for evaluation only; none leaves them out."""
+    crop: tuple[str, ...] = ()
+    """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or CAMERA=...; none keeps all. If omitted, what moves, with a
+    margin."""
+    rotate: tuple[str, ...] = ()
+    """0, 90, 180 or 270 degrees clockwise, or CAMERA=DEGREES."""
+    image_size: tuple[str, ...] = ()
+    """Longer side of the images in pixels, or CAMERA=PIXELS; that of the recording if omitted. Images are never
+    enlarged. Of Causal Triplet's pairs the side, 64 if omitted."""
+    grey: bool = False
+    """Store grey images instead of RGB."""
+    manifest: Path | None = None
+    """Of Causal Triplet's pairs: JSON file with the second images of each split; if omitted, the folder's manifest.json
+    where there is one."""
+    boxes: bool = True
+    """Of Causal Triplet's pairs: crop images to the object's bounding box, where there is one."""
+    seed: int = 0
+    """Of Causal Triplet's pairs: seed of the splits, without a manifest."""
+
+    def __post_init__(self) -> None:
+        at_least(0, seed=self.seed)
+        if not self.tolerance > 0:
+            raise UserError(f"--tolerance is {self.tolerance:g}; it must be above 0")
+        if not self.dwell > 0:
+            raise UserError(f"--dwell is {self.dwell:g}; it must be above 0")
+
+    def execute(self) -> None:
+        """Import the recording."""
+        from ropes.data.causal_triplet import holds_pairs
+
+        if holds_pairs(self.source):
+            self._import_pairs()
+            return
+        from ropes.data.recordings.importer import import_recording
+
+        print(import_recording(self.source, out=self.out, options=self._options()))
+        print(f"wrote {self.out}")
+
+    def _options(self) -> "ImportOptions":
+        """The options of an import, parsed."""
+        from ropes.data.recordings.plan import ImportOptions
+        from ropes.data.recordings.source import Options
+        from ropes.data.recordings.views import by_camera, parse_box, parse_rotation, parse_size
+
+        streams = Options(
+            cameras=self.cameras,
+            joint_topic=self.joint_topic,
+            policy_topic=self.policy_topic,
+            policy_column=self.policy_column,
+            policies_elsewhere=self.policies is not None,
+            log=self.log,
+            offset=self.offset,
+        )
+        return ImportOptions(
+            streams=streams,
+            policies=self.policies,
+            frames=self.frames,
+            group=self.group,
+            state=self.state,
+            tolerance=self.tolerance,
+            different_rates=self.different_rates,
+            dwell=self.dwell,
+            rotate=by_camera("--rotate", self.rotate, parse_rotation),
+            crop={} if self.crop == ("none",) else by_camera("--crop", self.crop, parse_box),
+            crop_to_motion=self.crop != ("none",),
+            size=by_camera("--image-size", self.image_size, parse_size),
+            grey=self.grey,
+        )
+
+    def _import_pairs(self) -> None:
+        from ropes.data.import_pairs import import_pairs
+        from ropes.data.recordings.views import by_camera, parse_size
+
+        size = by_camera("--image-size", self.image_size, parse_size)
+        if size.keys() - {None}:
+            raise UserError("--image-size of Causal Triplet's pairs is one number; leave the camera out")
+        import_pairs(
+            self.source,
+            out=self.out,
+            image_size=size.get(None, _PAIRS_SIZE),
+            manifest=self.manifest,
+            boxes=self.boxes,
+            seed=self.seed,
+        )
+        print(f"wrote {self.out}")

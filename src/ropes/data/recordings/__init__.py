@@ -1,0 +1,1 @@
+"""Imports recordings of real arms: LeRobot data sets, ROS bags, videos and folders of frames."""

@@ -1,0 +1,265 @@
+"""Reads ROS 1 bags, ROS 2 bags and MCAP files by rosbags: images, joint positions and policies by topic."""
+
+import struct
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ropes.data.recordings import ros_images
+from ropes.data.recordings.checksums import digest
+from ropes.data.recordings.source import Episode, FrameId, Image, Joints, Options, Policies
+from ropes.data.recordings.video import import_extra
+from ropes.errors import UserError
+
+if TYPE_CHECKING:
+    from rosbags.highlevel import AnyReader
+    from rosbags.interfaces import Connection
+
+_SUFFIXES = (".bag", ".db3", ".mcap")
+_IMAGES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
+_JOINTS, _TEXT = "sensor_msgs/msg/JointState", "std_msgs/msg/String"
+#: Parts of a topic that do not name a camera.
+_GENERIC = {
+    "image",
+    "image_raw",
+    "image_color",
+    "image_rect",
+    "image_rect_color",
+    "color",
+    "rgb",
+    "compressed",
+    "camera",
+}
+
+
+class Bag:
+    """ROS bags: a file, or a folder with metadata.yaml or one bag file."""
+
+    def recognises(self, path: Path) -> bool:
+        """See `Source`."""
+        if path.is_dir():
+            return (path / "metadata.yaml").is_file() or bool(_bag_files(path))
+        return path.suffix in _SUFFIXES
+
+    def open(self, path: Path, options: Options) -> "BagRecording":
+        """See `Source`."""
+        if path.is_dir() and not (path / "metadata.yaml").is_file():
+            found = _bag_files(path)
+            if len(found) > 1:
+                raise UserError(f"{path} holds several bags without metadata.yaml; import {found[0].name} or another")
+            path = found[0]
+        return BagRecording(path, options)
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """A topic: time stamps (s) of its messages, and the times (ns) at which the bag received them."""
+
+    topic: str
+    stamps: np.ndarray
+    received: np.ndarray
+
+
+@dataclass(frozen=True)
+class BagRecording:
+    """A bag, as one episode; see `ropes.data.recordings.source.Recording`.
+
+    Raises:
+        UserError: the bag is damaged or has no index, or topics are missing or ambiguous.
+    """
+
+    path: Path
+    options: Options
+    moves = True
+
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        """Names of the cameras: the parts of the topics that differ, or those that the options give."""
+        return tuple(self._streams)
+
+    @cached_property
+    def record(self) -> Mapping[str, object]:
+        """Format, checksum, topics, number of messages of each."""
+        files = [self.path] if self.path.is_file() else sorted(path for path in self.path.rglob("*") if path.is_file())
+        topics = {f"camera {name}": stream.topic for name, stream in self._streams.items()}
+        topics |= {kind: topic for kind, topic in self._chosen.items() if topic}
+        _ = self.episodes
+        return {"format": self._format, "sha256": digest(self.path, files), "topics": topics, **self._ignored}
+
+    @cached_property
+    def episodes(self) -> tuple[Episode, ...]:
+        """The bag as one episode."""
+        chosen = self._chosen
+        joints = self._joints(chosen["joint positions"]) if chosen["joint positions"] else None
+        policies = self._policies(chosen["policies"]) if chosen["policies"] else None
+        frames = {name: stream.stamps for name, stream in self._streams.items()}
+        start = min(float(stamps[0]) for stamps in frames.values())
+        return (
+            Episode(
+                name=self.path.name,
+                frames={name: stamps - start for name, stamps in frames.items()},
+                joints=None
+                if joints is None
+                else Joints(names=joints.names, times=joints.times - start, positions=joints.positions),
+                policies=None if policies is None else Policies(times=policies.times - start, names=policies.names),
+            ),
+        )
+
+    def images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Image, None, None]:
+        """See `Recording`."""
+        stream, numbers = self._streams[camera], [frame for _, frame in frames]
+        if not numbers:
+            return
+        # Messages received at the same time come in the order of the bag.
+        begin = int(stream.received[numbers[0]])
+        position = int(np.searchsorted(stream.received, begin))
+        with self._opened() as reader:
+            messages = self._messages(reader, stream.topic, begin)
+            for number in numbers:
+                while True:
+                    kind, stamp, raw = next(messages)
+                    position += 1
+                    if position > number:
+                        break
+                where = f"{self.path.name}, topic {stream.topic}, {stamp / 1e9:.3f} s"
+                yield ros_images.decode(reader.deserialize(raw, kind), where)
+
+    @property
+    def _format(self) -> str:
+        if self.path.suffix == ".bag":
+            return "ROS 1 bag"
+        return "MCAP" if self.path.suffix == ".mcap" else "ROS 2 bag"
+
+    @cached_property
+    def _topics(self) -> dict[str, str]:
+        """Topic → type of its messages, of topics with messages."""
+        with self._opened() as reader:
+            return {each.topic: each.msgtype for each in reader.connections if each.msgcount}
+
+    @cached_property
+    def _chosen(self) -> dict[str, str | None]:
+        """Kind of stream → topic; None without one."""
+        options, texts = self.options, list(self._topics.values()).count(_TEXT)
+        policies = None
+        if options.policy_topic or texts == 1 or not options.policies_elsewhere:
+            policies = self._one(_TEXT, options.policy_topic, "--policy-topic")
+        return {"joint positions": self._one(_JOINTS, options.joint_topic, "--joint-topic"), "policies": policies}
+
+    def _one(self, kind: str, wanted: str | None, option: str) -> str | None:
+        """The topic of a type: the one that is wanted, or the only one."""
+        found = [topic for topic, each in self._topics.items() if each == kind]
+        if wanted is not None:
+            if wanted not in found:
+                raise UserError(f"{self.path} has no topic {wanted} of {kind}; it has {', '.join(found) or 'none'}")
+            return wanted
+        if len(found) > 1:
+            raise UserError(f"{self.path} has several topics of {kind} ({', '.join(found)}); choose one by {option}")
+        return found[0] if found else None
+
+    @cached_property
+    def _streams(self) -> dict[str, _Stream]:
+        """Camera → its images."""
+        found = sorted(topic for topic, kind in self._topics.items() if kind in _IMAGES)
+        if not found:
+            raise UserError(f"{self.path} has no topic of {' or '.join(_IMAGES)}")
+        named: dict[str, str] = {}
+        of_name = defaultdict(list)
+        for topic in found:
+            of_name[camera_name(topic)].append(topic)
+        for name, topic in (self.options.topics or dict.fromkeys(of_name, "")).items():
+            candidates = [topic] if topic else of_name[name]
+            if not candidates or candidates[0] not in found:
+                raise UserError(f"{self.path} has no camera {topic or name!r}; images are on {', '.join(found)}")
+            if len(candidates) > 1:
+                raise UserError(
+                    f"{self.path}: camera {name} is on {' and '.join(candidates)}; choose one by "
+                    f"--cameras {name}={candidates[0]}"
+                )
+            named[name] = candidates[0]
+        with self._opened() as reader:
+            return {name: self._stamped(reader, topic) for name, topic in named.items()}
+
+    def _stamped(self, reader: "AnyReader", topic: str) -> _Stream:
+        """Time stamps of the messages of a topic, from their headers; the time of reception where these are empty."""
+        messages = [(received, _stamp(raw, ros1=not reader.is2)) for _, received, raw in self._messages(reader, topic)]
+        received, stamps = (np.array(values, dtype=np.int64) for values in zip(*messages, strict=True))
+        return _Stream(topic, (stamps if stamps.all() else received) / 1e9, received)
+
+    def _joints(self, topic: str) -> Joints:
+        """The joint positions of a topic: messages with the most frequent names; others are ignored and counted."""
+        rows: dict[tuple[str, ...], list[tuple[float, Any]]] = defaultdict(list)
+        with self._opened() as reader:
+            for kind, received, raw in self._messages(reader, topic):
+                message: Any = reader.deserialize(raw, kind)
+                stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
+                rows[tuple(message.name)].append(((stamp or received) / 1e9, message.position))
+        names = max(rows, key=lambda each: len(rows[each]))
+        for _, position in rows[names]:
+            if len(position) != len(names):
+                raise UserError(f"{self.path.name}, topic {topic}: {len(names)} joints and {len(position)} positions")
+        if others := sum(map(len, rows.values())) - len(rows[names]):
+            self._ignored["ignored_joint_messages"] = others
+        times, positions = zip(*rows[names], strict=True)
+        return Joints(names=names, times=np.array(times), positions=np.array(positions, dtype=np.float64))
+
+    @cached_property
+    def _ignored(self) -> Counter[str]:
+        return Counter()
+
+    def _policies(self, topic: str) -> Policies:
+        with self._opened() as reader:
+            stated = [
+                (received / 1e9, str(getattr(reader.deserialize(raw, kind), "data", "")).strip())
+                for kind, received, raw in self._messages(reader, topic)
+            ]
+        times, names = zip(*stated, strict=True)
+        return Policies(times=np.array(times), names=names)
+
+    def _messages(self, reader: "AnyReader", topic: str, start: int | None = None) -> Iterator[tuple[str, int, bytes]]:
+        """Type, time of reception (ns) and bytes of the messages of a topic."""
+        connections: list[Connection] = [each for each in reader.connections if each.topic == topic]
+        for connection, received, raw in reader.messages(connections, start=start):
+            yield connection.msgtype, received, raw
+
+    @contextmanager
+    def _opened(self) -> Generator["AnyReader", None, None]:
+        """The bag, opened; errors of its reader become one line."""
+        highlevel, typesys = import_extra("rosbags.highlevel"), import_extra("rosbags.typesys")
+        fallback = typesys.get_typestore(typesys.Stores.ROS2_HUMBLE)
+        try:
+            with highlevel.AnyReader([self.path], default_typestore=fallback) as reader:
+                yield reader
+        except (UserError, GeneratorExit):
+            raise
+        except Exception as error:  # the reader raises errors of many kinds on damaged files
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise UserError(
+                f"{self.path} cannot be read as a bag ({reason}); copy it again, or mend it by rosbag reindex, "
+                "ros2 bag reindex or mcap recover"
+            ) from error
+
+
+def camera_name(topic: str) -> str:
+    """Name of a camera from its topic, without general parts: /left/image_raw/compressed is left."""
+    parts = [part for part in topic.split("/") if part]
+    named = [part for part in parts if part not in _GENERIC] or parts[:1]
+    return "_".join(named)
+
+
+def _stamp(raw: bytes, *, ros1: bool) -> int:
+    """Time stamp in ns of a message that begins with a header, without reading the rest; 0 if it is empty."""
+    if ros1:  # sequence number, seconds, nanoseconds
+        _, seconds, nanoseconds = struct.unpack_from("<III", raw)
+    else:  # encapsulation, whose second byte is the byte order
+        seconds, nanoseconds = struct.unpack_from("<iI" if raw[1] & 1 else ">iI", raw, 4)
+    return int(seconds) * 1_000_000_000 + int(nanoseconds)
+
+
+def _bag_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix in _SUFFIXES and path.is_file())

@@ -1,0 +1,218 @@
+"""Reads LeRobot data sets, v3.0 and v2.1: images or video, several cameras, `observation.state`, tasks."""
+
+import io
+import itertools
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from PIL import Image as Pictures
+
+from ropes.data import schema
+from ropes.data.recordings import lerobot_layout as layout
+from ropes.data.recordings.checksums import digest
+from ropes.data.recordings.source import Episode, FrameId, Image, Joints, Options, Policies
+from ropes.data.recordings.video import Video
+from ropes.data.stats import vectors
+from ropes.errors import UserError
+
+#: A stretch of one policy of at least as many frames, at the median, shows an arm that moves between poses.
+_STRETCH = 3
+#: Rows with images that are read at a time.
+_ROWS = 16
+
+
+class LeRobot:
+    """LeRobot folders, told by `meta/info.json`."""
+
+    def recognises(self, path: Path) -> bool:
+        """See `Source`."""
+        return (path / schema.INFO).is_file()
+
+    def open(self, path: Path, options: Options) -> "LeRobotRecording":
+        """See `Source`."""
+        return LeRobotRecording(path, layout.read_layout(path), options)
+
+
+@dataclass(frozen=True)
+class LeRobotRecording:
+    """A LeRobot folder; see `ropes.data.recordings.source.Recording`.
+
+    Raises:
+        UserError: a file is missing or damaged, frames are missing, or a camera or column does not exist.
+    """
+
+    path: Path
+    layout: layout.Layout
+    options: Options
+
+    @cached_property
+    def cameras(self) -> tuple[str, ...]:
+        """Names of the imported cameras."""
+        names = tuple(
+            name.removeprefix(schema.IMAGES)
+            for name, feature in self.layout.features.items()
+            if name.startswith(schema.IMAGES) and feature.get("dtype") in ("image", "video")
+        )
+        chosen = self.options.named(names, self.path)
+        if not chosen:
+            raise UserError(f"{self.path} has no feature {schema.IMAGES}CAMERA of dtype image or video")
+        return chosen
+
+    @cached_property
+    def record(self) -> Mapping[str, object]:
+        """Format, checksum and frame rate."""
+        paths = [path for path in sorted(self.path.rglob("*")) if path.is_file()]
+        return {
+            "format": f"LeRobot {self.layout.version}",
+            "sha256": digest(self.path, paths),
+            "robot": self.layout.robot,
+            "fps": self.layout.fps,
+            "cameras": {name: schema.IMAGES + name for name in self.cameras},
+        }
+
+    @cached_property
+    def moves(self) -> bool:
+        """Whether stretches of one policy last several frames."""
+        lengths = []
+        for episode in self.episodes:
+            total = len(next(iter(episode.frames.values())))
+            changes = 1 if episode.policies is None else len(episode.policies.names)
+            lengths.append(total / changes)
+        return float(np.median(lengths)) >= _STRETCH
+
+    @cached_property
+    def episodes(self) -> tuple[Episode, ...]:
+        """Time stamps, states and tasks of each episode."""
+        _ = self._videos
+        return tuple(self._episode(number) for number in range(len(self.layout.episodes)))
+
+    def images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Image, None, None]:
+        """See `Recording`."""
+        read = self._video_images if self._is_video(camera) else self._stored_images
+        return read(camera, frames)
+
+    def _is_video(self, camera: str) -> bool:
+        return bool(self.layout.features[schema.IMAGES + camera]["dtype"] == "video")
+
+    @cached_property
+    def _videos(self) -> dict[tuple[str, int], tuple[Video, np.ndarray]]:
+        """(Camera, episode) → video, and number in it of each frame of the episode."""
+        opened: dict[Path, Video] = {}
+        content = {}
+        for camera in filter(self._is_video, self.cameras):
+            for number, episode in enumerate(self.layout.episodes):
+                path, begin = self.layout.video(schema.IMAGES + camera, episode)
+                video = opened.setdefault(path, opened.get(path) or Video(path))
+                wanted = begin + self._contents[number]["timestamp"]
+                nearest = np.searchsorted(video.times, wanted - 0.5 / self.layout.fps)
+                nearest = np.minimum(nearest, len(video.times) - 1)
+                late = np.flatnonzero(np.abs(video.times[nearest] - wanted) > 0.5 / self.layout.fps)
+                if len(late):
+                    raise UserError(f"{path}: no frame at {wanted[late[0]]:.3f} s, of episode {number}; copy it again")
+                content[camera, number] = video, nearest
+        return content
+
+    def _video_images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Image, None, None]:
+        for _, group in itertools.groupby(frames, lambda frame: self._videos[camera, frame[0]][0].path):
+            inside = list(group)
+            video = self._videos[camera, inside[0][0]][0]
+            yield from video.images([int(self._videos[camera, episode][1][frame]) for episode, frame in inside])
+
+    def _stored_images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Image, None, None]:
+        """Decode images that the data files hold, a few rows at a time."""
+        column = schema.IMAGES + camera
+        rows = (self._rows[episode][frame] for episode, frame in frames)
+        for file, group in itertools.groupby(rows, lambda place: place[0]):
+            path, wanted = self.layout.data_files[file], {row for _, row in group}
+            try:
+                with pq.ParquetFile(path) as table:
+                    first = 0
+                    for batch in table.iter_batches(batch_size=_ROWS, columns=[column]):
+                        for k in sorted(wanted.intersection(range(first, first + len(batch)))):
+                            yield _decoded(batch[column][k - first].as_py(), f"{path}, row {k}, camera {camera}")
+                        first += len(batch)
+            except (OSError, pa.ArrowException) as error:
+                raise UserError(f"{path} is damaged ({error}); copy it again") from error
+
+    @cached_property
+    def _rows(self) -> list[list[tuple[int, int]]]:
+        """Data file and row of each frame of each episode."""
+        rows: list[list[tuple[int, int]]] = [[] for _ in self.layout.episodes]
+        for file, table in enumerate(self._tables):
+            for row, episode in enumerate(table["episode_index"].to_pylist()):
+                if not 0 <= episode < len(rows):
+                    raise UserError(f"{self.layout.data_files[file]}, row {row}: no episode {episode} in meta/")
+                rows[episode].append((file, row))
+        return rows
+
+    @cached_property
+    def _tables(self) -> list[pa.Table]:
+        """The data files without images."""
+        chosen = self.options.policy_column
+        names = ["timestamp", "frame_index", "episode_index", "task_index", *([chosen] if chosen else [])]
+        names += [schema.STATE] if schema.STATE in self.layout.features else []
+        return [layout.read_parquet(path, names) for path in self.layout.data_files]
+
+    @cached_property
+    def _contents(self) -> list[dict[str, Any]]:
+        return [self._columns(number) for number in range(len(self.layout.episodes))]
+
+    def _columns(self, number: int) -> dict[str, Any]:
+        """Columns of one episode as arrays; policies as texts.
+
+        Raises:
+            UserError: frames are missing, or time stamps run back.
+        """
+        rows, expected = self._rows[number], self.layout.episodes[number].length
+        if len(rows) != expected:
+            raise UserError(f"{self.path}: episode {number} has {len(rows)} of its {expected} frames; copy it again")
+        files = sorted({file for file, _ in rows})
+        table = pa.concat_tables(self._tables[f].take([r for k, r in rows if k == f]) for f in files)
+        content: dict[str, Any] = {name: table[name].to_numpy() for name in ("timestamp", "frame_index")}
+        if not np.array_equal(content["frame_index"], np.arange(expected)):
+            raise UserError(f"{self.path}: episode {number} has frames that are not 0 to {expected - 1}; copy it again")
+        texts = table[self.options.policy_column or "task_index"].to_pylist()
+        if self.options.policy_column is None:
+            if unknown := [index for index in texts if index not in self.layout.tasks]:
+                raise UserError(f"{self.path}: episode {number} has task {unknown[0]}, which meta/ does not name")
+            texts = [self.layout.tasks[index] for index in texts]
+        content["policy"] = ["" if text is None else str(text) for text in texts]
+        if schema.STATE in table.column_names:
+            try:
+                content["state"] = vectors(table[schema.STATE].combine_chunks()).astype(np.float64)
+            except ValueError as error:
+                raise UserError(f"{self.path}: {schema.STATE} of episode {number} has {error}") from error
+        return content
+
+    def _episode(self, number: int) -> Episode:
+        content = self._contents[number]
+        times, policies = content["timestamp"].astype(np.float64), content["policy"]
+        joints = None
+        if "state" in content:
+            names = self.layout.state_names(content["state"].shape[1])
+            joints = Joints(names=names, times=times, positions=content["state"])
+        begins = [k for k, name in enumerate(policies) if k == 0 or name != policies[k - 1]]
+        return Episode(
+            name=f"episode {number}",
+            frames=dict.fromkeys(self.cameras, times),
+            joints=joints,
+            policies=Policies(times=times[begins], names=tuple(policies[k] for k in begins)),
+        )
+
+
+def _decoded(value: Mapping[str, Any] | None, where: str) -> Image:
+    """Pixels of an image that a data file holds."""
+    data = (value or {}).get("bytes")
+    if data is None:
+        raise UserError(f"{where}: no image; embed the images in the data files with LeRobot")
+    try:
+        with Pictures.open(io.BytesIO(data)) as image:
+            return np.asarray(image if image.mode == "L" else image.convert("RGB"))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise UserError(f"{where}: no image that can be read ({error})") from error

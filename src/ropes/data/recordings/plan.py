@@ -1,0 +1,217 @@
+"""From a recording to a plan: which frames become which episodes, and what is left out and why."""
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from ropes.causal.scm import Regime
+from ropes.data.recordings import dwells, policies, poses
+from ropes.data.recordings.dwells import Dwell
+from ropes.data.recordings.poses import Grouped, Grouping, Poses, Selection
+from ropes.data.recordings.source import Floats, Options, Policies, Recording, StateUnit
+from ropes.data.recordings.synchronise import Views, synchronise
+from ropes.data.recordings.views import Box
+from ropes.errors import UserError
+
+#: No joint of an arm turns by more, radians.
+_MOST_RADIANS = 4 * np.pi
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions:
+    """What to import and how.
+
+    Attributes:
+        streams: which streams of the recording to read.
+        policies: table of policies, see `policies.assign`.
+        frames: which views are poses; None is "dwell" where the arm moves during the recording, and else "every".
+        group: which poses form an episode.
+        state: unit of the joint positions.
+        tolerance: largest difference of time stamps of one view, seconds.
+        different_rates: accept cameras of different frame rates.
+        dwell: shortest time for which the arm stands still, seconds.
+        rotate: camera → degrees clockwise; None is the key for all other cameras, here and below.
+        crop: camera → box of the turned image.
+        crop_to_motion: crop cameras without a box to what moves.
+        size: camera → longer side in pixels.
+        grey: turn images to grey.
+    """
+
+    streams: Options = field(default_factory=Options)
+    policies: Path | None = None
+    frames: Selection | None = None
+    group: Grouping = "auto"
+    state: StateUnit = "radians"
+    tolerance: float = 0.02
+    different_rates: bool = False
+    dwell: float = 0.3
+    rotate: Mapping[str | None, int] = field(default_factory=dict)
+    crop: Mapping[str | None, Box] = field(default_factory=dict)
+    crop_to_motion: bool = True
+    size: Mapping[str | None, int] = field(default_factory=dict)
+    grey: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Streams:
+    """A recording with synchronised streams and known policies.
+
+    Attributes:
+        recording: the recording.
+        views: of each episode; joint positions in radians.
+        policies: of each episode.
+        joints: names of the joints; empty without positions.
+        dropped: reason → number of frames.
+        selection: which views are poses.
+    """
+
+    recording: Recording
+    views: tuple[Views, ...]
+    policies: tuple[Policies, ...]
+    joints: tuple[str, ...]
+    dropped: Mapping[str, int]
+    selection: Selection
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to write.
+
+    Attributes:
+        poses: all poses.
+        grouped: the episodes.
+        regimes: of each task index.
+        dropped: reason → number of frames or poses.
+        clips: the moves between dwells: episode of the recording, seconds of begin and end, policy of the pose after.
+    """
+
+    poses: Poses
+    grouped: Grouped
+    regimes: tuple[Regime, ...]
+    dropped: Mapping[str, int]
+    clips: tuple[tuple[int, float, float, str], ...]
+
+
+def read_streams(recording: Recording, options: ImportOptions) -> Streams:
+    """Synchronise the streams of a recording and assign the policies.
+
+    Raises:
+        UserError: see `synchronise` and `policies.assign`, or joint positions are no angles in radians.
+    """
+    found, dropped, state = list[Views](), Counter[str](), options.state != "none"
+    for episode in recording.episodes:
+        views = synchronise(
+            episode,
+            recording.cameras,
+            options.tolerance,
+            state=state,
+            different_rates=options.different_rates,
+        )
+        dropped.update(views.dropped)
+        found.append(_in_radians(views, options.state, episode.name))
+    if not any(len(views.times) for views in found):
+        raise UserError(f"no frame is left ({_described(dropped)}); give a larger --tolerance, or --offset for the log")
+    names = dict.fromkeys(views.joints for views in found)
+    if len(names) > 1:
+        raise UserError(f"episodes have different joints: {' and '.join(', '.join(each) or 'none' for each in names)}")
+    joints = next(iter(names))
+    assigned = policies.assign(recording.episodes, options.policies, joints)
+    return Streams(
+        recording=recording,
+        views=tuple(found),
+        policies=assigned,
+        joints=joints,
+        dropped=dropped,
+        selection=options.frames or ("dwell" if recording.moves else "every"),
+    )
+
+
+def dwells_by_positions(streams: Streams) -> bool:
+    """Whether joint positions show when the arm stands still; otherwise images must."""
+    joints = [episode.joints for episode in streams.recording.episodes]
+    return bool(streams.joints) and all(each is not None and each.are_samples for each in joints)
+
+
+def plan(streams: Streams, options: ImportOptions, motion: Sequence[np.ndarray] | None) -> Plan:
+    """Choose poses and episodes.
+
+    Args:
+        streams: see `read_streams`.
+        options: of the import.
+        motion: whether the arm stands still from each view to the next, of each episode, by the images; None where the
+            positions say so or nobody asks.
+
+    Raises:
+        UserError: no pose is left, or no dwell is found.
+    """
+    found: list[tuple[Dwell, ...]] = [() for _ in streams.views]
+    clips: list[tuple[int, float, float, str]] = []
+    if streams.selection == "dwell":
+        still = [_still(views, None if motion is None else motion[k]) for k, views in enumerate(streams.views)]
+        times = [views.times for views in streams.views]
+        found = [dwells.find_dwells(t, s, options.dwell) for t, s in zip(times, still, strict=True)]
+        longest = max(dwells.longest_stillness(t, s) for t, s in zip(times, still, strict=True))
+        dwells.require_dwells(sum(map(len, found)), longest, options.dwell)
+        for number, (stamps, each) in enumerate(zip(times, found, strict=True)):
+            clips += _clips(number, stamps, each, streams.policies[number])
+    chosen, without = poses.select(streams.views, streams.policies, streams.selection, found)
+    grouped = poses.group(chosen, options.group)
+    dropped = Counter(streams.dropped) + Counter(without) + Counter(grouped.left_out)
+    used = {chosen.policies[row] for rows in grouped.episodes for row in rows}
+    regimes = policies.ordered(used, streams.joints)
+    if absent := _unpaired(regimes):
+        raise UserError(f"no pose under {absent} is left ({_described(dropped)}); record it, or leave the joint out")
+    return Plan(poses=chosen, grouped=grouped, regimes=regimes, dropped=dict(dropped), clips=tuple(clips))
+
+
+def _still(views: Views, by_images: np.ndarray | None) -> np.ndarray:
+    if by_images is not None:
+        return by_images
+    assert views.positions is not None
+    return dwells.still_by_positions(views.times, views.positions)
+
+
+def _clips(number: int, times: Floats, found: Sequence[Dwell], acting: Policies) -> list[tuple[int, float, float, str]]:
+    """The moves from each dwell to the next."""
+    clips = []
+    for before, after in itertools.pairwise(found):
+        name = policies.at(acting, times[[after.middle]])[0][0]
+        clips.append((number, round(float(times[before.last]), 6), round(float(times[after.first]), 6), name))
+    return clips
+
+
+def _in_radians(views: Views, unit: StateUnit, where: str) -> Views:
+    """The views with finite joint positions in radians.
+
+    Raises:
+        UserError: a position is not finite, or larger than any angle.
+    """
+    if views.positions is None or not views.positions.size:
+        return views
+    positions = np.deg2rad(views.positions) if unit == "degrees" else views.positions
+    if not np.isfinite(positions).all():
+        row = int(np.flatnonzero(~np.isfinite(positions).all(axis=1))[0])
+        raise UserError(f"{where}: a joint position at {views.times[row]:.3f} s is not a finite number; mend the log")
+    if np.abs(positions).max() > _MOST_RADIANS:
+        joint = views.joints[int(np.abs(positions).max(axis=0).argmax())]
+        raise UserError(
+            f"{where}: joint {joint} reaches {np.abs(positions).max():.1f}, which is no angle in radians; "
+            "give --state degrees, or --state none to leave joint positions out"
+        )
+    return replace(views, positions=positions)
+
+
+def _unpaired(regimes: Sequence[Regime]) -> str | None:
+    """The first regime whose partner, the joint's other policy, is there without it."""
+    for regime in regimes:
+        if regime.joint is not None and (other := Regime(regime.joint, 3 - regime.policy)) not in regimes:
+            return other.name
+    return None
+
+
+def _described(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} left out: {reason}" for reason, count in counts.items()) or "none left out"

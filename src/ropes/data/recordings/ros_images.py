@@ -1,0 +1,49 @@
+"""Decodes sensor_msgs/Image (mono8, rgb8, bgr8) and CompressedImage (JPEG, PNG)."""
+
+import io
+from typing import Any
+
+import numpy as np
+from PIL import Image as Pictures
+
+from ropes.data.recordings.source import Image
+from ropes.errors import UserError
+
+_ENCODINGS = {"mono8": 1, "8UC1": 1, "rgb8": 3, "bgr8": 3}
+
+
+def decode(message: Any, where: str) -> Image:
+    """The pixels of a message, uint8 (H, W), or (H, W, 3) in RGB.
+
+    Args:
+        message: as rosbags deserialises it.
+        where: file, topic and time, for messages.
+
+    Raises:
+        UserError: another encoding, or damaged.
+    """
+    if hasattr(message, "encoding"):
+        return _raw(message, where)
+    try:
+        with Pictures.open(io.BytesIO(bytes(message.data)), formats=("JPEG", "PNG")) as picture:
+            if picture.mode not in ("L", "RGB"):
+                raise UserError(f"{where}: {picture.mode} image; images must be 8-bit grey or RGB")
+            return np.asarray(picture)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise UserError(f"{where}: {message.format!r} image that is no complete JPEG or PNG ({error})") from error
+
+
+def _raw(message: Any, where: str) -> Image:
+    encoding, height, width = message.encoding, int(message.height), int(message.width)
+    if encoding not in _ENCODINGS:
+        hint = "debayer it first (image_proc)" if encoding.startswith("bayer") else "convert it first"
+        raise UserError(f"{where}: encoding {encoding!r} is not {', '.join(_ENCODINGS)}; {hint}")
+    channels, data = _ENCODINGS[encoding], np.asarray(message.data, dtype=np.uint8)
+    step = int(message.step) or width * channels
+    if not height or not width or step < width * channels or data.size < height * step:
+        raise UserError(f"{where}: {data.size} bytes are no image of {width}x{height} pixels; it is truncated")
+    rows = data[: height * step].reshape(height, step)[:, : width * channels]
+    if channels == 1:
+        return rows
+    pixels = rows.reshape(height, width, channels)
+    return pixels[:, :, ::-1] if encoding == "bgr8" else pixels

@@ -1,0 +1,161 @@
+"""The reader interface: a recording is streams of images, joint positions and policies, each with time stamps.
+
+A *source* reads one kind of recording.  Other packages add sources by the entry point `ropes.sources`: an object with
+the two methods of `Source`.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.errors import UserError
+
+Floats = NDArray[np.float64]
+#: uint8 (H, W), or (H, W, 3) in RGB.
+Image = NDArray[np.uint8]
+#: Number of an episode, and number of a frame in it.
+FrameId = tuple[int, int]
+#: Joint positions are in radians, in degrees, or left out.
+StateUnit = Literal["radians", "degrees", "none"]
+#: Commands come at longer intervals, samples of a position at shorter ones, seconds.
+COMMAND_INTERVAL = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joints:
+    """Joint positions over time.
+
+    Attributes:
+        names: of the joints.
+        times: time stamps in seconds, (n,).
+        positions: (n, joints), in the unit of the recording.
+        hold: a position holds until the next one, as in a log of commands; otherwise it is a sample at its time.
+    """
+
+    names: tuple[str, ...]
+    times: Floats
+    positions: Floats
+    hold: bool = False
+
+    @property
+    def are_samples(self) -> bool:
+        """Whether positions come so often that they show when the arm stands still."""
+        return len(self.times) > 1 and float(np.median(np.diff(self.times))) <= COMMAND_INTERVAL
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policies:
+    """Which policy acts when: each from its time stamp (seconds) until the next one; an empty name is none."""
+
+    times: Floats
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Episode:
+    """A part of a recording without interruption.
+
+    Attributes:
+        name: for messages.
+        frames: camera → time stamps of its frames in seconds, (n,).
+        joints: joint positions; None where the recording has none.
+        policies: texts that say which policy acts; None where the recording has none.
+    """
+
+    name: str
+    frames: Mapping[str, Floats]
+    joints: Joints | None = None
+    policies: Policies | None = None
+
+
+class Recording(Protocol):
+    """A recording whose metadata are read; images are read on request.
+
+    Attributes:
+        cameras: names.
+        episodes: in the order of the recording.
+        moves: whether the recording goes on while the arm moves; otherwise each frame is a pose.
+        record: origin of the recording for `meta/ropes.json`: format, checksum, topics; as JSON can hold it.
+    """
+
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        """See the class."""
+
+    @property
+    def episodes(self) -> tuple[Episode, ...]:
+        """See the class."""
+
+    @property
+    def moves(self) -> bool:
+        """See the class."""
+
+    @property
+    def record(self) -> Mapping[str, object]:
+        """See the class."""
+
+    def images(self, camera: str, frames: Sequence[FrameId]) -> Generator[Image, None, None]:
+        """Decode frames of a camera, given in ascending order; memory does not grow with their number.
+
+        Raises:
+            UserError: a frame is damaged.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Which streams of a source to read.
+
+    Attributes:
+        cameras: names to import, or NAME=TOPIC for topics of a bag; all if empty.
+        joint_topic: topic of the joint positions; the only one if None.
+        policy_topic: topic of the policies; the only one if None.
+        policy_column: column with the policies; that of the source's own rule if None.
+        policies_elsewhere: a table gives the policies, so that the recording needs none.
+        log: table of time stamps, commands and positions of a video or a folder of frames.
+        offset: seconds to add to the time stamps of `log`.
+    """
+
+    cameras: tuple[str, ...] = ()
+    joint_topic: str | None = None
+    policy_topic: str | None = None
+    policy_column: str | None = None
+    policies_elsewhere: bool = False
+    log: Path | None = None
+    offset: float = 0.0
+    topics: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        pairs = (text.partition("=") for text in self.cameras)
+        object.__setattr__(self, "topics", {name: topic for name, _, topic in pairs})
+
+    def named(self, found: Sequence[str], path: Path) -> tuple[str, ...]:
+        """The cameras to import of those that a recording without topics has.
+
+        Raises:
+            UserError: a camera is unknown, or given as NAME=TOPIC.
+        """
+        for name, topic in self.topics.items():
+            if topic:
+                raise UserError(f"--cameras {name}={topic}: {path} has no topics; give the name alone")
+            if name not in found:
+                raise UserError(f"{path} has no camera {name!r}; it has {', '.join(found) or 'none'}")
+        return tuple(self.topics) or tuple(found)
+
+
+class Source(Protocol):
+    """Reads one kind of recording."""
+
+    def recognises(self, path: Path) -> bool:
+        """Whether the file or folder looks like such a recording; reads no more than names."""
+
+    def open(self, path: Path, options: Options) -> Recording:
+        """Read the metadata of a recording.
+
+        Raises:
+            UserError: it is damaged, or lacks a stream.
+        """

@@ -1,0 +1,127 @@
+"""How the images of a camera are turned, cropped, resized and turned to grey."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TypeVar
+
+import numpy as np
+from PIL import Image as Pictures
+
+from ropes.data.recordings.source import Image
+from ropes.errors import UserError
+
+T = TypeVar("T")
+#: Left, top, width and height in pixels.
+Box = tuple[int, int, int, int]
+_TURNS = (0, 90, 180, 270)
+#: Smallest side of an image in pixels.
+SMALLEST = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """What happens to each image of a camera, in this order.
+
+    Attributes:
+        rotate: degrees clockwise: 0, 90, 180 or 270.
+        crop: what to keep of the turned image; None is all of it.
+        size: longer side of the result in pixels; None leaves the size, and images are not enlarged.
+        grey: turn RGB to grey (BT.601).
+    """
+
+    rotate: int = 0
+    crop: Box | None = None
+    size: int | None = None
+    grey: bool = False
+
+    def turned(self, image: Image) -> Image:
+        """The image after the rotation."""
+        return np.rot90(image, -self.rotate // 90) if self.rotate else image
+
+    def apply(self, image: Image) -> Image:
+        """uint8 (H, W) or (H, W, 3) → the image to store."""
+        image = self.turned(image)
+        if self.crop is not None:
+            left, top, width, height = self.crop
+            image = image[top : top + height, left : left + width]
+        if self.grey and image.ndim == 3:
+            image = np.asarray(Pictures.fromarray(np.ascontiguousarray(image)).convert("L"))
+        height, width = image.shape[:2]
+        if self.size is None or max(height, width) <= self.size:
+            return image
+        scale = self.size / max(height, width)
+        shape = max(1, round(width * scale)), max(1, round(height * scale))
+        picture = Pictures.fromarray(np.ascontiguousarray(image))
+        return np.asarray(picture.resize(shape, Pictures.Resampling.BOX))
+
+    def require_inside(self, camera: str, image: Image) -> None:
+        """Check that the crop lies inside the image.
+
+        Raises:
+            UserError: it does not, or little would be left.
+        """
+        height, width = self.turned(image).shape[:2]
+        if self.crop is not None:
+            left, top, across, down = self.crop
+            if left + across > width or top + down > height:
+                raise UserError(
+                    f"--crop {camera}={left},{top},{across},{down} is not inside the image of {width}x{height} pixels"
+                )
+        stored = self.apply(image).shape
+        if min(stored[:2]) < SMALLEST:
+            raise UserError(f"camera {camera}: images of {stored[1]}x{stored[0]} pixels are too small; crop less")
+
+    def to_dict(self) -> dict[str, object]:
+        """A JSON-able description."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+
+
+def parse_rotation(text: str) -> int:
+    """Degrees of a rotation.
+
+    Raises:
+        UserError: not 0, 90, 180 or 270.
+    """
+    if text not in map(str, _TURNS):
+        raise UserError(f"--rotate: {text!r} is not {', '.join(map(str, _TURNS[:-1]))} or {_TURNS[-1]}")
+    return int(text)
+
+
+def parse_box(text: str) -> Box:
+    """A box from LEFT,TOP,WIDTH,HEIGHT.
+
+    Raises:
+        UserError: not four numbers, or empty.
+    """
+    parts = text.split(",")
+    if len(parts) != 4 or not all(part.isdecimal() for part in parts) or 0 in map(int, parts[2:]):
+        raise UserError(f"--crop: {text!r} is not LEFT,TOP,WIDTH,HEIGHT in pixels")
+    left, top, width, height = map(int, parts)
+    return left, top, width, height
+
+
+def parse_size(text: str) -> int:
+    """Side of an image in pixels.
+
+    Raises:
+        UserError: no whole number, or too small.
+    """
+    if not text.isdecimal() or int(text) < SMALLEST:
+        raise UserError(f"--image-size is {text!r}; it must be a number of pixels, {SMALLEST} or more")
+    return int(text)
+
+
+def by_camera(option: str, texts: Sequence[str], parse: Callable[[str], T]) -> dict[str | None, T]:
+    """Camera → value, from texts CAMERA=VALUE, or VALUE for all cameras (under None).
+
+    Raises:
+        UserError: a camera has two values.
+    """
+    values: dict[str | None, T] = {}
+    for text in texts:
+        camera, equals, value = text.rpartition("=")
+        key = camera if equals else None
+        if key in values:
+            raise UserError(f"{option} has two values for {key or 'all cameras'}; give one")
+        values[key] = parse(value)
+    return values

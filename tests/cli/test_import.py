@@ -1,0 +1,104 @@
+"""`ropes import` through the command line."""
+
+import importlib
+import shutil
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from ropes.cli import entry as cli
+from ropes.data.layout import open_dataset
+from tests import tiny
+from tests.command_line import refusal
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+BAG, LEROBOT = FIXTURES / "bag_mcap", FIXTURES / "lerobot-v2.1-video"
+
+
+@pytest.mark.slow
+def test_options_reach_the_import(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "data"
+    words = (
+        f"import {BAG} --out {out} --cameras near=/right/image_raw/compressed --frames stretch "
+        "--crop near=40,0,120,110 --rotate 180 --image-size 90 --grey --state none --tolerance 0.01"
+    )
+    assert cli.main(words.split()) == 0
+    said = capsys.readouterr().out
+    assert "bag: 52 poses in 4 anchors; cameras near 90x82; time stamps within 0.01 s" in said
+    assert said.endswith(f"wrote {out}\n")
+    dataset = open_dataset(out)
+    assert (dataset.cameras, dataset.image_shapes, dataset.state_names) == (("near",), ((82, 90),), None)
+    before = tiny.tree(out)
+    assert cli.main(words.split()) == 0  # complete: nothing changes
+    assert tiny.tree(out) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("{bag}", "the arm never stands still for 0.3 s (at most 0.07 s); give a shorter --dwell"),
+        ("{bag} --dwell 0", "--dwell is 0; it must be above 0"),
+        ("{bag} --tolerance 0", "--tolerance is 0; it must be above 0"),
+        ("{bag} --rotate 45", "--rotate: '45' is not 0, 90, 180 or 270"),
+        ("{bag} --rotate 90 180", "--rotate has two values for all cameras; give one"),
+        ("{bag} --crop left=1,2,3", "--crop: '1,2,3' is not LEFT,TOP,WIDTH,HEIGHT in pixels"),
+        (
+            "{bag} --crop left=0,0,20,20 --image-size 8",
+            "--image-size is '8'; it must be a number of pixels, 16 or more",
+        ),
+        ("{bag} --frames stretch --crop left=0,0,100,8", "camera left: images of 100x8 pixels are too small"),
+        ("{bag} --policies {folder}/none.csv", "none.csv is missing"),
+        ("{folder}", "is no recording that can be read"),
+        ("{folder}/nowhere", "nowhere does not exist"),
+        ("{lerobot} --cameras top", "has no camera 'top'; it has left, right"),
+        ("{lerobot} --cameras left=/left/image", "has no topics; give the name alone"),
+        ("{lerobot} --log {folder}/notes.txt", "--log goes with videos and frames, not with lerobot; leave it out"),
+        ("{bag} --policy-column policy", "--policy-column goes with lerobot and videos and frames, not with bag"),
+        ("{bag} --out {bag}", "holds something else"),
+    ],
+)
+def test_what_cannot_be_imported_is_refused_in_a_line(
+    words: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("nothing")
+    out = [] if "--out" in words else ["--out", str(tmp_path / "out")]
+    given = words.format(bag=BAG, lerobot=LEROBOT, folder=folder).split()
+    assert line in refusal(capsys, "import", *given, *out)
+    assert tiny.tree(tmp_path / "out") == {}
+
+
+@pytest.mark.parametrize(("source", "package"), [(LEROBOT, "av"), (BAG, "rosbags")])
+def test_a_missing_extra_is_named(
+    source: Path, package: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = importlib.import_module
+
+    def missing(name: str, package_of: str | None = None) -> ModuleType:
+        if name.partition(".")[0] == package:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+        return original(name, package_of)
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    line = refusal(capsys, "import", str(source), "--out", str(tmp_path / "out"))
+    assert line == f"reading this recording needs the package {package}: pip install 'ropes[import]'"
+
+
+def test_pairs_are_still_told_by_their_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "annotations.csv").write_text("scene,idx,figure,noun_class,verb_class,xmin,ymin,xmax,ymax\n")
+    words = ["import", str(tmp_path), "--out", str(tmp_path / "out")]
+    assert "its tables have no pairs" in refusal(capsys, *words)
+    assert "is one number; leave the camera out" in refusal(capsys, *words, "--image-size", "left=64")
+
+
+@pytest.mark.slow
+def test_a_data_set_that_is_half_imported_names_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "data"
+    assert cli.main(["import", str(BAG), "--out", str(out), "--dwell", "0.06"]) == 0
+    capsys.readouterr()
+    text = (out / "meta/ropes.json").read_text()
+    (out / "meta/ropes.json").write_text(text.replace('"complete": true', '"complete": false'))
+    assert "run the same ropes import command again to resume" in refusal(capsys, "validate", str(out))
+    shutil.rmtree(out)
