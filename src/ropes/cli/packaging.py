@@ -2,35 +2,64 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from ropes.cli.options import RunFolder
+from ropes.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Package:
-    r"""Copy a calibrated run into a folder of packaged estimators: the files for prediction, and a model card.
+    r"""Package a run: as a folder that ropes reads, or as one file of ONNX or torch.export for other programs.
+
+    Nothing is uploaded or downloaded.
 
     Example:
       ropes package runs/two-cameras --name panda-2c --data data/two-cameras \
         --results runs/two-cameras-evaluation/results.json --out src/ropes/models/pretrained
+      ropes package runs/two-cameras --format onnx --data data/two-cameras --out exported
+      ropes package panda-2c --format torch-export --out exported
     """
 
     run: RunFolder
-    """Folder of a calibrated run."""
-    name: str
-    """Name of the packaged estimator; an estimator of that name is replaced."""
-    data: Path
-    """Training data set of the run."""
-    results: Path
-    """results.json of the run's evaluation, for the card."""
+    """Folder of a run; with --format onnx or torch-export also the name of a packaged estimator."""
     out: Path
-    """Folder of packaged estimators; src/ropes/models/pretrained is part of the Python package."""
+    """Folder that holds the new one; src/ropes/models/pretrained is part of the Python package."""
+    format: Literal["safetensors", "onnx", "torch-export"] = "safetensors"
+    """safetensors, the files that ropes reads, of a calibrated run without labels; or one file with the whole estimator
+    from images to angles, compared with the run before it is kept (onnx: pip install 'ropes[export]')."""
+    name: str | None = None
+    """Name of the new folder, required for safetensors; that of the run if omitted. What was packaged there is
+    replaced."""
+    data: Path | None = None
+    """Training data set of the run, required for safetensors and for --results; otherwise any data set with the run's
+    cameras, whose images are compared. Images are made up if omitted."""
+    results: Path | None = None
+    """results.json of the run's evaluation, for the card; required for safetensors."""
 
     def execute(self) -> None:
         """Package the run."""
+        if self.format == "safetensors":
+            self._package()
+            return
+        from ropes.experiments.exporting import export, read_config
+        from ropes.models.registry import find_run
+
+        run = find_run(self.run)
+        name = self.name or run.resolve().name
+        folder = export(run, kind=self.format, name=name, out=self.out, data=self.data, results=self.results)
+        config = read_config(folder)
+        compared, unit = config["compared"], "rad" if config["unit"] == "rad" else "units of the coordinate"
+        print(f"differs from the run by at most {compared['difference']:.1e} {unit} on {compared['poses']} poses")
+        print(f"wrote {folder}")
+
+    def _package(self) -> None:
         from ropes.experiments.packaging import package
         from ropes.models.registry import own_run
 
+        if self.name is None or self.data is None or self.results is None:
+            missing = next(key for key in ("name", "data", "results") if getattr(self, key) is None)
+            raise UserError(f"--format safetensors needs --{missing}")
         folder = package(own_run(self.run), name=self.name, data=self.data, results=self.results, out=self.out)
         print(f"wrote {folder}")
 

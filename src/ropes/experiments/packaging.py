@@ -61,8 +61,7 @@ def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most:
             run, the name is invalid, the folder holds something else, or the estimator is too large or gives other
             coordinates.
     """
-    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
-        raise UserError(f"--name {name!r}: use small letters, digits and single hyphens, as panda-2c")
+    require_name(name)
     estimator, dataset = Estimator.load(run), open_dataset(data)
     if estimator.is_supervised:
         raise UserError(f"{run} is a supervised baseline; only label-free estimators can be packaged")
@@ -71,9 +70,8 @@ def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most:
         raise UserError(
             f"{run} is not calibrated: run `ropes calibrate` first, since a packaged estimator predicts radians"
         )
-    if dataset.checksum != estimator.run.data_checksum:
-        raise UserError(f"{data} is not the data set that {run} was fitted on; its images or regimes differ")
-    evaluation = _read_results(results, run, estimator.run)
+    require_same_data(run, estimator.run, dataset)
+    evaluation = read_results(results, run, estimator.run)
     target = out / name
     if target.exists() and not (target / CARD_FILE).exists():
         raise UserError(f"{target} holds something else (no {CARD_FILE} in it); choose another --name or --out")
@@ -87,8 +85,32 @@ def package(run: Path, *, name: str, data: Path, results: Path, out: Path, most:
     return target
 
 
-def _read_results(path: Path, folder: Path, run: Run) -> Results:
-    """The results in a file, which must be of the present weights of the run in `folder`."""
+def require_name(name: str) -> None:
+    """Check the name of a packaged estimator.
+
+    Raises:
+        UserError: it has other characters than small letters, digits and single hyphens.
+    """
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+        raise UserError(f"--name {name!r}: use small letters, digits and single hyphens, as panda-2c")
+
+
+def require_same_data(folder: Path, run: Run, dataset: Dataset) -> None:
+    """Check that the run in `folder` was fitted on a data set.
+
+    Raises:
+        UserError: it was not.
+    """
+    if dataset.checksum != run.data_checksum:
+        raise UserError(f"{dataset.path} is not the data set that {folder} was fitted on; its images or regimes differ")
+
+
+def read_results(path: Path, folder: Path, run: Run) -> Results:
+    """The results in a file, which must be of the present weights of the run in `folder`.
+
+    Raises:
+        UserError: they are not, or the file is damaged.
+    """
     evaluation = results_file.read(path)
     fits = [
         row for row in evaluation.fit_rows if (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)

@@ -13,6 +13,8 @@ from ropes.data.pictures import enlarge
 from ropes.data.views import Views, count, from_planes, joined, planes, squares, take
 from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, identity_calibration, read_calibration
+from ropes.inference.hub import pretrained_folder
+from ropes.inference.image_shapes import require_shapes
 from ropes.methods.reader import Reader
 from ropes.methods.readers import finished_reader
 from ropes.methods.registration import read_registration
@@ -74,6 +76,11 @@ class Estimator:
         """Precision of the networks."""
         return self._reader.precision
 
+    @property
+    def networks(self) -> tuple[Reader, Registration | None]:
+        """The reader, and what registers the images of a real camera; None for a run on renderings."""
+        return self._reader, self._registration
+
     @classmethod
     def load(
         cls, folder: Path | str, *, calibrated: bool = True, precision: RequestedPrecision = "auto"
@@ -99,6 +106,19 @@ class Estimator:
             labelled_images = _labelled_images(folder)
         return cls(run, reader, calibration, read_uncertainty(folder), labelled_images, read_registration(folder))
 
+    @classmethod
+    def from_pretrained(cls, name: Path | str, *, download: bool = False) -> "Estimator":
+        """Load the estimator of a folder, of a packaged name, or of a repository on the Hugging Face Hub.
+
+        Args:
+            name: folder of a run or of `ropes package`, a packaged name, or with `download` a repository, "owner/name".
+            download: allow the network; without it nothing is downloaded.
+
+        Raises:
+            UserError: neither a folder nor a packaged name, a failed download, or see `load`.
+        """
+        return cls.load(pretrained_folder(name, download=download))
+
     def images(self, dataset: Dataset, split: str, count: int | None = None) -> Views:
         """Images of a split, cameras in the order of `run.cameras`; see `ropes.data.views.Views`.
 
@@ -118,7 +138,7 @@ class Estimator:
 
     def _planes(self, images: Views) -> Tensor:
         """Images → letterboxed planes, uint8 (n, P, s, s)."""
-        _require_shapes(self.run, images)
+        require_shapes(self.run, images)
         return torch.from_numpy(np.ascontiguousarray(planes(squares(images, self._reader.size)))).to(device_kind())
 
     def _pixels(self, images: Views) -> tuple[Tensor, Tensor | None]:
@@ -145,7 +165,7 @@ class Estimator:
         Returns:
             uint8 (n, cameras, side, side), in colour (n, cameras, side, side, 3).
         """
-        _require_shapes(self.run, images)
+        require_shapes(self.run, images)
         return squares(images, self._shown_side)
 
     @property
@@ -169,7 +189,7 @@ class Estimator:
         Raises:
             UserError: images of another shape or type.
         """
-        _require_shapes(self.run, images)
+        require_shapes(self.run, images)
         poses = count(images)
         out = np.empty((poses, len(self.run.joints)))
         for start in range(0, poses, _CHUNK):
@@ -256,38 +276,6 @@ def load(run: Path | str, *, precision: RequestedPrecision = "auto") -> Estimato
         UserError: neither a run nor a packaged estimator, or see `Estimator.load`.
     """
     return Estimator.load(find_run(run), precision=precision)
-
-
-def _require_shapes(run: Run, images: Views) -> None:
-    """Check that images have the type and shapes of the run's training images.
-
-    Raises:
-        UserError: they have not.
-    """
-    shapes, views = run.shapes, len(run.cameras)
-    stacked = isinstance(images, np.ndarray)
-    parts = [images] if isinstance(images, np.ndarray) else [np.asarray(part) for part in images]
-    expected = [(views, *shapes[0])] if stacked else list(shapes)
-    same = not stacked or len(set(shapes)) == 1
-    if (
-        same
-        and [part.shape[1:] for part in parts] == expected
-        and all(part.dtype == np.uint8 for part in parts)
-        and len({len(part) for part in parts}) == 1
-    ):
-        return
-    given = " and ".join(f"{part.shape}" for part in parts)
-    types = " and ".join(dict.fromkeys(str(part.dtype) for part in parts))
-    if len(set(shapes)) == 1:
-        wanted = "uint8 " + _axes((views, *shapes[0]))
-    else:
-        of_cameras = zip(run.cameras, shapes, strict=True)
-        wanted = "one uint8 array a camera, " + ", ".join(f"{_axes(shape)} of {name}" for name, shape in of_cameras)
-    raise UserError(f"images of shape {given} and type {types}: this run reads {wanted}")
-
-
-def _axes(shape: tuple[int, ...]) -> str:
-    return f"(n, {', '.join(map(str, shape))})"
 
 
 def _labelled_images(folder: Path) -> int:

@@ -1,11 +1,12 @@
 """`Reader`: the interface of inference wrappers, and their output."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ropes.common.hardware import Precision
 
@@ -44,6 +45,13 @@ class Reader(Protocol):
     def coordinates(self, images: Tensor) -> Tensor:
         """(n, P, size, size) → (n, d)."""
         return self.read(images).coordinates
+
+    def networks(self) -> Sequence[nn.Module]:
+        """The networks that `read` calls, for `ropes package --format onnx`; empty for a method that does not export.
+
+        `read` then has no branch that depends on the images.
+        """
+        return ()
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor] | None:
         """Reconstructions by both stages, levels in [0, 1]; None for a method without a decoder."""

@@ -1,6 +1,7 @@
 """Inference wrappers: one class per method family, sharing one interface."""
 
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -54,11 +55,17 @@ class RopesReader(Reader):
         if self._ratios:
             standardised = self._standardise(codes)
             return Read(torch.stack([ratio(standardised) for ratio in self._ratios], dim=1), codes.flatten(1))
-        coordinates = codes.new_empty(len(codes), self._joints)
+        coordinates = codes.new_empty(codes.shape[0], self._joints)
         for name, network in self._ae2.items():
             columns = self._columns[name]
             coordinates[:, columns] = network.read(codes)[:, columns]
         return Read(coordinates, codes.flatten(1))
+
+    def networks(self) -> Sequence[torch.nn.Module]:
+        """AE1, and the networks from its codes to coordinates."""
+        if self._ratios:
+            return self._ae1, self._standardise, *self._ratios
+        return self._ae1, *self._ae2.values()
 
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor] | None:
         """Reconstructions by AE1, and by AE1 around AE2 (the first joint's of several); None without an AE2."""
@@ -96,6 +103,10 @@ class NetworkReader(Reader):
         """(n, P, size, size) → coordinates (n, d), features, and a student's map of foreign objects."""
         with autocast(images, self.precision):
             return Read(*self._network.read(images))
+
+    def networks(self) -> Sequence[torch.nn.Module]:
+        """The one network."""
+        return (self._network,)
 
 
 def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder | StudentNetwork:

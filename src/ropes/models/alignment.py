@@ -43,8 +43,44 @@ def robust_fit(
         robust = weight * robust_weight(residual / scale)
         left = torch.einsum("nvp,vpk->nvk", robust, products).unflatten(-1, (count, count)) + scale**2 * ridge
         right = torch.einsum("nvp,vpk->nvk", robust * target, design) + scale**2 * (ridge @ prior)
-        fitted = torch.linalg.solve(left, right)
+        fitted = _solve(left, right)
     return fitted
+
+
+def nearest_inside(inside: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Rows (P, H) and columns (P, W) of the nearest pixels inside the bars.
+
+    Args:
+        inside: false in the bars, bool (P, H, W).
+
+    Returns:
+        None where no plane has bars.
+    """
+    if bool(inside.all()):
+        return None
+    places = []
+    for axis in (2, 1):
+        lines = [plane.any(axis - 1) for plane in inside]
+        ends = [line.nonzero()[[0, -1], 0].tolist() for line in lines]
+        index = torch.arange(inside.shape[3 - axis], device=inside.device)
+        places.append(torch.stack([index.clamp(*each) for each in ends]))
+    return places[0], places[1]
+
+
+def _solve(left: Tensor, right: Tensor) -> Tensor:
+    """Solve left · x = right for x, with positive definite (..., k, k) and (..., k).
+
+    In an exported network by Gauss and Jordan's elimination, because ONNX has no operator for it.
+    """
+    if not torch.compiler.is_exporting():
+        return torch.linalg.solve(left, right)
+    rows = torch.cat([left, right[..., None]], dim=-1)
+    size = left.shape[-1]
+    unit = torch.eye(size, device=left.device)
+    for k in range(size):
+        pivot = rows[..., k : k + 1, :] / rows[..., k : k + 1, k : k + 1]
+        rows = rows - (rows[..., k : k + 1] - unit[:, k : k + 1]) * pivot
+    return rows[..., -1]
 
 
 def robust_weight(residual: Tensor) -> Tensor:

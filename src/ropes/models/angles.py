@@ -73,7 +73,7 @@ class JointNet(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """(n, V · width) → standard units (n, d)."""
-        estimate = features.new_zeros(len(features), self.joints)
+        estimate = features.new_zeros(features.shape[0], self.joints)
         for _ in range(self.rounds):
             estimate = estimate + self.correct(torch.cat([features, estimate], dim=1))
         return estimate

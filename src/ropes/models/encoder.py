@@ -199,7 +199,7 @@ def _glimpse(images: Tensor, centres: Tensor, side: int) -> Tensor:
     first = centres.long().clamp(0, images.shape[-1] - 1)
     steps = torch.arange(side, device=images.device)
     rows, columns = first[..., 0, None] + steps, first[..., 1, None] + steps
-    sample = torch.arange(len(images), device=images.device)[:, None, None, None]
+    sample = torch.arange(images.shape[0], device=images.device)[:, None, None, None]
     view = torch.arange(images.shape[1], device=images.device)[None, :, None, None]
     return padded[sample, view, rows[..., :, None], columns[..., None, :]]
 

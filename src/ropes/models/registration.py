@@ -1,12 +1,13 @@
 """Registers each frame to its camera's background, and replaces what shows the background by the background itself."""
 
+import copy
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ropes.models.alignment import SCALES, WIDE_SCALES, robust_fit, robust_weight
+from ropes.models.alignment import SCALES, WIDE_SCALES, nearest_inside, robust_fit, robust_weight
 from ropes.models.cleaner import Cleaner
 
 #: Version of the registration: images registered by another one are registered again.
@@ -85,6 +86,7 @@ class Registration(nn.Module):
         super().__init__()
         self.views, self.channels, self.accurate = views, channels, accurate
         self.is_cleaned, self.cleaner = False, None
+        self._nearest: tuple[Tensor, Tensor] | None = None
         height, width = (size, size) if isinstance(size, int) else size
         for name in ("background", "steadiness", "noise"):
             self.register_buffer(name, torch.ones(views * channels, height, width))
@@ -144,6 +146,14 @@ class Registration(nn.Module):
         light = float(self.std[:, :channels].max())
         noise = 255 * float(self.noise.median())
         return f"brightness varies by {light:.1%}, position by {shift:.2f} pixels, noise is {noise:.1f} grey levels"
+
+    def exportable(self) -> "Registration":
+        """A copy for `torch.export`, in which no branch depends on data."""
+        made = copy.deepcopy(self)
+        for each in made.modules():
+            if isinstance(each, Registration):
+                each._nearest = nearest_inside(each.inside)
+        return made
 
     @torch.no_grad()
     def forward(self, images: Tensor) -> Tensor:
@@ -252,7 +262,7 @@ class Registration(nn.Module):
         ]
         affine = torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2).flatten(0, 1)
         views = self._filled(levels).reshape(-1, channels, height, width)
-        grid = functional.affine_grid(affine, [len(views), channels, height, width], align_corners=False)
+        grid = functional.affine_grid(affine, [views.shape[0], channels, height, width], align_corners=False)
 
         def moved(frames: Tensor) -> Tensor:
             sampled = functional.grid_sample(frames, grid, padding_mode="border", align_corners=False)
@@ -260,23 +270,19 @@ class Registration(nn.Module):
 
         registered = moved(views).sub_(offset[..., None, None]).div_(gain[..., None, None])
         saturated = views >= _SATURATED
-        if bool(saturated.any()):
+        if torch.compiler.is_exporting() or bool(saturated.any()):
             darker = (moved(saturated.to(views)) > 0.5) & (registered < self.background)
             registered = torch.where(darker, self.background, registered)
         return registered
 
     def _filled(self, levels: Tensor) -> Tensor:
         """Frames (n, P, H, W) that go on in the bars as at their edges."""
-        if bool(self.inside.all()):
+        nearest = self._nearest if torch.compiler.is_exporting() else nearest_inside(self.inside)
+        if nearest is None:
             return levels
-        filled = torch.empty_like(levels)
-        for plane, inside in enumerate(self.inside):
-            rows, columns = (
-                torch.arange(len(any_), device=levels.device).clamp(*any_.nonzero()[[0, -1], 0].tolist())
-                for any_ in (inside.any(1), inside.any(0))
-            )
-            filled[:, plane] = levels[:, plane, rows[:, None], columns]
-        return filled
+        rows, columns = nearest
+        plane = torch.arange(len(rows), device=levels.device)
+        return levels[:, plane[:, None, None], rows[:, :, None], columns[:, None, :]]
 
     def _by_channel(self, planes: Tensor) -> Tensor:
         """(n, P, ...) → (n, V, C, ...)."""

@@ -66,7 +66,7 @@ class Window(NamedTuple):
             (B, P, side, side); a pixel outside the image has the level of the nearest one inside.
         """
         device = planes.device
-        pose = torch.arange(len(planes), device=device)[:, None, None, None]
+        pose = torch.arange(planes.shape[0], device=device)[:, None, None, None]
         plane = torch.arange(planes.shape[1], device=device)[None, :, None, None]
         rows, columns = (torch.div(each, shrunk, rounding_mode="floor") for each in (self.rows, self.columns))
         return planes[pose, plane, rows[..., :, None], columns[..., None, :]]

@@ -63,8 +63,7 @@ def uncertainty_columns(
     poses: list[dict[str, Any]] = [{} for _ in coordinates]
     if intervals is not None:
         low, high = intervals.around(coordinates, reading.deviation, to_shown)
-        ratio = np.divide(intervals.scale, intervals.quantile, where=intervals.quantile > 0, out=np.zeros(len(joints)))
-        columns = {"std": ratio * (high - low) / 2, "low": low, "high": high}
+        columns = {"std": intervals.ratio * (high - low) / 2, "low": low, "high": high}
         for k, pose in enumerate(poses):
             for name, column in columns.items():
                 pose[name] = {joint: round(float(value), 6) for joint, value in zip(joints, column[k], strict=True)}

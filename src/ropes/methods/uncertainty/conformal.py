@@ -35,6 +35,11 @@ class Intervals:
     samples: int
     by_image: bool = True
 
+    @property
+    def ratio(self) -> Array:
+        """A standard deviation as a share of half an interval, (d,); 0 for an interval of no width."""
+        return np.divide(self.scale, self.quantile, where=self.quantile > 0, out=np.zeros(len(self.scale)))
+
     def around(
         self, coordinates: Array, deviation: Array | None, to_shown: Callable[[Array], Array]
     ) -> tuple[Array, Array]:

@@ -104,9 +104,14 @@ def extract_features(reader: Reader, images: Tensor) -> ImageFeatures:
 
 
 def downsample(images: Tensor) -> Array:
-    """Levels of all planes averaged over squares, in [0, 1]: uint8 (n, P, size, size) → (n, P·s·s)."""
+    """`pooled_levels` as an array of float64."""
+    return np.asarray(pooled_levels(images).double().cpu().numpy())
+
+
+def pooled_levels(images: Tensor) -> Tensor:
+    """Levels of all planes averaged over squares, in [0, 1]: uint8 (n, P, size, size) → float32 (n, P·s·s)."""
     pooled = functional.adaptive_avg_pool2d(images.float().div(255), min(_SIDE, images.shape[-1]))
-    return np.asarray(pooled.flatten(1).double().cpu().numpy())
+    return pooled.flatten(1)
 
 
 @dataclass(frozen=True)

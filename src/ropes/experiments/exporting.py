@@ -1,0 +1,230 @@
+"""Exports a finished run as one file for other runtimes, compared with the estimator before it is kept."""
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ropes import __version__
+from ropes.common.files import read_json, write_json, write_text
+from ropes.data.dataset import Dataset
+from ropes.data.layout import open_dataset
+from ropes.data.views import Views, by_camera, count, squares, take
+from ropes.errors import UserError
+from ropes.evaluation.results import Results
+from ropes.experiments.packaging import read_results, require_name, require_same_data
+from ropes.inference.estimator import Estimator
+from ropes.inference.exported import ExportedEstimator
+from ropes.inference.formats import FILES, OPSET, Format, read, require_packages, write
+from ropes.inference.made_up import made_up_images
+from ropes.inference.prediction import images_of
+from ropes.methods.run import read_training
+from ropes.methods.weights import weights_digest
+from ropes.models.registry import CARD_FILE, read_card
+from ropes.report.hub_card import hub_card
+from ropes.report.model_card import model_card
+
+CONFIG_FILE, README = "config.json", "README.md"
+#: Largest difference from the estimator, in radians (in units of the coordinate where it is not calibrated); and of
+#: distances, as a share of the estimator's.
+TOLERANCE, DISTANCE_TOLERANCE = 1e-4, 1e-3
+#: Poses that both read.
+_COMPARED = 32
+Outputs = Mapping[str, NDArray[np.float64]]
+
+
+def export(
+    run: Path, *, kind: Format, name: str, out: Path, data: Path | None = None, results: Path | None = None
+) -> Path:
+    """Write the folder `out`/`name` atomically: the exported estimator, its description, and a card for a hub.
+
+    An earlier export of that name is replaced.  The exported estimator must agree with the run's.
+
+    Args:
+        run: folder of the run.
+        kind: format of the file.
+        name: of the folder.
+        out: folder that holds it.
+        data: data set with images to compare on; if omitted, images are made up.
+        results: results.json of the run's evaluation, for the card; `data` is then its training data set.
+
+    Returns:
+        The folder `out`/`name`.
+
+    Raises:
+        UserError: the run is unfinished or cannot be exported, the outputs differ, a package is missing, data or
+            results are of another run, the name is invalid, or the folder holds something else.
+    """
+    require_name(name)
+    require_packages(kind)
+    estimator, target = Estimator.load(run, precision="32-true"), out / name
+    if target.exists():
+        _require_export(target)
+    dataset, evaluation = None if data is None else open_dataset(data), None
+    if results is not None:
+        if dataset is None:
+            raise UserError("--results needs --data, the training data set of the run")
+        require_same_data(run, estimator.run, dataset)
+        evaluation = read_results(results, run, estimator.run)
+    images = made_up_images(estimator, _COMPARED) if dataset is None else _images(estimator, dataset)
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=out) as folder:
+        new = Path(folder) / name
+        new.mkdir()
+        network = ExportedEstimator(estimator)
+        config = _config(run, kind, estimator, network)
+        write(network, new / FILES[kind], kind, [each["name"] for each in config["inputs"]])
+        difference = _require_agreement(estimator, new / FILES[kind], kind, images)
+        compared = {"poses": count(images), "images": "data set" if dataset else "made up", "difference": difference}
+        write_json(new / CONFIG_FILE, config | {"compared": compared})
+        card = read_card(run) if (run / CARD_FILE).is_file() else None
+        if card is None and dataset is not None and evaluation is not None:
+            card = _card(name, run, estimator, new / FILES[kind], dataset, evaluation)
+        write_text(new / README, hub_card(name, estimator.run, config, card=card, results=evaluation))
+        if target.exists():
+            shutil.rmtree(target)
+        new.rename(target)
+    return target
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The description of the exported estimator in a folder.
+
+    Raises:
+        UserError: the folder holds none.
+    """
+    content = read_json(folder / CONFIG_FILE)
+    if not isinstance(content, dict) or content.get("library_name") != "ropes" or content.get("format") not in FILES:
+        raise UserError(f"{folder / CONFIG_FILE} is not of ropes package")
+    return content
+
+
+def _require_export(folder: Path) -> None:
+    """Check that a folder is one that `export` wrote, which may be replaced."""
+    try:
+        read_config(folder)
+    except UserError:
+        refusal = f"{folder} holds something else (no export by ropes package); choose another --name or --out"
+        raise UserError(refusal) from None
+
+
+def _images(estimator: Estimator, dataset: Dataset) -> Views:
+    """Images of a test split, or of the training split where there is none."""
+    split = next((name for name in ("test-id", *dataset.splits) if name in dataset.splits), "train")
+    rows = dataset.frames(split).index
+    chosen = np.unique(np.linspace(0, len(rows) - 1, _COMPARED).round().astype(np.int64))
+    return images_of(estimator.run, dataset, rows[chosen])
+
+
+def _config(run: Path, kind: Format, estimator: Estimator, network: ExportedEstimator) -> dict[str, Any]:
+    """What a program must know to use the file."""
+    identity = estimator.run
+    unit = "raw" if estimator.calibration is None else "rad"
+    joints = ["batch", len(identity.joints)]
+    kinds = {
+        "distance": {"dtype": "float32", "shape": ["batch"], "unit": "1, above it the images are unusual"},
+        "unusual": {"dtype": "bool", "shape": ["batch"], "unit": "distance > 1"},
+    }
+    each_joint = {"dtype": "float32", "shape": joints, "unit": unit}
+    intervals = estimator.intervals
+    return {
+        "library_name": "ropes",
+        "format": kind,
+        "file": FILES[kind],
+        "method": identity.method,
+        "joints": list(identity.joints),
+        "cameras": [
+            {"name": camera, "height": height, "width": width, "channels": identity.channels}
+            for camera, (height, width, *_) in zip(identity.cameras, identity.shapes, strict=True)
+        ],
+        "inputs": [
+            {"name": f"image_{camera}", "camera": camera, "dtype": "uint8", "shape": ["batch", *shape]}
+            for camera, shape in zip(identity.cameras, network.shapes, strict=True)
+        ],
+        "outputs": [{"name": name, **kinds.get(name, each_joint)} for name in network.outputs],
+        "unit": unit,
+        "level": None if intervals is None else intervals.level,
+        "registered": network.registration is not None,
+        "versions": {"ropes": __version__, "torch": str(torch.__version__), "opset": OPSET if kind == "onnx" else None},
+        "data_checksum": identity.data_checksum,
+        "weights_sha256": weights_digest(run),
+    }
+
+
+def expected(estimator: Estimator, images: Views) -> Outputs:
+    """The estimator's outputs, by the names of `ExportedEstimator.outputs`."""
+    reading, intervals, calibration = estimator.read(images), estimator.intervals, estimator.calibration
+    to_shown = np.asarray if calibration is None else calibration.angles
+    found = {"coordinates" if calibration is None else "angles": to_shown(reading.coordinates)}
+    if intervals is not None:
+        low, high = intervals.around(reading.coordinates, reading.deviation, to_shown)
+        found |= {"std": intervals.ratio * (high - low) / 2, "low": low, "high": high}
+    if reading.distance is not None:
+        found |= {"distance": reading.distance, "unusual": (reading.distance > 1).astype(np.float64)}
+    return found
+
+
+def _require_agreement(estimator: Estimator, path: Path, kind: Format, images: Views) -> float:
+    """Read the file back, and compare its outputs with the estimator's on the images, one pose first and then the rest.
+
+    Returns:
+        The largest difference of angles.
+
+    Raises:
+        UserError: the outputs differ.
+    """
+    wanted = expected(estimator, images)
+    side = estimator.networks[0].size
+    run = read(path, kind, tuple(wanted))
+    parts = [
+        run([np.ascontiguousarray(each) for each in by_camera(squares(take(images, rows), side))])
+        for rows in (slice(0, 1), slice(1, None))
+    ]
+    found = {name: np.concatenate([part[name] for part in parts]).astype(np.float64) for name in wanted}
+    differences = _differences(found, wanted)
+    (first, largest), unit = next(iter(differences.items())), "rad" if estimator.calibration else "units"
+    for name, difference in differences.items():
+        most, of = (TOLERANCE, unit) if name != "distance" else (DISTANCE_TOLERANCE, "of the estimator's")
+        if not difference <= most:  # also where NaN
+            raise UserError(
+                f"the {kind} file gives {name} that differ by {difference:.1e} {of} from the estimator's, more than "
+                f"{most:g}; nothing is written"
+            )
+    assert first in ("angles", "coordinates")
+    return largest
+
+
+def _differences(found: Outputs, wanted: Outputs) -> dict[str, float]:
+    """Largest difference of each output; of distances as a share. A flag must agree unless its distance is at 1."""
+    differences = {
+        name: float(np.abs(found[name] - wanted[name]).max()) for name in wanted if name not in ("distance", "unusual")
+    }
+    if "distance" in wanted:
+        distance = wanted["distance"]
+        differences["distance"] = float((np.abs(found["distance"] - distance) / np.maximum(distance, 1e-3)).max())
+        clear = np.abs(distance - 1) > DISTANCE_TOLERANCE
+        differences["unusual"] = float((found["unusual"] != wanted["unusual"])[clear].any())
+    return differences
+
+
+def _card(name: str, run: Path, estimator: Estimator, file: Path, dataset: Dataset, evaluation: Results) -> str | None:
+    """The model card of a run without labels that is calibrated; None for another one."""
+    if estimator.calibration is None or estimator.is_supervised:
+        return None
+    weights = sum(tensor.numel() for network in estimator.networks[0].networks() for tensor in network.parameters())
+    return model_card(
+        name,
+        estimator.run,
+        dataset,
+        estimator.calibration,
+        evaluation,
+        read_training(run),
+        weights=weights,
+        precision="float32",
+        size=file.stat().st_size,
+    )

@@ -1,0 +1,47 @@
+"""Finds the folder of a pretrained estimator: a local one, or with permission one from the Hugging Face Hub."""
+
+from pathlib import Path
+
+from ropes.errors import UserError
+from ropes.models.registry import RUN_FILE, find_run
+
+#: The files that are downloaded; none of them can run code.
+_FILES = ("*.json", "*.safetensors", "*.md")
+
+
+def pretrained_folder(name: Path | str, *, download: bool = False) -> Path:
+    """The folder of an estimator; see `ropes.inference.estimator.Estimator.from_pretrained`.
+
+    Args:
+        name: a folder, a packaged name, or with `download` a repository, "owner/name".
+        download: allow the network.
+
+    Raises:
+        UserError: no such folder or name, an exported file that `Estimator` does not read, or a failed download.
+    """
+    text = str(name)
+    is_repository = text.count("/") == 1 and all(text.split("/")) and not Path(text).exists()
+    if not is_repository:
+        folder = find_run(text)
+    elif download:
+        folder = _downloaded(text)
+    else:
+        raise UserError(f"{text} is no folder; download=True downloads the repository of that name from the Hub")
+    exported = next((file.name for file in folder.glob("model.*") if file.suffix in (".onnx", ".pt2")), None)
+    if exported and not (folder / RUN_FILE).is_file():
+        raise UserError(
+            f"{folder} holds {exported}, which runs without ropes; ropes reads folders of --format safetensors"
+        )
+    return folder
+
+
+def _downloaded(repository: str) -> Path:
+    """The folder with the files of a repository."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        return Path(snapshot_download(repository, allow_patterns=list(_FILES)))
+    except (OSError, HFValidationError) as error:  # the Hub's errors, no network, a full disk
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(f"cannot download {repository} from the Hugging Face Hub: {reason}") from error
