@@ -16,6 +16,8 @@ from ropes.methods.uncertainty.conformal import Intervals
 from ropes.methods.uncertainty.model import UncertaintyModel, pooled_levels
 from ropes.methods.uncertainty.ood import OODScore
 from ropes.methods.uncertainty.variance import VarianceModel
+from ropes.models.alignment import eliminate
+from ropes.models.registration import Registration
 
 Array = NDArray[np.float64]
 
@@ -23,13 +25,17 @@ Array = NDArray[np.float64]
 class ExportedEstimator(nn.Module):
     """`Estimator` as a network without a branch that depends on data, in float32.
 
+    Args:
+        estimator: of a run, with networks in float32.
+        elementary: solve linear equations by elementary operators, as ONNX has no other.
+
     Attributes:
         outputs: names of the outputs, in their order: "angles" (radians) or "coordinates" (raw), both (n, d); where the
             run has them "std", "low" and "high" (n, d), in the same unit, "distance" (n,) and "unusual", bool (n,).
         shapes: of each camera's images without the batch: (side, side), or (side, side, 3) in colour.
     """
 
-    def __init__(self, estimator: Estimator) -> None:
+    def __init__(self, estimator: Estimator, *, elementary: bool = False) -> None:
         super().__init__()
         reader, registration = estimator.networks
         self._reader = copy.deepcopy(reader)
@@ -38,7 +44,9 @@ class ExportedEstimator(nn.Module):
             raise UserError(
                 f"this run cannot be exported: the reader of method {estimator.run.method} does not name its networks"
             )
-        self.registration = None if registration is None else registration.exportable()
+        self.registration: Registration | None = None
+        if registration is not None:
+            self.registration = registration.exportable(eliminate if elementary else torch.linalg.solve)
         for module in self.modules():
             _fix_spread(module)
         self.requires_grad_(False).eval()

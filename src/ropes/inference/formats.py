@@ -61,7 +61,8 @@ def write(network: ExportedEstimator, path: Path, kind: Format, inputs: Sequence
             else:
                 _write_onnx(program, path, inputs, network.outputs)
     except (RuntimeError, TypeError, ValueError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        cause = error.__cause__ or error  # torch's exporter says the reason there
+        reason = (str(cause).strip() or type(cause).__name__).splitlines()[0]
         raise UserError(f"this run cannot be exported as {kind}: {reason}") from error
 
 

@@ -1,6 +1,6 @@
 """Robust linear fit of frames to a background: gain and offset of each channel, shift and rotation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -14,7 +14,12 @@ _GAIN, _OFFSET, _SHIFT = 0.5, 0.1, 4.0
 
 
 def robust_fit(
-    frames: Tensor, background: Tensor, weight: Tensor, size: tuple[int, int], scales: Sequence[float] = SCALES
+    frames: Tensor,
+    background: Tensor,
+    weight: Tensor,
+    size: tuple[int, int],
+    scales: Sequence[float] = SCALES,
+    solve: Callable[[Tensor, Tensor], Tensor] = torch.linalg.solve,
 ) -> Tensor:
     """Fit frames at half their resolution by iteratively reweighted least squares, see `Registration`.
 
@@ -24,6 +29,7 @@ def robust_fit(
         weight: of each pixel, (n, V, C, h, w).
         size: height and width at the full resolution, pixels.
         scales: σ of each iteration.
+        solve: of linear equations.
 
     Returns:
         a and b of each channel, then dy, dx and θ in pixels at the full resolution, (n, V, 2 C + 3).
@@ -43,7 +49,7 @@ def robust_fit(
         robust = weight * robust_weight(residual / scale)
         left = torch.einsum("nvp,vpk->nvk", robust, products).unflatten(-1, (count, count)) + scale**2 * ridge
         right = torch.einsum("nvp,vpk->nvk", robust * target, design) + scale**2 * (ridge @ prior)
-        fitted = _solve(left, right)
+        fitted = solve(left, right)
     return fitted
 
 
@@ -67,13 +73,13 @@ def nearest_inside(inside: Tensor) -> tuple[Tensor, Tensor] | None:
     return places[0], places[1]
 
 
-def _solve(left: Tensor, right: Tensor) -> Tensor:
-    """Solve left · x = right for x, with positive definite (..., k, k) and (..., k).
+def eliminate(left: Tensor, right: Tensor) -> Tensor:
+    """`torch.linalg.solve` by Gauss and Jordan's elimination, for ONNX, which has no operator for it.
 
-    In an exported network by Gauss and Jordan's elimination, because ONNX has no operator for it.
+    Args:
+        left: positive definite, (..., k, k).
+        right: (..., k).
     """
-    if not torch.compiler.is_exporting():
-        return torch.linalg.solve(left, right)
     rows = torch.cat([left, right[..., None]], dim=-1)
     size = left.shape[-1]
     unit = torch.eye(size, device=left.device)

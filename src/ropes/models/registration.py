@@ -1,7 +1,7 @@
 """Registers each frame to its camera's background, and replaces what shows the background by the background itself."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -87,6 +87,7 @@ class Registration(nn.Module):
         self.views, self.channels, self.accurate = views, channels, accurate
         self.is_cleaned, self.cleaner = False, None
         self._nearest: tuple[Tensor, Tensor] | None = None
+        self._solve: Callable[[Tensor, Tensor], Tensor] = torch.linalg.solve
         height, width = (size, size) if isinstance(size, int) else size
         for name in ("background", "steadiness", "noise"):
             self.register_buffer(name, torch.ones(views * channels, height, width))
@@ -147,12 +148,12 @@ class Registration(nn.Module):
         noise = 255 * float(self.noise.median())
         return f"brightness varies by {light:.1%}, position by {shift:.2f} pixels, noise is {noise:.1f} grey levels"
 
-    def exportable(self) -> "Registration":
-        """A copy for `torch.export`, in which no branch depends on data."""
+    def exportable(self, solve: Callable[[Tensor, Tensor], Tensor] = torch.linalg.solve) -> "Registration":
+        """A copy for `torch.export` without branches on data, with another function for linear equations."""
         made = copy.deepcopy(self)
         for each in made.modules():
             if isinstance(each, Registration):
-                each._nearest = nearest_inside(each.inside)
+                each._nearest, each._solve = nearest_inside(each.inside), solve
         return made
 
     @torch.no_grad()
@@ -243,7 +244,8 @@ class Registration(nn.Module):
         weight = functional.avg_pool2d(self.steadiness[None], 2) * exposed
         background = self._by_channel(functional.avg_pool2d(self.background[None], 2))[0]
         height, width = levels.shape[-2:]
-        return robust_fit(self._by_channel(halved), background, self._by_channel(weight), (height, width), scales)
+        frames, weight = self._by_channel(halved), self._by_channel(weight)
+        return robust_fit(frames, background, weight, (height, width), scales, self._solve)
 
     def _registered(self, levels: Tensor, parameters: Tensor) -> Tensor:
         """Frames (n, P, H, W) in the place and the light of the background.

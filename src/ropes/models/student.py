@@ -129,8 +129,17 @@ class StudentNetwork(nn.Module):
         foreign = self.foreign(channels).float()
         mask = (foreign > 0).to(channels)
         visible = self.encoder.in_planes(1 - functional.interpolate(mask, size=channels.shape[-1]))
-        embedded = self.told(functional.adaptive_max_pool2d(mask, channels.shape[-1] // self.encoder.config.stem))
+        embedded = self.told(_max_pooled(mask, channels.shape[-1] // self.encoder.config.stem))
         return _Masked(channels * torch.cat([visible, visible], dim=1), embedded, foreign > 0, foreign)
+
+
+def _max_pooled(mask: Tensor, side: int) -> Tensor:
+    """The greatest value in each of side × side cells; in an exported network by operators that ONNX has, too."""
+    if torch.compiler.is_exporting() and side % mask.shape[-1] == 0:
+        return functional.interpolate(mask, size=side)
+    if torch.compiler.is_exporting() and mask.shape[-1] % side == 0:
+        return functional.max_pool2d(mask, mask.shape[-1] // side)
+    return functional.adaptive_max_pool2d(mask, side)
 
 
 class _Masked(NamedTuple):

@@ -1,0 +1,72 @@
+"""How long an exported estimator takes on one core: one pose, onnxruntime beside torch, in one run.
+
+    python -m benchmarks.exported [RUN] [--seconds 5] [--out FILE]
+
+RUN is a run's folder or the name of a packaged estimator.  Both read the same images in turns, so that other work on
+the machine slows both.  The estimator of ropes checks and letterboxes images as well.
+"""
+
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from benchmarks.figures import options, publish
+from ropes.data.views import by_camera, squares
+from ropes.experiments.exporting import export, read_config
+from ropes.inference.estimator import Estimator
+from ropes.inference.formats import read
+from ropes.inference.made_up import made_up_images
+from ropes.models.registry import find_run
+
+POSES = 16
+
+
+def measure(run: Path, seconds: float) -> dict[str, float]:
+    """Every figure by its name: milliseconds of a pose, medians over turns."""
+    estimator = Estimator.load(run, precision="32-true")
+    views = squares(made_up_images(estimator, POSES), estimator.networks[0].size)
+    poses = [[np.ascontiguousarray(camera[k : k + 1]) for camera in by_camera(views)] for k in range(POSES)]
+    taken: dict[str, list[float]] = {"torch": [], "onnx": []}
+    with tempfile.TemporaryDirectory() as folder:
+        made = export(run, kind="onnx", name="exported", out=Path(folder))
+        config = read_config(made)
+        onnx = read(made / config["file"], "onnx", [each["name"] for each in config["outputs"]], threads=1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    readers = {"torch": lambda k: estimator.read(views[k : k + 1]), "onnx": lambda k: onnx(poses[k])}
+    try:
+        begun, turn = time.perf_counter(), 0
+        while turn < 3 or time.perf_counter() - begun < seconds:
+            for name, reader in readers.items():
+                clock = time.perf_counter()
+                reader(turn % POSES)
+                taken[name].append(1e3 * (time.perf_counter() - clock))
+            turn += 1
+    finally:
+        torch.set_num_threads(before)
+    torch_ms, onnx_ms = (statistics.median(taken[name][2:] or taken[name]) for name in ("torch", "onnx"))
+    return {
+        "torch_ms": torch_ms,
+        "onnx_ms": onnx_ms,
+        "onnx_over_torch": onnx_ms / torch_ms,
+        "turns": turn,
+        "difference": config["compared"]["difference"],
+        "load": os.getloadavg()[0],
+    }
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("run", nargs="?", default="panda-2c", help="folder of a run, or name of a packaged estimator")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of the measurement")
+    given = parser.parse_args()
+    publish(measure(find_run(given.run), given.seconds), given.out)
+
+
+if __name__ == "__main__":
+    main()
