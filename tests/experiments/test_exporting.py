@@ -1,0 +1,261 @@
+"""Tiny runs become one file of ONNX or torch.export that reads what the run reads; faults are refused in a line."""
+
+import importlib
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from huggingface_hub import ModelCard, constants
+from PIL import Image
+
+from ropes.cli import entry as cli
+from ropes.common.files import read_json, write_json
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.evaluation.joints import evaluate
+from ropes.experiments import exporting
+from ropes.experiments.exporting import export
+from ropes.inference import formats
+from ropes.inference.estimator import Estimator
+from ropes.inference.exported import ExportedEstimator
+from ropes.inference.prediction import calibrate, predict
+from ropes.methods.fit import fit
+from ropes.methods.recipes import Optimisation
+from tests import tiny, tiny_colour
+from tests.command_line import refusal
+from tests.killing import Killed
+from tests.methods.test_registration import film
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
+    return tiny.write_data(tmp_path_factory.mktemp("exporting") / "data", anchors=40)
+
+
+@pytest.fixture(scope="module")
+def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Fitted with a student, and calibrated; never to be changed."""
+    short = Optimisation(epochs=1, batch=20, learning_rate=1e-2)
+    folder = tmp_path_factory.mktemp("exporting") / "run"
+    recipe = tiny.encoder_recipe(training=short, student=short, foreign=0.5)
+    fit(data, folder, recipe, 0, method="anchored", show=False)
+    calibrate(folder, data=data, samples=40)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def exported(run: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("exporting") / "out"
+    return export(run, kind="onnx", name="tiny", out=out, data=data)
+
+
+@pytest.mark.slow
+def test_onnxruntime_reads_what_the_run_reads(exported: Path, run: Path, data: Path) -> None:
+    assert sorted(path.name for path in exported.iterdir()) == ["README.md", "config.json", "model.onnx"]
+    config, estimator = read_json(exported / "config.json"), Estimator.load(run)
+    assert (config["joints"], config["unit"], config["level"]) == (list(tiny.JOINTS), "rad", 0.9)
+    assert [each["name"] for each in config["inputs"]] == ["image_right", "image_left"]
+    assert config["compared"]["difference"] <= 1e-4
+    onnx.checker.check_model(str(exported / "model.onnx"), full_check=True)
+    session = onnxruntime.InferenceSession(str(exported / "model.onnx"))
+    images = estimator.images(open_dataset(data), "test-id", 50)
+    assert isinstance(images, np.ndarray)
+    names = [each["name"] for each in config["outputs"]]
+    assert names == ["angles", "std", "low", "high", "distance", "unusual"]
+    read = dict(zip(names, session.run(None, {"image_right": images[:, 0], "image_left": images[:, 1]}), strict=True))
+    np.testing.assert_allclose(read["angles"], estimator.angles(images), atol=1e-4)
+    lines = [line for line in predict(run, data) if line["images"]["split"] == "test-id"][:50]
+    allowed = 2e-4 + 1e-3 * np.array([list(line["std"].values()) for line in lines])
+    for name in ("std", "low", "high"):
+        wanted = np.array([[line[name][joint] for joint in tiny.JOINTS] for line in lines])
+        assert (np.abs(read[name] - wanted) <= allowed).all()
+    np.testing.assert_allclose(read["distance"], [line["distance"] for line in lines], rtol=1e-2, atol=1e-3)
+    clear = np.abs(read["distance"] - 1) > 0.01
+    np.testing.assert_array_equal(read["unusual"][clear], np.array([line["unusual"] for line in lines])[clear])
+
+
+def test_the_usage_on_the_card_runs(
+    exported: Path,
+    run: Path,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    card = ModelCard.load(exported / "README.md")
+    assert (card.data.library_name, card.data.pipeline_tag, card.data.model_name) == ("ropes", "robotics", "tiny")
+    (code,) = re.findall(r"```python\n(.*?)```", card.text, flags=re.DOTALL)
+    images = Estimator.load(run).images(open_dataset(data), "test-id", 1)
+    monkeypatch.chdir(tmp_path)
+    Path("model.onnx").write_bytes((exported / "model.onnx").read_bytes())
+    for camera, image in zip(tiny.CAMERAS, images[0], strict=True):
+        Image.fromarray(image).save(f"{camera}.png")
+    names: dict[str, object] = {}
+    exec(code, names)
+    read = names["read"]
+    assert isinstance(read, dict)
+    np.testing.assert_allclose(read["angles"], Estimator.load(run).angles(images), atol=1e-4)
+    assert capsys.readouterr().out.startswith("[[")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["ldr", "ropes", "cnn", "jointnet"])
+@pytest.mark.parametrize("kind", ["onnx", "torch-export"])
+def test_every_method_of_joints_exports(method: str, kind: formats.Format, data: Path, tmp_path: Path) -> None:
+    fit(data, tmp_path / "run", tiny.recipe_of(method), 0, method=method, show=False)
+    made = export(tmp_path / "run", kind=kind, name="tiny", out=tmp_path / "out", data=data)
+    config = read_json(made / "config.json")
+    assert config["unit"] == ("rad" if method in ("cnn", "jointnet") else "raw")
+    assert config["outputs"][0]["name"] == ("angles" if method in ("cnn", "jointnet") else "coordinates")
+    assert config["compared"]["difference"] <= 1e-4
+    assert (made / config["file"]).stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_colour_images_that_are_no_squares_are_letterboxed_before(cache_home: Path, tmp_path: Path) -> None:
+    data = tiny_colour.write_data(tmp_path / "data")
+    short = Optimisation(epochs=1, batch=20, learning_rate=1e-2)
+    fit(data, tmp_path / "run", tiny.cnn_recipe(training=short), 0, method="cnn", show=False)
+    made = export(tmp_path / "run", kind="onnx", name="tiny", out=tmp_path / "out")
+    config = read_json(made / "config.json")
+    assert [each["shape"] for each in config["inputs"]] == [["batch", tiny.SIDE, tiny.SIDE, 3]] * 2
+    assert [(each["height"], each["width"]) for each in config["cameras"]] == [tiny_colour.OBLONG] * 2
+    assert config["compared"]["images"] == "made up"
+    assert "square.paste(image" in (made / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_registration_of_a_recording_is_in_the_file(cache_home: Path, tmp_path: Path) -> None:
+    rng, causal = np.random.default_rng(0), tiny.model()
+    states = {"train": causal.sample(rng, 60), "test-id": causal.sample_observational(rng, 40)[:, None]}
+    images = {split: film(tiny.draw(angles)) for split, angles in states.items()}
+    data = tiny.write_data(tmp_path / "data", images=images, states=states)
+    short = Optimisation(epochs=1, batch=20, learning_rate=1e-2)
+    fit(data, tmp_path / "run", tiny.cnn_recipe(training=short), 0, method="cnn", show=False)
+    made = export(tmp_path / "run", kind="torch-export", name="tiny", out=tmp_path / "out", data=data)
+    config = read_json(made / "config.json")
+    assert config["registered"] is True
+    assert config["compared"]["difference"] <= 1e-4
+
+
+@pytest.mark.slow
+def test_packaging_again_replaces_an_export_and_nothing_else(
+    exported: Path, run: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["package", str(run), "--format", "torch-export", "--name", "tiny", "--out", str(tmp_path)]
+    (tmp_path / "tiny").mkdir()
+    for file in exported.iterdir():
+        (tmp_path / "tiny" / file.name).write_bytes(file.read_bytes())
+    assert cli.main(words) == 0
+    assert "differs from the run by at most" in capsys.readouterr().out
+    assert sorted(path.name for path in (tmp_path / "tiny").iterdir()) == ["README.md", "config.json", "model.pt2"]
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny"]
+    write_json(tmp_path / "mine" / "config.json", {"library_name": "mine"})
+    before = tiny.tree(tmp_path)
+    assert "mine holds something else" in refusal(capsys, *words[:5], "mine", *words[6:])
+    assert tiny.tree(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("--format tflite", "invalid choice"),
+        ("--format safetensors", "--format safetensors needs --name"),
+        ("--format onnx --name Tiny", "--name 'Tiny': use small letters, digits and single hyphens"),
+        ("--format onnx --name tiny --results r.json", "--results needs --data, the training data set of the run"),
+    ],
+)
+def test_what_cannot_be_packaged_is_refused_in_a_line(
+    words: str, line: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert line in refusal(capsys, "package", str(run), "--out", str(tmp_path / "out"), *words.split())
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("package", ["onnx", "onnxscript", "onnxruntime"])
+def test_a_missing_extra_is_named(
+    package: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = importlib.import_module
+
+    def missing(name: str, package_of: str | None = None) -> ModuleType:
+        if name == package:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+        return original(name, package_of)
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    line = refusal(capsys, "package", str(run), "--format", "onnx", "--name", "tiny", "--out", str(tmp_path / "out"))
+    assert line == f"--format onnx needs the package {package}: pip install 'ropes[export]'"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_file_that_reads_otherwise_is_not_kept(
+    run: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(estimator: Estimator, *, elementary: bool) -> ExportedEstimator:
+        assert estimator.calibration is not None
+        slope = estimator.calibration.slope * 1.01
+        changed = Estimator.load(run, precision="32-true")
+        changed.calibration = replace(estimator.calibration, slope=slope)
+        return ExportedEstimator(changed, elementary=elementary)
+
+    monkeypatch.setattr(exporting, "ExportedEstimator", other)
+    with pytest.raises(UserError, match=r"gives angles that differ by .* rad from the estimator's, more than 0\.0001"):
+        export(run, kind="torch-export", name="tiny", out=tmp_path / "out", data=data)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_killed_halfway_it_leaves_nothing(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(*arguments: object) -> float:
+        raise Killed
+
+    monkeypatch.setattr(exporting, "_require_agreement", die)
+    with pytest.raises(Killed):
+        export(run, kind="torch-export", name="tiny", out=tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_pretrained_estimator_is_a_folder_unless_a_download_is_allowed(
+    run: Path, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Estimator.from_pretrained(run).run == Estimator.from_pretrained(str(run)).run == Estimator.load(run).run
+    with pytest.raises(UserError, match=r"me/arm is no folder; download=True downloads the repository"):
+        Estimator.from_pretrained("me/arm")
+    with pytest.raises(UserError, match=r"holds model\.onnx, which runs without ropes"):
+        Estimator.from_pretrained(exported)
+    # The Hub's own cache stands for the network.
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(UserError, match="cannot download me/arm from the Hugging Face Hub"):
+        Estimator.from_pretrained("me/arm", download=True)
+    repository, revision = tmp_path / "models--me--arm", "0" * 40
+    for path in (path for path in run.rglob("*") if path.suffix in (".json", ".safetensors")):
+        target = repository / "snapshots" / revision / path.relative_to(run)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(revision)
+    images = np.zeros((1, 2, tiny.SIDE, tiny.SIDE), np.uint8)
+    found = Estimator.from_pretrained("me/arm", download=True)
+    np.testing.assert_array_equal(found.angles(images), Estimator.load(run).angles(images))
+
+
+@pytest.mark.slow
+def test_the_card_of_an_evaluated_run_has_its_metrics(run: Path, data: Path, tmp_path: Path) -> None:
+    evaluate(run, data, tmp_path / "e", occlusions=(0,), show=False)
+    made = export(
+        run, kind="torch-export", name="tiny", out=tmp_path, data=data, results=tmp_path / "e" / "results.json"
+    )
+    card = ModelCard.load(made / "README.md")
+    kinds = {(result.dataset_split, result.metric_type) for result in card.data.eval_results}
+    assert kinds == {("test-id", "mse"), ("test-id", "mcc")}
+    assert "## Figures" in card.text
+    assert json.loads((made / "config.json").read_text())["compared"]["images"] == "data set"
