@@ -74,7 +74,7 @@ def select(
         dwells: of each episode, for kind "dwell".
 
     Returns:
-        The poses, and reason → number of views that a policy would have but for that reason.
+        The poses, and reason → number of views that were left out.
 
     Raises:
         UserError: no view is a pose.
