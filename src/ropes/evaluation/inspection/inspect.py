@@ -133,7 +133,8 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
     size = smallest(dataset)
     fault, options = size_fault(size, shape), size_options(size, shape)
     nuisances = _nuisances(sample, dataset.cameras, mixed=complete == 1, show=show)
-    at_the_setup = [line for camera, found in nuisances.items() for line in complaints(found, camera)]
+    sides = {camera: max(images.shape[1:3]) for camera, images in zip(dataset.cameras, sample.images, strict=True)}
+    at_the_setup = [line for camera, found in nuisances.items() for line in complaints(found, camera, sides[camera])]
     rows = {regime: sample.rows(k) for k, regime in enumerate(dataset.regimes)}
     return Inspection(
         path=dataset.path,
