@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from ropes.common.hardware import device_kind
-from ropes.models.recorded import are_recorded, crowded
-from ropes.models.registration import CHANGED, Registration
+from ropes.models.recorded import CHANGED, are_recorded, crowded
+from ropes.models.registration import Registration
 
 Array = NDArray[np.float64]
 Images = NDArray[np.uint8]
