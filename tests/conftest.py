@@ -56,6 +56,17 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
     return replace
 
 
+@pytest.fixture
+def without_egl(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MuJoCo finds no EGL."""
+    from ropes.simulation import off_screen
+
+    off_screen.graphics.cache_clear()
+    monkeypatch.setitem(sys.modules, "mujoco.egl", None)
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    monkeypatch.setenv("PYOPENGL_PLATFORM", "egl")
+
+
 @pytest.fixture(scope="session")
 def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cache folder of the session's own."""

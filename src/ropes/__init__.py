@@ -13,6 +13,8 @@ Train and evaluate:
     fit(data, out, recipe, method=...)   train; `METHODS` lists the methods, `recipe_of(method, preset)` their recipes
     evaluate(run, data, out)             joint angle errors on the test splits, written to results.json
 
+    degrade(images, level)               lay a webcam's faults over images: "webcam" or "harsh"
+
 Describe an arm:
 
     setting_named(name)   a setting of the ROPES paper, see `SETTINGS`, or of another package; `panda_setting` is an
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from ropes.methods.fit import fit
     from ropes.methods.registry import METHODS, recipe_of
     from ropes.simulation.arm import arm_setting
+    from ropes.simulation.camera_model import degrade
     from ropes.simulation.settings import SETTINGS, setting_named
     from ropes.simulation.settings import setting_named as panda_setting
 
@@ -50,6 +53,7 @@ __all__ = [
     "__version__",
     "arm_setting",
     "calibrate",
+    "degrade",
     "evaluate",
     "fit",
     "load",
@@ -72,6 +76,7 @@ _HOMES = {
     "UserError": ("ropes.errors", "UserError"),
     "arm_setting": ("ropes.simulation.arm", "arm_setting"),
     "calibrate": ("ropes.inference.prediction", "calibrate"),
+    "degrade": ("ropes.simulation.camera_model", "degrade"),
     "evaluate": ("ropes.evaluation.joints", "evaluate"),
     "fit": ("ropes.methods.fit", "fit"),
     "load": ("ropes.inference.estimator", "load"),

@@ -1,13 +1,11 @@
 """`ropes simulate` passes its options on, and refuses those that do not go together."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ropes.cli import entry as cli
-from ropes.simulation import off_screen
 from ropes.simulation.settings import setting_named
 from tests.command_line import Stub, refusal
 
@@ -132,12 +130,8 @@ def test_wrong_renderers_are_refused(words: str, line: str, tmp_path: Path, caps
     "words", ["panda-1c-independent --anchors 7", "arm-actions --samples 8", "action-pairs --samples 8"]
 )
 def test_without_egl_nothing_is_left_behind(
-    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], without_egl: None
 ) -> None:
-    off_screen.graphics.cache_clear()
-    monkeypatch.setitem(sys.modules, "mujoco.egl", None)
-    monkeypatch.delenv("MUJOCO_GL", raising=False)
-    monkeypatch.setenv("PYOPENGL_PLATFORM", "egl")
     said = refusal(
         capsys, "simulate", "--setting", *words.split(), "--renderer", "mujoco", "--out", str(tmp_path / "D")
     )

@@ -1,6 +1,5 @@
 """Experiment cameras: the same poses by both renderers and at every level of the cameras' faults."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from ropes.experiments.plans import experiment
 from ropes.experiments.run import run_experiment
 from ropes.methods.recipes import CNNRecipe, EncoderRecipe, Recipe, cnn_recipe, encoder_recipe
 from ropes.methods.run import Run
-from ropes.simulation import off_screen
 from ropes.simulation.settings import Setting, setting_named
 from tests import tiny
 from tests.command_line import refusal
@@ -89,12 +87,8 @@ def test_a_scene_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize("words", ["cameras", "demo --scene room"])
 def test_without_egl_nothing_is_left_behind(
-    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], without_egl: None
 ) -> None:
-    off_screen.graphics.cache_clear()
-    monkeypatch.setitem(sys.modules, "mujoco.egl", None)
-    monkeypatch.delenv("MUJOCO_GL", raising=False)
-    monkeypatch.setenv("PYOPENGL_PLATFORM", "egl")
     said = refusal(capsys, "reproduce", *words.split(), "--out", str(tmp_path / "R"))
     assert "EGL is missing; sudo apt install libegl1 libgl1-mesa-dri" in said
     assert not (tmp_path / "R").exists()

@@ -44,15 +44,14 @@ def write_apart(path: Path, counts: Sequence[int], regimes: Sequence[Regime] = R
         for task, count in enumerate(counts)
         if count
     ]
-    shards = writer.plan_shards(plans, len(tiny.CAMERAS))
+    shards, angles = writer.plan_shards(plans, len(tiny.CAMERAS)), np.concatenate(poses)
     for shard in shards:
-        rows = slice(shard.first_row, shard.first_row + shard.frames)
-        images = tiny.draw(poses[shard.tasks[0]][rows])
+        images = tiny.draw(angles[shard.first_row : shard.first_row + shard.frames])
         pictures = [[png.encode(view) for view in views] for views in images]
         writer.write_shard(path, shard, features, pictures, None)
     note = {"schema": 1, "cameras": [{"name": name} for name in tiny.CAMERAS]}
     writer.finish(path, shards=shards, features=features, regimes=regimes, provenance=note)
-    return np.concatenate(poses)
+    return angles
 
 
 def images_of(path: Path) -> TrainingImages:

@@ -1,5 +1,6 @@
 """`ropes import`: turns recordings of real arms, and Causal Triplet's image pairs, into data sets."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -80,10 +81,11 @@ class Import:
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed)
-        if not self.tolerance > 0:
-            raise UserError(f"--tolerance is {self.tolerance:g}; it must be above 0")
-        if not self.dwell > 0:
-            raise UserError(f"--dwell is {self.dwell:g}; it must be above 0")
+        for option, seconds in (("--tolerance", self.tolerance), ("--dwell", self.dwell)):
+            if not 0 < seconds < math.inf:
+                raise UserError(f"{option} is {seconds:g}; it must be above 0 and finite")
+        if not math.isfinite(self.offset):
+            raise UserError(f"--offset is {self.offset:g}; it must be finite")
 
     def execute(self) -> None:
         """Import the recording."""

@@ -206,7 +206,8 @@ class Estimator:
         Raises:
             UserError: images of another shape or type.
         """
-        if not count(images):
+        cleans = self._registration is not None and self._registration.cleaner is not None
+        if not count(images) or (self.trust is None and not cleans):
             return Reading(self.coordinates(images), None, None)
         parts, removals = [], []
         for start in range(0, count(images), _CHUNK):

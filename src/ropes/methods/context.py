@@ -98,7 +98,7 @@ class Context:
         The images themselves where it has none.
         """
         cleaner = None if self.registration is None else self.registration.cleaner
-        return images if cleaner is None else cleaner.clean(images)
+        return images if cleaner is None else cleaner.clean(images.to(self.device)).to(images.device)
 
     def seed(self, *names: str | int) -> int:
         """A seed derived from the run's seed and `names`."""

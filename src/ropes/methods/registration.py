@@ -15,8 +15,8 @@ from ropes.errors import UserError
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
 from ropes.models.checkpoints import WEIGHTS, load_tree, load_weights, save_tree
 from ropes.models.cleaner import Cleaner
-from ropes.models.recorded import are_recorded, crowded
-from ropes.models.registration import CHANGED, VERSION, Registration
+from ropes.models.recorded import are_recorded, changed_areas, crowded
+from ropes.models.registration import VERSION, Registration
 from ropes.models.zoomed_registration import new_registration, zoom_of
 
 _CHUNK = 256
@@ -87,13 +87,11 @@ def without_doubted(images: TrainingImages, registration: Registration, *, show:
 
 def _changed_areas(images: TrainingImages, registration: Registration) -> NDArray[np.float64]:
     """Share of each view's pixels that differ from the background, (n, V)."""
-    background = registration.background.mul(255).round().to(torch.int16).cpu()
     areas = []
     for start in range(0, len(images), _CHUNK):
         pixels = torch.from_numpy(images.pixels(np.arange(start, min(start + _CHUNK, len(images)))))
-        changed = (pixels.to(torch.int16) - background).abs_() > CHANGED
-        areas.append(changed.unflatten(1, (-1, images.channels)).any(2).double().mean((2, 3)))
-    return torch.cat(areas).numpy()
+        areas.append(changed_areas(pixels, registration.background, images.channels))
+    return np.concatenate(areas)
 
 
 def write_registration(folder: Path, registration: Registration | None) -> None:

@@ -1,9 +1,12 @@
 """Distinguishes recordings from renderings, and frames with passers-by from those of the arm alone."""
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+#: Difference from the background, in levels of 255, of a pixel that has changed.
+CHANGED = 8
 #: Where a camera's noise or light varies, few pixels have exactly their median in most frames; in renderings most have:
 #: quantile over pixels, and share of frames.
 _QUANTILE, _REPEATED = 0.75, 0.5
@@ -35,6 +38,20 @@ def _is_recorded(images: Tensor) -> bool:
     if usable.float().mean() >= _FEWEST:
         repeated = repeated[usable]
     return float(repeated.flatten().quantile(_QUANTILE)) < _REPEATED
+
+
+def changed_areas(frames: Tensor, background: Tensor, channels: int) -> NDArray[np.float64]:
+    """Share of each view's pixels that differ from the background in a channel, (n, V).
+
+    Args:
+        frames: registered, uint8 (n, P, H, W).
+        background: in units of white, (P, H, W).
+        channels: planes of a view.
+    """
+    levels = background.mul(255).round().to(frames.device, torch.int16)
+    changed = (frames.to(torch.int16) - levels).abs_() > CHANGED
+    areas: NDArray[np.float64] = changed.unflatten(1, (-1, channels)).any(2).double().mean((2, 3)).cpu().numpy()
+    return areas
 
 
 def crowded(areas: NDArray[np.float64]) -> NDArray[np.bool_]:

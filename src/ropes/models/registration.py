@@ -26,8 +26,6 @@ _MARGIN = 4
 #: A pixel shows the background where the mean of its 3 × 3 neighbours differs from it by at most this many standard
 #: deviations of a pixel's noise, and something else from twice as many on.  Least standard deviation: one level.
 _THRESHOLD, _LEAST_NOISE = 1.5, 1 / 255
-#: Difference from the background, in levels of 255, of a pixel that has changed.
-CHANGED = 8
 #: A frame has drifted where a parameter differs from its mean by more than so many standard deviations, and this much.
 _STDS, _TOLERATED_LIGHT, _TOLERATED_SHIFT = 4.0, 0.05, 0.5
 #: Largest shift in pixels that counts as the same place, and by how much another place must match better.

@@ -37,6 +37,7 @@ class ZoomedRegistration(Registration):
         self._find_bars(images)
         parameters = self.small.adapt(shrink(images, self.zoom))
         levels = images[:: self.zoom].float().div_(255)
+        self._set_background(levels)  # with which registered frames are compared where they are saturated
         registered = self._registered(levels, self.estimate(levels))
         self._set_noise(self._set_background(registered))
         self.mean.copy_(self.small.mean)

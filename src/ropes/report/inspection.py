@@ -72,7 +72,7 @@ def print_inspection(found: Inspection, console: Console | None = None) -> None:
 def _nuisances(found: Nuisances) -> str:
     """What was measured of a camera, in words."""
     parts = [f"exposure ±{fixed(found.light, 2)} stops", f"noise {fixed(found.noise, 1)} grey levels"]
-    parts += [] if math.isnan(found.blur) else [f"edges {fixed(found.blur, 1)} pixels wide"]
+    parts += [] if math.isnan(found.blur) else [f"edges blurred by σ = {fixed(found.blur, 1)} pixels"]
     parts += [f"{found.saturated:.0%} of the pixels saturated"]
     if not math.isnan(found.jitter):
         parts += [f"jitter {fixed(found.jitter, 1)} pixels", f"moved by {fixed(found.creep, 1)} pixels"]

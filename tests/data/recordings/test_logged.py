@@ -183,6 +183,11 @@ def test_truncated_videos(share: float, film: Callable[..., Path], import_one: I
             [(1.0, "elbow/1", 0.0), (0.5, "elbow/2", 0.0)],
             "run back, from 1.000 s to 0.500 s",
         ),
+        (
+            ("time", "policy"),
+            [(0.0, "observational"), (1.0, "elbow/1"), (0.5, "elbow/2")],
+            "time stamps of the policies run back, from 1.000 s to 0.500 s",
+        ),
         (("time", "policy", "elbow"), [(0.0, "hip/1", 0.0), (0.5, "hip/2", 0.0)], "is of no joint of the recording"),
         (("time", "policy", "elbow"), [(0.0, "elbow/1")], "row 2 has 2 columns, and the header 3"),
     ],
@@ -230,6 +235,19 @@ def test_folders_of_frames(import_one: ImportOne, tmp_path: Path) -> None:
     write_csv(log, ("time", "policy"), [(0.0, "observational")])
     with pytest.raises(UserError, match="a folder of frames needs a log with a column frame"):
         import_one(folder, "third")
+
+
+def test_rows_of_frames_have_times_of_their_own_and_one_file_each(import_one: ImportOne, tmp_path: Path) -> None:
+    folder = tmp_path / "frames"
+    write_frames(folder, angles(1), "left")
+    log = write_csv(folder / "log.csv", ("frame", "time", "policy"), [(k, k // 2, NAMES[k]) for k in range(3)])
+    with pytest.raises(UserError, match=r"log\.csv, row 3: its time is not later than the row's before"):
+        import_one(folder)
+    write_csv(log, ("frame", "policy"), [(k, NAMES[k]) for k in range(3)])
+    Image.fromarray(picture(0.0)).save(folder / "left" / "b0001.png")
+    with pytest.raises(UserError, match=r"row 3: frame 1 is 0001\.png or b0001\.png; give the name of the file"):
+        import_one(folder)
+    assert not (tmp_path / "data").exists()
 
 
 def test_frames_of_different_sizes(import_one: ImportOne, tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_an_anchor_goes_from_one_observational_pose_to_the_next() -> None:
     assert incomplete.left_out == {"an anchor that lacks a policy": 2}
     repeated = poses.group(made([*NAMES, "elbow/2", *NAMES, *NAMES]), "auto")
     assert repeated.episodes == ((0, 1, 3), (4, 5, 6), (7, 8, 9))
-    assert repeated.left_out == {"a later pose under the same policy": 1}
+    assert repeated.left_out == {"an earlier pose under the same policy": 1}
     split = poses.group(made([*NAMES, *NAMES[1:], *NAMES], episodes=[0] * 3 + [1] * 5), "auto")
     assert split.episodes == ((0, 1, 2), (5, 6, 7))  # an anchor does not go across the recording's episodes
 

@@ -99,7 +99,10 @@ def test_the_box_holds_all_that_moves_with_a_margin() -> None:
     box = surveyed(images).moving_box()
     assert box is not None
     left, top, width, height = box
-    assert left <= 92 and top <= 42 and left + width >= 288 and top + height >= 188  # noqa: PT018
+    assert left <= 92
+    assert top <= 42
+    assert left + width >= 288
+    assert top + height >= 188
     assert width * height < 0.5 * 240 * 400
     few = [images[0], np.roll(images[0], 4, axis=1)]
     small = surveyed(few).moving_box()
@@ -126,7 +129,10 @@ def test_a_camera_is_cropped_to_what_moves_and_the_picture_shows_it(filmed: Path
     left, top, width, height = dataset.provenance["cameras"][0]["view"]["crop"]
     assert dataset.image_shapes == ((height, width, 3),)
     # The square moves within columns 84 to 136 and rows 72 to 88 of 264x168 pixels, before the rotation.
-    assert left <= 168 - 88 and top <= 84 and left + width >= 168 - 72 and top + height >= 136  # noqa: PT018
+    assert left <= 168 - 88
+    assert top <= 84
+    assert left + width >= 168 - 72
+    assert top + height >= 136
     assert width * height < 0.75 * 168 * 264
     with Image.open(dataset.path / "meta/preview-wide.png") as shown:
         assert shown.size == (3 * 168 + 2 * 4, 264)

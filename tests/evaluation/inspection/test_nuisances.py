@@ -137,3 +137,10 @@ def test_a_background_without_edges_tells_no_shift() -> None:
 def test_too_few_frames_are_refused() -> None:
     with pytest.raises(ValueError, match="9 frames"):
         measure(IMAGES[:9])
+
+
+def test_lengths_are_judged_as_networks_see_them() -> None:
+    found = Nuisances(light=0, noise=0, jitter=1.0, creep=2.0, blur=3.0, saturated=0, crowded=0, moved_background=0)
+    assert len(complaints(found, "left", 128)) == 3
+    assert complaints(found, "left", 640) == ()
+    assert complaints(found, "left", 96) == complaints(found, "left", 128)

@@ -213,6 +213,8 @@ def _decoded(value: Mapping[str, Any] | None, where: str) -> Image:
         raise UserError(f"{where}: no image; embed the images in the data files with LeRobot")
     try:
         with Pictures.open(io.BytesIO(data)) as image:
-            return np.asarray(image if image.mode == "L" else image.convert("RGB"))
+            if image.mode not in ("L", "RGB"):
+                raise UserError(f"{where}: {image.mode} image; images must be 8-bit grey or RGB")
+            return np.asarray(image)
     except (OSError, SyntaxError, ValueError) as error:
         raise UserError(f"{where}: no image that can be read ({error})") from error

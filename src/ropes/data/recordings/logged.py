@@ -132,6 +132,12 @@ class FramesRecording:
         times = np.arange(len(self.log), dtype=np.float64)
         if "time" in self.log.columns:
             times = self.log.numbers("time") + self.options.offset
+            same = np.flatnonzero((np.diff(times) <= 0) & (np.diff(numbers) == 0))
+            if len(same):
+                raise UserError(
+                    f"{self.log.where(int(same[0]) + 1)}: its time is not later than the row's before; each row of the "
+                    "log is a pose of its own: correct the times, or leave the column out"
+                )
         joints, stated = _joints(self.log, times), _policies(self.log, times, self.options, every_row=True)
         parts = []
         for number in np.unique(numbers):
@@ -169,11 +175,19 @@ class FramesRecording:
         names, content = self.log.texts("frame"), {}
         for camera, folder in self.folders.items():
             files = _files(folder, FRAME_SUFFIXES)
-            known = {key: file for file in files for key in (file.name, file.stem, _number(file.stem)) if key}
+            known: dict[str, set[Path]] = {}
+            for file in files:
+                for key in {file.name, file.stem, _number(file.stem)} - {""}:
+                    known.setdefault(key, set()).add(file)
             for row, name in enumerate(names):
                 if name not in known:
                     raise UserError(f"{self.log.where(row)}: frame {name} is missing in {folder}; restore it")
-            content[camera] = [known[name] for name in names]
+                if len(known[name]) > 1:
+                    first, second = sorted(file.name for file in known[name])[:2]
+                    raise UserError(
+                        f"{self.log.where(row)}: frame {name} is {first} or {second}; give the name of the file"
+                    )
+            content[camera] = [file for name in names for file in known[name]]
         return content
 
 

@@ -64,7 +64,11 @@ def ordered(names: Iterable[str], joints: Sequence[str]) -> tuple[Regime, ...]:
 def _from_table(table: Table, episodes: Sequence[Episode]) -> list[Policies | None]:
     names, keys = table.texts("policy"), [key for key in _KEYS if key in table.columns]
     if keys == ["task"]:
-        return _by_task(table, episodes, dict(zip(table.texts("task"), names, strict=True)))
+        tasks = table.texts("task")
+        for row, task in enumerate(tasks):
+            if task in tasks[:row]:
+                raise UserError(f"{table.where(row)}: task {task} has a policy already; remove the row")
+        return _by_task(table, episodes, dict(zip(tasks, names, strict=True)))
     if keys not in (["episode"], ["episode", "frame"], ["frame"], ["time"], ["episode", "time"]):
         raise UserError(
             f"{table.path} has columns {', '.join(table.columns)}; beside policy it needs task, episode, "

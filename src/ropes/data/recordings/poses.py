@@ -74,7 +74,7 @@ def select(
         dwells: of each episode, for kind "dwell".
 
     Returns:
-        The poses, and reason → number of views that a policy would have but for that reason.
+        The poses, and reason → number of views that were left out.
 
     Raises:
         UserError: no view is a pose.
@@ -129,10 +129,10 @@ def group(poses: Poses, kind: Grouping) -> Grouped:
             left_out["an anchor that lacks a policy"] += len(rows)
             continue
         anchors.append(tuple(sorted(last.values())))
-        left_out["a later pose under the same policy"] += len(rows) - len(last)
+        left_out["an earlier pose under the same policy"] += len(rows) - len(last)
     if kind == "anchors" and not anchors:
         raise UserError(f"no anchor is complete: {lacks}; record it, or leave --group anchors out")
-    repeats = left_out["a later pose under the same policy"]
+    repeats = left_out["an earlier pose under the same policy"]
     if kind == "stretches" or not anchors or (kind == "auto" and repeats > _REPEATS * len(poses)):
         places = np.stack([poses.episode, poses.stretch], axis=1)
         starts = [0, *(np.flatnonzero((np.diff(places, axis=0) != 0).any(axis=1)) + 1), len(poses)]

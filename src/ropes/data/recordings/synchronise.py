@@ -64,6 +64,8 @@ def synchronise(
         found[1:] &= frames[1:, k] > frames[:-1, k]
         dropped[f"no frame of camera {camera} within {tolerance:g} s"] = int((keep & ~found).sum())
         keep &= found
+    if episode.policies is not None:
+        _require_order(episode.policies.times, f"{episode.name}: time stamps of the policies")
     positions, joints = None, episode.joints if state else None
     if joints is not None:
         _require_order(joints.times, f"{episode.name}: time stamps of the joint positions")

@@ -133,7 +133,8 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
     size = smallest(dataset)
     fault, options = size_fault(size, shape), size_options(size, shape)
     nuisances = _nuisances(sample, dataset.cameras, mixed=complete == 1, show=show)
-    at_the_setup = [line for camera, found in nuisances.items() for line in complaints(found, camera)]
+    sides = {camera: max(images.shape[1:3]) for camera, images in zip(dataset.cameras, sample.images, strict=True)}
+    at_the_setup = [line for camera, found in nuisances.items() for line in complaints(found, camera, sides[camera])]
     rows = {regime: sample.rows(k) for k, regime in enumerate(dataset.regimes)}
     return Inspection(
         path=dataset.path,
@@ -145,7 +146,7 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         joints=joints,
         fit_options=options,
         verdict=verdict(joints, fault=fault, options=options),
-        resolution=resolution(sample, joints, _regimes(dataset), dataset.cameras, shape),
+        resolution=resolution(compared[0], joints, _regimes(dataset), dataset.cameras, shape),
         nuisances=nuisances,
         advice=(
             *advice(joints, cameras=len(dataset.cameras), size=size, complete=complete),

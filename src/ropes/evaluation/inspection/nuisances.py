@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from ropes.common.hardware import device_kind
-from ropes.models.recorded import are_recorded, crowded
-from ropes.models.registration import CHANGED, Registration
+from ropes.models.recorded import CHANGED, are_recorded, crowded
+from ropes.models.registration import Registration
 
 Array = NDArray[np.float64]
 Images = NDArray[np.uint8]
+#: Longer side in pixels of the images that networks see.
+_SIDE = 128
 #: Smallest number of frames that can be measured.
 FEWEST_FRAMES = 10
 #: Exponent between stored levels and light.
@@ -169,26 +171,27 @@ def _moved_background(residuals: Array, noise: float) -> float:
     return float(ndimage.binary_opening(changed, np.ones((3, 3))).mean())
 
 
-def complaints(found: Nuisances, camera: str) -> tuple[str, ...]:
+def complaints(found: Nuisances, camera: str, side: int = _SIDE) -> tuple[str, ...]:
     """What to mend at the set-up, a line each.
 
     Args:
         found: of one camera.
         camera: its name.
+        side: longer side of its images, pixels: lengths are judged as networks see them, at `_SIDE` pixels.
     """
-    lines = []
+    lines, scale = [], max(1.0, side / _SIDE)
     if found.light > 0.1:
         lines.append(
             f"the exposure varies by {found.light:.2f} stops: switch automatic exposure off, draw the curtains"
         )
     if found.noise > 5:
         lines.append(f"noise of {found.noise:.0f} grey levels: more light, a lower gain")
-    if found.jitter > 0.5:
+    if found.jitter > 0.5 * scale:
         lines.append(f"frames shift by {found.jitter:.1f} pixels: take the camera off the robot's table")
-    if found.creep > 1:
+    if found.creep > scale:
         lines.append(f"the camera moved by {found.creep:.1f} pixels during the recording: tighten its mount")
-    if found.blur > 1.5:
-        lines.append(f"edges are {found.blur:.1f} pixels wide: focus the lens, shorten the exposure")
+    if found.blur > 1.5 * scale:
+        lines.append(f"edges are blurred, σ {found.blur:.1f} pixels: focus the lens, shorten the exposure")
     if found.saturated > 0.05 and found.noise > 0.5:  # else it is a rendering before white
         lines.append(f"{found.saturated:.0%} of the pixels are black or white: change the exposure")
     if found.crowded > 0.02:

@@ -10,8 +10,8 @@ from torch import Tensor
 from ropes.common.hardware import device_kind
 from ropes.common.progress import progress
 from ropes.evaluation.inspection.sample import Sample
-from ropes.models.recorded import are_recorded, crowded
-from ropes.models.registration import CHANGED, Registration
+from ropes.models.recorded import CHANGED, are_recorded, changed_areas, crowded
+from ropes.models.registration import Registration
 
 #: Frames that a registration is fitted on, and poses of each regime that are registered.
 _FRAMES, _POSES = 200, 100
@@ -59,17 +59,17 @@ def registered(sample: Sample, *, show: bool = True) -> tuple[Sample, Disturbanc
         for is_recorded, camera in zip(recorded, sample.images, strict=True):
             if is_recorded:
                 registration = _fitted(_planes(camera[first]))
-                composites = []
+                composites, areas = [], []
                 chunk = max(1, _PIXELS // int(np.prod(camera.shape[1:])))
                 for start in range(0, len(rows), chunk):
                     frames = _planes(camera[rows[start : start + chunk]]).to(device_kind())
                     composites.append(registration.composite(frames).cpu())
+                    areas.append(changed_areas(composites[-1], registration.background, frames.shape[1])[:, 0])
                     done += len(frames)
                     update(done)
-                composite = torch.cat(composites)
-                images.append(_images(composite, camera.ndim))
+                images.append(_images(torch.cat(composites), camera.ndim))
                 levels.append(_noise(registration))
-                crowds.append(crowded(_changed(composite, registration)))
+                crowds.append(crowded(np.concatenate(areas)))
             else:
                 images.append(camera[rows])
                 levels.append(float(CHANGED))
@@ -89,13 +89,6 @@ def _noise(registration: Registration) -> float:
     """Greatest difference of two frames that noise explains, grey levels."""
     deviation = 255 * float(registration.noise.median())
     return max(float(CHANGED), _DEVIATIONS * 2**0.5 * deviation)
-
-
-def _changed(frames: Tensor, registration: Registration) -> NDArray[np.float64]:
-    """Share of the pixels of registered frames (n, C, H, W) that differ from the background, (n,)."""
-    background = registration.background.mul(255).round().to(torch.int16).cpu()
-    areas = [float(((frame.to(torch.int16) - background).abs_() > CHANGED).any(0).float().mean()) for frame in frames]
-    return np.array(areas)
 
 
 def _planes(images: NDArray[np.uint8]) -> Tensor:
