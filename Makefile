@@ -49,8 +49,9 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
-# One process per core. Each runs whole files, so that the fixtures of a file are made once.
-PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile
+# One process per core. Each runs whole files, so that the fixtures of a file are made once, in the order of
+# tests/conftest.py: the longest first.
+PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 unit: $(STAMP)
 	$(PYTEST) $(PYTEST_FLAGS)

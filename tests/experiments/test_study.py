@@ -35,6 +35,7 @@ from ropes.report.html import write_report
 from ropes.simulation import feasibility
 from ropes.simulation.finger_setting import FACTORS, FingerSetting
 from tests import tiny
+from tests.conftest import MEASURED, REGRESSED
 from tests.killing import killed
 
 
@@ -44,8 +45,8 @@ def planned(name: str, preset: str, methods: Sequence[str] = (), *, recorded: Pa
         name=name,
         recipes={method: tiny.vae_recipe() for method in methods or VAE_METHODS},
         anchors={"finger-cube": 64},
-        test_anchors=600,
-        labelled=200,
+        test_anchors=MEASURED,
+        labelled=REGRESSED,
         seeds=(0, 1),
         occlusions=(),
         at_once=True,
