@@ -135,7 +135,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         fitted = finished_network(run)[0]
         given = f"--setting {fitted.setting} --scene {fitted.scene or 'white'}"
-        simulate(f"{given} --anchors 40 --test-anchors {arguments.poses} --seed 7", Path(folder) / "data")
+        simulate(f"{given} --anchors 20 --test-anchors {arguments.poses} --seed 7", Path(folder) / "data")
         found = measure(run, open_dataset(Path(folder) / "data"))
     if arguments.out:
         write_json(arguments.out, {**described(began), "threads": torch.get_num_threads(), "readers": found})
