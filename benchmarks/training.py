@@ -51,7 +51,7 @@ from ropes.models.student import StudentNetwork
 
 MEASURED = ("anchored", "anchored student", "ldr", "beta-vae", "predict")
 _PACKAGED, _POSES, _IMAGES = "panda-2c", 256, 256
-_DATA = {"arm": "--setting panda-2c-independent --anchors 200", "finger": "--setting finger-cube --samples 256"}
+_DATA = {"arm": "--setting panda-2c-independent --anchors 200", "finger": "--setting finger-cube --samples 128"}
 _STEPS, _WARM, _MATRIX, _COPIED = 8, 3, 2048, 4 << 20
 
 

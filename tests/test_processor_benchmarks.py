@@ -58,7 +58,7 @@ def test_fits_of_one_seed_are_compared(tmp_path: Path, cache_home: Path, monkeyp
 
 @pytest.mark.slow
 def test_reading_in_less_is_compared_with_float32(tmp_path: Path, cache_home: Path) -> None:
-    found = figures_of(tmp_path, "reduced_precision", "--poses", 60)["readers"]
+    found = figures_of(tmp_path, "reduced_precision", "--poses", 60, "--seen", 64)["readers"]
     assert found["float32"]["error"] == [1] * 6
     assert 0 < max(found["bf16"]["moved"]) < 0.3
     assert max(found["int8"]["moved"]) > 0
