@@ -48,24 +48,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 #: Files that take more than ten seconds, the longest first (`pytest --durations=100` tells).
 LONGEST = (
+    "experiments/test_small_experiment.py",
     "experiments/test_study.py",
-    "test_processor_benchmarks.py",
     "methods/test_precision.py",
     "methods/test_student.py",
-    "experiments/test_action_study.py",
-    "experiments/test_small_experiment.py",
     "evaluation/test_factors.py",
-    "methods/test_learning.py",
-    "test_benchmarks.py",
+    "experiments/test_action_study.py",
     "methods/test_supervised.py",
     "experiments/test_experiments.py",
+    "methods/test_learning.py",
+    "test_benchmarks.py",
+    "test_processor_benchmarks.py",
     "common/test_processes.py",
     "simulation/test_workers.py",
     "causal/test_calibration.py",
     "methods/test_registration.py",
     "test_colour.py",
-    "methods/test_registry.py",
     "test_faults.py",
+    "methods/test_registry.py",
     "methods/uncertainty/test_stage.py",
 )
 
