@@ -30,11 +30,11 @@ from ropes.common.progress import progress
 #: Seconds that a call of the preparation may take.
 _PATIENCE = 600.0
 #: Beginnings of the names of what is made of a run.
-_OF_RUN = ("run", "evaluation", "photos", "labels", "page", "results")
+_OF_RUN = ("run", "evaluation", "photos", "labels", "results")
 
 
 def prepare(folder: Path, scratch: Path, chosen: Sequence[Case]) -> None:
-    """What the chosen calls read: a small data set, and unless that is all, what `_prepare_run` makes of it."""
+    """What the chosen calls read: a small data set, a page, and for calls that read a run what `_prepare_run` makes."""
     words = [word for case in chosen for word in case.words]
     reads_run = any(word.rpartition("=")[2].startswith(_OF_RUN) for word in words)
     poses = 1_500 if reads_run else 20  # an evaluation needs so many
@@ -43,6 +43,7 @@ def prepare(folder: Path, scratch: Path, chosen: Sequence[Case]) -> None:
     for name in ("other", "pairs"):
         (folder / name).mkdir()
         (folder / name / "something.txt").write_text("else\n", encoding="utf-8")
+    (folder / "page.md").write_text("<!-- table:demo-compact -->\n<!-- /table -->\n", encoding="utf-8")
     if reads_run:
         _prepare_run(folder, scratch)
 
@@ -57,7 +58,7 @@ def _call_all(calls: Iterable[str], folder: Path, scratch: Path) -> None:
 
 
 def _prepare_run(folder: Path, scratch: Path) -> None:
-    """A run of one step, its calibration and evaluation, photographs, labels and a table's page."""
+    """A run of one step, its calibration and evaluation, photographs, labels and results."""
     calls = (
         "fit --data data --out run --training.epochs 1 --training.min-samples 0 --student.epochs 1 "
         "--student.min-samples 0",
@@ -78,7 +79,6 @@ def _prepare_run(folder: Path, scratch: Path) -> None:
         (folder / "labels.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
         (folder / "results").mkdir()
         shutil.copyfile(folder / "evaluation" / "results.json", folder / "results" / "demo-compact.json")
-        (folder / "page.md").write_text("<!-- table:demo-compact -->\n<!-- /table -->\n", encoding="utf-8")
 
 
 def main() -> None:

@@ -95,8 +95,8 @@ def poses_a_second(read: Estimator | Encoded, images: NDArray[np.uint8]) -> floa
     return max(found)
 
 
-def measure(run: Path, dataset: Dataset) -> dict[str, dict[str, object]]:
-    """Each precision's figures; the table is printed meanwhile."""
+def measure(run: Path, dataset: Dataset, seen: int = _SEEN) -> dict[str, dict[str, object]]:
+    """Each precision's figures, int8 with ranges of so many images; the table is printed meanwhile."""
     rows = dataset.frames("test-id").index
     images, angles = dataset.read_images(rows), dataset.states("test-id")
     half = len(rows) // 2
@@ -104,7 +104,7 @@ def measure(run: Path, dataset: Dataset) -> dict[str, dict[str, object]]:
     readers: dict[str, Estimator | Encoded] = {
         name: Estimator.load(run, precision=precision) for name, precision in asked.items()
     }
-    readers["int8"] = quantised(run, dataset.read_images(dataset.frames("train").index[:_SEEN]))
+    readers["int8"] = quantised(run, dataset.read_images(dataset.frames("train").index[:seen]))
     found: dict[str, dict[str, object]] = {}
     lines: list[Array] = []
     print("| read in | error, in shares of float32's | moved by, in shares of its error | speed |\n|---|---|---|---:|")
@@ -129,14 +129,15 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("run", nargs="?", default="panda-2c", help="folder of a run, or name of a packaged estimator")
     parser.add_argument("--poses", type=int, default=2_000)
+    parser.add_argument("--seen", type=int, default=_SEEN, help="training images that the ranges of int8 are of")
     arguments, began = parser.parse_args(), time.monotonic()
     run = find_run(Path(arguments.run))
     print(f"{capability()}, {torch.get_num_threads()} threads\n")
     with tempfile.TemporaryDirectory() as folder:
         fitted = finished_network(run)[0]
         given = f"--setting {fitted.setting} --scene {fitted.scene or 'white'}"
-        simulate(f"{given} --anchors 40 --test-anchors {arguments.poses} --seed 7", Path(folder) / "data")
-        found = measure(run, open_dataset(Path(folder) / "data"))
+        simulate(f"{given} --anchors 20 --test-anchors {arguments.poses} --seed 7", Path(folder) / "data")
+        found = measure(run, open_dataset(Path(folder) / "data"), arguments.seen)
     if arguments.out:
         write_json(arguments.out, {**described(began), "threads": torch.get_num_threads(), "readers": found})
 

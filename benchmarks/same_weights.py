@@ -3,8 +3,8 @@
     python -m benchmarks.same_weights [--times 20] [--threads 1 --threads 2] [--precision 32-true] [--out FILE]
     ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 python -m benchmarks.same_weights
 
-Data are simulated first: an arm, finger and cube, pairs of actions.  The script ends with code 1 where fits of one
-method, precision and number of threads end with different weights.
+What the methods learn from is simulated first: an arm, finger and cube, pairs of actions.  The script ends with code 1
+where fits of one method, precision and number of threads end with different weights.
 """
 
 import contextlib
@@ -81,9 +81,10 @@ def main() -> None:
     print(f"{capability()}, {arguments.times} fits each\n")
     print("| method | precision | threads | different weights | seconds a fit |\n|---|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
-        for name, asked in _DATA.items():
-            simulate(asked, Path(folder) / name)
-        for method in arguments.method or METHODS:
+        methods = arguments.method or METHODS
+        for name in sorted(set(map(data_of, methods))):
+            simulate(_DATA[name], Path(folder) / name)
+        for method in methods:
             for precision in arguments.precision or [training_precision()]:
                 for threads in arguments.threads or (1, 2):
                     torch.set_num_threads(threads)

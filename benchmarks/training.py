@@ -51,7 +51,7 @@ from ropes.models.student import StudentNetwork
 
 MEASURED = ("anchored", "anchored student", "ldr", "beta-vae", "predict")
 _PACKAGED, _POSES, _IMAGES = "panda-2c", 256, 256
-_DATA = {"arm": "--setting panda-2c-independent --anchors 200", "finger": "--setting finger-cube --samples 256"}
+_DATA = {"arm": "--setting panda-2c-independent --anchors 200", "finger": "--setting finger-cube --samples 128"}
 _STEPS, _WARM, _MATRIX, _COPIED = 8, 3, 2048, 4 << 20
 
 
@@ -144,11 +144,11 @@ class Timed(Protocol):
 class Prediction:
     """What `ropes predict` does with the packaged estimator and a folder of images."""
 
-    def __init__(self, precision: Precision) -> None:
+    def __init__(self, precision: Precision, poses: int) -> None:
         self.mixed = precision == "bf16-mixed"
         self._estimator = Estimator.load(find_run(Path(_PACKAGED)), precision=precision)
         self._side = self._estimator.run.image_size
-        self._files = [[png.encode(view) for view in pose] for pose in pictures(self._estimator, _POSES)]
+        self._files = [[png.encode(view) for view in pose] for pose in pictures(self._estimator, poses)]
 
     def steps(self, count: int) -> Iterator[tuple[float, float, float, float]]:
         """Read all poses so many times."""
@@ -192,22 +192,22 @@ def quickest(call: Callable[[], object], times: int = 10) -> float:
     return min(found)
 
 
-def speeds(mixed: bool) -> tuple[float, float]:
-    """FLOP/s of a large matrix product, and bytes a second of a copy, read and written."""
+def speeds(mixed: bool, side: int) -> tuple[float, float]:
+    """FLOP/s of a product of matrices of this side, and bytes a second of a copy, read and written."""
     kind = torch.bfloat16 if mixed else torch.float32
-    a, b = (torch.randn(_MATRIX, _MATRIX).to(kind) for _ in range(2))
+    a, b = (torch.randn(side, side).to(kind) for _ in range(2))
     copied, to = torch.zeros(_COPIED, dtype=torch.uint8), torch.zeros(_COPIED, dtype=torch.uint8)
-    return 2 * _MATRIX**3 / quickest(lambda: a @ b), 2 * _COPIED / quickest(lambda: to.copy_(copied), 100)
+    return 2 * side**3 / quickest(lambda: a @ b), 2 * _COPIED / quickest(lambda: to.copy_(copied), 100)
 
 
-def measured(training: Timed, steps: int) -> dict[str, float]:
+def measured(training: Timed, steps: int, *, warm: int = _WARM, side: int = _MATRIX) -> dict[str, float]:
     """Milliseconds of each part of a step, the bound, and both speeds in shares of what the processor can do.
 
     Speeds are measured before and after the steps, since others may share the processor, and the best one counts.
     """
-    before = speeds(training.mixed)
-    parts = list(training.steps(_WARM + steps))[_WARM:]
-    flops_a_second, bytes_a_second = (max(pair) for pair in zip(before, speeds(training.mixed), strict=True))
+    before = speeds(training.mixed, side)
+    parts = list(training.steps(warm + steps))[warm:]
+    flops_a_second, bytes_a_second = (max(pair) for pair in zip(before, speeds(training.mixed, side), strict=True))
     best = min(parts, key=sum)
     seconds = sum(best)
     with Roofline(flops_a_second, bytes_a_second) as roofline:
@@ -250,6 +250,9 @@ def main() -> None:
     parser.add_argument("--precision", choices=["bf16-mixed", "32-true"], help="the usual one where left out")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=_STEPS, help="timed steps of each method")
+    parser.add_argument("--poses", type=int, default=_POSES, help='that a step of "predict" reads')
+    parser.add_argument("--warm", type=int, default=_WARM, help="steps before those that are timed")
+    parser.add_argument("--matrix", type=int, default=_MATRIX, help="side of the matrices of the large product")
     parser.add_argument("--ops", type=int, default=0, help="also show so many operations that take longest")
     arguments, began = parser.parse_args(), time.monotonic()
     tune_allocator()  # as `ropes fit` does, before the first tensor
@@ -278,12 +281,12 @@ def measure_methods(arguments: argparse.Namespace, precision: Precision) -> dict
             training: Timed
             match method:
                 case "predict":
-                    training = Prediction(precision)
+                    training = Prediction(precision, arguments.poses)
                 case "anchored student":
                     training = Training.of_student(data, precision)
                 case _:
                     training = Training.of(method, data, precision)
-            one = found[method] = measured(training, arguments.steps)
+            one = found[method] = measured(training, arguments.steps, warm=arguments.warm, side=arguments.matrix)
             times = " | ".join(f"{one[f'{name}_ms']:.0f} ms" for name in (*heads[:5], "bound"))
             print(f"| {method} | {times} | {one['share_of_bound']:.0%} | {one['share_of_matrix_product']:.0%} |")
             if arguments.ops:

@@ -1,21 +1,31 @@
 import os
+import shutil
 import sys
 import types
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+from filelock import FileLock
 
 from tests.command_line import Stub
 
 if TYPE_CHECKING:
     from ropes.methods.run import Run
 
-# With a process for each core (pytest-xdist) more threads would only wait for one another.
-if "PYTEST_XDIST_WORKER" in os.environ:
+# With a process for each core (pytest-xdist) more threads would only wait for one another, and what a test starts on
+# two threads must not spin while it waits.
+AT_ONCE = "PYTEST_XDIST_WORKER" in os.environ
+if AT_ONCE:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+# Lightning imports matplotlib, whose list of fonts takes seconds: it stays when tests change the cache folder.
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+os.environ.setdefault("MPLCONFIGDIR", str(_CACHE / "matplotlib"))
 
 # Two shared cores make any deadline a matter of luck; CI draws the same examples every time.
 hypothesis.settings.register_profile("local", deadline=None)
@@ -24,6 +34,8 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if AT_ONCE:
+        longest_first(items)
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if not marked:
         return
@@ -32,6 +44,43 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not torch.cuda.is_available():
         for item in marked:
             item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+
+
+#: Files that take more than ten seconds, the longest first (`pytest --durations=100` tells).
+LONGEST = (
+    "experiments/test_small_experiment.py",
+    "experiments/test_study.py",
+    "methods/test_precision.py",
+    "methods/test_student.py",
+    "evaluation/test_factors.py",
+    "experiments/test_action_study.py",
+    "methods/test_supervised.py",
+    "experiments/test_experiments.py",
+    "methods/test_learning.py",
+    "test_benchmarks.py",
+    "test_processor_benchmarks.py",
+    "common/test_processes.py",
+    "simulation/test_workers.py",
+    "causal/test_calibration.py",
+    "methods/test_registration.py",
+    "test_colour.py",
+    "test_faults.py",
+    "methods/test_registry.py",
+    "methods/uncertainty/test_stage.py",
+)
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Sort by file, so that no process is left with a long file at the end: then files of many slow tests, then others.
+
+    Processes take files in this order (--dist loadfile --no-loadscope-reorder).
+    """
+    folder = Path(__file__).parent
+    ranks = {folder / name: rank for rank, name in enumerate(LONGEST)}
+    if gone := [str(path) for path in ranks if not path.exists()]:
+        raise pytest.UsageError(f"LONGEST in tests/conftest.py names {', '.join(gone)}, which does not exist")
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: (ranks.get(item.path, len(ranks)), -slow[item.path]))
 
 
 @pytest.fixture
@@ -56,6 +105,15 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
     return replace
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _one_core() -> Iterator[None]:
+    """With a process for each core, each renders in itself where a test leaves the number of workers open."""
+    with pytest.MonkeyPatch.context() as patch:
+        if AT_ONCE:
+            patch.setattr("ropes.simulation.workers.usable_cores", lambda: 1)
+        yield
+
+
 @pytest.fixture
 def without_egl(monkeypatch: pytest.MonkeyPatch) -> None:
     """MuJoCo finds no EGL."""
@@ -67,11 +125,30 @@ def without_egl(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYOPENGL_PLATFORM", "egl")
 
 
+def shared_folder(factory: pytest.TempPathFactory) -> Path:
+    """The folder that all processes of a run of the tests share."""
+    base = factory.getbasetemp()
+    return base.parent if AT_ONCE else base
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """The folder that `make` writes, made by the process that asks first."""
+    folder = shared_folder(factory) / name
+    made = folder.with_name(f"{name}.made")
+    with FileLock(folder.with_name(f"{name}.lock")):
+        if not made.exists():
+            shutil.rmtree(folder, ignore_errors=True)  # of a process that failed
+            make(folder)
+            made.touch()
+    return folder
+
+
 @pytest.fixture(scope="session")
 def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cache folder of the session's own."""
+    """A cache folder of this run of the tests."""
     with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("cache-home")
+        folder = shared_folder(tmp_path_factory) / "cache-home"
+        folder.mkdir(exist_ok=True)
         patch.setenv("XDG_CACHE_HOME", str(folder))
         yield folder
 
@@ -81,10 +158,14 @@ def tiny_data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Pat
     """The tiny data set; never to be changed."""
     from tests import tiny
 
-    return tiny.write_data(tmp_path_factory.mktemp("tiny") / "data")
+    return made_once(tmp_path_factory, "tiny-data", tiny.write_data)
 
 
-def film_finger(out: Path, tested: int, labelled: int) -> Path:
+#: Images of finger and cube: of each test split for the measures of disentanglement, and of each to learn from.
+MEASURED, REGRESSED = 300, 100
+
+
+def film_finger(out: Path, tested: int, labelled: int) -> None:
     """Finger and cube at 16 pixels: 32 pairs, and so many images of each test split and of each to learn from."""
     from ropes.data.generate_finger import simulate_finger
     from ropes.simulation import feasibility
@@ -96,19 +177,20 @@ def film_finger(out: Path, tested: int, labelled: int) -> Path:
         simulate_finger(
             FingerSetting(image_size=16), out=out, samples=64, test_samples=tested, labelled=labelled, progress=False
         )
-    return out
 
 
 @pytest.fixture(scope="session")
 def finger_data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
     """Finger and cube with a few test images; never to be changed."""
-    return film_finger(tmp_path_factory.mktemp("finger") / "data", tested=20, labelled=8)
+    return made_once(tmp_path_factory, "finger", lambda out: film_finger(out, tested=20, labelled=8))
 
 
 @pytest.fixture(scope="session")
 def measured_finger(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
     """Finger and cube with enough test images for the measures of disentanglement; never to be changed."""
-    return film_finger(tmp_path_factory.mktemp("finger") / "data", tested=600, labelled=200)
+    return made_once(
+        tmp_path_factory, "measured-finger", lambda out: film_finger(out, tested=MEASURED, labelled=REGRESSED)
+    )
 
 
 @pytest.fixture(scope="session")
@@ -117,16 +199,12 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory, tiny_data: Path) -> Path:
     from ropes.methods.ropes import fit
     from tests import tiny
 
-    out = tmp_path_factory.mktemp("fitted") / "run"
-    fit(tiny_data, out, tiny.recipe(), 0, show=False)
-    return out
+    return made_once(tmp_path_factory, "tiny-run", lambda out: fit(tiny_data, out, tiny.recipe(), 0, show=False))
 
 
 @pytest.fixture
 def own_run(tmp_path: Path, tiny_run: Path) -> Path:
     """A copy of that run, to be changed."""
-    import shutil
-
     return Path(shutil.copytree(tiny_run, tmp_path / "run"))
 
 

@@ -120,7 +120,7 @@ def test_a_layer_that_is_computed_wrong_is_found() -> None:
 
 @pytest.mark.slow
 def test_every_network_s_layers_are_measured(tmp_path: Path) -> None:
-    found = figures_of(tmp_path, "layers", "--preset", "compact", "--repeats", 1)["largest_errors"]
+    found = figures_of(tmp_path, "layers", "--preset", "compact", "--repeats", 1, "--threads", 1)["largest_errors"]
     assert {name.split()[1] for name in found} == set(METHODS)
     assert all(0 < error < layers.MOST["32-true"] for error in found.values())
 

@@ -29,6 +29,7 @@ from ropes.report.html import write_report
 from ropes.report.study_numbers import METRICS
 from ropes.simulation.finger_setting import HUE, NAMES, SCENARIOS, hues_of
 from tests import tiny
+from tests.conftest import MEASURED, REGRESSED
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +64,7 @@ def test_every_score_of_the_study_is_there(measured: Path) -> None:
     assert set(row.scores) == {*METRICS, "elbo", "reconstruction", "classifier", *transfer}
     assert set(row.reasons) == {"beta_vae", "factor_vae"}
     assert set(row.errors) == {*transfer, "classifier"}
-    assert row.sizes == {"tested": 600, **dict.fromkeys(SCENARIOS, 200)}
+    assert row.sizes == {"tested": MEASURED, **dict.fromkeys(SCENARIOS, REGRESSED)}
     assert all(set(errors) == set(NAMES) for errors in row.errors.values())
     assert set(row.informativeness) == set(NAMES)
     assert (row.method, row.setup, row.seed) == ("ada-gvae", "finger-cube", 0)
@@ -76,12 +77,6 @@ def test_every_score_of_the_study_is_there(measured: Path) -> None:
     assert reconstruction is not None
     assert elbo is not None
     assert elbo < -reconstruction
-
-
-@pytest.mark.slow
-def test_the_same_run_gives_the_same_figures(run: Path, measured: Path, measured_finger: Path, tmp_path: Path) -> None:
-    evaluate_factors(run, measured_finger, tmp_path / "again")
-    assert row_of(tmp_path / "again") == row_of(measured)
 
 
 @pytest.mark.slow
@@ -101,7 +96,7 @@ def test_latents_are_made_once_and_left_with_their_factors(
 ) -> None:
     copy = Path(shutil.copytree(measured, tmp_path / "copy"))
     kept = load_file(copy / LATENTS_FILE)
-    assert kept["latents/test-id"].shape == (600, 4)
+    assert kept["latents/test-id"].shape == (MEASURED, 4)
     np.testing.assert_array_equal(kept["factors/labelled-a"], open_dataset(measured_finger).factors("labelled-a"))
 
     def never(*_: object) -> None:
@@ -133,7 +128,7 @@ def test_scenarios_split_by_hue(measured_finger: Path) -> None:
     assert set(hues_of(task.factors["labelled-a"][red.train.rows])) == {0}
     assert set(hues_of(task.factors["test-id"][red.test.rows])) == {2, 4, 7, 8, 9, 10, 11}
     assert {len(scenario.train.rows) for scenario in task.scenarios.values()} == {
-        200
+        REGRESSED
     }  # none has fewer images than another
     assert {name for name, scenario in task.scenarios.items() if scenario.shifted == NAMES[HUE]} == {
         "ood1_a",
@@ -232,14 +227,20 @@ def test_a_page_compares_supervisions_by_images(measured: Path, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_evaluate_chooses_by_the_run(
-    run: Path, measured_finger: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_evaluate_chooses_by_the_run_and_gives_the_same_figures_again(
+    run: Path,
+    measured: Path,
+    measured_finger: Path,
+    tiny_data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = ["evaluate", str(run), "--data", str(measured_finger), "--out", str(tmp_path / "e")]
     assert cli.main(words) == 0
     shown = capsys.readouterr().out
     assert "ada-gvae" in shown
     assert "OOD2-B" in shown
+    assert row_of(tmp_path / "e") == row_of(measured)
     assert cli.main([*words, "--unlike", str(tiny_data)]) == 2
     assert "leave them out" in capsys.readouterr().err
     assert (

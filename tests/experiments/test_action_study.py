@@ -140,7 +140,7 @@ def test_readings_of_the_paper_are_compared_and_other_things_held_out() -> None:
 def test_other_things_held_out_are_one_line_of_the_table(
     tiny_plan: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    two = dict.fromkeys(list(RANDOM_HOLD_OUTS)[:2], 480)
+    two = dict.fromkeys(list(RANDOM_HOLD_OUTS)[:2], 160)
     monkeypatch.setattr(experiments, "experiment", lambda *a, **k: replace(tiny_experiment(*a, **k), anchors=two))
     found = reproduce("hold-outs", preset="compact", out=tmp_path / "R", methods=("cde-global",), show=False)
     assert [row.setup for row in found.action_rows] == list(two)

@@ -35,6 +35,7 @@ from ropes.report.html import write_report
 from ropes.simulation import feasibility
 from ropes.simulation.finger_setting import FACTORS, FingerSetting
 from tests import tiny
+from tests.conftest import MEASURED, REGRESSED
 from tests.killing import killed
 
 
@@ -44,8 +45,8 @@ def planned(name: str, preset: str, methods: Sequence[str] = (), *, recorded: Pa
         name=name,
         recipes={method: tiny.vae_recipe() for method in methods or VAE_METHODS},
         anchors={"finger-cube": 64},
-        test_anchors=600,
-        labelled=200,
+        test_anchors=MEASURED,
+        labelled=REGRESSED,
         seeds=(0, 1),
         occlusions=(),
         at_once=True,
@@ -112,7 +113,10 @@ def test_the_last_of_several_fits_that_were_killed_ends_with_the_same_weights(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(experiments, "usable_cores", lambda: 2)
-    whole = reproduce("disentanglement", preset="compact", out=out, processes=2, show=False)
+    again = partial(
+        reproduce, "disentanglement", preset="compact", out=out, methods=("beta-vae",), processes=2, show=False
+    )
+    whole = again()
     assert set(read_json(out / "experiment.json")["threads"].values()) == {1}
     before = tiny.weights(out)
     run = run_folder(out, "finger-cube", "beta-vae", 1)
@@ -121,9 +125,9 @@ def test_the_last_of_several_fits_that_were_killed_ends_with_the_same_weights(
         fit(out / "finger-cube" / "data", run, tiny.vae_recipe(), 1, method="beta-vae", show=False)
     assert (run / "vae" / "last.safetensors").exists()
 
-    again = reproduce("disentanglement", preset="compact", out=out, processes=2, show=False)
+    resumed = again()
     assert tiny.weights(out) == before
-    assert [row.scores for row in again.model_rows] == [row.scores for row in whole.model_rows]
+    assert [row.scores for row in resumed.model_rows] == [row.scores for row in whole.model_rows]
 
 
 @pytest.mark.slow

@@ -38,7 +38,10 @@ def short_recipe(method: str) -> Recipe:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", ["bf16-mixed", "32-true"])
+@pytest.mark.parametrize(
+    "precision",
+    [pytest.param("bf16-mixed", marks=pytest.mark.any_processor), "32-true"],  # without AMX the usual one is 32-true
+)
 @pytest.mark.parametrize("method", OWN_METHODS)
 def test_one_seed_and_precision_give_one_set_of_weights(
     method: str, precision: Precision, tiny_data: Path, pairs: Path, finger_data: Path, tmp_path: Path

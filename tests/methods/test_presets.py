@@ -32,7 +32,11 @@ def shortened(preset: str, poses: int, views: int) -> RopesRecipe:
 
 
 @pytest.mark.parametrize(
-    ("preset", "joints", "views"), [("compact", 2, 2), pytest.param("paper", 1, 1, marks=pytest.mark.slow)]
+    ("preset", "joints", "views"),
+    [
+        ("compact", 2, 2),
+        pytest.param("paper", 1, 1, marks=[pytest.mark.slow, pytest.mark.any_processor]),
+    ],
 )
 def test_two_steps_of_every_stage(preset: str, joints: int, views: int, tmp_path: Path, cache_home: Path) -> None:
     regimes = tiny.model().regimes[: 1 + 2 * joints]

@@ -80,6 +80,7 @@ def test_renderings_are_not_registered(tmp_path: Path) -> None:
     assert not (tmp_path / "run" / REGISTRATION_FILE).exists()
 
 
+@pytest.mark.any_processor
 @pytest.mark.parametrize("method", ["ldr", "ropes", "cnn", "jointnet"])
 def test_every_method_for_joints_learns_from_registered_frames(method: str, recorded: Path, tmp_path: Path) -> None:
     fit(recorded, tmp_path / "run", tiny.recipe_of(method), 0, method=method, show=False)
@@ -88,6 +89,7 @@ def test_every_method_for_joints_learns_from_registered_frames(method: str, reco
     assert np.isfinite(Estimator.load(tmp_path / "run").coordinates(images)).all()
 
 
+@pytest.mark.any_processor
 def test_a_student_of_a_registered_encoder_is_read_through_the_registration(recorded: Path, tmp_path: Path) -> None:
     recipe = tiny.encoder_recipe(foreign=0.5, student=Optimisation(epochs=2, batch=20, learning_rate=1e-2))
     fit(recorded, tmp_path / "run", recipe, 0, method="anchored", show=False)
@@ -115,6 +117,7 @@ def test_a_run_without_its_registration_is_refused(run: Path, tmp_path: Path) ->
         read_registration(copy)
 
 
+@pytest.mark.any_processor
 def test_another_switch_is_another_run(run: Path, recorded: Path, tmp_path: Path) -> None:
     own = tmp_path / "run"
     fit(recorded, own, tiny.encoder_recipe(), 0, method="anchored", show=False)
@@ -180,6 +183,7 @@ def visited(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
     return visited_data(tmp_path_factory.mktemp("visited") / "data", 0.25)
 
 
+@pytest.mark.any_processor
 @pytest.mark.parametrize("method", ["ldr", "ropes"])
 def test_poses_that_do_not_train_leave_a_fit_its_intervals(method: str, tmp_path: Path, cache_home: Path) -> None:
     data = visited_data(tmp_path / "data", 0.006)

@@ -144,6 +144,7 @@ def test_predictions_say_where_something_foreign_is(data: Path, student: Path) -
     assert corner > 2 * elsewhere  # of a tiny network that was trained for seconds
 
 
+@pytest.mark.any_processor
 @pytest.mark.slow
 def test_users_are_told_where_something_foreign_is(data: Path, student: Path, tmp_path: Path) -> None:
     Image.fromarray(tiny.draw(np.zeros(2))[0]).save(tmp_path / "right.png")
@@ -162,6 +163,7 @@ def test_users_are_told_where_something_foreign_is(data: Path, student: Path, tm
     assert "Foreign objects" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.any_processor
 @pytest.mark.slow
 def test_a_student_needs_no_window(data: Path, tmp_path: Path) -> None:
     short = Optimisation(epochs=0.2, batch=20, learning_rate=1e-3)
@@ -205,20 +207,14 @@ def test_the_benchmark_tells_what_hides_costs_and_whether_it_is_noticed(
 
 
 @pytest.mark.slow
-def test_killed_and_gone_on_with_it_ends_with_the_same_weights(data: Path, student: Path, tmp_path: Path) -> None:
-    with killed(StudentStage, 7):
-        anchored.fit(data, tmp_path / "run", recipe(), show=False)
-    assert not (tmp_path / "run" / TRAINING_FILE).exists()
-    anchored.fit(data, tmp_path / "run", recipe(), show=False)
-    assert tiny.weights(tmp_path / "run") == tiny.weights(student)
-
-
-@pytest.mark.slow
-def test_a_finished_fit_gets_a_student_without_being_trained_anew(
+def test_a_finished_fit_gets_a_student_without_being_trained_anew_and_goes_on_after_a_kill(
     data: Path, teacher: Path, student: Path, tmp_path: Path
 ) -> None:
     run = Path(shutil.copytree(teacher, tmp_path / "run"))
     began = (run / "encoder" / WEIGHTS).stat().st_mtime_ns
+    with killed(StudentStage, 7):
+        anchored.fit(data, run, recipe(), show=False)
+    assert not (run / TRAINING_FILE).exists()
     anchored.fit(data, run, recipe(), show=False)
     assert (run / "encoder" / WEIGHTS).stat().st_mtime_ns == began
     assert tiny.weights(run) == tiny.weights(student)

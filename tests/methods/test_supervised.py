@@ -52,6 +52,15 @@ def run(request: pytest.FixtureRequest, data: Path, tmp_path_factory: pytest.Tem
     return folder
 
 
+@pytest.fixture(scope="module")
+def short(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Method → a run of few steps with labels; never to be changed."""
+    folder = tmp_path_factory.mktemp("short")
+    for method in LABELLED_METHODS:
+        fit(data, folder / method, replace(tiny.recipe_of(method), training=SHORT), method=method, show=False)
+    return {method: folder / method for method in LABELLED_METHODS}
+
+
 def test_it_reads_radians_as_they_are(run: Path, data: Path) -> None:
     dataset, estimator = open_dataset(data), Estimator.load(run)
     rows = dataset.frames("test-id").index
@@ -97,10 +106,14 @@ def test_its_evaluation_fits_no_line(run: Path, data: Path, tmp_path: Path) -> N
     ("method", "kind"), [("cnn", AngleStage), ("jointnet", PretrainingStage), ("jointnet", AngleStage)]
 )
 def test_killed_it_goes_on_to_the_same_weights(
-    method: str, kind: type[Stage], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    method: str,
+    kind: type[Stage],
+    data: Path,
+    short: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chosen = replace(tiny.recipe_of(method), training=SHORT)
-    fit(data, tmp_path / "whole", chosen, method=method, show=False)
     original = Stage.after_step
 
     def die(stage: Stage) -> None:
@@ -114,18 +127,20 @@ def test_killed_it_goes_on_to_the_same_weights(
         with pytest.raises(MemoryError):
             fit(data, tmp_path / "killed", chosen, method=method, show=False)
     fit(data, tmp_path / "killed", chosen, method=method, show=False)
-    assert tiny.weights(tmp_path / "killed") == tiny.weights(tmp_path / "whole")
+    assert tiny.weights(tmp_path / "killed") == tiny.weights(short[method])
 
 
-def test_another_share_of_labels_takes_the_same_pretraining(data: Path, tmp_path: Path) -> None:
+@pytest.mark.any_processor
+def test_another_share_of_labels_takes_the_same_pretraining(data: Path, short: dict[str, Path], tmp_path: Path) -> None:
     chosen = replace(tiny.jointnet_recipe(), training=SHORT)
-    fit(data, tmp_path / "run", chosen, method="jointnet", show=False)
+    shutil.copytree(short["jointnet"], tmp_path / "run")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("weights.safetensors")}
     fit(data, tmp_path / "run", replace(chosen, labels=0.5), method="jointnet", show=False)
     changed = {path.parent.name for path, when in before.items() if path.stat().st_mtime_ns != when}
     assert changed == {"angles"}
 
 
+@pytest.mark.any_processor
 @pytest.mark.parametrize("frozen", [True, False])
 def test_labels_move_the_pretrained_encoder_unless_it_is_frozen(frozen: bool, data: Path, tmp_path: Path) -> None:
     recipe = replace(tiny.jointnet_recipe(), pretraining=SHORT, training=SHORT, frozen=frozen)
@@ -139,19 +154,21 @@ def test_labels_move_the_pretrained_encoder_unless_it_is_frozen(frozen: bool, da
     assert {name for name, stayed in same.items() if stayed} == (set(same) if frozen else {PLACES})
 
 
-def test_other_angles_are_another_run(data: Path, tmp_path: Path) -> None:
+@pytest.mark.any_processor
+def test_other_angles_are_another_run(data: Path, short: dict[str, Path], tmp_path: Path) -> None:
     """The checksum of a data set leaves angles out; a supervised run must not."""
     other = tiny.write_data(
         tmp_path / "other", anchors=200, change=lambda states: states.update(train=states["train"] + 0.1)
     )
     chosen = tiny.cnn_recipe(training=SHORT)
-    fit(data, tmp_path / "run", chosen, method="cnn", show=False)
+    shutil.copytree(short["cnn"], tmp_path / "run")
     before = tiny.tree(tmp_path / "run")
     with pytest.raises(UserError, match="holds a run with another angles checksum"):
         fit(other, tmp_path / "run", chosen, method="cnn", show=False)
     assert tiny.tree(tmp_path / "run") == before
 
 
+@pytest.mark.any_processor
 def test_pretraining_is_taken_over_from_the_same_alone(run: Path, data: Path, tmp_path: Path) -> None:
     chosen = tiny.jointnet_recipe(training=SHORT)
     if Run.read(run).method != "jointnet":
@@ -175,6 +192,7 @@ def test_pretraining_is_taken_over_from_the_same_alone(run: Path, data: Path, tm
     assert tiny.weights(tmp_path / "new")["pretraining/weights.safetensors"] in tiny.weights(run).values()
 
 
+@pytest.mark.any_processor
 def test_a_collapsed_pretraining_is_said_and_shown(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -186,6 +204,7 @@ def test_a_collapsed_pretraining_is_said_and_shown(
     assert "Pre-training collapsed: as told by a test." in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.any_processor
 def test_few_held_out_images_tell_nothing_of_a_collapse(tmp_path: Path) -> None:
     few = tiny.write_data(tmp_path / "few", anchors=4)
     fit(few, tmp_path / "run", tiny.jointnet_recipe(training=SHORT), method="jointnet", show=False)
@@ -197,9 +216,10 @@ def test_few_held_out_images_tell_nothing_of_a_collapse(tmp_path: Path) -> None:
     assert "Methods with training labels predict radians directly." in page
 
 
-def test_what_was_taken_over_is_kept_without_the_other_run(data: Path, tmp_path: Path) -> None:
+@pytest.mark.any_processor
+def test_what_was_taken_over_is_kept_without_the_other_run(data: Path, short: dict[str, Path], tmp_path: Path) -> None:
     chosen = tiny.jointnet_recipe(training=SHORT)
-    fit(data, tmp_path / "first", chosen, method="jointnet", show=False)
+    shutil.copytree(short["jointnet"], tmp_path / "first")
     fit(data, tmp_path / "own", chosen, method="jointnet", pretrained=tmp_path / "first", show=False)
     before = tiny.tree(tmp_path / "own")
     shutil.rmtree(tmp_path / "first")
@@ -207,12 +227,14 @@ def test_what_was_taken_over_is_kept_without_the_other_run(data: Path, tmp_path:
     assert tiny.tree(tmp_path / "own") == before
 
 
+@pytest.mark.any_processor
 def test_squares_in_training_are_told(data: Path, tmp_path: Path) -> None:
     fit(data, tmp_path / "run", tiny.cnn_recipe(training=SHORT, random_erasing=0.5), method="cnn", show=False)
     rows = evaluate(tmp_path / "run", data, tmp_path / "e", occlusions=(0,), show=False).rows
     assert {row.erased for row in rows} == {0.5}
 
 
+@pytest.mark.any_processor
 def test_a_calibration_takes_fresh_poses_and_leaves_the_evaluation_alone(
     run: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,11 +258,13 @@ def test_a_calibration_takes_fresh_poses_and_leaves_the_evaluation_alone(
         calibrate(own, data=data, samples=251)
 
 
+@pytest.mark.any_processor
 def test_a_baseline_is_not_packaged(run: Path, data: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is a supervised baseline; only label-free estimators can be packaged"):
         package(run, name="tiny", data=data, results=tmp_path / "results.json", out=tmp_path / "out")
 
 
+@pytest.mark.any_processor
 def test_few_held_out_labels_leave_the_flag(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe = tiny.cnn_recipe(training=SHORT, labels=0.015)
     fit(data, tmp_path / "run", recipe, method="cnn", show=False)

@@ -76,6 +76,7 @@ def test_the_window_takes_part(run: Path, data: Path) -> None:
     assert np.abs(estimator.coordinates(images) - estimator.coordinates(swapped)).max() > 1e-3
 
 
+@pytest.mark.any_processor
 @pytest.mark.slow
 def test_it_is_evaluated_under_occlusion_and_packaged(run: Path, data: Path, tmp_path: Path) -> None:
     evaluate(run, data, tmp_path / "e", occlusions=(0, 12), sizes=tiny.SIZES, show=False)

@@ -1,6 +1,5 @@
-"""A small arm of plain shapes, written anew for each test, and a mesh cache of the session's own."""
+"""A small arm of plain shapes, written anew for each test, and the mesh cache of this run of the tests."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,10 +24,8 @@ SMALL_ARM = """<robot name="small">
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield
+def _own_cache(cache_home: Path) -> None:
+    """No test reads or fills the user's cache."""
 
 
 @pytest.fixture

@@ -41,6 +41,7 @@ def _never(*_: object) -> None:
     raise AssertionError("done already")
 
 
+@pytest.mark.any_processor
 def test_other_weights_are_asked_anew(own: Path, data: Path) -> None:
     first = load_tree(own / UNCERTAINTY_FILE)["fingerprint"]
     anchored.fit(data, own, replace(RECIPE, anchor_weight=1.0), show=False)
@@ -140,6 +141,7 @@ def test_commanded_distributions_need_no_label_for_intervals(
     assert (intervals.source, intervals.level) == ("anchors", 0.8)
 
 
+@pytest.mark.any_processor
 @pytest.mark.slow
 def test_a_run_from_before_predicts_without_and_says_so(
     own: Path, data: Path, capsys: pytest.CaptureFixture[str]
@@ -164,6 +166,7 @@ def test_a_run_from_before_predicts_without_and_says_so(
     assert "std" not in lines_of(own, data)[0]
 
 
+@pytest.mark.any_processor
 @pytest.mark.slow
 def test_data_without_complete_anchors_leave_the_flag(
     own: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -184,6 +187,7 @@ def test_data_without_complete_anchors_leave_the_flag(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.any_processor
 def test_too_few_held_out_anchors_tell_nothing(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     few = tiny.write_data(tmp_path / "few", anchors=6)
     anchored.fit(few, tmp_path / "run", RECIPE, show=False)
