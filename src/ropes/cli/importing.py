@@ -1,6 +1,5 @@
 """`ropes import`: turns recordings of real arms, and Causal Triplet's image pairs, into data sets."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -81,11 +80,6 @@ class Import:
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed)
-        for option, seconds in (("--tolerance", self.tolerance), ("--dwell", self.dwell)):
-            if not 0 < seconds < math.inf:
-                raise UserError(f"{option} is {seconds:g}; it must be above 0 and finite")
-        if not math.isfinite(self.offset):
-            raise UserError(f"--offset is {self.offset:g}; it must be finite")
 
     def execute(self) -> None:
         """Import the recording."""
@@ -110,7 +104,6 @@ class Import:
             joint_topic=self.joint_topic,
             policy_topic=self.policy_topic,
             policy_column=self.policy_column,
-            policies_elsewhere=self.policies is not None,
             log=self.log,
             offset=self.offset,
         )

@@ -11,9 +11,9 @@ from PIL import Image
 
 from ropes.data import writer
 from ropes.data.recordings import importer, survey
-from ropes.data.recordings.logged import VideoRecording
 from ropes.data.recordings.source import FrameId
 from ropes.data.recordings.survey import CameraSurvey, block_means, still_by_images
+from ropes.data.recordings.videos import VideoRecording
 from ropes.data.validate import validate
 from ropes.errors import UserError
 from tests import tiny

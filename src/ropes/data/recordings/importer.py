@@ -62,6 +62,7 @@ class Imported:
             f"time stamps within {self.tolerance:g} s",
             *clips,
             *dropped,
+            *self.plan.notes,
         )
         return "; ".join(parts)
 
