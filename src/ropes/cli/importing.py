@@ -61,8 +61,8 @@ class Import:
     state: Literal["radians", "degrees", "none"] = "radians"
     """Unit of the joint positions, which are for evaluation only; none leaves them out."""
     crop: tuple[str, ...] = ()
-    """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or CAMERA=...; none keeps all. If omitted, what moves, with a
-    margin."""
+    """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or none, which keeps all; of one camera CAMERA=.... If omitted,
+    what moves, with a margin."""
     rotate: tuple[str, ...] = ()
     """0, 90, 180 or 270 degrees clockwise, or CAMERA=DEGREES."""
     image_size: tuple[str, ...] = ()
@@ -70,6 +70,8 @@ class Import:
     enlarged. Of Causal Triplet's pairs the side, 64 if omitted."""
     grey: bool = False
     """Store grey images instead of RGB."""
+    preview: Path | None = None
+    """Import nothing, but draw in this folder what --crop and --rotate keep of each camera, from 60 frames."""
     manifest: Path | None = None
     """Of Causal Triplet's pairs: JSON file with the second images of each split; if omitted, the folder's manifest.json
     where there is one."""
@@ -86,10 +88,17 @@ class Import:
         from ropes.data.causal_triplet import holds_pairs
 
         if holds_pairs(self.source):
+            if self.preview is not None:
+                raise UserError("--preview shows recordings; leave it out for Causal Triplet's pairs")
             self._import_pairs()
             return
         from ropes.data.recordings.importer import import_recording
+        from ropes.data.recordings.previewing import preview_recording
 
+        if self.preview is not None:
+            for line in preview_recording(self.source, folder=self.preview, options=self._options()):
+                print(line)
+            return
         print(import_recording(self.source, out=self.out, options=self._options()))
         print(f"wrote {self.out}")
 
@@ -97,7 +106,7 @@ class Import:
         """The options of an import, parsed."""
         from ropes.data.recordings.plan import ImportOptions
         from ropes.data.recordings.source import Options
-        from ropes.data.recordings.views import by_camera, parse_box, parse_rotation, parse_size
+        from ropes.data.recordings.views import by_camera, parse_crop, parse_rotation, parse_size
 
         streams = Options(
             cameras=self.cameras,
@@ -117,8 +126,7 @@ class Import:
             different_rates=self.different_rates,
             dwell=self.dwell,
             rotate=by_camera("--rotate", self.rotate, parse_rotation),
-            crop={} if self.crop == ("none",) else by_camera("--crop", self.crop, parse_box),
-            crop_to_motion=self.crop != ("none",),
+            crop=by_camera("--crop", self.crop, parse_crop),
             size=by_camera("--image-size", self.image_size, parse_size),
             grey=self.grey,
         )

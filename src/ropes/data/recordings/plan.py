@@ -14,7 +14,7 @@ from ropes.data.recordings.dwells import Dwell, Settled
 from ropes.data.recordings.poses import Grouped, Grouping, Poses, Selection
 from ropes.data.recordings.source import Floats, Options, Policies, Recording, StateUnit
 from ropes.data.recordings.synchronise import Views, synchronise
-from ropes.data.recordings.views import Box
+from ropes.data.recordings.views import Box, View
 from ropes.errors import UserError
 
 #: No joint of an arm turns by more, radians.
@@ -35,8 +35,8 @@ class ImportOptions:
         different_rates: accept cameras of different frame rates.
         dwell: shortest time for which the arm stands still, seconds.
         rotate: camera → degrees clockwise; None is the key for all other cameras, here and below.
-        crop: camera → box of the turned image.
-        crop_to_motion: crop cameras without a box to what moves.
+        crop: camera → box of the turned image; None keeps all of it.
+        crop_to_motion: crop the other cameras to what moves.
         size: camera → longer side in pixels.
         grey: turn images to grey.
 
@@ -53,7 +53,7 @@ class ImportOptions:
     different_rates: bool = False
     dwell: float = 0.3
     rotate: Mapping[str | None, int] = field(default_factory=dict)
-    crop: Mapping[str | None, Box] = field(default_factory=dict)
+    crop: Mapping[str | None, Box | None] = field(default_factory=dict)
     crop_to_motion: bool = True
     size: Mapping[str | None, int] = field(default_factory=dict)
     grey: bool = False
@@ -65,6 +65,10 @@ class ImportOptions:
         if not np.isfinite(self.streams.offset):
             raise UserError(f"--offset is {self.streams.offset:g}; it must be finite")
         object.__setattr__(self, "streams", replace(self.streams, policies=self.policies))
+
+    def crops_to_motion(self, camera: str) -> bool:
+        """Whether images of a camera are cropped to what moves."""
+        return self.crop_to_motion and camera not in self.crop and None not in self.crop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,3 +260,23 @@ def _in_radians(views: Views, unit: StateUnit, where: str) -> Views:
 
 def _described(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} left out: {reason}" for reason, count in counts.items()) or "none left out"
+
+
+def views_of(recording: Recording, options: ImportOptions) -> dict[str, View]:
+    """Camera → view.
+
+    Raises:
+        UserError: an option names a camera that the recording lacks.
+    """
+    for option, given in (("--rotate", options.rotate), ("--crop", options.crop), ("--image-size", options.size)):
+        if unknown := [name for name in given if name is not None and name not in recording.cameras]:
+            raise UserError(f"{option}: no camera {unknown[0]!r}; the recording has {', '.join(recording.cameras)}")
+    return {
+        camera: View(
+            rotate=options.rotate.get(camera, options.rotate.get(None, 0)),
+            crop=options.crop.get(camera, options.crop.get(None)),
+            size=options.size.get(camera, options.size.get(None)),
+            grey=options.grey,
+        )
+        for camera in recording.cameras
+    }
