@@ -45,8 +45,10 @@ class Import:
     """Topic of a bag with the joint positions (sensor_msgs/JointState); the only one if omitted."""
     log: Path | None = None
     """Table, CSV or Parquet, of a video or a folder of frames: time (seconds) or frame, policy, and joint positions."""
+    joint_columns: tuple[str, ...] = ()
+    """Columns of --log with the joint positions; all columns of numbers if omitted."""
     offset: float = 0.0
-    """Seconds to add to the times of --log."""
+    """Seconds to add to the times of --log, of a video."""
     frames: Literal["every", "stretch", "dwell"] | None = None
     """Frames that are poses: every; one of each stretch of a policy; one of each dwell (the arm stands still). If
     omitted, dwell where the arm moves during the recording, every otherwise."""
@@ -113,6 +115,7 @@ class Import:
             joint_topic=self.joint_topic,
             policy_topic=self.policy_topic,
             policy_column=self.policy_column,
+            joint_columns=self.joint_columns,
             log=self.log,
             offset=self.offset,
         )

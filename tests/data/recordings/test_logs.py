@@ -137,6 +137,18 @@ def test_the_index_of_a_table_and_the_column_of_policies_are_no_joints(import_on
     assert dataset.state_names == ("elbow",)
 
 
+def test_the_columns_of_the_joints_are_chosen(import_one: ImportOne, tmp_path: Path) -> None:
+    header = ("frame", "policy", "temperature", "elbow")
+    folder = frames_of(tmp_path / "frames", [], header, [(k, NAMES[k], 40 + k, 0.5 * k) for k in range(3)])
+    with pytest.raises(UserError, match=r"joint temperature reaches 42\.0, which is no angle in radians"):
+        import_one(folder)
+    dataset = import_one(folder, streams=Options(joint_columns=("elbow",))).dataset
+    assert dataset.state_names == ("elbow",)
+    assert dataset.states("train")[:, 0].tolist() == [0.0, 0.5, 1.0]
+    with pytest.raises(UserError, match="has no column 'elbw'; it has frame, policy, temperature, elbow"):
+        import_one(folder, "other", streams=Options(joint_columns=("elbw",)))
+
+
 def test_tables_name_the_episodes_of_a_log_by_its_numbers(import_one: ImportOne, tmp_path: Path) -> None:
     rows = [(1.7e9 + k, k, 1) for k in range(3)]
     folder = frames_of(tmp_path / "frames", [], ("time", "frame", "episode"), rows)

@@ -123,6 +123,8 @@ def test_a_dwell_is_of_the_policy_under_which_the_arm_comes_to_rest() -> None:
     assert settled((-1.0, "a"), (0.25, "b")) == dwells.Settled(
         (None,), 0, {"the next policy is named less than 0.3 s after the arm comes to rest": 1}
     )
+    assert settled((-1.0, ""), (0.15, "a"), (0.85, "")) == dwells.Settled((dwells.Dwell(0, 5, 10),), 0, {})
+    assert settled((-1.0, ""), (0.45, "a")) == dwells.Settled((dwells.Dwell(0, 2, 10),), 0, {})  # at rest under none
     assert settled((-1.0, "a"), (0.4, "b"), (0.6, "c")).left_out == {"a policy under which the arm does not move": 1}
 
 

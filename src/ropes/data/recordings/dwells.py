@@ -85,7 +85,8 @@ def settle(found: Sequence[Dwell], times: Floats, acting: Policies, shortest: fl
     """Give each dwell the policy under which the arm came to rest, that of its first view.
 
     Where the next policy is named during the dwell, the pose is in the middle of the part before.  A dwell before the
-    first policy of the episode begins where that is named.
+    first policy of the episode begins where that is named; so does one under no policy if a policy is named soon, as in
+    recordings that name policies of rests alone.
 
     Args:
         found: dwells of an episode.
@@ -98,13 +99,16 @@ def settle(found: Sequence[Dwell], times: Floats, acting: Policies, shortest: fl
         stamps = times[dwell.first : dwell.last + 1]
         names, rows = policies.at(acting, stamps)
         begin = int(np.argmax(rows >= 0))
+        named = next((k for k, name in enumerate(names) if name), begin)
+        if stamps[named] - stamps[0] < shortest:
+            begin = max(begin, named)
         runs = [k for k in range(begin + 1, len(names)) if names[k] != names[k - 1]]
         end = runs[0] - 1 if runs else len(names) - 1
         if runs and stamps[end] - stamps[begin] < shortest - _ROUNDING:
             left_out[f"the next policy is named less than {shortest:g} s after the arm comes to rest"] += 1
             dwells.append(None)
             continue
-        cut += bool(runs) and bool(stamps[-1] - stamps[end] >= shortest - _ROUNDING)
+        cut += bool(runs and names[begin] and names[runs[0]]) and bool(stamps[-1] - stamps[end] >= shortest - _ROUNDING)
         left_out["a policy under which the arm does not move"] += sum(bool(names[k]) for k in runs[:-1])
         dwells.append(replace(dwell, middle=dwell.first + _middle(stamps, begin, end)))
     return Settled(tuple(dwells), cut, {reason: count for reason, count in left_out.items() if count})

@@ -18,9 +18,16 @@ _GAP = 5
 
 
 def joints(log: Table, times: Floats, options: Options) -> Joints | None:
-    """The joint positions of a log: its columns of numbers.  Those of commands hold until the next row."""
+    """The joint positions of a log: the columns that the options name, or all of numbers.
+
+    Positions of commands hold until the next row.
+
+    Raises:
+        UserError: no such column, or a position is not a finite number.
+    """
     others = (*_RESERVED, options.policy_column)
-    names = tuple(name for name in log.numeric() if name not in others and not name.startswith(_INDEX))
+    numeric = (name for name in log.numeric() if name not in others and not name.startswith(_INDEX))
+    names = options.joint_columns or tuple(numeric)
     if not names:
         return None
     positions = np.stack([log.numbers(name) for name in names], axis=1)

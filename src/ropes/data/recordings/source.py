@@ -135,6 +135,7 @@ class Options:
         joint_topic: topic of the joint positions; the only one if None.
         policy_topic: topic of the policies; the only one if None.
         policy_column: column with the policies; that of the source's own rule if None.
+        joint_columns: columns of `log` with the joint positions; all of numbers if empty.
         policies: table that gives the policies, so that the recording needs none; set by `ImportOptions`.
         log: table of time stamps, commands and positions of a video or a folder of frames.
         offset: seconds to add to the time stamps of `log`.
@@ -144,6 +145,7 @@ class Options:
     joint_topic: str | None = None
     policy_topic: str | None = None
     policy_column: str | None = None
+    joint_columns: tuple[str, ...] = ()
     policies: Path | None = None
     log: Path | None = None
     offset: float = 0.0

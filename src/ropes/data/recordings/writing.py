@@ -163,6 +163,7 @@ def _described(options: ImportOptions, streams: Streams) -> dict[str, object]:
         "dwell": options.dwell if streams.selection == "dwell" else None,
         "policies": None if options.policies is None else files.sha256(options.policies),
         "policy_column": options.streams.policy_column,
+        "joint_columns": list(options.streams.joint_columns),
         "offset": options.streams.offset,
     }
 
