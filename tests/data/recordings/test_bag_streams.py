@@ -29,6 +29,17 @@ def test_policies_follow_the_clock_of_the_headers(rate: float, import_one: Impor
     assert imported.plan.poses.policies == NAMES * 2
 
 
+def test_joint_positions_without_time_stamps_follow_the_clock_of_the_headers(
+    import_one: ImportOne, tmp_path: Path
+) -> None:
+    messages = []
+    for each in protocol():
+        stamp = 5.0 + each.time - 100.0 if each.topic == "/front/image_raw" else 0.0
+        messages.append(each if each.topic == "/policy" else each._replace(stamp=stamp))
+    dataset = import_one(bag_files.write(tmp_path / "bag", "mcap", messages)).dataset
+    assert np.allclose(dataset.states("train")[:, 0], 0.3 * np.arange(6))
+
+
 def test_texts_that_repeat_name_a_policy_once(import_one: ImportOne, tmp_path: Path) -> None:
     messages = []
     for each in protocol():

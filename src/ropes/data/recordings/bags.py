@@ -209,21 +209,22 @@ class BagRecording:
 
     def _joints(self, topic: str) -> Joints:
         """The joint positions of a topic: messages with the most frequent names; others are ignored and counted."""
-        rows: dict[tuple[str, ...], list[tuple[float, Any]]] = defaultdict(list)
+        rows: dict[tuple[str, ...], list[tuple[int, int, Any]]] = defaultdict(list)
         with self._opened() as reader:
             for kind, received, raw in self._messages(reader, topic):
                 message: Any = reader.deserialize(raw, kind)
                 stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
-                time = stamp / 1e9 if stamp else float(self._stamped_at(np.array([received]))[0])
-                rows[tuple(message.name)].append((time, message.position))
+                rows[tuple(message.name)].append((stamp, received, message.position))
         names = max(rows, key=lambda each: len(rows[each]))
-        for _, position in rows[names]:
+        for *_, position in rows[names]:
             if len(position) != len(names):
                 raise UserError(f"{self.path.name}, topic {topic}: {len(names)} joints and {len(position)} positions")
         if others := sum(map(len, rows.values())) - len(rows[names]):
             self._ignored["ignored_joint_messages"] = others
-        times, positions = zip(*rows[names], strict=True)
-        return Joints(names=names, times=np.array(times), positions=np.array(positions, dtype=np.float64))
+        stamps, times_received, positions = zip(*rows[names], strict=True)
+        stamped = np.array(stamps, dtype=np.int64)
+        times = np.where(stamped > 0, stamped / 1e9, self._stamped_at(np.array(times_received, dtype=np.int64)))
+        return Joints(names=names, times=times, positions=np.array(positions, dtype=np.float64))
 
     @cached_property
     def _ignored(self) -> Counter[str]:
