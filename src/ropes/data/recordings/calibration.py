@@ -81,7 +81,8 @@ def _calibration(message: object, rectified: bool) -> Calibration | None:
 
 def _field(message: object, name: str) -> object:
     """A field by its name in ROS 2, which is in capitals in ROS 1."""
-    return getattr(message, name, None) if hasattr(message, name) else getattr(message, name.upper())
+    value: object = getattr(message, name if hasattr(message, name) else name.upper())
+    return value
 
 
 def intrinsics(calibration: Calibration, view: View, size: tuple[int, int]) -> Floats | None:
