@@ -50,7 +50,7 @@ def write_pairs(
     features = schema.features(("front",), (SIDE, SIDE, 3), None)
     shards = writer.plan_shards(plans, 1)
     for shard in shards:
-        views = [view for k in shard.actions for view in (pair(ACTIONS[k], rng) * 2)[: len(tasks)]]
+        views = [view for own in shard.tasks for view in (pair(ACTIONS[own[0]], rng) * 2)[: len(tasks)]]
         writer.write_shard(path, shard, features, views, None)
     provenance = {"schema": 1, "cameras": [{"name": "front"}], "antonyms": symmetric_antonyms([("fill", "empty")])}
     writer.finish(path, shards=shards, features=features, regimes=ACTIONS, provenance=provenance)

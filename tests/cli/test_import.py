@@ -56,6 +56,9 @@ def test_options_reach_the_import(tmp_path: Path, capsys: pytest.CaptureFixture[
         ("{lerobot} --log {folder}/notes.txt", "--log goes with videos and frames, not with lerobot; leave it out"),
         ("{bag} --policy-column policy", "--policy-column goes with lerobot and videos and frames, not with bag"),
         ("{bag} --out {bag}", "holds something else"),
+        ("{bag} --out {bag}/data", "is inside the recording"),
+        ("{bag} --tolerance inf", "--tolerance is inf; it must be above 0 and finite"),
+        ("{bag} --offset nan", "--offset is nan; it must be finite"),
     ],
 )
 def test_what_cannot_be_imported_is_refused_in_a_line(
@@ -86,11 +89,24 @@ def test_a_missing_extra_is_named(
     assert line == f"reading this recording needs the package {package}: pip install 'ropes[import]'"
 
 
+def test_a_preview_imports_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = f"import {BAG} --out {tmp_path / 'data'} --crop right=none left=40,0,100,110 --preview {tmp_path / 'look'}"
+    assert cli.main(words.split()) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("; see")[0] for line in lines] == [
+        "camera left: keeps 100x110 of 160x120 pixels at 40,0",
+        "camera right: keeps 160x120 of 160x120 pixels at 0,0",
+    ]
+    assert sorted(path.name for path in (tmp_path / "look").iterdir()) == ["preview-left.png", "preview-right.png"]
+    assert not (tmp_path / "data").exists()
+
+
 def test_pairs_are_still_told_by_their_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "annotations.csv").write_text("scene,idx,figure,noun_class,verb_class,xmin,ymin,xmax,ymax\n")
     words = ["import", str(tmp_path), "--out", str(tmp_path / "out")]
     assert "its tables have no pairs" in refusal(capsys, *words)
     assert "is one number; leave the camera out" in refusal(capsys, *words, "--image-size", "left=64")
+    assert "--preview shows recordings" in refusal(capsys, *words, "--preview", str(tmp_path / "look"))
 
 
 @pytest.mark.slow

@@ -32,6 +32,15 @@ def test_shards_cover_every_frame_once_in_order(sizes: list[tuple[int, int]], ca
     assert frame == sum(episodes * length for episodes, length in sizes)
 
 
+def test_a_file_holds_episodes_of_several_tasks() -> None:
+    tasks = [(0, 1, 2), (1,), (0, 2), (0, 1, 2), (2, 2), (1,)]
+    plans = [writer.SplitPlan(name="train", episodes=1, tasks=each) for each in tasks]
+    first, second = writer.plan_shards([*plans, writer.SplitPlan(name="test", episodes=1, tasks=(0,))], 1, 9)[:2]
+    assert (first.tasks, first.lengths.tolist()) == (tuple(tasks[:4]), [3, 1, 2, 3])
+    assert (second.tasks, second.first_row, second.first_episode) == (tuple(tasks[4:]), 9, 4)
+    assert second.task_of_frame.tolist() == [2, 2, 1]
+
+
 def test_file_numbers_turn_over_into_chunks() -> None:
     assert schema.data_file(999) == "data/chunk-000/file-999.parquet"
     assert schema.data_file(1000) == "data/chunk-001/file-000.parquet"

@@ -16,7 +16,7 @@ from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
-from ropes.methods import anchored
+from ropes.methods import anchored, student
 from ropes.methods.contrast import head_regimes, regime_loss, targets
 from ropes.methods.criteria import coordinate_contrast, policy_contrasts
 from ropes.methods.recipes import Optimisation
@@ -174,3 +174,14 @@ def test_contrasts_come_from_the_joint_s_own_policies_in_equal_numbers() -> None
     own = torch.cat([coordinates[regime == 1, 0], coordinates[regime == 2, 0][:30]]).numpy()
     assert first == pytest.approx(coordinate_contrast(own, np.repeat([1.0, 0.0], 30)))
     assert first < 0.5 < second <= np.log(2)
+
+
+def test_fewer_poses_of_large_images_are_evaluated(
+    tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_apart(tmp_path / "data", (8, 8, 8, 8, 8))
+    held = images_of(tmp_path / "data")
+    rows = student.evaluated_rows(held, 3)
+    assert sorted(rows.tolist()) == list(range(len(held)))
+    monkeypatch.setattr(student, "_EVALUATED_BYTES", 5 * held.pixels([0]).nbytes)
+    assert student.evaluated_rows(held, 3).tolist() == rows[:5].tolist()

@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from ropes.common import png
 from ropes.methods.contrast import attention_loss
+from ropes.models import cleaner
+from ropes.models.cleaner import Cleaner
 from ropes.models.encoder import PoseEncoder, foreground
 from ropes.models.registration import Registration
 from ropes.models.shapes import EncoderConfig
@@ -205,3 +207,36 @@ def test_large_frames_become_frames_before_their_background(registration: Zoomed
     assert (shrink(composited, 2).float() - whole).abs().mean() < 3
     assert registration.drifted(recorded.images // 3)[0].float().mean() > 0.9
     assert registration.drifted(recorded.images)[1].float().mean() < 0.1
+
+
+def test_saturated_parts_of_large_frames_stay_as_they_are_seen() -> None:
+    recorded = frames(brighter=1.35)
+    images = recorded.images
+    saturated = (images >= 253).float().mean(0)
+    often = (saturated > 0.2) & (saturated < 0.6)
+    assert often.float().mean() > 0.01
+    zoomed, whole = ZoomedRegistration(2, SIDE, zoom=2), Registration(2, SIDE)
+    zoomed.adapt(images)
+    whole.adapt(images)
+    assert (zoomed.background - whole.background)[often].abs().mean() < 0.0026
+    assert zoomed.noise[often].mean() < 1.4 * whole.noise[often].mean()
+
+
+def test_the_summary_is_in_pixels_of_the_frames(registration: ZoomedRegistration) -> None:
+    whole = Registration(2, SIDE)
+    whole.adapt(frames().images)
+    large, same = (float(each.summary().split("position by ")[1].split()[0]) for each in (registration, whole))
+    assert large == pytest.approx(same, rel=0.2)
+
+
+def test_many_frames_are_cleaned_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    cleaned = Cleaner(torch.rand(2, 32, 32), views=2, zoom=2).eval()
+    nn.init.normal_(cleaned.background, 0.5, 0.2)
+    seen, sizes = images(10), list[int]()
+    cleaned.register_forward_pre_hook(lambda _, inputs: sizes.append(len(inputs[0])))
+    whole = cleaned.clean(seen)
+    monkeypatch.setattr(cleaner, "_BYTES", 4 * seen[0].nbytes)
+    assert torch.equal(cleaned.clean(seen), whole)
+    assert sizes == [10, 4, 4, 2]
+    assert cleaned.clean(seen[:0]).shape == seen[:0].shape

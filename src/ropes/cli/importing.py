@@ -1,6 +1,5 @@
 """`ropes import`: turns recordings of real arms, and Causal Triplet's image pairs, into data sets."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -46,8 +45,10 @@ class Import:
     """Topic of a bag with the joint positions (sensor_msgs/JointState); the only one if omitted."""
     log: Path | None = None
     """Table, CSV or Parquet, of a video or a folder of frames: time (seconds) or frame, policy, and joint positions."""
+    joint_columns: tuple[str, ...] = ()
+    """Columns of --log with the joint positions; all columns of numbers if omitted."""
     offset: float = 0.0
-    """Seconds to add to the times of --log."""
+    """Seconds to add to the times of --log, of a video."""
     frames: Literal["every", "stretch", "dwell"] | None = None
     """Frames that are poses: every; one of each stretch of a policy; one of each dwell (the arm stands still). If
     omitted, dwell where the arm moves during the recording, every otherwise."""
@@ -62,8 +63,8 @@ class Import:
     state: Literal["radians", "degrees", "none"] = "radians"
     """Unit of the joint positions, which are for evaluation only; none leaves them out."""
     crop: tuple[str, ...] = ()
-    """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or CAMERA=...; none keeps all. If omitted, what moves, with a
-    margin."""
+    """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or none, which keeps all; of one camera CAMERA=.... If omitted,
+    what moves, with a margin."""
     rotate: tuple[str, ...] = ()
     """0, 90, 180 or 270 degrees clockwise, or CAMERA=DEGREES."""
     image_size: tuple[str, ...] = ()
@@ -71,6 +72,8 @@ class Import:
     enlarged. Of Causal Triplet's pairs the side, 64 if omitted."""
     grey: bool = False
     """Store grey images instead of RGB."""
+    preview: Path | None = None
+    """Import nothing, but draw in this folder what --crop and --rotate keep of each camera, from 60 frames."""
     manifest: Path | None = None
     """Of Causal Triplet's pairs: JSON file with the second images of each split; if omitted, the folder's manifest.json
     where there is one."""
@@ -81,21 +84,23 @@ class Import:
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed)
-        for option, seconds in (("--tolerance", self.tolerance), ("--dwell", self.dwell)):
-            if not 0 < seconds < math.inf:
-                raise UserError(f"{option} is {seconds:g}; it must be above 0 and finite")
-        if not math.isfinite(self.offset):
-            raise UserError(f"--offset is {self.offset:g}; it must be finite")
 
     def execute(self) -> None:
         """Import the recording."""
         from ropes.data.causal_triplet import holds_pairs
 
         if holds_pairs(self.source):
+            if self.preview is not None:
+                raise UserError("--preview shows recordings; leave it out for Causal Triplet's pairs")
             self._import_pairs()
             return
         from ropes.data.recordings.importer import import_recording
+        from ropes.data.recordings.previewing import preview_recording
 
+        if self.preview is not None:
+            for line in preview_recording(self.source, folder=self.preview, options=self._options()):
+                print(line)
+            return
         print(import_recording(self.source, out=self.out, options=self._options()))
         print(f"wrote {self.out}")
 
@@ -103,14 +108,14 @@ class Import:
         """The options of an import, parsed."""
         from ropes.data.recordings.plan import ImportOptions
         from ropes.data.recordings.source import Options
-        from ropes.data.recordings.views import by_camera, parse_box, parse_rotation, parse_size
+        from ropes.data.recordings.views import by_camera, parse_crop, parse_rotation, parse_size
 
         streams = Options(
             cameras=self.cameras,
             joint_topic=self.joint_topic,
             policy_topic=self.policy_topic,
             policy_column=self.policy_column,
-            policies_elsewhere=self.policies is not None,
+            joint_columns=self.joint_columns,
             log=self.log,
             offset=self.offset,
         )
@@ -124,8 +129,7 @@ class Import:
             different_rates=self.different_rates,
             dwell=self.dwell,
             rotate=by_camera("--rotate", self.rotate, parse_rotation),
-            crop={} if self.crop == ("none",) else by_camera("--crop", self.crop, parse_box),
-            crop_to_motion=self.crop != ("none",),
+            crop=by_camera("--crop", self.crop, parse_crop),
             size=by_camera("--image-size", self.image_size, parse_size),
             grey=self.grey,
         )

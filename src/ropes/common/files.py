@@ -41,6 +41,11 @@ def atomic_path(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def is_temporary(path: Path) -> bool:
+    """Whether a path has the name of a temporary file: hidden, and ending in .part, as in `atomic_path`."""
+    return path.name.startswith(".") and path.name.endswith(".part")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write `text` to `path` atomically, as UTF-8."""
     with atomic_path(path) as temporary:
@@ -129,7 +134,7 @@ def require_free(path: Path, marker: str) -> None:
     nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     if not nearest.is_dir():
         raise UserError(f"cannot make the folder {path}: {nearest} is a file")
-    contents = [entry for entry in path.iterdir() if not entry.name.endswith(".part")] if path.is_dir() else []
+    contents = [entry for entry in path.iterdir() if not is_temporary(entry)] if path.is_dir() else []
     if contents and not (path / marker).exists():
         raise UserError(f"{path} holds something else (no {marker} in it); choose an empty or new folder")
 

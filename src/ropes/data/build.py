@@ -110,7 +110,7 @@ def build(
     root, cameras = Path(out), sum(name.startswith(schema.IMAGES) for name in features)
     shards = writer.plan_shards(plans, cameras, images_per_shard or writer.IMAGES_PER_SHARD)
     paths = [shard.path for shard in shards] + ([] if urdf is None else [schema.ROBOT])
-    if (checksums := _finished(root, request)) is not None:
+    if (checksums := finished(root, request)) is not None:
         if not (damaged := _damaged(root, paths, checksums)):
             return open_dataset(root)
         for name in damaged:
@@ -144,8 +144,12 @@ def build(
     return open_dataset(root)
 
 
-def _finished(root: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
+def finished(root: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
     """Checksums of the data set in `root`; None where it is unfinished or absent.
+
+    Args:
+        root: folder of the data set.
+        request: see `build`, or a part of it.
 
     Raises:
         UserError: `root` holds something else.

@@ -4,7 +4,8 @@
 metadata.  The result depends on plan and images only, not on the order in which shards are written.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from ropes.common import files, png
 from ropes.common.progress import progress as show_progress
 from ropes.data import arrays, parquet, schema
 from ropes.data.arrays import SplitImages
+from ropes.data.metadata import episodes_table, info
 from ropes.data.stats import Moments
 from ropes.errors import UserError
 from ropes.simulation.actions import Action
@@ -40,6 +42,12 @@ class SplitPlan:
     tasks: tuple[int, ...]
     actions: tuple[int, ...] = ()
 
+    def task_lists(self) -> list[tuple[int, ...]]:
+        """Task indices of the frames of each episode."""
+        if self.actions:
+            return [(action,) * len(self.tasks) for action in self.actions]
+        return [self.tasks] * self.episodes
+
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
@@ -50,9 +58,7 @@ class Shard:
         split: name of the split.
         first_episode, first_frame: indices in the data set.
         first_row: index of the first frame in the split.
-        episodes: number of episodes.
-        tasks: task index of each frame of an episode.
-        actions: task index of each episode, where its frames share one.
+        tasks: task indices of the frames of each episode.
     """
 
     number: int
@@ -60,21 +66,27 @@ class Shard:
     first_episode: int
     first_frame: int
     first_row: int
-    episodes: int
-    tasks: tuple[int, ...]
-    actions: tuple[int, ...] = ()
+    tasks: tuple[tuple[int, ...], ...]
+
+    @property
+    def episodes(self) -> int:
+        """Number of episodes in the file."""
+        return len(self.tasks)
+
+    @property
+    def lengths(self) -> Ints:
+        """Number of frames of each episode, (episodes,)."""
+        return np.array([len(tasks) for tasks in self.tasks], dtype=np.int64)
 
     @property
     def task_of_frame(self) -> Ints:
         """Task index of every frame, (frames,)."""
-        if self.actions:
-            return np.repeat(self.actions, len(self.tasks))
-        return np.tile(self.tasks, self.episodes)
+        return np.array([task for tasks in self.tasks for task in tasks], dtype=np.int64)
 
     @property
     def frames(self) -> int:
         """Number of frames in the file."""
-        return self.episodes * len(self.tasks)
+        return int(self.lengths.sum())
 
     @property
     def path(self) -> str:
@@ -92,25 +104,35 @@ def plan_shards(
     shards: list[Shard] = []
     rows: dict[str, int] = {}
     episode = frame = 0
-    for split in splits:
-        length = len(split.tasks)
-        step = max(1, images_per_shard // (length * cameras))
-        for start in range(0, split.episodes, step):
-            episodes = min(step, split.episodes - start)
+    for name, plans in itertools.groupby(splits, lambda plan: plan.name):
+        for tasks in _filled([each for plan in plans for each in plan.task_lists()], cameras, images_per_shard):
             shard = Shard(
                 number=len(shards),
-                split=split.name,
+                split=name,
                 first_episode=episode,
                 first_frame=frame,
-                first_row=rows.get(split.name, 0),
-                episodes=episodes,
-                tasks=split.tasks,
-                actions=split.actions[start : start + episodes],
+                first_row=rows.get(name, 0),
+                tasks=tasks,
             )
             shards.append(shard)
-            episode, frame = episode + episodes, frame + shard.frames
-            rows[split.name] = shard.first_row + shard.frames
+            episode, frame = episode + shard.episodes, frame + shard.frames
+            rows[name] = shard.first_row + shard.frames
     return tuple(shards)
+
+
+def _filled(
+    episodes: Iterable[tuple[int, ...]], cameras: int, images_per_shard: int
+) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """Tasks of successive episodes, as many as have at most `images_per_shard` images, but at least one."""
+    part, images = list[tuple[int, ...]](), 0
+    for tasks in episodes:
+        if part and images + len(tasks) * cameras > images_per_shard:
+            yield tuple(part)
+            part, images = [], 0
+        part.append(tasks)
+        images += len(tasks) * cameras
+    if part:
+        yield tuple(part)
 
 
 def write_shard(
@@ -129,11 +151,12 @@ def write_shard(
         images: PNG bytes of each camera, for each frame.
         states: joint angles in radians, (frames, joints), where the features have them.
     """
-    length, frames = len(shard.tasks), np.arange(shard.frames)
+    lengths, frames = shard.lengths, np.arange(shard.frames)
+    within = frames - np.repeat(np.cumsum(lengths) - lengths, lengths)
     columns: dict[str, Any] = {
-        "timestamp": frames % length / schema.FPS,
-        "frame_index": frames % length,
-        "episode_index": shard.first_episode + frames // length,
+        "timestamp": within / schema.FPS,
+        "frame_index": within,
+        "episode_index": shard.first_episode + np.repeat(np.arange(shard.episodes), lengths),
         "index": shard.first_frame + frames,
         "task_index": shard.task_of_frame,
     }
@@ -185,58 +208,15 @@ def finish(
             update(done)
     names = [regime.name for regime in regimes]
     episodes = schema.EPISODES_PATH.format(chunk_index=0, file_index=0)
-    for path, content in ((episodes, _episodes(shards, names)), (schema.TASKS, schema.tasks_table(names))):
+    for path, content in ((episodes, episodes_table(shards, names)), (schema.TASKS, schema.tasks_table(names))):
         with files.atomic_path(root / path) as temporary:
             pq.write_table(content, temporary)
     files.write_json(root / schema.INTERVENTIONS, {regime.name: asdict(regime) for regime in regimes})
     files.write_json(root / schema.STATS, moments.to_dict())
-    files.write_json(root / schema.INFO, _info(shards, features, len(names), robot_type))
+    files.write_json(root / schema.INFO, info(shards, features, len(names), robot_type))
     robot = [schema.ROBOT] if (root / schema.ROBOT).exists() else []
     checksums |= {path: {"sha256": files.sha256(root / path)} for path in (*schema.METADATA, *robot)}
     files.write_json(root / schema.PROVENANCE, {**provenance, "complete": True, "files": checksums})
-
-
-def _episodes(shards: Iterable[Shard], tasks: Sequence[str]) -> pa.Table:
-    rows = []
-    for shard in shards:
-        length = len(shard.tasks)
-        for k, numbers in enumerate(shard.task_of_frame.reshape(-1, length).tolist()):
-            start = shard.first_frame + k * length
-            row = {
-                "episode_index": shard.first_episode + k,
-                "tasks": [tasks[number] for number in dict.fromkeys(numbers)],
-                "length": length,
-                "data/chunk_index": shard.number // schema.CHUNKS_SIZE,
-                "data/file_index": shard.number % schema.CHUNKS_SIZE,
-                "dataset_from_index": start,
-                "dataset_to_index": start + length,
-                "meta/episodes/chunk_index": 0,
-                "meta/episodes/file_index": 0,
-            }
-            rows.append(row)
-    return pa.Table.from_pylist(rows)
-
-
-def _info(shards: Sequence[Shard], features: Mapping[str, Any], tasks: int, robot_type: str | None) -> dict[str, Any]:
-    starts: dict[str, int] = {}
-    for shard in shards:
-        starts.setdefault(shard.split, shard.first_episode)
-    stops = {shard.split: shard.first_episode + shard.episodes for shard in shards}
-    return {
-        "codebase_version": schema.CODEBASE_VERSION,
-        "robot_type": robot_type,
-        "fps": schema.FPS,
-        "features": dict(features),
-        "splits": {name: f"{start}:{stops[name]}" for name, start in starts.items()},
-        "total_episodes": sum(shard.episodes for shard in shards),
-        "total_frames": sum(shard.frames for shard in shards),
-        "total_tasks": tasks,
-        "chunks_size": schema.CHUNKS_SIZE,
-        "data_files_size_in_mb": 100,
-        "video_files_size_in_mb": 500,
-        "data_path": schema.DATA_PATH,
-        "video_path": None,
-    }
 
 
 def write_arrays(
@@ -282,7 +262,7 @@ def write_arrays(
     shards = plan_shards(plans, len(cameras), images_per_shard)
     for shard in shards:
         rows = slice(shard.first_row, shard.first_row + shard.frames)
-        first = shard.first_row // len(shard.tasks)
+        first = shard.first_row // len(shard.tasks[0])
         episodes = slice(first, first + shard.episodes)
         views = [parts[shard.split][camera][episodes].reshape(-1, *shapes[camera]) for camera in cameras]
         values = None if states is None else np.reshape(states[shard.split], (-1, len(joints)))[rows]

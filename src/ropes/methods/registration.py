@@ -19,6 +19,7 @@ from ropes.models.recorded import are_recorded, changed_areas, crowded
 from ropes.models.registration import VERSION, Registration
 from ropes.models.zoomed_registration import new_registration, zoom_of
 
+#: Frames that are compared with the background at a time, if they are of the smaller size.
 _CHUNK = 256
 #: Share of poses with passers-by above which they are worth the training of a cleaner.
 _SELDOM = 0.02
@@ -87,9 +88,9 @@ def without_doubted(images: TrainingImages, registration: Registration, *, show:
 
 def _changed_areas(images: TrainingImages, registration: Registration) -> NDArray[np.float64]:
     """Share of each view's pixels that differ from the background, (n, V)."""
-    areas = []
-    for start in range(0, len(images), _CHUNK):
-        pixels = torch.from_numpy(images.pixels(np.arange(start, min(start + _CHUNK, len(images)))))
+    areas, chunk = [], max(1, _CHUNK // zoom_of(registration) ** 2)
+    for start in range(0, len(images), chunk):
+        pixels = torch.from_numpy(images.pixels(np.arange(start, min(start + chunk, len(images)))))
         areas.append(changed_areas(pixels, registration.background, images.channels))
     return np.concatenate(areas)
 

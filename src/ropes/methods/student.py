@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ropes.common.files import sha256
@@ -23,8 +24,8 @@ from ropes.models.student import StudentNetwork
 
 #: Version of the network and its targets: a training of an earlier one begins anew.
 _STUDENT = 4
-#: Held-out poses that a record evaluates.
-_EVALUATED = 1_024
+#: Held-out poses that a record evaluates, and the largest size of their images, of which there are two copies, bytes.
+_EVALUATED, _EVALUATED_BYTES = 1_024, 1 << 29
 _CHUNK = 256
 
 
@@ -42,7 +43,7 @@ def fit_student(
     """
     depends_on = sha256(context.folder / "encoder" / WEIGHTS), recipe.foreign, recipe_to_dict(recipe.student), _STUDENT
     fingerprint = context.digest("student", *depends_on)
-    rows = EpochShuffle(len(held), min(len(held), _EVALUATED), context.seed("student", "held out"))(0)
+    rows = evaluated_rows(held, context.seed("student", "held out"))
     order = EpochShuffle(len(kept), min(len(kept), recipe.student.batch), context.seed("student", "order"))
     coordinates, attention = teacher_outputs(teacher, held.take(rows), context)
 
@@ -75,6 +76,12 @@ def fit_student(
         held_out=(torch.from_numpy(held.pixels(rows)), coordinates, attention),
     )
     return context.train(stage, batch_at, "student", fingerprint, full=False)
+
+
+def evaluated_rows(held: TrainingImages, seed: int) -> NDArray[np.int64]:
+    """Held-out poses that a record evaluates: at most 1,024, and fewer of large images, whose copies need memory."""
+    fitting = max(1, _EVALUATED_BYTES // held.pixels([0]).nbytes)
+    return EpochShuffle(len(held), min(len(held), _EVALUATED, fitting), seed)(0)
 
 
 @torch.no_grad()

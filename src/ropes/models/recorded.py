@@ -50,7 +50,8 @@ def changed_areas(frames: Tensor, background: Tensor, channels: int) -> NDArray[
     """
     levels = background.mul(255).round().to(frames.device, torch.int16)
     changed = (frames.to(torch.int16) - levels).abs_() > CHANGED
-    areas: NDArray[np.float64] = changed.unflatten(1, (-1, channels)).any(2).double().mean((2, 3)).cpu().numpy()
+    of_view = changed.unflatten(1, (-1, channels)).any(2).flatten(2)
+    areas: NDArray[np.float64] = of_view.count_nonzero(2).double().div_(of_view.shape[2]).cpu().numpy()
     return areas
 
 

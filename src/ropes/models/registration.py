@@ -79,6 +79,8 @@ class Registration(nn.Module):
     std: Tensor
     is_cleaned: bool
     cleaner: Cleaner | None
+    #: Pixels of the frames in one of those of `mean` and `std`.
+    pixel: int = 1
 
     def __init__(self, views: int, size: int | tuple[int, int], channels: int = 1, *, accurate: bool = False) -> None:
         super().__init__()
@@ -141,7 +143,7 @@ class Registration(nn.Module):
     def summary(self) -> str:
         """What varies in the frames, in words."""
         channels = self.channels
-        shift = 2**-0.5 * float(self.std[:, 2 * channels : 2 * channels + 2].norm(dim=1).max())
+        shift = 2**-0.5 * self.pixel * float(self.std[:, 2 * channels : 2 * channels + 2].norm(dim=1).max())
         light = float(self.std[:, :channels].max())
         noise = 255 * float(self.noise.median())
         return f"brightness varies by {light:.1%}, position by {shift:.2f} pixels, noise is {noise:.1f} grey levels"

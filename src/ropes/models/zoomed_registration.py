@@ -29,7 +29,7 @@ class ZoomedRegistration(Registration):
 
     def __init__(self, views: int, side: int, channels: int = 1, *, zoom: int) -> None:
         super().__init__(views, side, channels)
-        self.zoom, self.small = zoom, Registration(views, side // zoom, channels)
+        self.zoom, self.pixel, self.small = zoom, zoom, Registration(views, side // zoom, channels)
 
     @torch.no_grad()
     def adapt(self, images: Tensor) -> Tensor:

@@ -55,6 +55,20 @@ def joints(time: float, positions: dict[str, float], topic: str = "/joint_states
     return Message(topic, time, "sensor_msgs/msg/JointState", fields)
 
 
+def camera_info(camera: str, time: float, size: tuple[int, int], matrix: np.ndarray, **fields: Any) -> Message:
+    """Calibration of images of `size` (height, width); the names of fields are those of ROS 2."""
+    projection = np.concatenate([matrix, np.zeros((3, 1))], axis=1)
+    content = {
+        "height": size[0],
+        "width": size[1],
+        "distortion_model": "plumb_bob",
+        "d": np.array([0.1, -0.2, 0, 0, 0]),
+    }
+    content |= {"k": matrix.reshape(-1), "r": np.eye(3).reshape(-1), "p": projection.reshape(-1)}
+    content |= {"binning_x": 0, "binning_y": 0}
+    return Message(f"/{camera}/camera_info", time, "sensor_msgs/msg/CameraInfo", content | fields)
+
+
 def policy(time: float, name: str, topic: str = "/policy") -> Message:
     return Message(topic, time, "std_msgs/msg/String", {"data": name})
 
@@ -83,6 +97,11 @@ def _built(store: Typestore, message: Message, *, ros1: bool) -> object:
         stamp = store.types["builtin_interfaces/msg/Time"](sec=nanoseconds // SECOND, nanosec=nanoseconds % SECOND)
         sequence = {"seq": 0} if ros1 else {}
         fields["header"] = store.types["std_msgs/msg/Header"](stamp=stamp, frame_id="", **sequence)
+    if message.kind.endswith("CameraInfo"):
+        whole = {"x_offset": 0, "y_offset": 0, "height": 0, "width": 0, "do_rectify": False}
+        fields["roi"] = store.types["sensor_msgs/msg/RegionOfInterest"](**whole)
+        if ros1:
+            fields = {name.upper() if len(name) == 1 else name: value for name, value in fields.items()}
     return store.types[message.kind](**fields)
 
 

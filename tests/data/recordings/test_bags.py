@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from rosbags.highlevel import AnyReader
 
-from ropes.data.recordings.bags import camera_name
 from ropes.data.recordings.source import Options
+from ropes.data.recordings.topics import camera_name
 from ropes.data.validate import validate
 from ropes.errors import UserError
 from tests.data.recordings import bag_files
@@ -223,13 +223,12 @@ def test_a_table_maps_the_texts_of_a_topic(import_one: ImportOne, tmp_path: Path
     ]
     path, table = bag_files.write(tmp_path / "bag", "mcap", messages), tmp_path / "policies.csv"
     table.write_text("\n".join(["task,policy", *(f"{text},{name}" for name, text in spoken.items())]) + "\n")
-    streams = Options(policies_elsewhere=True)
-    assert "6 poses in 2 anchors" in str(import_one(path, policies=table, streams=streams))
+    assert "6 poses in 2 anchors" in str(import_one(path, policies=table))
     several = [*messages, bag_files.policy(100.0, "hello", topic="/other")]
     path = bag_files.write(tmp_path / "several", "mcap", sorted(several, key=lambda each: each.time))
     with pytest.raises(UserError, match="no policy anywhere"):
-        import_one(path, "other", policies=table, streams=streams)
-    chosen = Options(policies_elsewhere=True, policy_topic="/policy")
+        import_one(path, "other", policies=table)
+    chosen = Options(policy_topic="/policy")
     assert "6 poses in 2 anchors" in str(import_one(path, "other", policies=table, streams=chosen))
 
 

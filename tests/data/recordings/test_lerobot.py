@@ -1,5 +1,6 @@
 """LeRobot's own data sets, v3.0 and v2.1."""
 
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -7,15 +8,19 @@ from pathlib import Path
 
 import av
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 from ropes.data import schema
+from ropes.data.recordings import lerobot
 from ropes.data.recordings.source import Options
 from ropes.data.validate import validate
 from ropes.errors import UserError
 from tests.data.recordings.conftest import FIXTURES, PANDA, ImportOne, damaged, require_fit_accepts
 
+EPISODES, BEGIN = "meta/episodes/**/*.parquet", "videos/observation.images.left/from_timestamp"
 V3, V2 = FIXTURES / "lerobot-v3.0-video", FIXTURES / "lerobot-v2.1-video"
 
 
@@ -136,9 +141,27 @@ def test_images_that_the_data_files_hold_and_a_column_of_policies(
         (lambda path: damaged(path / "meta/tasks.parquet", 0.5), "is damaged"),
         (lambda path: _edit_info(path, codebase_version="v1.6"), "LeRobot layout v1.6, not v3.0 or v2.1; convert it"),
         (lambda path: _edit_info(path, fps=0), "'fps' is 0, not a rate"),
+        (lambda path: _edit_info(path, fps=float("inf")), "'fps' is inf, not a rate"),
         (lambda path: _drop_row(path, 20), r"episode 1 has 12 of its 13 frames; copy it again"),
+        (lambda path: damaged(next(path.glob(EPISODES)), 0.3), r"file-000\.parquet is damaged"),
+        (lambda path: _clear(path, "data/*/*.parquet", "episode_index"), r"row 3: no episode None in meta/"),
+        (lambda path: _clear(path, "data/*/*.parquet", "timestamp"), "episode 0 has a frame without a time stamp"),
+        (lambda path: _clear(path, EPISODES, BEGIN), "meta/ does not say where the video observation.images.left lies"),
     ],
-    ids=["truncated video", "missing video", "truncated data", "truncated tasks", "version", "fps", "missing frame"],
+    ids=[
+        "truncated video",
+        "missing video",
+        "truncated data",
+        "truncated tasks",
+        "version",
+        "fps",
+        "infinite fps",
+        "missing frame",
+        "truncated episodes",
+        "no episode",
+        "no time stamp",
+        "no begin",
+    ],
 )
 def test_damaged_data_sets_are_refused_in_a_line(
     change: Callable[[Path], None], line: str, copied: Callable[[Path], Path], import_one: ImportOne, tmp_path: Path
@@ -149,6 +172,44 @@ def test_damaged_data_sets_are_refused_in_a_line(
         import_one(source)
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"chunks_size": 0}, "does not say where the data lie"),
+        ({"chunks_size": None}, "does not say where the data lie"),
+        ({"data_path": "{0}"}, "does not say where the data lie"),
+        ({"video_path": "{0}"}, "does not say where the video observation.images.left lies"),
+    ],
+    ids=["no chunk", "null chunk", "data", "video"],
+)
+def test_wrong_paths_are_refused_in_a_line(
+    change: dict[str, object], line: str, copied: Callable[[Path], Path], import_one: ImportOne, tmp_path: Path
+) -> None:
+    source = copied(V2)
+    _edit_info(source, **change)
+    with pytest.raises(UserError, match=line):
+        import_one(source)
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("mode", ["I;16", "RGBA", "CMYK"])
+def test_images_of_other_modes_are_refused(mode: str) -> None:
+    stream = io.BytesIO()
+    Image.new(mode, (20, 16)).save(stream, "TIFF")
+    with pytest.raises(UserError, match=f"row 3: {mode} image; images must be 8-bit grey or RGB"):
+        lerobot._decoded({"bytes": stream.getvalue()}, "file.parquet, row 3")
+
+
+def _clear(path: Path, files: str, column: str) -> None:
+    """Remove a value of a column, in row 3."""
+    file = next(path.glob(files))
+    table = pq.read_table(file)
+    values = table[column].to_pylist()
+    values[3] = None
+    place = table.schema.get_field_index(column)
+    pq.write_table(table.set_column(place, column, pa.array(values, table.schema.field(column).type)), file)
 
 
 def _edit_info(path: Path, **changes: object) -> None:
@@ -173,6 +234,7 @@ def _drop_row(path: Path, row: int) -> None:
         (["frame,policy", "0,observational"], "the recording has 12 episodes; add a column episode"),
         (["episode,policy", "0,observational"], "every frame is observational"),
         (["episode,policy", "0,"], "no policy anywhere"),
+        (["task,policy", "observational,observational", "observational,"], "row 3: task observational has a policy"),
         (["number,policy", "0,observational"], "beside policy it needs task, episode,"),
         (["task,policy", "observational,observational"], "has no row for task 'panda_joint1/1' of episode 0"),
         (["episode,policy", "x,observational"], "row 2: episode 'x' is not a finite number"),

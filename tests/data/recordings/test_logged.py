@@ -257,6 +257,9 @@ def test_frames_of_different_sizes(import_one: ImportOne, tmp_path: Path) -> Non
     Image.fromarray(picture(0.0)[:, :40]).save(folder / "left" / "0002.png")
     with pytest.raises(UserError, match="frame 2 of camera left is stored as"):
         import_one(folder)
+    Image.fromarray(picture(0.0)).resize((128, 96)).save(folder / "left" / "0002.png")
+    with pytest.raises(UserError, match=r"frame 2 of camera left is stored as .* from 128x96 pixels"):
+        import_one(folder, size={None: 32})
     with pytest.raises(UserError, match="camera left: frame 2 has another size than those before it"):
         import_one(folder, crop_to_motion=True)
     assert not (tmp_path / "data").exists()

@@ -1,6 +1,6 @@
 """Synchronisation, dwells, poses and anchors, on cases solved by hand; sources of other packages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from ropes.errors import UserError
 NAMES = ("observational", "elbow/1", "elbow/2")
 
 
-def episode(frames: dict[str, Sequence[float]], joints: Joints | None = None) -> Episode:
+def episode(frames: Mapping[str, Sequence[float]], joints: Joints | None = None) -> Episode:
     return Episode(name="e", frames={name: np.array(times) for name, times in frames.items()}, joints=joints)
 
 
@@ -45,6 +45,31 @@ def test_frames_within_the_tolerance_are_joined_once() -> None:
         different_rates=True,
     )
     assert twice.frames.tolist() == [[0, 0], [2, 1]]
+
+
+def test_a_frame_is_lost_with_its_own_partner_alone() -> None:
+    left, right = [0, 33, 67, 100, 133, 167, 233, 267], [0, 33, 67, 133, 167, 200, 233, 267]  # each lacks one, ms
+    stamps = {"left": [t / 1000 for t in left], "right": [t / 1000 - 0.001 for t in right]}
+    early = synchronise(episode(stamps), ("left", "right"), 0.02)
+    assert early.frames[:, 0].tolist() == [0, 1, 2, 4, 5, 6, 7]
+    assert early.frames[:, 1].tolist() == [0, 1, 2, 3, 4, 6, 7]
+    assert early.dropped == {"no frame of camera right within 0.02 s": 1}
+    late = synchronise(
+        episode({"left": [k / 30 for k in range(5)], "right": [k / 30 for k in range(2, 10)]}), ("left", "right"), 0.02
+    )
+    assert late.frames.tolist() == [[2, 0], [3, 1], [4, 2]]
+    assert late.dropped == {"no frame of camera right within 0.02 s": 2}
+
+
+def test_the_nearest_of_several_frames_gets_the_partner() -> None:
+    seen = synchronise(
+        episode({"left": [0.0, 0.01, 1.0], "right": [0.012, 1.0, 2.0, 3.0]}),
+        ("left", "right"),
+        0.02,
+        different_rates=True,
+    )
+    assert seen.frames.tolist() == [[1, 0], [2, 1]]
+    assert seen.dropped == {"its frame of camera right is nearer to another one": 1}
 
 
 def test_samples_need_a_time_stamp_nearby_and_commands_hold() -> None:
@@ -81,6 +106,32 @@ def test_dwells_are_the_times_without_motion() -> None:
     assert dwells.longest_stillness(times, still) == 0.375
     slow = np.linspace(0, 0.1, 10)[:, None]  # 0.09 rad/s
     assert not dwells.still_by_positions(times, slow).any()
+
+
+def test_a_dwell_is_of_the_policy_under_which_the_arm_comes_to_rest() -> None:
+    times, whole = np.arange(11) / 10, [dwells.Dwell(0, 5, 10)]
+
+    def settled(*stated: tuple[float, str]) -> dwells.Settled:
+        acting = Policies(times=np.array([time for time, _ in stated]), names=tuple(name for _, name in stated))
+        return dwells.settle(whole, times, acting, 0.3)
+
+    assert settled((-1.0, "a")) == dwells.Settled((dwells.Dwell(0, 5, 10),), 0, {})
+    assert settled((-1.0, "a"), (0.65, "b")) == dwells.Settled((dwells.Dwell(0, 3, 10),), 1, {})
+    assert settled((-1.0, "a"), (0.25, "a")).dwells == (dwells.Dwell(0, 5, 10),)  # named again
+    assert settled((0.35, "a")).dwells == (dwells.Dwell(0, 7, 10),)  # the first policy of all
+    assert settled((0.05, "a"), (0.65, "b")).dwells == (dwells.Dwell(0, 3, 10),)
+    assert settled((-1.0, "a"), (0.25, "b")) == dwells.Settled(
+        (None,), 0, {"the next policy is named less than 0.3 s after the arm comes to rest": 1}
+    )
+    assert settled((-1.0, ""), (0.15, "a"), (0.85, "")) == dwells.Settled((dwells.Dwell(0, 5, 10),), 0, {})
+    assert settled((-1.0, ""), (0.45, "a")) == dwells.Settled((dwells.Dwell(0, 2, 10),), 0, {})  # at rest under none
+    assert settled((-1.0, "a"), (0.4, "b"), (0.6, "c")).left_out == {"a policy under which the arm does not move": 1}
+
+
+def test_nobody_knows_what_the_arm_does_while_no_frame_is_there() -> None:
+    times, still = np.array([0, 1, 2, 3, 9, 10, 11]) / 10, np.ones(6, dtype=bool)
+    assert dwells.without_gaps(times, still).tolist() == [True, True, True, False, True, True]
+    assert dwells.without_gaps(times[:1], still[:0]).tolist() == []
 
 
 def made(names: Sequence[str], stretches: Sequence[int] | None = None, episodes: Sequence[int] | None = None) -> Poses:

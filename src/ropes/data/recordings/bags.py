@@ -1,19 +1,21 @@
 """Reads ROS 1 bags, ROS 2 bags and MCAP files by rosbags: images, joint positions and policies by topic."""
 
-import struct
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ropes.data.recordings import ros_images
+from ropes.data.recordings.calibration import Calibration, read_calibration
 from ropes.data.recordings.checksums import digest
-from ropes.data.recordings.source import Episode, FrameId, Image, Joints, Options, Policies
+from ropes.data.recordings.source import Episode, Floats, FrameId, Image, Joints, Options, Policies, are_samples
+from ropes.data.recordings.topics import calibration_topic, camera_name, stamp_of
 from ropes.data.recordings.video import import_extra
 from ropes.errors import UserError
 
@@ -24,18 +26,7 @@ if TYPE_CHECKING:
 _SUFFIXES = (".bag", ".db3", ".mcap")
 _IMAGES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 _JOINTS, _TEXT = "sensor_msgs/msg/JointState", "std_msgs/msg/String"
-#: Parts of a topic that do not name a camera.
-_GENERIC = {
-    "image",
-    "image_raw",
-    "image_color",
-    "image_rect",
-    "image_rect_color",
-    "color",
-    "rgb",
-    "compressed",
-    "camera",
-}
+_INFO = "sensor_msgs/msg/CameraInfo"
 
 
 class Bag:
@@ -85,12 +76,35 @@ class BagRecording:
 
     @cached_property
     def record(self) -> Mapping[str, object]:
-        """Format, checksum, topics, number of messages of each."""
+        """Format, version of the reader, checksum, topics, calibrations, number of ignored messages."""
         files = [self.path] if self.path.is_file() else sorted(path for path in self.path.rglob("*") if path.is_file())
         topics = {f"camera {name}": stream.topic for name, stream in self._streams.items()}
         topics |= {kind: topic for kind, topic in self._chosen.items() if topic}
         _ = self.episodes
-        return {"format": self._format, "sha256": digest(self.path, files), "topics": topics, **self._ignored}
+        calibrations = {name: calibration.to_dict() for name, calibration in self.calibrations.items()}
+        return {
+            "format": self._format,
+            "libraries": {"rosbags": version("rosbags")},
+            "sha256": digest(self.path, files),
+            "topics": topics,
+            **({"calibrations": calibrations} if calibrations else {}),
+            **self._ignored,
+        }
+
+    @cached_property
+    def calibrations(self) -> dict[str, Calibration]:
+        """Camera → what the sensor_msgs/CameraInfo beside its images says; see `Calibrated`."""
+        found = {}
+        for name, stream in self._streams.items():
+            topic, rectified = calibration_topic(stream.topic)
+            if self._topics.get(topic) != _INFO:
+                continue
+            with self._opened() as reader:
+                messages = [reader.deserialize(raw, kind) for kind, _, raw in self._messages(reader, topic)]
+            calibration = read_calibration(messages, rectified=rectified)
+            if calibration is not None:
+                found[name] = calibration
+        return found
 
     @cached_property
     def episodes(self) -> tuple[Episode, ...]:
@@ -187,39 +201,58 @@ class BagRecording:
 
     def _stamped(self, reader: "AnyReader", topic: str) -> _Stream:
         """Time stamps of the messages of a topic, from their headers; the time of reception where these are empty."""
-        messages = [(received, _stamp(raw, ros1=not reader.is2)) for _, received, raw in self._messages(reader, topic)]
+        messages = [
+            (received, stamp_of(raw, ros1=not reader.is2)) for _, received, raw in self._messages(reader, topic)
+        ]
         received, stamps = (np.array(values, dtype=np.int64) for values in zip(*messages, strict=True))
         return _Stream(topic, (stamps if stamps.all() else received) / 1e9, received)
 
     def _joints(self, topic: str) -> Joints:
         """The joint positions of a topic: messages with the most frequent names; others are ignored and counted."""
-        rows: dict[tuple[str, ...], list[tuple[float, Any]]] = defaultdict(list)
+        rows: dict[tuple[str, ...], list[tuple[int, int, Any]]] = defaultdict(list)
         with self._opened() as reader:
             for kind, received, raw in self._messages(reader, topic):
                 message: Any = reader.deserialize(raw, kind)
                 stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
-                rows[tuple(message.name)].append(((stamp or received) / 1e9, message.position))
+                rows[tuple(message.name)].append((stamp, received, message.position))
         names = max(rows, key=lambda each: len(rows[each]))
-        for _, position in rows[names]:
+        for *_, position in rows[names]:
             if len(position) != len(names):
                 raise UserError(f"{self.path.name}, topic {topic}: {len(names)} joints and {len(position)} positions")
         if others := sum(map(len, rows.values())) - len(rows[names]):
             self._ignored["ignored_joint_messages"] = others
-        times, positions = zip(*rows[names], strict=True)
-        return Joints(names=names, times=np.array(times), positions=np.array(positions, dtype=np.float64))
+        stamps, times_received, positions = zip(*rows[names], strict=True)
+        stamped = np.array(stamps, dtype=np.int64)
+        times = np.where(stamped > 0, stamped / 1e9, self._stamped_at(np.array(times_received, dtype=np.int64)))
+        return Joints(names=names, times=times, positions=np.array(positions, dtype=np.float64))
 
     @cached_property
     def _ignored(self) -> Counter[str]:
         return Counter()
 
     def _policies(self, topic: str) -> Policies:
+        """The texts of a topic; where they come as often as samples, each change of the text."""
         with self._opened() as reader:
             stated = [
-                (received / 1e9, str(getattr(reader.deserialize(raw, kind), "data", "")).strip())
+                (received, str(getattr(reader.deserialize(raw, kind), "data", "")).strip())
                 for kind, received, raw in self._messages(reader, topic)
             ]
-        times, names = zip(*stated, strict=True)
-        return Policies(times=np.array(times), names=names)
+        received, names = zip(*stated, strict=True)
+        times = self._stamped_at(np.array(received, dtype=np.int64))
+        repeated = are_samples(times)
+        begins = [k for k, name in enumerate(names) if not (repeated and k and name == names[k - 1])]
+        return Policies(times=times[begins], names=tuple(names[k] for k in begins))
+
+    def _stamped_at(self, received: np.ndarray) -> Floats:
+        """Time stamps, in seconds, of messages without header that the bag received at these times (ns).
+
+        The clock of the headers may be another one, as with simulated time.  The images of the first camera have both
+        times; in between they are interpolated.
+        """
+        stream = next(iter(self._streams.values()))
+        known, late = stream.received / 1e9, stream.stamps - stream.received / 1e9
+        seconds = received / 1e9
+        return np.asarray(seconds + np.interp(seconds, known, late))
 
     def _messages(self, reader: "AnyReader", topic: str, start: int | None = None) -> Iterator[tuple[str, int, bytes]]:
         """Type, time of reception (ns) and bytes of the messages of a topic."""
@@ -243,22 +276,6 @@ class BagRecording:
                 f"{self.path} cannot be read as a bag ({reason}); copy it again, or mend it by rosbag reindex, "
                 "ros2 bag reindex or mcap recover"
             ) from error
-
-
-def camera_name(topic: str) -> str:
-    """Name of a camera from its topic, without general parts: /left/image_raw/compressed is left."""
-    parts = [part for part in topic.split("/") if part]
-    named = [part for part in parts if part not in _GENERIC] or parts[:1]
-    return "_".join(named)
-
-
-def _stamp(raw: bytes, *, ros1: bool) -> int:
-    """Time stamp in ns of a message that begins with a header, without reading the rest; 0 if it is empty."""
-    if ros1:  # sequence number, seconds, nanoseconds
-        _, seconds, nanoseconds = struct.unpack_from("<III", raw)
-    else:  # encapsulation, whose second byte is the byte order
-        seconds, nanoseconds = struct.unpack_from("<iI" if raw[1] & 1 else ">iI", raw, 4)
-    return int(seconds) * 1_000_000_000 + int(nanoseconds)
 
 
 def _bag_files(folder: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from ropes.data import schema
 from ropes.data.recordings import lerobot_layout as layout
 from ropes.data.recordings.checksums import digest
 from ropes.data.recordings.source import Episode, FrameId, Image, Joints, Options, Policies
-from ropes.data.recordings.video import Video
+from ropes.data.recordings.video import Video, versions
 from ropes.data.stats import vectors
 from ropes.errors import UserError
 
@@ -66,10 +66,11 @@ class LeRobotRecording:
 
     @cached_property
     def record(self) -> Mapping[str, object]:
-        """Format, checksum and frame rate."""
+        """Format, versions of the decoder, checksum and frame rate."""
         paths = [path for path in sorted(self.path.rglob("*")) if path.is_file()]
         return {
             "format": f"LeRobot {self.layout.version}",
+            **({"libraries": versions()} if any(map(self._is_video, self.cameras)) else {}),
             "sha256": digest(self.path, paths),
             "robot": self.layout.robot,
             "fps": self.layout.fps,
@@ -146,7 +147,7 @@ class LeRobotRecording:
         rows: list[list[tuple[int, int]]] = [[] for _ in self.layout.episodes]
         for file, table in enumerate(self._tables):
             for row, episode in enumerate(table["episode_index"].to_pylist()):
-                if not 0 <= episode < len(rows):
+                if not isinstance(episode, int) or not 0 <= episode < len(rows):
                     raise UserError(f"{self.layout.data_files[file]}, row {row}: no episode {episode} in meta/")
                 rows[episode].append((file, row))
         return rows
@@ -175,6 +176,8 @@ class LeRobotRecording:
         files = sorted({file for file, _ in rows})
         table = pa.concat_tables(self._tables[f].take([r for k, r in rows if k == f]) for f in files)
         content: dict[str, Any] = {name: table[name].to_numpy() for name in ("timestamp", "frame_index")}
+        if not np.isfinite(content["timestamp"].astype(np.float64)).all():
+            raise UserError(f"{self.path}: episode {number} has a frame without a time stamp; copy it again")
         if not np.array_equal(content["frame_index"], np.arange(expected)):
             raise UserError(f"{self.path}: episode {number} has frames that are not 0 to {expected - 1}; copy it again")
         texts = table[self.options.policy_column or "task_index"].to_pylist()

@@ -1,6 +1,7 @@
 """Where LeRobot v3.0 and v2.1 folders keep data, videos, episodes and tasks."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from ropes.data import schema
 from ropes.errors import UserError
 
 VERSIONS = ("v3.0", "v2.1")
+#: What a wrong value in the metadata raises.
+_WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,9 @@ class Layout:
                 name = self.info["video_path"].format(video_key=feature, chunk_index=chunk, file_index=file)
             else:
                 name, begin = self._of_episode("video_path", episode.index, video_key=feature), 0.0
-        except (AttributeError, KeyError, ValueError, TypeError) as error:
+            return self.path / name, float(begin)
+        except _WRONG as error:
             raise UserError(f"{self.path}: meta/ does not say where the video {feature} lies ({error!r})") from error
-        return self.path / name, float(begin)
 
     def _of_episode(self, key: str, index: int, **names: str) -> str:
         chunk = index // int(self.info.get("chunks_size", 1000))
@@ -108,7 +111,7 @@ def read_layout(path: Path) -> Layout:
     features, fps = info.get("features"), info.get("fps")
     if not isinstance(features, dict) or not all(isinstance(each, dict) for each in features.values()):
         raise UserError(f"{path / schema.INFO} has no 'features'; copy it again")
-    if isinstance(fps, bool) or not isinstance(fps, int | float) or not fps > 0:
+    if isinstance(fps, bool) or not isinstance(fps, int | float) or not 0 < fps < math.inf:
         raise UserError(f"{path / schema.INFO}: 'fps' is {fps!r}, not a rate; copy it again")
     rows, tasks = _episodes(path, version)
     episodes = [_entry(path, number, row) for number, row in enumerate(rows)]
@@ -118,15 +121,15 @@ def read_layout(path: Path) -> Layout:
     else:
         try:
             files = [path / found._of_episode("data_path", episode.index) for episode in episodes]
-        except (AttributeError, KeyError, ValueError) as error:
+        except _WRONG as error:
             raise UserError(f"{path / schema.INFO} does not say where the data lie ({error!r})") from error
     if not episodes or not files:
         raise UserError(f"{path} has no episodes; record some")
     return Layout(path=path, version=version, info=info, episodes=episodes, tasks=tasks, data_files=files)
 
 
-def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Some columns of a Parquet file.
+def read_parquet(path: Path, columns: Sequence[str] | None = None, *, without: str | None = None) -> pa.Table:
+    """Some columns of a Parquet file; all if None, `without` those whose names begin so.
 
     Raises:
         UserError: the file is missing or damaged, or lacks a column.
@@ -135,7 +138,8 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         names = pq.read_schema(path).names
         if absent := [name for name in columns or () if name not in names]:
             raise UserError(f"{path} has no column {absent[0]!r}; it has {', '.join(names)}")
-        return pq.read_table(path, columns=None if columns is None else list(columns))
+        chosen = [name for name in columns or names if without is None or not name.startswith(without)]
+        return pq.read_table(path, columns=chosen)
     except FileNotFoundError as error:
         raise UserError(f"{path} is missing; copy the data set again") from error
     except (OSError, pa.ArrowException) as error:
@@ -149,7 +153,7 @@ def _episodes(path: Path, version: str) -> tuple[list[Mapping[str, Any]], dict[i
         entries = _lines(path / "meta" / "tasks.jsonl")
     else:
         files = sorted(path.glob("meta/episodes/**/*.parquet"), key=schema.file_order)
-        rows = [row for file in files for row in _without_statistics(file).to_pylist()]
+        rows = [row for file in files for row in read_parquet(file, without="stats/").to_pylist()]
         table = read_parquet(path / schema.TASKS)
         texts = "task" if "task" in table.column_names else "__index_level_0__"
         entries = table.rename_columns({texts: "task"} if texts in table.column_names else {}).to_pylist()
@@ -158,11 +162,6 @@ def _episodes(path: Path, version: str) -> tuple[list[Mapping[str, Any]], dict[i
         return sorted(rows, key=lambda row: int(row["episode_index"])), tasks
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path}: the episodes or tasks in meta/ are damaged ({error!r}); copy it again") from error
-
-
-def _without_statistics(file: Path) -> pa.Table:
-    names = [name for name in pq.read_schema(file).names if not name.startswith("stats/")]
-    return read_parquet(file, names)
 
 
 def _entry(path: Path, number: int, row: Mapping[str, Any]) -> EpisodeEntry:

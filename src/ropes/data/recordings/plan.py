@@ -10,11 +10,11 @@ import numpy as np
 
 from ropes.causal.scm import Regime
 from ropes.data.recordings import dwells, policies, poses
-from ropes.data.recordings.dwells import Dwell
+from ropes.data.recordings.dwells import Dwell, Settled
 from ropes.data.recordings.poses import Grouped, Grouping, Poses, Selection
 from ropes.data.recordings.source import Floats, Options, Policies, Recording, StateUnit
 from ropes.data.recordings.synchronise import Views, synchronise
-from ropes.data.recordings.views import Box
+from ropes.data.recordings.views import Box, View
 from ropes.errors import UserError
 
 #: No joint of an arm turns by more, radians.
@@ -35,10 +35,13 @@ class ImportOptions:
         different_rates: accept cameras of different frame rates.
         dwell: shortest time for which the arm stands still, seconds.
         rotate: camera → degrees clockwise; None is the key for all other cameras, here and below.
-        crop: camera → box of the turned image.
-        crop_to_motion: crop cameras without a box to what moves.
+        crop: camera → box of the turned image; None keeps all of it.
+        crop_to_motion: crop the other cameras to what moves.
         size: camera → longer side in pixels.
         grey: turn images to grey.
+
+    Raises:
+        UserError: a time is not finite.
     """
 
     streams: Options = field(default_factory=Options)
@@ -50,10 +53,22 @@ class ImportOptions:
     different_rates: bool = False
     dwell: float = 0.3
     rotate: Mapping[str | None, int] = field(default_factory=dict)
-    crop: Mapping[str | None, Box] = field(default_factory=dict)
+    crop: Mapping[str | None, Box | None] = field(default_factory=dict)
     crop_to_motion: bool = True
     size: Mapping[str | None, int] = field(default_factory=dict)
     grey: bool = False
+
+    def __post_init__(self) -> None:
+        for name, seconds in (("--tolerance", self.tolerance), ("--dwell", self.dwell)):
+            if not 0 < seconds < np.inf:
+                raise UserError(f"{name} is {seconds:g}; it must be above 0 and finite")
+        if not np.isfinite(self.streams.offset):
+            raise UserError(f"--offset is {self.streams.offset:g}; it must be finite")
+        object.__setattr__(self, "streams", replace(self.streams, policies=self.policies))
+
+    def crops_to_motion(self, camera: str) -> bool:
+        """Whether images of a camera are cropped to what moves."""
+        return self.crop_to_motion and camera not in self.crop and None not in self.crop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +102,7 @@ class Plan:
         regimes: of each task index.
         dropped: reason → number of frames or poses.
         clips: the moves between dwells: episode of the recording, seconds of begin and end, policy of the pose after.
+        notes: what a user should check.
     """
 
     poses: Poses
@@ -94,6 +110,7 @@ class Plan:
     regimes: tuple[Regime, ...]
     dropped: Mapping[str, int]
     clips: tuple[tuple[int, float, float, str], ...]
+    notes: tuple[str, ...] = ()
 
 
 def read_streams(recording: Recording, options: ImportOptions) -> Streams:
@@ -149,23 +166,56 @@ def plan(streams: Streams, options: ImportOptions, motion: Sequence[np.ndarray] 
         UserError: no pose is left, or no dwell is found.
     """
     found: list[tuple[Dwell, ...]] = [() for _ in streams.views]
-    clips: list[tuple[int, float, float, str]] = []
+    clips, notes, without_policy = list[tuple[int, float, float, str]](), list[str](), Counter[str]()
     if streams.selection == "dwell":
-        still = [_still(views, None if motion is None else motion[k]) for k, views in enumerate(streams.views)]
-        times = [views.times for views in streams.views]
-        found = [dwells.find_dwells(t, s, options.dwell) for t, s in zip(times, still, strict=True)]
-        longest = max(dwells.longest_stillness(t, s) for t, s in zip(times, still, strict=True))
-        dwells.require_dwells(sum(map(len, found)), longest, options.dwell)
-        for number, (stamps, each) in enumerate(zip(times, found, strict=True)):
-            clips += _clips(number, stamps, each, streams.policies[number])
+        all_found, settled = _dwells(streams, options, motion)
+        found = [tuple(dwell for dwell in each.dwells if dwell is not None) for each in settled]
+        for each in settled:
+            without_policy.update(each.left_out)
+        if not any(found):
+            raise UserError(f"no dwell has a policy ({_described(without_policy)}); name each policy before its move")
+        if cut := sum(each.cut for each in settled):
+            notes.append(f"the next policy is named during {cut:,} dwells, which count as of the policy before")
+        for number, (physical, each) in enumerate(zip(all_found, settled, strict=True)):
+            clips += _clips(number, streams.views[number].times, physical, each, streams.policies[number])
     chosen, without = poses.select(streams.views, streams.policies, streams.selection, found)
     grouped = poses.group(chosen, options.group)
-    dropped = Counter(streams.dropped) + Counter(without) + Counter(grouped.left_out)
+    dropped = Counter(streams.dropped) + without_policy + Counter(without) + Counter(grouped.left_out)
     used = {chosen.policies[row] for rows in grouped.episodes for row in rows}
     regimes = policies.ordered(used, streams.joints)
-    if absent := _unpaired(regimes):
-        raise UserError(f"no pose under {absent} is left ({_described(dropped)}); record it, or leave the joint out")
-    return Plan(poses=chosen, grouped=grouped, regimes=regimes, dropped=dict(dropped), clips=tuple(clips))
+    named = policies.ordered((name for each in streams.policies for name in each.names if name), streams.joints)
+    if absent := [regime.name for regime in named if regime not in regimes]:
+        counts = ", ".join(f"{count} {name}" for name, count in sorted(Counter(chosen.policies).items()))
+        raise UserError(
+            f"no pose under {absent[0]} is left (found: {counts}; {_described(dropped)}); record it, or leave the "
+            "joint out"
+        )
+    return Plan(
+        poses=chosen, grouped=grouped, regimes=regimes, dropped=dict(dropped), clips=tuple(clips), notes=tuple(notes)
+    )
+
+
+def _dwells(
+    streams: Streams, options: ImportOptions, motion: Sequence[np.ndarray] | None
+) -> tuple[list[tuple[Dwell, ...]], list[Settled]]:
+    """The dwells of each episode, and the same with their policies.
+
+    Raises:
+        UserError: there are none.
+    """
+    times = [views.times for views in streams.views]
+    still = [
+        dwells.without_gaps(views.times, _still(views, None if motion is None else motion[k]))
+        for k, views in enumerate(streams.views)
+    ]
+    found = [dwells.find_dwells(t, s, options.dwell) for t, s in zip(times, still, strict=True)]
+    longest = max(dwells.longest_stillness(t, s) for t, s in zip(times, still, strict=True))
+    dwells.require_dwells(sum(map(len, found)), longest, options.dwell)
+    settled = [
+        dwells.settle(each, t, acting, options.dwell)
+        for each, t, acting in zip(found, times, streams.policies, strict=True)
+    ]
+    return found, settled
 
 
 def _still(views: Views, by_images: np.ndarray | None) -> np.ndarray:
@@ -175,11 +225,14 @@ def _still(views: Views, by_images: np.ndarray | None) -> np.ndarray:
     return dwells.still_by_positions(views.times, views.positions)
 
 
-def _clips(number: int, times: Floats, found: Sequence[Dwell], acting: Policies) -> list[tuple[int, float, float, str]]:
+def _clips(
+    number: int, times: Floats, found: Sequence[Dwell], settled: Settled, acting: Policies
+) -> list[tuple[int, float, float, str]]:
     """The moves from each dwell to the next."""
     clips = []
-    for before, after in itertools.pairwise(found):
-        name = policies.at(acting, times[[after.middle]])[0][0]
+    for (before, after), pose in zip(itertools.pairwise(found), settled.dwells[1:], strict=True):
+        view = after.first if pose is None else pose.middle
+        name = policies.at(acting, times[[view]])[0][0]
         clips.append((number, round(float(times[before.last]), 6), round(float(times[after.first]), 6), name))
     return clips
 
@@ -205,13 +258,25 @@ def _in_radians(views: Views, unit: StateUnit, where: str) -> Views:
     return replace(views, positions=positions)
 
 
-def _unpaired(regimes: Sequence[Regime]) -> str | None:
-    """The first regime whose partner, the joint's other policy, is there without it."""
-    for regime in regimes:
-        if regime.joint is not None and (other := Regime(regime.joint, 3 - regime.policy)) not in regimes:
-            return other.name
-    return None
-
-
 def _described(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} left out: {reason}" for reason, count in counts.items()) or "none left out"
+
+
+def views_of(recording: Recording, options: ImportOptions) -> dict[str, View]:
+    """Camera → view.
+
+    Raises:
+        UserError: an option names a camera that the recording lacks.
+    """
+    for option, given in (("--rotate", options.rotate), ("--crop", options.crop), ("--image-size", options.size)):
+        if unknown := [name for name in given if name is not None and name not in recording.cameras]:
+            raise UserError(f"{option}: no camera {unknown[0]!r}; the recording has {', '.join(recording.cameras)}")
+    return {
+        camera: View(
+            rotate=options.rotate.get(camera, options.rotate.get(None, 0)),
+            crop=options.crop.get(camera, options.crop.get(None)),
+            size=options.size.get(camera, options.size.get(None)),
+            grey=options.grey,
+        )
+        for camera in recording.cameras
+    }

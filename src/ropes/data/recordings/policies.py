@@ -74,12 +74,9 @@ def _from_table(table: Table, episodes: Sequence[Episode]) -> list[Policies | No
             f"{table.path} has columns {', '.join(table.columns)}; beside policy it needs task, episode, "
             "episode and frame, frame, time, or episode and time"
         )
-    numbers = table.counts("episode") if "episode" in keys else np.zeros(len(table), np.int64)
     if "episode" not in keys and len(episodes) > 1:
         raise UserError(f"{table.path}: the recording has {len(episodes)} episodes; add a column episode")
-    if len(beyond := np.flatnonzero(numbers >= len(episodes))):
-        row = int(beyond[0])
-        raise UserError(f"{table.where(row)}: no episode {numbers[row]}; the recording has {len(episodes)}, from 0 on")
+    numbers = _places(table, episodes) if "episode" in keys else np.zeros(len(table), np.int64)
     times = np.full(len(table), -np.inf)
     if "time" in keys:
         times = table.numbers("time")
@@ -88,12 +85,28 @@ def _from_table(table: Table, episodes: Sequence[Episode]) -> list[Policies | No
     assigned: list[Policies | None] = [None] * len(episodes)
     for number in np.unique(numbers):
         rows = np.flatnonzero(numbers == number)
-        steps = np.diff(times[rows])
-        if len(rows) > 1 and not (steps > 0).all():
-            row = int(rows[1:][~(steps > 0)][0])
+        later = times[rows[1:]] > times[rows[:-1]]
+        if not later.all():
+            row = int(rows[1:][~later][0])
             raise UserError(f"{table.where(row)}: does not come after the row before it; sort the table")
         assigned[number] = Policies(times=times[rows], names=tuple(names[row] for row in rows))
     return assigned
+
+
+def _places(table: Table, episodes: Sequence[Episode]) -> np.ndarray:
+    """Place in the recording of the episode that each row names by its number, (rows,).
+
+    Raises:
+        UserError: no episode has the number.
+    """
+    place = {k if episode.number is None else episode.number: k for k, episode in enumerate(episodes)}
+    numbers = table.counts("episode").tolist()
+    for row, number in enumerate(numbers):
+        if number not in place:
+            raise UserError(
+                f"{table.where(row)}: no episode {number}; the recording has {len(episodes)}, from {min(place)} on"
+            )
+    return np.array([place[number] for number in numbers], dtype=np.int64)
 
 
 def _by_task(table: Table, episodes: Sequence[Episode], of_task: dict[str, str]) -> list[Policies | None]:

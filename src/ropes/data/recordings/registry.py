@@ -4,9 +4,10 @@ from pathlib import Path
 
 from ropes.common.plugins import load_plugins
 from ropes.data.recordings.bags import Bag
+from ropes.data.recordings.frame_folders import FrameFolders
 from ropes.data.recordings.lerobot import LeRobot
-from ropes.data.recordings.logged import FrameFolders, Videos
 from ropes.data.recordings.source import Options, Recording, Source
+from ropes.data.recordings.videos import Videos
 from ropes.errors import UserError
 
 #: Sources of this package by name, in the order in which they are asked.
@@ -14,7 +15,8 @@ SOURCES: dict[str, Source] = {"lerobot": LeRobot(), "bag": Bag(), "videos": Vide
 #: Option → sources that use it.
 _USED_BY = {
     "log": ("videos", "frames"),
-    "offset": ("videos", "frames"),
+    "offset": ("videos",),
+    "joint_columns": ("videos", "frames"),
     "policy_column": ("lerobot", "videos", "frames"),
     "policy_topic": ("bag",),
     "joint_topic": ("bag",),

@@ -36,7 +36,11 @@ def decode(message: Any, where: str) -> Image:
 def _raw(message: Any, where: str) -> Image:
     encoding, height, width = message.encoding, int(message.height), int(message.width)
     if encoding not in _ENCODINGS:
-        hint = "debayer it first (image_proc)" if encoding.startswith("bayer") else "convert it first"
+        hint = (
+            "debayer it first (image_proc)"
+            if encoding.startswith("bayer")
+            else "convert it first, or leave the camera out by --cameras"
+        )
         raise UserError(f"{where}: encoding {encoding!r} is not {', '.join(_ENCODINGS)}; {hint}")
     channels, data = _ENCODINGS[encoding], np.asarray(message.data, dtype=np.uint8)
     step = int(message.step) or width * channels

@@ -25,6 +25,24 @@ StateUnit = Literal["radians", "degrees", "none"]
 COMMAND_INTERVAL = 0.2
 
 
+def are_samples(times: Floats) -> bool:
+    """Whether rows at these times (seconds) are samples, not commands."""
+    return len(times) > 1 and float(np.median(np.diff(times))) <= COMMAND_INTERVAL
+
+
+def require_order(times: Floats, what: str) -> None:
+    """Check that there are time stamps, and that they do not run back.
+
+    Raises:
+        UserError: they do, or there are none.
+    """
+    if not len(times):
+        raise UserError(f"{what}: there are none; record them, or leave the stream out")
+    if len(back := np.flatnonzero(np.diff(times) < 0)):
+        k = int(back[0])
+        raise UserError(f"{what} run back, from {times[k]:.3f} s to {times[k + 1]:.3f} s; record with one clock")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Joints:
     """Joint positions over time.
@@ -44,7 +62,7 @@ class Joints:
     @property
     def are_samples(self) -> bool:
         """Whether positions come so often that they show when the arm stands still."""
-        return len(self.times) > 1 and float(np.median(np.diff(self.times))) <= COMMAND_INTERVAL
+        return are_samples(self.times)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,12 +82,14 @@ class Episode:
         frames: camera → time stamps of its frames in seconds, (n,).
         joints: joint positions; None where the recording has none.
         policies: texts that say which policy acts; None where the recording has none.
+        number: by which tables name it; None is its place in the recording, from 0 on.
     """
 
     name: str
     frames: Mapping[str, Floats]
     joints: Joints | None = None
     policies: Policies | None = None
+    number: int | None = None
 
 
 class Recording(Protocol):
@@ -115,7 +135,8 @@ class Options:
         joint_topic: topic of the joint positions; the only one if None.
         policy_topic: topic of the policies; the only one if None.
         policy_column: column with the policies; that of the source's own rule if None.
-        policies_elsewhere: a table gives the policies, so that the recording needs none.
+        joint_columns: columns of `log` with the joint positions; all of numbers if empty.
+        policies: table that gives the policies, so that the recording needs none; set by `ImportOptions`.
         log: table of time stamps, commands and positions of a video or a folder of frames.
         offset: seconds to add to the time stamps of `log`.
     """
@@ -124,7 +145,8 @@ class Options:
     joint_topic: str | None = None
     policy_topic: str | None = None
     policy_column: str | None = None
-    policies_elsewhere: bool = False
+    joint_columns: tuple[str, ...] = ()
+    policies: Path | None = None
     log: Path | None = None
     offset: float = 0.0
     topics: Mapping[str, str] = field(init=False)
@@ -132,6 +154,11 @@ class Options:
     def __post_init__(self) -> None:
         pairs = (text.partition("=") for text in self.cameras)
         object.__setattr__(self, "topics", {name: topic for name, _, topic in pairs})
+
+    @property
+    def policies_elsewhere(self) -> bool:
+        """Whether a table gives the policies."""
+        return self.policies is not None
 
     def named(self, found: Sequence[str], path: Path) -> tuple[str, ...]:
         """The cameras to import of those that a recording without topics has.

@@ -7,7 +7,7 @@ images.
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,9 +38,6 @@ _MOST_CHANGED = 0.005
 _VARIATION = 6.0
 #: Margin around what moves, as a share of its longer side; smallest longer side of a crop, pixels.
 _MARGIN, _SMALLEST_CROP = 0.06, 128
-#: Successive images differ by motion above twice the change of a still arm (the lower quartile) plus this many grey
-#: levels.  Video codecs repeat still images without any change, so the sum cannot be left out.
-_STILL_SHARE, _CHANGE = 0.25, 1.5
 
 
 @dataclass(eq=False)
@@ -138,21 +135,10 @@ def block_means(grey: Image) -> NDArray[np.float32]:
     return total.astype(np.float32) / BLOCK**2
 
 
-def still_by_images(surveys: Iterable[CameraSurvey]) -> NDArray[np.bool_]:
-    """Whether no camera sees a motion from each image to the next, (n − 1,).
-
-    Single larger changes, as at the key frames of a video, do not count.
-    """
-    still: NDArray[np.bool_] | None = None
-    for survey in surveys:
-        motion = np.array(survey.motion)
-        if len(motion) > 2:
-            padded = np.concatenate([motion[:1], motion, motion[-1:]])
-            motion = np.median(np.stack([padded[:-2], padded[1:-1], padded[2:]]), axis=0)
-        below = motion <= 2 * np.quantile(motion, _STILL_SHARE) + _CHANGE if len(motion) else np.empty(0, bool)
-        still = below if still is None else still & below
-    assert still is not None
-    return still
+def digest(recording: Recording, frames: Mapping[str, Sequence[FrameId]], views: Mapping[str, View]) -> str:
+    """SHA-256 of all that decides what a look at these frames shows; see `survey`."""
+    about = [recording.record, {camera: [views[camera].rotate, list(frames[camera])] for camera in frames}]
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
 def survey(
@@ -175,8 +161,7 @@ def survey(
     Raises:
         UserError: a frame is damaged.
     """
-    about = [recording.record, {camera: [views[camera].rotate, list(frames[camera])] for camera in frames}]
-    key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+    key = digest(recording, frames, views)
     found = _read(out / STATE, key, list(frames))
     total = sum(map(len, frames.values()))
     with show_progress("looking for what moves, images", total, show=progress) as update:

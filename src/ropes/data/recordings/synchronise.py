@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.data.recordings.source import Episode, Floats, Joints
+from ropes.data.recordings.source import Episode, Floats, Joints, require_order
 from ropes.errors import UserError
 
 Ints = NDArray[np.int64]
@@ -52,7 +52,7 @@ def synchronise(
         UserError: time stamps run back, a camera has no frames, or frame rates differ.
     """
     for camera in cameras:
-        _require_order(episode.frames[camera], f"{episode.name}: time stamps of camera {camera}")
+        require_order(episode.frames[camera], f"{episode.name}: time stamps of camera {camera}")
     if not different_rates:
         _require_equal_rates(episode, cameras)
     reference = min(cameras, key=lambda camera: len(episode.frames[camera]))
@@ -61,14 +61,17 @@ def synchronise(
     for k, camera in enumerate(cameras):
         frames[:, k] = nearest(times, episode.frames[camera])
         found = np.abs(episode.frames[camera][frames[:, k]] - times) <= tolerance
-        found[1:] &= frames[1:, k] > frames[:-1, k]
         dropped[f"no frame of camera {camera} within {tolerance:g} s"] = int((keep & ~found).sum())
         keep &= found
+    for k, camera in enumerate(cameras):
+        nearer = keep & ~_nearest_to_each(frames[:, k], np.abs(episode.frames[camera][frames[:, k]] - times), keep)
+        dropped[f"its frame of camera {camera} is nearer to another one"] = int(nearer.sum())
+        keep &= ~nearer
     if episode.policies is not None:
-        _require_order(episode.policies.times, f"{episode.name}: time stamps of the policies")
+        require_order(episode.policies.times, f"{episode.name}: time stamps of the policies")
     positions, joints = None, episode.joints if state else None
     if joints is not None:
-        _require_order(joints.times, f"{episode.name}: time stamps of the joint positions")
+        require_order(joints.times, f"{episode.name}: time stamps of the joint positions")
         at, found = _rows(joints, times, tolerance)
         dropped[f"no joint position within {tolerance:g} s"] = int((keep & ~found).sum())
         keep &= found
@@ -90,6 +93,15 @@ def nearest(times: Floats, others: Floats) -> Ints:
     return np.where(np.abs(others[after] - times) < np.abs(others[before] - times), after, before)
 
 
+def _nearest_to_each(frames: Ints, distances: Floats, candidates: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rows that are the nearest to their frame among the candidates with this frame; the first of equally near ones."""
+    rows = np.flatnonzero(candidates)
+    order = rows[np.lexsort((distances[rows], frames[rows]))]
+    nearest_rows = np.zeros(len(frames), dtype=bool)
+    nearest_rows[order[np.unique(frames[order], return_index=True)[1]]] = True
+    return nearest_rows
+
+
 def _rows(joints: Joints, times: Floats, tolerance: float) -> tuple[Ints, NDArray[np.bool_]]:
     """Row of the joint positions at each time, and whether there is one."""
     if joints.hold:
@@ -97,14 +109,6 @@ def _rows(joints: Joints, times: Floats, tolerance: float) -> tuple[Ints, NDArra
         return np.maximum(row, 0), row >= 0
     row = nearest(times, joints.times)
     return row, np.abs(joints.times[row] - times) <= tolerance
-
-
-def _require_order(times: Floats, what: str) -> None:
-    if not len(times):
-        raise UserError(f"{what}: there are none; record them, or leave the stream out")
-    if len(back := np.flatnonzero(np.diff(times) < 0)):
-        k = int(back[0])
-        raise UserError(f"{what} run back, from {times[k]:.3f} s to {times[k + 1]:.3f} s; record with one clock")
 
 
 def _require_equal_rates(episode: Episode, cameras: Sequence[str]) -> None:

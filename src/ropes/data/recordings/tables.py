@@ -19,18 +19,24 @@ Cell = str | float | int | None
 
 @dataclass(frozen=True)
 class Table:
-    """A table: column → cells.  Row 1 of a CSV file is its header; rows of Parquet files count from 0."""
+    """A table: column → cells.
+
+    Attributes:
+        path: of the file.
+        columns: of equal lengths.
+        rows: numbers of the rows, for messages: row 1 of a CSV file is its header; rows of Parquet files count from 0.
+    """
 
     path: Path
     columns: Mapping[str, Sequence[Cell]]
-    first_row: int
+    rows: Sequence[int]
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
     def where(self, row: int) -> str:
         """Name of the table and number of the row, for messages."""
-        return f"{self.path.name}, row {row + self.first_row}"
+        return f"{self.path.name}, row {self.rows[row]}"
 
     def texts(self, column: str) -> tuple[str, ...]:
         """A column as texts without spaces around them."""
@@ -46,7 +52,8 @@ class Table:
         for row, cell in enumerate(self._cells(column)):
             number = as_number(cell)
             if number is None:
-                raise UserError(f"{self.where(row)}: {column} {cell!r} is not a finite number")
+                unit = " of seconds" if column == "time" else ""
+                raise UserError(f"{self.where(row)}: {column} {cell!r} is not a finite number{unit}")
             values[row] = number
         return values
 
@@ -81,7 +88,7 @@ def as_number(cell: Cell) -> float | None:
         return None
     try:
         number = float(cell)
-    except ValueError:
+    except (TypeError, ValueError, OverflowError):  # a date or a list in a Parquet file
         return None
     return number if math.isfinite(number) else None
 
@@ -97,22 +104,23 @@ def read_table(path: Path) -> Table:
     if path.suffix == ".parquet":
         try:
             table = pq.read_table(path)
-        except (OSError, pa.ArrowException) as error:
+            columns = {name: table[name].to_pylist() for name in table.column_names}
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise UserError(f"{path} is no Parquet file that can be read ({error})") from error
-        columns = {name: table[name].to_pylist() for name in table.column_names}
-        return _filled(Table(path, columns, 0))
+        return _filled(Table(path, columns, range(table.num_rows)))
     try:
         with path.open(newline="", encoding="utf-8-sig") as stream:
-            rows = [row for row in csv.reader(stream) if row]
+            rows = [(number, row) for number, row in enumerate(csv.reader(stream), 1) if row]
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path} is no CSV file ({error})") from error
-    header = [name.strip() for name in rows[0]] if rows else []
+    header = [name.strip() for name in rows[0][1]] if rows else []
     if repeated := [name for name in header if header.count(name) > 1]:
         raise UserError(f"{path} has two columns {repeated[0]!r}; give each its own name")
-    for number, row in enumerate(rows[1:], 2):
+    for number, row in rows[1:]:
         if len(row) != len(header):
             raise UserError(f"{path.name}, row {number} has {len(row)} columns, and the header {len(header)}")
-    return _filled(Table(path, {name: [row[k] for row in rows[1:]] for k, name in enumerate(header)}, 2))
+    columns = {name: [row[k] for _, row in rows[1:]] for k, name in enumerate(header)}
+    return _filled(Table(path, columns, [number for number, _ in rows[1:]]))
 
 
 def _filled(table: Table) -> Table:

@@ -5,6 +5,7 @@ Memory does not grow with the length of a video.
 
 import importlib
 from collections.abc import Generator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -39,6 +40,17 @@ def import_extra(name: str) -> ModuleType:
         raise UserError(
             f"reading this recording needs the package {error.name}: pip install 'ropes[import]'"
         ) from error
+
+
+def versions() -> dict[str, str]:
+    """Versions of PyAV and of FFmpeg's decoders, which decide the pixels of a decoded frame.
+
+    Raises:
+        UserError: PyAV is not installed.
+    """
+    av = import_extra("av")
+    decoders = ".".join(map(str, av.library_versions["libavcodec"]))
+    return {"av": version("av"), "libavcodec": decoders}
 
 
 class Video:

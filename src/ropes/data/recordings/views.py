@@ -46,13 +46,18 @@ class View:
             image = image[top : top + height, left : left + width]
         if self.grey and image.ndim == 3:
             image = np.asarray(Pictures.fromarray(np.ascontiguousarray(image)).convert("L"))
-        height, width = image.shape[:2]
-        if self.size is None or max(height, width) <= self.size:
+        height, width = self.stored_size(*image.shape[:2])
+        if (height, width) == image.shape[:2]:
             return image
-        scale = self.size / max(height, width)
-        shape = max(1, round(width * scale)), max(1, round(height * scale))
         picture = Pictures.fromarray(np.ascontiguousarray(image))
-        return np.asarray(picture.resize(shape, Pictures.Resampling.BOX))
+        return np.asarray(picture.resize((width, height), Pictures.Resampling.BOX))
+
+    def stored_size(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width to which an image, turned and cropped, is averaged, pixels."""
+        if self.size is None or max(height, width) <= self.size:
+            return height, width
+        scale = self.size / max(height, width)
+        return max(1, round(height * scale)), max(1, round(width * scale))
 
     def require_inside(self, camera: str, image: Image) -> None:
         """Check that the crop lies inside the image.
@@ -98,6 +103,15 @@ def parse_box(text: str) -> Box:
         raise UserError(f"--crop: {text!r} is not LEFT,TOP,WIDTH,HEIGHT in pixels")
     left, top, width, height = map(int, parts)
     return left, top, width, height
+
+
+def parse_crop(text: str) -> Box | None:
+    """The box of `parse_box`, or None for the text none.
+
+    Raises:
+        UserError: neither of them.
+    """
+    return None if text == "none" else parse_box(text)
 
 
 def parse_size(text: str) -> int:

@@ -1,0 +1,132 @@
+"""The same import again, refused imports, folders of output, and previews."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ropes.data.recordings import previewing
+from ropes.data.recordings.image_motion import doubt, rest_level, still_by_images
+from ropes.data.recordings.plan import ImportOptions
+from ropes.data.recordings.survey import STATE, CameraSurvey
+from ropes.errors import UserError
+from tests import tiny
+from tests.data.recordings.conftest import ImportOne, damaged
+from tests.data.recordings.test_logged import NAMES, angles, commands, picture, positions, write_csv, write_frames
+from tests.data.recordings.test_logged import write_video as write
+
+
+@pytest.fixture
+def filmed(tmp_path: Path) -> Path:
+    """A video of three anchors, with a log of commands alone."""
+    path = write(tmp_path / "front.mp4", [picture(angle) for angle in positions(3)])
+    write_csv(path.with_suffix(".csv"), ("time", "policy", "elbow"), commands(3))
+    return path
+
+
+def test_a_finished_import_does_not_look_again(
+    filmed: Path, import_one: ImportOne, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = import_one(filmed, crop_to_motion=True)
+    content = tiny.tree(first.dataset.path)
+
+    def look(*_: object, **__: object) -> None:
+        raise AssertionError("it looks at the images again")
+
+    monkeypatch.setattr(CameraSurvey, "add", look)
+    again = import_one(filmed, crop_to_motion=True)
+    assert str(again) == str(first)
+    assert tiny.tree(again.dataset.path) == content
+
+
+def test_a_refused_import_leaves_a_finished_data_set_as_it_was(
+    filmed: Path, import_one: ImportOne, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = import_one(filmed, crop_to_motion=True).dataset
+    content = tiny.tree(dataset.path)
+    monkeypatch.setattr(CameraSurvey, "add", None)  # it is refused before anything is decoded
+    others = ({"rotate": {None: 90}}, {"crop": {None: None}}, {"size": {None: 32}}, {"grey": True}, {"dwell": 0.4})
+    for options in others:
+        with pytest.raises(UserError, match="holds something else, a data set with another import"):
+            import_one(filmed, **({"crop_to_motion": True} | options))
+    assert tiny.tree(dataset.path) == content
+    assert not (dataset.path / STATE).exists()
+
+
+def test_a_data_set_is_no_part_of_its_recording(import_one: ImportOne, tmp_path: Path) -> None:
+    folder = tmp_path / "frames"
+    write_frames(folder, angles(1), "left")
+    write_csv(folder / "log.csv", ("frame", "policy"), [(k, NAMES[k]) for k in range(3)])
+    before = tiny.tree(folder)
+    with pytest.raises(UserError, match=r"is inside the recording .*frames; choose a folder outside"):
+        import_one(folder, "frames/imported")
+    assert tiny.tree(folder) == before
+
+
+def test_files_of_others_stay(import_one: ImportOne, tmp_path: Path) -> None:
+    folder, out = tmp_path / "frames", tmp_path / "data"
+    write_frames(folder, angles(1), "left")
+    write_csv(folder / "log.csv", ("frame", "policy"), [(k, NAMES[k]) for k in range(3)])
+    damaged(folder / "left" / "0002.png", 0.5)
+    out.mkdir()
+    (out / "movie.mkv.part").write_text("a download")
+    with pytest.raises(UserError, match="holds something else"):
+        import_one(folder)
+    assert (out / "movie.mkv.part").read_text() == "a download"
+
+
+def test_one_camera_is_kept_whole(import_one: ImportOne, tmp_path: Path) -> None:
+    folder = tmp_path / "frames"
+    for camera in ("left", "right"):
+        (folder / camera).mkdir(parents=True)
+        for k, angle in enumerate(angles(2)):
+            wide = np.pad(picture(angle), [(90, 90), (120, 120), (0, 0)], constant_values=40)
+            Image.fromarray(wide).save(folder / camera / f"{k}.png")
+    write_csv(folder / "log.csv", ("frame", "policy"), [(k, NAMES[k % 3]) for k in range(6)])
+    dataset = import_one(folder, crop={"left": None}, crop_to_motion=True).dataset
+    assert dataset.image_shapes[0] == (228, 304, 3)
+    assert dataset.image_shapes[1][1] < 200
+    assert [path.name for path in dataset.path.glob("meta/*.png")] == ["preview-right.png"]
+
+
+def test_a_preview_shows_what_an_import_keeps(filmed: Path, import_one: ImportOne, tmp_path: Path) -> None:
+    wide = [np.pad(picture(angle), [(60, 60), (80, 120), (0, 0)], constant_values=40) for angle in positions(3)]
+    path = write(filmed.with_name("wide.mp4"), wide)
+    write_csv(path.with_suffix(".csv"), ("time", "policy", "elbow"), commands(3))
+    options = ImportOptions(rotate={None: 90})
+    (line,) = previewing.preview_recording(path, folder=tmp_path / "look", options=options)
+    dataset = import_one(path, rotate={None: 90}, crop_to_motion=True).dataset
+    assert dataset.provenance is not None
+    left, top, width, height = dataset.provenance["cameras"][0]["view"]["crop"]
+    assert line.startswith(f"camera wide: keeps {width}x{height} of 168x264 pixels at {left},{top}; see ")
+    with Image.open(tmp_path / "look" / "preview-wide.png") as shown:
+        assert shown.size == (3 * 168 + 2 * 4, 264)
+    with pytest.raises(UserError, match="--crop wide=160,0,64,64 is not inside the image of 168x264 pixels"):
+        previewing.preview_recording(
+            path, folder=tmp_path / "no", options=ImportOptions(rotate={None: 90}, crop={None: (160, 0, 64, 64)})
+        )
+    assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize("rests", [0.05, 0.15, 0.3, 0.6])
+def test_rests_are_found_for_any_share_of_the_time(rests: float) -> None:
+    rng = np.random.default_rng(0)
+    length = 20
+    still = np.zeros(400, dtype=bool)
+    for begin in np.linspace(10, 380, round(400 * rests / length)).astype(int):
+        still[begin : begin + length] = True
+    speed = np.abs(np.sin(np.arange(400) / 9)) + 0.2
+    motion = np.where(still, rng.gamma(9, 0.2, 400), rng.gamma(9, 0.2, 400) + 60 * speed)
+    found = still_by_images([CameraSurvey(motion=motion.tolist())])
+    assert (found != still).mean() < 0.03
+    assert doubt("left", CameraSurvey(motion=motion.tolist())) is None
+
+
+def test_images_of_an_arm_that_never_rests_raise_doubts() -> None:
+    motion = 40 + 10 * np.sin(np.arange(300) / 9)
+    line = doubt("left", CameraSurvey(motion=motion.tolist()))
+    assert line is not None
+    assert line.startswith("images of camera left differ by 33 grey levels even where the arm seems to stand still")
+    assert doubt("left", CameraSurvey()) is None
+    assert rest_level(np.array([2.0])) == 2.0

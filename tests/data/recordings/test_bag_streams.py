@@ -1,0 +1,135 @@
+"""Clocks of bags, texts that repeat, and calibrations of cameras."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes.data.recordings.calibration import Calibration, intrinsics
+from ropes.data.recordings.views import View
+from ropes.errors import UserError
+from tests.data.recordings import bag_files
+from tests.data.recordings.bag_files import Kind, Message
+from tests.data.recordings.conftest import ImportOne
+from tests.data.recordings.test_bags import NAMES, protocol
+
+MATRIX = np.array([[30.0, 0.0, 11.5], [0.0, 28.0, 9.5], [0.0, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.5])
+def test_policies_follow_the_clock_of_the_headers(rate: float, import_one: ImportOne, tmp_path: Path) -> None:
+    # The simulation's clock begins at 5 s, and goes at another rate than the clock of the bag.
+    messages = [
+        each if each.topic == "/policy" else each._replace(stamp=5.0 + rate * (each.time - 100.0))
+        for each in protocol()
+    ]
+    imported = import_one(bag_files.write(tmp_path / "bag", "mcap", messages), dwell=0.1)
+    assert "6 poses in 2 anchors" in str(imported)
+    assert imported.plan.poses.policies == NAMES * 2
+
+
+def test_joint_positions_without_time_stamps_follow_the_clock_of_the_headers(
+    import_one: ImportOne, tmp_path: Path
+) -> None:
+    messages = []
+    for each in protocol():
+        stamp = 5.0 + each.time - 100.0 if each.topic == "/front/image_raw" else 0.0
+        messages.append(each if each.topic == "/policy" else each._replace(stamp=stamp))
+    dataset = import_one(bag_files.write(tmp_path / "bag", "mcap", messages)).dataset
+    assert np.allclose(dataset.states("train")[:, 0], 0.3 * np.arange(6))
+
+
+def test_texts_that_repeat_name_a_policy_once(import_one: ImportOne, tmp_path: Path) -> None:
+    messages = []
+    for each in protocol():
+        if each.topic == "/policy":
+            spoken = each
+        messages += [each] if each.topic == "/policy" else [each, spoken._replace(time=each.time + 0.001)]
+    imported = import_one(bag_files.write(tmp_path / "bag", "mcap", messages), frames="stretch")
+    assert "6 poses in 2 anchors" in str(imported)
+
+
+def test_depth_images_can_be_left_out(import_one: ImportOne, tmp_path: Path) -> None:
+    depth = [
+        bag_files.image("depth", each.time, np.zeros((20, 48), np.uint8), "16UC1")
+        for each in protocol()
+        if each.topic == "/front/image_raw"
+    ]
+    path = bag_files.write(tmp_path / "bag", "mcap", sorted([*protocol(), *depth], key=lambda each: each.time))
+    with pytest.raises(UserError, match="convert it first, or leave the camera out by --cameras"):
+        import_one(path)
+
+
+def with_calibration(*infos: Message, **other: Any) -> list[Message]:
+    return sorted([*protocol(**other), *infos], key=lambda each: each.time)
+
+
+@pytest.mark.parametrize("kind", ["ros1", "mcap"])
+def test_a_calibration_becomes_intrinsics_of_the_stored_images(
+    kind: Kind, import_one: ImportOne, tmp_path: Path
+) -> None:
+    info = bag_files.camera_info("front", 99.0, (20, 24), MATRIX)
+    path = bag_files.write(tmp_path / ("a.bag" if kind == "ros1" else "bag"), kind, with_calibration(info))
+    dataset = import_one(path, rotate={None: 90}, crop={None: (2, 1, 16, 20)}).dataset
+    assert dataset.provenance is not None
+    camera = dataset.provenance["cameras"][0]
+    # Pixel (x, y) of the image becomes (19 − y, x); its corner is half a pixel before its middle.
+    assert camera["intrinsics"] == [[28.0, 0.0, 20 - 10.0 - 2], [0.0, 30.0, 12.0 - 1], [0.0, 0.0, 1.0]]
+    assert (camera["width"], camera["height"]) == (16, 20)
+    calibration = dataset.provenance["source"]["calibrations"]["front"]
+    assert calibration["matrix"] == MATRIX.tolist()
+    assert (calibration["model"], calibration["distortion"][:2]) == ("plumb_bob", [0.1, -0.2])
+
+
+@pytest.mark.parametrize(
+    "infos",
+    [
+        [bag_files.camera_info("front", 99.0, (20, 24), np.zeros((3, 3)))],  # not calibrated
+        [bag_files.camera_info("front", 99.0 + k, (20, 24), MATRIX + k) for k in range(2)],  # the lens zooms
+        [bag_files.camera_info("front", 99.0, (20, 24), MATRIX, binning_x=2)],
+        [bag_files.camera_info("other", 99.0, (20, 24), MATRIX)],
+        [],
+    ],
+    ids=["none", "changes", "binned", "another camera", "absent"],
+)
+def test_calibrations_that_do_not_hold_are_left_out(
+    infos: list[Message], import_one: ImportOne, tmp_path: Path
+) -> None:
+    dataset = import_one(bag_files.write(tmp_path / "bag", "mcap", with_calibration(*infos))).dataset
+    assert dataset.provenance is not None
+    assert "intrinsics" not in dataset.provenance["cameras"][0]
+    assert "calibrations" not in dataset.provenance["source"]
+
+
+def test_a_calibration_of_another_size_is_kept_beside_the_data_alone(import_one: ImportOne, tmp_path: Path) -> None:
+    info = bag_files.camera_info("front", 99.0, (40, 48), MATRIX)
+    dataset = import_one(bag_files.write(tmp_path / "bag", "mcap", with_calibration(info))).dataset
+    assert dataset.provenance is not None
+    assert "intrinsics" not in dataset.provenance["cameras"][0]
+    assert dataset.provenance["source"]["calibrations"]["front"]["width"] == 48
+
+
+@pytest.mark.parametrize("rotate", [0, 90, 180, 270])
+@pytest.mark.parametrize("crop", [None, (3, 2, 12, 14)])
+@pytest.mark.parametrize("size", [None, 7])
+def test_a_point_is_where_the_stored_image_shows_it(
+    rotate: int, crop: tuple[int, int, int, int] | None, size: int | None
+) -> None:
+    view = View(rotate=rotate, crop=crop, size=size)
+    calibration = Calibration(
+        width=20, height=18, matrix=tuple(map(tuple, MATRIX.tolist())), model="plumb_bob", distortion=()
+    )
+    column, row = 10, 8
+    image = np.zeros((18, 20), np.uint8)
+    image[row, column] = 255
+    stored = view.apply(image).astype(float)
+    total = stored.sum()
+    rows, columns = np.indices(stored.shape) + 0.5
+    middle = np.array([(columns * stored).sum() / total, (rows * stored).sum() / total])
+    ray = np.linalg.inv(MATRIX) @ [column, row, 1.0]  # the direction that the pixel sees
+    for _ in range(rotate // 90):
+        ray = np.array([-ray[1], ray[0], 1.0])
+    matrix = intrinsics(calibration, view, (18, 20))
+    assert matrix is not None
+    assert np.abs((matrix @ ray)[:2] - middle).max() < (0.01 if size is None else 0.6)
