@@ -2,6 +2,7 @@ import os
 import sys
 import types
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,10 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if find_spec("pybullet") is None:
+        for item in items:
+            if item.get_closest_marker("pybullet"):
+                item.add_marker(pytest.mark.skip(reason="PyBullet is not installed"))
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if not marked:
         return

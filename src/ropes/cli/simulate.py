@@ -186,7 +186,7 @@ class Simulate:
             camera_level=self._level or "clean",
             colour=self.colour,
         )
-        return replace(setting, requested_renderer=self.renderer)
+        return setting if self.renderer is None else replace(setting, requested_renderer=self.renderer)
 
     def _scene(self, default: "SceneName") -> "SceneName":
         """The scene of an arm."""

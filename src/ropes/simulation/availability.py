@@ -33,7 +33,8 @@ def locate(urdf: str) -> Path:
         try:
             import pybullet_data
         except ModuleNotFoundError as error:
-            raise pybullet_missing() from error
+            missing = f"no URDF file at {path}, nor among the robots of ropes; those of pybullet_data need PyBullet"
+            raise UserError(missing) from error
         path = Path(pybullet_data.getDataPath()) / path
     if not path.is_file():
         raise UserError(f"no URDF file at {path}; give the path of an existing one")

@@ -43,9 +43,7 @@ def add_arm(mujoco: ModuleType, spec: Any, urdf: Urdf, brightest: float = BRIGHT
     return bodies
 
 
-def _shape(
-    mujoco: ModuleType, spec: Any, visual: Visual, meshes: dict[Any, str], brightest: float
-) -> dict[str, Any]:
+def _shape(mujoco: ModuleType, spec: Any, visual: Visual, meshes: dict[Any, str], brightest: float) -> dict[str, Any]:
     """One shape of a link as the arguments of `add_geom`."""
     quaternion = np.empty(4)
     mujoco.mju_mat2Quat(quaternion, np.ascontiguousarray(visual.origin[:3, :3]).ravel())

@@ -8,6 +8,7 @@ import importlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -60,6 +61,10 @@ def _new_context(side: int) -> Any:
         UserError: MuJoCo or its OpenGL is missing, or its OpenGL cannot draw.
     """
     import_mujoco()
+    # The CUDA builds of torch import triton.  Where Mesa's software renderer loads its LLVM before triton loads its
+    # own, the process crashes.
+    if find_spec("triton"):
+        importlib.import_module("triton")
     # Mesa's software renderer starts a thread a core by default; each rendering process is to use one core.
     os.environ.setdefault("LP_NUM_THREADS", "0")
     platform = _platform()
