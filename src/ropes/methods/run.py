@@ -214,8 +214,8 @@ def scene_of(dataset: Dataset) -> str | None:
 
 def renderer_of(dataset: Dataset) -> str | None:
     """The renderer of an arm's data set simulated by ropes; None for others."""
-    provenance = dataset.provenance or {}
-    return None if scene_of(dataset) is None else str(provenance.get("renderer", {}).get("name", "pybullet"))
+    scene, provenance = scene_of(dataset), dataset.provenance or {}
+    return None if scene is None else str(provenance.get("renderer", {}).get("name", usual_renderer(scene)))
 
 
 def camera_level_of(dataset: Dataset) -> str | None:
