@@ -1,14 +1,19 @@
 # Everything from a bare clone: `make demo` runs the main job, `make test` all checks.
-# Both install first. They need only Python 3.11 and make.
+# Both install first. They need only make and Python 3.11 or later, or uv, which brings one.
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Python 3.11 comes first: PyBullet has wheels for it and for no later one. Elsewhere MuJoCo draws.
+PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3.14 python3 python
+# Of `make later`. The shims of pyenv on the path run only the versions that it was told to.
+LATER := .venv-later
+LATER_PYTHONS := python3.13 python3.12 python3.14 $(wildcard $(HOME)/.pyenv/versions/3.1[234]*/bin/python)
 DEMO := runs/demo
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test lint types unit portable quick format docs clean
+.PHONY: help install demo test lint types unit portable later quick format docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -18,19 +23,19 @@ install: $(STAMP) ## make .venv with the package and its dependencies
 # The stamp is written last: the next make resumes an interrupted installation.
 $(STAMP): pyproject.toml
 	@set -e; found=; \
-	for python in "$(PYTHON)" python3.11 python3 python; do \
-	  if [ -n "$$python" ] && "$$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; \
-	  then found=$$python; break; fi; \
+	for python in $(PYTHONS); do \
+	  if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then found=$$python; break; fi; \
 	done; \
-	if [ -z "$$found" ]; then \
-	  echo "make: no Python 3.11 found as python3.11 or python3; install it, or name it: make PYTHON=/path/to/python3.11" >&2; \
+	if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	   && $(BIN)/python -m pip --version >/dev/null 2>&1; then :; \
+	elif [ -z "$$found" ] && command -v uv >/dev/null; then \
+	  echo "make: creating $(VENV) with uv"; uv venv --quiet --clear --seed --python '>=3.11' $(VENV); \
+	elif [ -z "$$found" ]; then \
+	  echo "make: no Python 3.11 or later found, and no uv; install one, or name it: make PYTHON=/path/to/python3.11" >&2; \
 	  exit 1; \
-	fi; \
-	if ! "$$found" -c 'import ensurepip, venv' 2>/dev/null; then \
-	  echo "make: $$found lacks the venv module; install it (Debian: apt-get install python3.11-venv)" >&2; exit 1; \
-	fi; \
-	if ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
-	   || ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+	elif ! "$$found" -c 'import ensurepip, venv' 2>/dev/null; then \
+	  echo "make: $$found lacks the venv module; install it (Debian: apt-get install python3-venv)" >&2; exit 1; \
+	else \
 	  echo "make: creating $(VENV) with $$found"; "$$found" -m venv --clear $(VENV); \
 	fi
 	@echo "make: installing into $(VENV); this takes a few minutes the first time"
@@ -66,6 +71,21 @@ AVX2 := ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS
 
 portable: $(STAMP) ## the tests whose outcome depends on the processor, as on one without AMX and AVX-512
 	$(AVX2) $(PYTEST) -m 'not any_processor' $(TRAINING) $(PYTEST_FLAGS)
+
+# The wheel is installed, so this also finds files that a wheel lacks.
+later: $(STAMP) ## the quick tests of the built wheel with Python 3.12 or later, where one is found
+	@set -e; found=; \
+	for python in $(LATER_PYTHONS); do \
+	  if "$$python" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; \
+	  then found=$$python; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then echo "make: no Python 3.12 or later found; nothing to do"; exit 0; fi; \
+	echo "make: $$("$$found" --version) in $(LATER)"; \
+	[ -x $(LATER)/bin/python ] || "$$found" -m venv --clear $(LATER); \
+	rm -rf build/wheel; $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .; \
+	$(LATER)/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/*.whl)[dev]"; \
+	$(LATER)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl; \
+	$(LATER)/bin/pytest --numprocesses auto --dist loadfile -m 'not slow' $(PYTEST_FLAGS)
 
 quick: lint types ## the checks without the slow tests
 	$(PYTEST) -m 'not slow' $(PYTEST_FLAGS)

@@ -35,6 +35,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
         "methods/recipes/ropes.py",
         "causal/scm.py",
         "simulation/panda.py",
+        "simulation/mujoco_background.py",
         "simulation/mujoco_scene.py",
         "simulation/scene.py",
     ),

@@ -80,7 +80,7 @@ def start(setting: Setting, mesh: Mesh) -> Scene | MujocoScene:
     """The renderer of a setting."""
     given = setting.robot, setting.cameras, SIZE, mesh, setting.splits["train"].joints
     if setting.renderer == "mujoco":
-        return MujocoScene(*given, colour=setting.colour)
+        return MujocoScene(*given, setting.scene, setting.colour)
     return Scene(*given, setting.scene, setting.colour)
 
 

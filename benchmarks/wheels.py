@@ -23,7 +23,7 @@ from benchmarks.figures import described, options
 from ropes.common.files import write_json
 from ropes.common.progress import progress
 
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 #: Of glibc 2.17 to 2.35, that of Ubuntu 22.04.
 _LINUX = ("manylinux2014_{0}", *(f"manylinux_2_{minor}_{{0}}" for minor in range(17, 36)))
 #: Name → what pip calls it, and the values of markers there.

@@ -4,6 +4,7 @@ import sys
 import types
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,10 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if AT_ONCE:
         longest_first(items)
+    if find_spec("pybullet") is None:
+        for item in items:
+            if item.get_closest_marker("pybullet"):
+                item.add_marker(pytest.mark.skip(reason="PyBullet is not installed"))
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if not marked:
         return
@@ -167,6 +172,7 @@ MEASURED, REGRESSED = 300, 100
 
 def film_finger(out: Path, tested: int, labelled: int) -> None:
     """Finger and cube at 16 pixels: 32 pairs, and so many images of each test split and of each to learn from."""
+    pytest.importorskip("pybullet", reason="collisions of finger and cube need PyBullet")
     from ropes.data.generate_finger import simulate_finger
     from ropes.simulation import feasibility
     from ropes.simulation.finger_setting import FingerSetting

@@ -46,10 +46,12 @@ class FakeRenderer:
         *,
         colour: bool,
         seed: int,
+        renderer: str,
     ) -> Iterator[list[bytes]]:
         assert scene == SMALL.scene
         assert recordings is None
         assert not colour
+        assert renderer == SMALL.renderer
         assert joints == SMALL.splits["train"].joints
         return self.frames(len(cameras), size, angles)
 

@@ -76,21 +76,24 @@ def test_simulate_builds_any_arm(stub: Stub) -> None:
 @pytest.mark.parametrize(
     ("words", "scene", "renderer", "colour"),
     [
-        ("", "white", "pybullet", False),
+        ("", "white", None, False),
         ("--renderer pybullet --scene panda-gym --colour", "panda-gym", "pybullet", True),
         ("--renderer mujoco", "room", "mujoco", False),
-        ("--scene room --colour", "room", "mujoco", True),
+        ("--renderer mujoco --scene white", "white", "mujoco", False),
+        ("--scene room --colour", "room", None, True),
     ],
 )
-def test_a_renderer_has_its_scenes(stub: Stub, words: str, scene: str, renderer: str, colour: bool) -> None:
-    calls, arms = stub("ropes.data.generate.simulate"), stub("ropes.simulation.arm.arm_setting", result="an arm")
+def test_a_renderer_has_its_scenes(stub: Stub, words: str, scene: str, renderer: str | None, colour: bool) -> None:
+    theirs = setting_named("panda-2c-independent")
+    calls, arms = stub("ropes.data.generate.simulate"), stub("ropes.simulation.arm.arm_setting", result=theirs)
     command = "simulate --setting panda-1c-independent --anchors 7 --out D"
     assert cli.main([*command.split(), *words.split()]) == 0
     setting = calls[0][0][0]
-    assert (setting.scene, setting.renderer, setting.colour) == (scene, renderer, colour)
+    assert (setting.scene, setting.requested_renderer, setting.colour) == (scene, renderer, colour)
     arm = "simulate --urdf arm.urdf --joints a --ranges -1:1 --anchors 7 --out D"
     assert cli.main([*arm.split(), *words.split()]) == 0
     assert (arms[0][1]["scene"], arms[0][1]["colour"]) == (scene, colour)
+    assert calls[1][0][0].requested_renderer == renderer
 
 
 def test_a_setting_of_another_package_keeps_its_scene_unless_told(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +119,6 @@ def test_pairs_take_a_renderer(stub: Stub) -> None:
     ("words", "line"),
     [
         ("--setting panda-1c-independent --anchors 7 --renderer opengl", "opengl"),
-        ("--setting panda-1c-independent --anchors 7 --renderer mujoco --scene white", "pybullet draws --scene white"),
         ("--setting panda-1c-independent --anchors 7 --renderer pybullet --scene room", "mujoco draws --scene room"),
         ("--setting finger-cube --samples 8 --colour", "in colour anyway; leave --colour out"),
     ],

@@ -10,6 +10,8 @@ from ropes.simulation.framing import drawable_ranges, max_image_distance
 from ropes.simulation.settings import Camera, Setting
 from ropes.simulation.workers import render_poses
 
+pytestmark = pytest.mark.pybullet
+
 KUKA = "kuka_iiwa/model.urdf"
 JOINTS = ("lbr_iiwa_joint_2", "lbr_iiwa_joint_4", "lbr_iiwa_joint_6")
 RANGES = ((-1.5, 1.5), (-2.0, 0.0), (0.5, 2.0))

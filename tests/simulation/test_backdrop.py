@@ -12,6 +12,8 @@ from ropes.simulation.bullet import quiet
 from ropes.simulation.scene import Scene
 from ropes.simulation.settings import Camera, SceneName, Setting, setting_named
 
+pytestmark = pytest.mark.pybullet
+
 SETTING = setting_named("panda-2c-independent")
 #: As panda-gym's camera sees it, whose base of the arm is at (−0.6, 0, 0).
 TARGETS = {camera.name: np.add(camera.target, (-0.6, 0.0, 0.0)) for camera in SETTING.cameras}

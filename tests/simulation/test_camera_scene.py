@@ -22,6 +22,7 @@ def states(recording: int, frames: list[int]) -> np.ndarray:
     return np.column_stack([POSES, np.full(3, recording), frames])
 
 
+@pytest.mark.pybullet
 def test_a_frame_is_the_rendering_with_the_faults_of_its_place() -> None:
     start = partial(Scene, SETTING.robot, SETTING.cameras, 64, "simplified", JOINTS, "panda-gym")
     with CameraScene(start, Recordings("harsh", RECORDINGS, 5)) as scene:
@@ -36,6 +37,7 @@ def test_a_frame_is_the_rendering_with_the_faults_of_its_place() -> None:
     assert (found != other).any((1, 2, 3)).all()
 
 
+@pytest.mark.pybullet
 def test_masks_come_with_the_images_that_render_all_gives() -> None:
     with Scene(SETTING.robot, SETTING.cameras, 64, joints=JOINTS) as scene:
         images, arms = zip(*scene.render_with_arms(POSES), strict=True)

@@ -19,6 +19,7 @@ from ropes.simulation.scene import Scene
 from ropes.simulation.settings import Camera, Robot
 
 
+@pytest.mark.pybullet
 @pytest.mark.parametrize(("yaw", "pitch", "roll"), [(0, 0, 0), (45, -30, 0), (135, -30, 0), (200, 35, 25)])
 def test_matrices_are_pybullets(yaw: float, pitch: float, roll: float) -> None:
     bullet = import_pybullet()
@@ -36,6 +37,7 @@ def test_the_target_is_in_the_middle_and_as_far_as_said(side_camera: Camera) -> 
     np.testing.assert_allclose(at_target, [0, 0, 2, 1], atol=1e-12)
 
 
+@pytest.mark.pybullet
 def test_a_drawn_ball_is_where_the_record_says(tmp_path: Path) -> None:
     path = tmp_path / "ball.urdf"
     path.write_text(

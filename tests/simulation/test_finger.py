@@ -24,6 +24,8 @@ from ropes.simulation.finger_setting import (
 )
 from tests import tiny
 
+pytestmark = pytest.mark.pybullet
+
 SETTING = FingerSetting(image_size=64)
 MIDDLE = np.array([[factor.count // 2 for factor in FACTORS]])
 

@@ -20,6 +20,7 @@ def _pybullets_positions(scene: Scene) -> dict[str, np.ndarray]:
     return positions
 
 
+@pytest.mark.pybullet
 @pytest.mark.parametrize("arm", ["panda", "small"])
 def test_link_poses_are_pybullets(arm: str, small_robot: Robot) -> None:
     robot = setting_named("panda-2c-independent").robot if arm == "panda" else small_robot

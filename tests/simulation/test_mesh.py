@@ -107,6 +107,7 @@ def test_an_unreadable_mesh_is_refused(tmp_path: Path, name: str, content: str, 
         read_surface(tmp_path / name)
 
 
+@pytest.mark.pybullet
 def test_a_collada_mesh_is_read_in_metres(tmp_path: Path) -> None:
     pytest.importorskip("collada")
     import pybullet_data
@@ -123,6 +124,7 @@ def test_a_missing_collada_reader_names_its_install_command(tmp_path: Path, monk
         read_surface(tmp_path / "a.dae")
 
 
+@pytest.mark.pybullet
 @pytest.mark.slow
 def test_the_simplified_panda_looks_like_the_full_one() -> None:
     setting = setting_named("panda-2c-independent")
@@ -141,6 +143,7 @@ def test_the_simplified_panda_looks_like_the_full_one() -> None:
     assert np.abs(grey - light_grey)[full & light].mean() < 8
 
 
+@pytest.mark.pybullet
 @pytest.mark.slow
 def test_nothing_simplified_is_the_full_image(
     small_robot: Robot, side_camera: Camera, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -163,6 +166,7 @@ def test_nothing_simplified_is_the_full_image(
         np.testing.assert_array_equal(light.render({}), full.render({}))
 
 
+@pytest.mark.pybullet
 @pytest.mark.slow
 def test_the_copy_is_made_once_and_again_when_it_is_gone(tmp_path: Path) -> None:
     urdf = locate("kuka_iiwa/model.urdf")
@@ -178,6 +182,7 @@ def test_the_copy_is_made_once_and_again_when_it_is_gone(tmp_path: Path) -> None
     assert [path.name for path in first.parent.parent.iterdir()] == [first.parent.name]
 
 
+@pytest.mark.pybullet
 def test_an_interrupted_copy_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -188,6 +193,7 @@ def test_an_interrupted_copy_leaves_nothing(tmp_path: Path, monkeypatch: pytest.
     assert list((tmp_path / "meshes").iterdir()) == []
 
 
+@pytest.mark.pybullet
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))

@@ -73,6 +73,7 @@ def test_a_part_is_drawn_in_its_size_and_place(part: Part, half: tuple[float, fl
         assert np.abs(np.array([found.min(), found.max()]) - expected).max() < 4
 
 
+@pytest.mark.pybullet
 def test_the_cube_is_where_pybullet_draws_it() -> None:
     setting = FingerSetting(image_size=64)
     numbers = np.array([[factor.count // 2 for factor in FACTORS]] * 4)
@@ -88,6 +89,7 @@ def test_the_cube_is_where_pybullet_draws_it() -> None:
         assert np.abs(centres[0] - centres[1]).max() < 1.5
 
 
+@pytest.mark.pybullet
 def test_an_action_is_seen_and_a_pair_depends_on_its_number_alone() -> None:
     setting = PairsSetting(image_size=64)
     number = ACTIONS.index(Action("open", "drawer"))

@@ -48,6 +48,7 @@ def centre(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
     return np.array(np.nonzero(mask)).mean(axis=1)
 
 
+@pytest.mark.pybullet
 @pytest.mark.slow
 @needs_egl
 def test_the_arm_is_where_pybullet_draws_it() -> None:

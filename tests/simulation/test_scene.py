@@ -10,6 +10,8 @@ from ropes.errors import UserError
 from ropes.simulation.scene import Scene, grey
 from ropes.simulation.settings import Camera, Robot, SceneName, setting_named
 
+pytestmark = pytest.mark.pybullet
+
 
 def test_grey_is_bt601_rounded() -> None:
     colours = np.array([[[255, 0, 0], [0, 255, 0]], [[0, 0, 255], [255, 255, 255]]], dtype=np.uint8)

@@ -61,12 +61,12 @@ class Simulate:
     name: str | None = None
     """With --urdf: name of the setting; the robot's name in the URDF if omitted."""
     renderer: Literal["pybullet", "mujoco"] | None = None
-    """pybullet, or mujoco with a furnished room, shadows and textures (pip install 'ropes[mujoco]'); that of --scene if
-    omitted."""
+    """pybullet, or mujoco with a furnished room, shadows and textures (pip install 'ropes[mujoco]'). If omitted, mujoco
+    for --scene room and where PyBullet is not installed, and otherwise pybullet."""
     scene: Literal["white", "panda-gym", "room"] | None = None
-    """Background of an arm: white, or panda-gym's table on a plane, as in the paper, both by pybullet; or a room drawn
-    by --seed, by mujoco. If omitted, room with --renderer mujoco, and otherwise the setting's own, which is white for
-    those of ropes."""
+    """Background of an arm: white, or panda-gym's table on a plane, as in the paper; or a room drawn by --seed, by
+    mujoco alone. If omitted, room with --renderer mujoco, and otherwise the setting's own, which is white for those of
+    ropes."""
     colour: bool = False
     """Store images of an arm in RGB instead of grey."""
     test_anchors: int = 2000
@@ -95,9 +95,8 @@ class Simulate:
             raise UserError(f"--scene goes with arms, not with --setting {self.setting}; leave it out")
         if self.setting in (_FINGER_CUBE, _PAIRS) and self.colour:
             raise UserError(f"--setting {self.setting} is in colour anyway; leave --colour out")
-        if self.renderer and self.scene and (self.renderer == "mujoco") != (self.scene == "room"):
-            drawn_by = "mujoco" if self.scene == "room" else "pybullet"
-            raise UserError(f"{drawn_by} draws --scene {self.scene}; leave --scene or --renderer {self.renderer} out")
+        if self.renderer == "pybullet" and self.scene == "room":
+            raise UserError("mujoco draws --scene room; leave --scene or --renderer pybullet out")
         if self.labelled is not None:
             if self.setting != _FINGER_CUBE:
                 raise UserError(f"--labelled goes with --setting {_FINGER_CUBE}; leave it out")
@@ -133,17 +132,19 @@ class Simulate:
         """Simulate the data set."""
         common: dict[str, Any] = {"out": self.out, "seed": self.seed, "workers": self.workers}
         pairs = {**common, "samples": self.samples, "test_samples": self.test_anchors}
-        renderer = self.renderer or "pybullet"
         if self.setting == _FINGER_CUBE:
             from ropes.data.generate_finger import simulate_finger
             from ropes.simulation.finger_setting import FingerSetting
+            from ropes.simulation.settings import default_renderer
 
+            renderer = self.renderer or default_renderer("white")
             simulate_finger(FingerSetting(renderer=renderer), **pairs, labelled=self.labelled, state=self.state)
         elif self.setting == _PAIRS:
             from ropes.data.generate_actions import simulate_pairs
             from ropes.simulation.actions import PairsSetting
-            from ropes.simulation.settings import ACTION_PAIRS, OBJECT_SCENES
+            from ropes.simulation.settings import ACTION_PAIRS, OBJECT_SCENES, default_renderer
 
+            renderer = self.renderer or default_renderer("white")
             objects = 1 if self.objects is None else self.objects
             name = OBJECT_SCENES if objects > 1 else ACTION_PAIRS
             simulate_pairs(PairsSetting(name=name, objects=objects, renderer=renderer), **pairs)
@@ -166,10 +167,16 @@ class Simulate:
             assert name is not None
             setting = setting_named(name)
             level, colour = self._level or setting.camera_level, self.colour or setting.colour
-            return replace(setting, scene=self._scene(setting.scene), camera_level=level, colour=colour)
+            return replace(
+                setting,
+                scene=self._scene(setting.scene),
+                camera_level=level,
+                colour=colour,
+                requested_renderer=self.renderer,
+            )
         from ropes.simulation.arm import arm_setting
 
-        return arm_setting(
+        setting = arm_setting(
             urdf=str(self.urdf),
             joints=self.joints,
             ranges=parse_ranges(self.joints, self.ranges),
@@ -179,6 +186,7 @@ class Simulate:
             camera_level=self._level or "clean",
             colour=self.colour,
         )
+        return setting if self.renderer is None else replace(setting, requested_renderer=self.renderer)
 
     def _scene(self, default: "SceneName") -> "SceneName":
         """The scene of an arm."""

@@ -27,6 +27,7 @@ from ropes.data.writer import SplitPlan
 from ropes.errors import UserError
 from ropes.simulation import cameras as geometry
 from ropes.simulation.actions import Action
+from ropes.simulation.availability import pybullet_missing
 from ropes.simulation.off_screen import graphics
 from ropes.simulation.settings import Camera, RendererName, Setting
 from ropes.simulation.urdf import kinematics_of
@@ -51,9 +52,11 @@ def renderer_record(renderer: RendererName) -> dict[str, Any]:
     """The entry of a request that names the renderer; empty for PyBullet, whose version is among the libraries.
 
     Raises:
-        UserError: MuJoCo or its OpenGL is missing.
+        UserError: PyBullet, or MuJoCo or its OpenGL, is missing.
     """
     if renderer == "pybullet":
+        if not find_spec("pybullet"):
+            raise pybullet_missing()
         return {}
     drawn_by = graphics()
     return {"renderer": {"name": renderer, "version": version("mujoco"), "graphics": drawn_by}}

@@ -92,6 +92,7 @@ def simulate(
             faults,
             colour=setting.colour,
             seed=seed,
+            renderer=setting.renderer,
         ),
         regimes=model.regimes,
         robot_type=urdf.stem,

@@ -172,6 +172,7 @@ def simulate_arm_actions(
             setting.scene,
             colour=setting.colour,
             seed=seed,
+            renderer=setting.renderer,
         ),
         regimes=actions,
         robot_type=urdf.stem,

@@ -18,12 +18,11 @@ from ropes.inference.estimator import Estimator
 from ropes.inference.poses import Arm
 from ropes.methods.recipes import CNNRecipe, EncoderRecipe, LabelledRecipe
 from ropes.methods.recipes.base import input_size
-from ropes.methods.run import Run, camera_level_of, scene_of
+from ropes.methods.run import Run, camera_level_of, renderer_of
 from ropes.methods.uncertainty.coverage import Condition, ToAngles
 from ropes.methods.uncertainty.model import Reading
 from ropes.metrics import Evaluation, ProtocolSizes, protocol
 from ropes.simulation.corruption import Hiding
-from ropes.simulation.settings import renderer_of
 
 #: Fields that a row takes from the protocol's measurement.
 _FIGURES = {field.name for field in fields(Row)} & {field.name for field in fields(Evaluation)}
@@ -139,16 +138,12 @@ def conditions_of_images(run: Run, dataset: Dataset) -> dict[str, str | None]:
     """
     found: dict[str, str | None] = {}
     for name, usual, tested, trained in (
-        ("renderer", "pybullet", _renderer(scene_of(dataset)), _renderer(run.scene)),
+        ("renderer", "pybullet", renderer_of(dataset), run.renderer),
         ("camera", "clean", camera_level_of(dataset), run.camera_level),
     ):
         found[name] = None if tested == usual else tested
         found[f"trained_{name}"] = None if tested is None or trained == tested else trained
     return found
-
-
-def _renderer(scene: str | None) -> str | None:
-    return None if scene is None else renderer_of(scene)
 
 
 def _conditions_of_training(estimator: Estimator) -> dict[str, Any]:

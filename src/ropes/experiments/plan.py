@@ -8,7 +8,7 @@ from ropes.common.hardware import RequestedPrecision
 from ropes.methods.recipes import EncoderRecipe, Recipe
 from ropes.metrics import PAPER_SIZES, ProtocolSizes
 from ropes.simulation.camera_levels import LevelName
-from ropes.simulation.settings import SceneName, Setting, find_setting, renderer_of, setting_named
+from ropes.simulation.settings import SceneName, Setting, find_setting, setting_named, usual_renderer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +17,7 @@ class Rendering:
 
     Attributes:
         setting: name of the setting, of an arm.
-        scene: background of the arm, which determines the renderer.
+        scene: background of the arm, drawn by its usual renderer.
         camera: level of the cameras' faults.
     """
 
@@ -28,7 +28,7 @@ class Rendering:
     @property
     def images(self) -> str:
         """Renderer and camera level, as in "mujoco+webcam"."""
-        return f"{renderer_of(self.scene)}+{self.camera}"
+        return f"{usual_renderer(self.scene)}+{self.camera}"
 
     @property
     def dataset(self) -> str:
@@ -95,7 +95,12 @@ class Experiment:
         if rendering is None:
             arm = find_setting(dataset)
             return None if arm is None else replace(arm, scene=self.scene)
-        return replace(setting_named(rendering.setting), scene=rendering.scene, camera_level=rendering.camera)
+        return replace(
+            setting_named(rendering.setting),
+            scene=rendering.scene,
+            camera_level=rendering.camera,
+            requested_renderer=usual_renderer(rendering.scene),
+        )
 
     def method(self, dataset: str, label: str) -> str:
         """Name of a method or variant in rows of results; it differs between the renderings of a setting."""

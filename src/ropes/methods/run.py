@@ -16,7 +16,7 @@ from ropes.errors import UserError
 from ropes.methods.recipes import Recipe, recipe_from_dict, recipe_to_dict
 from ropes.methods.registry import METHODS, method_named
 from ropes.models import registry
-from ropes.simulation.settings import SETTINGS
+from ropes.simulation.settings import SETTINGS, usual_renderer
 
 TRAINING_FILE, CALIBRATION_FILE = "training.json", "calibration.json"
 RUN_FILE = registry.RUN_FILE
@@ -43,6 +43,7 @@ class Run:
         precision: of the training, except for stages that always use float32; None for some runs of earlier versions.
         processor: `ropes.common.hardware.capability` of the machine that began the run; None likewise.
         scene: background of the images, see `scene_of`.
+        renderer: of the images, see `renderer_of`.
         camera_level: level of the cameras' faults, see `camera_level_of`; None for runs of earlier versions, too.
         image_shapes: (height, width), or (height, width, 3) in colour, of each camera's images in the data set; None
             for runs of earlier versions, whose images are squares of `image_size`.
@@ -64,6 +65,7 @@ class Run:
     scene: str | None = None
     camera_level: str | None = None
     image_shapes: tuple[tuple[int, ...], ...] | None = None
+    renderer: str | None = None
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -94,6 +96,7 @@ class Run:
             scene=scene_of(dataset),
             camera_level=camera_level_of(dataset),
             image_shapes=dataset.image_shapes,
+            renderer=renderer_of(dataset),
         )
 
     def write(self, folder: Path) -> "Run":
@@ -191,6 +194,8 @@ class Run:
         try:
             if "scene" not in fields and fields["setting"] in SETTINGS:  # written before there were other scenes
                 fields["scene"] = "white"
+            if "renderer" not in fields and fields.get("scene"):  # written while each scene had one renderer
+                fields["renderer"] = usual_renderer(fields["scene"])
             fields["recipe"] = recipe_from_dict(fields["recipe"], method_named(fields["method"]).recipe_type)
             fields["cameras"], fields["joints"] = tuple(fields["cameras"]), tuple(fields["joints"])
             if fields.get("image_shapes") is not None:
@@ -205,6 +210,12 @@ class Run:
 def scene_of(dataset: Dataset) -> str | None:
     """The scene of a data set simulated by ropes, see `ropes.simulation.settings.SceneName`; None for others."""
     return _of_rendering(dataset, "scene", "white")
+
+
+def renderer_of(dataset: Dataset) -> str | None:
+    """The renderer of an arm's data set simulated by ropes; None for others."""
+    scene, provenance = scene_of(dataset), dataset.provenance or {}
+    return None if scene is None else str(provenance.get("renderer", {}).get("name", usual_renderer(scene)))
 
 
 def camera_level_of(dataset: Dataset) -> str | None:

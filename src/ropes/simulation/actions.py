@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ropes.errors import UserError
-from ropes.simulation.settings import RendererName
+from ropes.simulation.settings import RendererName, default_renderer
 
 #: Splits of a data set of actions, in the order in which they are stored.
 TRAIN, VALIDATION, IID, COMPOSITIONAL, SYSTEMATIC = "train", "validation", "test-iid", "test-comp", "test-syst"
@@ -247,7 +247,7 @@ class PairsSetting:
     objects: int = 1
     jitter: float = 1.0
     held_out: HeldOut = field(default_factory=lambda: default_hold_out(seed=_HELD_OUT_SEED))
-    renderer: RendererName = "pybullet"
+    renderer: RendererName = field(default_factory=lambda: default_renderer("white"))
 
     def __post_init__(self) -> None:
         """Check the values.

@@ -22,12 +22,12 @@ class Box:
 
 
 #: Plane and table of panda-gym 3.0.7 (`PyBullet.create_plane`, `create_table`), in panda-gym's world frame.
-_BOXES = (
+BOXES = (
     Box(half=(3.0, 3.0, 0.01), centre=(0.0, 0.0, -0.41), grey=0.15),
     Box(half=(0.55, 0.35, 0.2), centre=(-0.3, 0.0, -0.2), grey=0.95),
 )
 #: Position of the arm's base in that frame; here the base is at the origin.
-_BASE = (-0.6, 0.0, 0.0)
+BASE = (-0.6, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def panda_gym(camera: Camera, side: int) -> Backdrop:
     changes less than 1% of the pixels of table and plane.
     """
     shift = np.eye(4)
-    shift[:3, 3] = -np.array(_BASE)
+    shift[:3, 3] = -np.array(BASE)
     with _Boxes() as scene:
         return scene.render(view_matrix(camera) @ shift, projection_matrix(camera), side)
 
@@ -63,7 +63,7 @@ class _Boxes(BulletScene):
         super().__init__()
         bullet, client = self._bullet, {"physicsClientId": self._client}
         with quiet():
-            for box in _BOXES:
+            for box in BOXES:
                 colours = {"rgbaColor": [box.grey] * 3 + [1.0], "specularColor": [0, 0, 0]}
                 shape = bullet.createVisualShape(bullet.GEOM_BOX, halfExtents=box.half, **colours, **client)
                 bullet.createMultiBody(baseVisualShapeIndex=shape, basePosition=box.centre, **client)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.simulation.settings import FINGER_CUBE, Camera, RendererName
+from ropes.simulation.settings import FINGER_CUBE, Camera, RendererName, default_renderer
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -158,7 +158,7 @@ class FingerSetting:
             },
         }
     )
-    renderer: RendererName = "pybullet"
+    renderer: RendererName = field(default_factory=lambda: default_renderer("white"))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able description."""

@@ -17,12 +17,12 @@ Floats = NDArray[np.float64]
 #: Normals merge where these multiples of them round to the same integers.
 _BINS = 2
 _LIGHT_GREY = np.array([0.8, 0.8, 0.8, 1.0])
-#: Pure white leaves no room for a highlight.
-_WHITEST = 0.9
+#: Of scenes with highlights, for which pure white leaves no room.
+BRIGHTEST = 0.9
 
 
-def add_arm(mujoco: ModuleType, spec: Any, urdf: Urdf) -> dict[str, str]:
-    """Add each visible link as a body that is placed by hand (`mocap`).
+def add_arm(mujoco: ModuleType, spec: Any, urdf: Urdf, brightest: float = BRIGHTEST) -> dict[str, str]:
+    """Add each visible link as a body that is placed by hand (`mocap`); `brightest` is the level of pure white.
 
     Returns:
         Link → name of its body.
@@ -39,16 +39,16 @@ def add_arm(mujoco: ModuleType, spec: Any, urdf: Urdf) -> dict[str, str]:
         bodies[link] = f"link {link}"
         body = spec.worldbody.add_body(name=bodies[link], mocap=True)
         for visual in shapes:
-            body.add_geom(**_shape(mujoco, spec, visual, meshes))
+            body.add_geom(**_shape(mujoco, spec, visual, meshes, brightest))
     return bodies
 
 
-def _shape(mujoco: ModuleType, spec: Any, visual: Visual, meshes: dict[Any, str]) -> dict[str, Any]:
+def _shape(mujoco: ModuleType, spec: Any, visual: Visual, meshes: dict[Any, str], brightest: float) -> dict[str, Any]:
     """One shape of a link as the arguments of `add_geom`."""
     quaternion = np.empty(4)
     mujoco.mju_mat2Quat(quaternion, np.ascontiguousarray(visual.origin[:3, :3]).ravel())
     colour = _LIGHT_GREY if visual.colour is None else np.clip(visual.colour, 0, 1)
-    rgba = [*(_WHITEST * colour[:3]), colour[3]]
+    rgba = [*(brightest * colour[:3]), colour[3]]
     shape: dict[str, Any] = {"pos": visual.origin[:3, 3], "quat": quaternion, "rgba": rgba}
     kinds = mujoco.mjtGeom
     if visual.mesh is None:
@@ -72,7 +72,7 @@ def _shape(mujoco: ModuleType, spec: Any, visual: Visual, meshes: dict[Any, str]
     if name not in [material.name for material in spec.materials]:
         add_material(mujoco, spec, name, _texture(texture))
     # As in PyBullet, a texture replaces the default colour.
-    return shape | {"material": name, "rgba": [_WHITEST] * 3 + [1] if visual.colour is None else rgba}
+    return shape | {"material": name, "rgba": [brightest] * 3 + [1] if visual.colour is None else rgba}
 
 
 def _add_mesh(mujoco: ModuleType, spec: Any, name: str, visual: Visual) -> None:

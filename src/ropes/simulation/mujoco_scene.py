@@ -1,4 +1,4 @@
-"""Renders an arm in a furnished room with MuJoCo: colour, textures, several lights, shadows."""
+"""Renders an arm with MuJoCo: in a furnished room with textures, several lights and shadows, or as PyBullet does."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,11 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 from ropes.common.seeds import generator
 from ropes.simulation.context import ClosesAtExit
 from ropes.simulation.kinematics import link_poses
-from ropes.simulation.mujoco_arm import add_arm
+from ropes.simulation.mujoco_arm import BRIGHTEST, add_arm
+from ropes.simulation.mujoco_background import add_background
 from ropes.simulation.off_screen import OffScreen, import_mujoco
-from ropes.simulation.room import ROOM, add_room
+from ropes.simulation.room import ROOM
 from ropes.simulation.scene import Mesh, arm_and_joints, check_poses, resolve_urdf
-from ropes.simulation.settings import Camera, Robot
+from ropes.simulation.settings import Camera, Robot, SceneName
 from ropes.simulation.urdf import read_urdf
 
 Floats = NDArray[np.float64]
@@ -21,10 +22,11 @@ KEPT_FRACTION = 0.03
 
 
 class MujocoScene(ClosesAtExit):
-    """A context manager that renders poses of one robot in a room.
+    """A context manager that renders poses of one robot.
 
-    The robot stands on a table in a room with a floor and four walls.  Colours, textures and lights are drawn by seed.
-    All lengths are in proportion to the distance of the cameras, so the room fits any arm.
+    In scene "room" the robot stands on a table in a room with a floor and four walls.  Colours, textures and lights are
+    drawn by seed.  All lengths are in proportion to the distance of the cameras, so the room fits any arm.  Scenes
+    "white" and "panda-gym" look as PyBullet draws them, up to edges and highlights.
 
     Deviation: the paper draws with PyBullet, in grey, and without shadows of the arm.  Why: images of real cameras have
     shadows, textures and colours.  Effect: not measured yet.
@@ -35,6 +37,7 @@ class MujocoScene(ClosesAtExit):
         image_size: side of the square images, pixels.
         mesh: "simplified" or "full" visual meshes.
         joints: the order of the angles in poses; by default that of the robot.
+        scene: the background.
         colour: give RGB images instead of grey ones.
         seed: draws the room.
 
@@ -49,6 +52,7 @@ class MujocoScene(ClosesAtExit):
         image_size: int = 128,
         mesh: Mesh = "simplified",
         joints: Sequence[str] | None = None,
+        scene: SceneName = "room",
         colour: bool = False,
         seed: int = 0,
     ) -> None:
@@ -58,8 +62,8 @@ class MujocoScene(ClosesAtExit):
         drawn = read_urdf(resolve_urdf(robot, mesh, KEPT_FRACTION))
         scale = float(np.mean([camera.distance for camera in self.cameras]))
         spec = mujoco.MjSpec()
-        self._bodies = add_arm(mujoco, spec, drawn)
-        add_room(mujoco, spec, scale, generator(seed, "room"))
+        self._bodies = add_arm(mujoco, spec, drawn, brightest=BRIGHTEST if scene == "room" else 1)
+        add_background(mujoco, spec, scene, scale, generator(seed, "room"))
         self._screen = OffScreen(spec, self.cameras, image_size, shadowless=[ROOM])
         # Only the links of the arm are placed by hand.
         self._of_arm = self._screen.model.body_mocapid >= 0

@@ -8,6 +8,7 @@ import importlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -60,6 +61,10 @@ def _new_context(side: int) -> Any:
         UserError: MuJoCo or its OpenGL is missing, or its OpenGL cannot draw.
     """
     import_mujoco()
+    # The CUDA builds of torch import triton.  Where Mesa's software renderer loads its LLVM before triton loads its
+    # own, the process crashes.
+    if find_spec("triton"):
+        importlib.import_module("triton")
     # Mesa's software renderer starts a thread a core by default; each rendering process is to use one core.
     os.environ.setdefault("LP_NUM_THREADS", "0")
     platform = _platform()
@@ -226,7 +231,8 @@ class OffScreen(ClosesAtExit):
         """Read textures at one scale a pixel instead of mixing two: images take a tenth less time."""
         opengl = importlib.import_module("OpenGL.GL")
         target, scale = opengl.GL_TEXTURE_2D, opengl.GL_TEXTURE_MIN_FILTER
-        for texture in self._drawing.texture[: self._drawing.ntexture].tolist():
+        flat = self.model.tex_type == self._mujoco.mjtTexture.mjTEXTURE_2D
+        for texture in self._drawing.texture[: self._drawing.ntexture][flat].tolist():
             opengl.glBindTexture(target, texture)
             opengl.glTexParameteri(target, scale, opengl.GL_LINEAR_MIPMAP_NEAREST)
 

@@ -2,9 +2,11 @@
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
 from ropes.causal.scm import CausalModel
@@ -12,14 +14,31 @@ from ropes.common.plugins import load_plugins
 from ropes.errors import UserError, one_of, suggestion
 
 RendererName = Literal["pybullet", "mujoco"]
-#: Background of an arm: white, or the table and plane of panda-gym as in the paper's images, both drawn by PyBullet; or
-#: a furnished room with shadows, drawn by MuJoCo.
+#: Background of an arm: white, or the table and plane of panda-gym as in the paper's images; or a furnished room with
+#: shadows, which only MuJoCo draws.
 SceneName = Literal["white", "panda-gym", "room"]
 
 
-def renderer_of(scene: str) -> RendererName:
-    """The renderer that draws a scene."""
+def usual_renderer(scene: str) -> RendererName:
+    """The renderer of a scene where both are installed; that of the papers' figures."""
     return "mujoco" if scene == "room" else "pybullet"
+
+
+def default_renderer(scene: str) -> RendererName:
+    """The renderer of a scene on this machine: the usual one, or MuJoCo where PyBullet is not installed.
+
+    The first time that it replaces PyBullet, one line on standard error says so.
+    """
+    usual = usual_renderer(scene)
+    if usual == "mujoco" or find_spec("pybullet"):
+        return usual
+    _say_that_mujoco_draws()
+    return "mujoco"
+
+
+@cache
+def _say_that_mujoco_draws() -> None:
+    print("ropes: PyBullet is not installed; MuJoCo draws the scene", file=sys.stderr)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +79,7 @@ class Robot:
     """A fixed-base arm.
 
     Attributes:
-        urdf: path of the URDF file, absolute or relative to the data folder of pybullet_data.
+        urdf: path of the URDF file, absolute, or relative as `ropes.simulation.availability.locate` resolves it.
         joints: URDF names of the joints that a pose sets.
         neutral: angles in radians of the joints that a pose omits; 0 by default.
         check_limits: reject poses outside the URDF's limits.  Only the paper's Panda, whose simulated joint 4 leaves
@@ -78,7 +97,7 @@ class Setting:
     """A robot, its cameras, a causal model for each split, the images' side in pixels, and the background.
 
     `camera_level` is that of the cameras' faults, see `ropes.simulation.camera_levels.LEVELS`.  With `colour`, images
-    are RGB instead of grey.
+    are RGB instead of grey.  `requested_renderer` is None for `default_renderer`.
     """
 
     name: str
@@ -89,11 +108,12 @@ class Setting:
     scene: SceneName = "white"
     camera_level: str = "clean"
     colour: bool = False
+    requested_renderer: RendererName | None = None
 
     @property
     def renderer(self) -> RendererName:
-        """The renderer that draws the scene."""
-        return renderer_of(self.scene)
+        """The renderer that draws the scene on this machine."""
+        return self.requested_renderer or default_renderer(self.scene)
 
     @property
     def independent(self) -> bool:
@@ -112,6 +132,7 @@ class Setting:
             **({} if self.scene == "white" else {"scene": self.scene}),
             **({} if self.camera_level == "clean" else {"camera_level": self.camera_level}),
             **({"colour": True} if self.colour else {}),
+            **({"renderer": self.requested_renderer} if self._unusual else {}),
         }
 
     @classmethod
@@ -127,7 +148,13 @@ class Setting:
             scene=one_of(get_args(SceneName), content.get("scene", "white"), "scene"),
             camera_level=content.get("camera_level", "clean"),
             colour=content.get("colour", False),
+            requested_renderer=content.get("renderer"),
         )
+
+    @property
+    def _unusual(self) -> bool:
+        """Whether another renderer than the usual one is requested."""
+        return self.requested_renderer not in (None, usual_renderer(self.scene))
 
 
 #: The setting of the disentanglement study, see `ropes.simulation.finger_setting`.

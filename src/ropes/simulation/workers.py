@@ -23,7 +23,7 @@ from ropes.simulation.camera_scene import CameraScene, Recordings
 from ropes.simulation.mujoco_scene import KEPT_FRACTION, MujocoScene
 from ropes.simulation.off_screen import graphics
 from ropes.simulation.scene import Mesh, Scene, check_poses, resolve_urdf
-from ropes.simulation.settings import Camera, Robot, SceneName
+from ropes.simulation.settings import Camera, RendererName, Robot, SceneName, default_renderer
 from ropes.simulation.urdf import read_urdf
 
 Floats = NDArray[np.float64]
@@ -56,6 +56,7 @@ def render_poses(
     *,
     colour: bool = False,
     seed: int = 0,
+    renderer: RendererName | None = None,
 ) -> Generator[list[bytes], None, None]:
     """Render poses and encode them as PNG.
 
@@ -67,10 +68,11 @@ def render_poses(
         joint_names: names of the columns of `angles`.
         angles: (n, len(joint_names)) radians.
         workers: processes; 1 renders in this process, None uses every usable core.
-        scene: the background, which determines the renderer.
+        scene: the background.
         recordings: camera faults; `angles` then has two more columns, see `ropes.simulation.camera_scene.CameraScene`.
         colour: RGB images instead of grey ones.
         seed: draws the room of scene "room".
+        renderer: None for `default_renderer` of the scene.
 
     Returns:
         An iterator over the poses in order, with one PNG per camera.  Closing it, or any exception, ends all workers.
@@ -84,10 +86,10 @@ def render_poses(
     given = robot, tuple(cameras), image_size, mesh, tuple(joint_names)
     clean: partial[Scene] | partial[MujocoScene]
     # Simplified meshes are made once, before the workers start.
-    if scene == "room":
+    if (renderer or default_renderer(scene)) == "mujoco":
         graphics()
         resolve_urdf(robot, mesh, KEPT_FRACTION)
-        clean = partial(MujocoScene, *given, colour=colour, seed=seed)
+        clean = partial(MujocoScene, *given, scene, colour, seed)
     else:
         resolve_urdf(robot, mesh)
         clean = partial(Scene, *given, scene, colour)
