@@ -13,6 +13,7 @@ from ropes.data.pictures import enlarge
 from ropes.data.views import Views, count, from_planes, joined, planes, squares, take
 from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, identity_calibration, read_calibration
+from ropes.inference.shapes import require_shapes
 from ropes.methods.reader import Reader
 from ropes.methods.readers import finished_reader
 from ropes.methods.registration import read_registration
@@ -118,7 +119,7 @@ class Estimator:
 
     def _planes(self, images: Views) -> Tensor:
         """Images → letterboxed planes, uint8 (n, P, s, s)."""
-        _require_shapes(self.run, images)
+        require_shapes(self.run, images)
         return torch.from_numpy(np.ascontiguousarray(planes(squares(images, self._reader.size)))).to(device_kind())
 
     def _pixels(self, images: Views) -> tuple[Tensor, Tensor | None]:
@@ -145,13 +146,25 @@ class Estimator:
         Returns:
             uint8 (n, cameras, side, side), in colour (n, cameras, side, side, 3).
         """
-        _require_shapes(self.run, images)
+        require_shapes(self.run, images)
         return squares(images, self._shown_side)
 
     @property
     def _shown_side(self) -> int:
         sides = {side for shape in self.run.shapes for side in shape[:2]}
         return sides.pop() if len(sides) == 1 else self._reader.size
+
+    @torch.no_grad()
+    def attention(self, images: Views) -> Array | None:
+        """Where the network looks: its attention over each view, (n, V, s, s), each map with sum 1.
+
+        A part is a square of the letterboxed image.  None for a network without attention.
+
+        Raises:
+            UserError: images of another shape or type.
+        """
+        logits = self._reader.attention(self._pixels(images)[0])
+        return None if logits is None else logits.flatten(2).softmax(-1).view_as(logits).double().cpu().numpy()
 
     @torch.no_grad()
     def coordinates(self, images: Views) -> Array:
@@ -169,7 +182,7 @@ class Estimator:
         Raises:
             UserError: images of another shape or type.
         """
-        _require_shapes(self.run, images)
+        require_shapes(self.run, images)
         poses = count(images)
         out = np.empty((poses, len(self.run.joints)))
         for start in range(0, poses, _CHUNK):
@@ -257,38 +270,6 @@ def load(run: Path | str, *, precision: RequestedPrecision = "auto") -> Estimato
         UserError: neither a run nor a packaged estimator, or see `Estimator.load`.
     """
     return Estimator.load(find_run(run), precision=precision)
-
-
-def _require_shapes(run: Run, images: Views) -> None:
-    """Check that images have the type and shapes of the run's training images.
-
-    Raises:
-        UserError: they have not.
-    """
-    shapes, views = run.shapes, len(run.cameras)
-    stacked = isinstance(images, np.ndarray)
-    parts = [images] if isinstance(images, np.ndarray) else [np.asarray(part) for part in images]
-    expected = [(views, *shapes[0])] if stacked else list(shapes)
-    same = not stacked or len(set(shapes)) == 1
-    if (
-        same
-        and [part.shape[1:] for part in parts] == expected
-        and all(part.dtype == np.uint8 for part in parts)
-        and len({len(part) for part in parts}) == 1
-    ):
-        return
-    given = " and ".join(f"{part.shape}" for part in parts)
-    types = " and ".join(dict.fromkeys(str(part.dtype) for part in parts))
-    if len(set(shapes)) == 1:
-        wanted = "uint8 " + _axes((views, *shapes[0]))
-    else:
-        of_cameras = zip(run.cameras, shapes, strict=True)
-        wanted = "one uint8 array a camera, " + ", ".join(f"{_axes(shape)} of {name}" for name, shape in of_cameras)
-    raise UserError(f"images of shape {given} and type {types}: this run reads {wanted}")
-
-
-def _axes(shape: tuple[int, ...]) -> str:
-    return f"(n, {', '.join(map(str, shape))})"
 
 
 def _labelled_images(folder: Path) -> int:
