@@ -17,7 +17,7 @@ from ropes.data.pictures import Images
 from ropes.errors import UserError
 from ropes.inference.live.page import Page
 from ropes.inference.poses import chosen_arm
-from tests import planar
+from tests import planar, tiny
 from tests.inference.live.streams import calibrated
 from tests.inference.live.test_publish import estimate
 
@@ -58,6 +58,25 @@ def test_the_arm_moves_and_the_figures_change(tmp_path: Path) -> None:
     arm = slice(0, None), slice(0, before.shape[1] // 2)  # left of the panel
     moved = np.abs(before[arm].astype(int) - after[arm]).max(axis=2) > 40
     assert moved.sum() > 50
+
+
+@pytest.mark.slow
+def test_a_drawing_that_fails_ends_the_watch() -> None:
+    pytest.importorskip("viser", reason="viser is not installed: pip install 'ropes[live]'")
+    page = Page(calibrated(), None, "127.0.0.1", 0)
+    small = dict.fromkeys(tiny.CAMERAS, np.zeros((2, 2), np.uint8))
+
+    def keep_sending() -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline:
+            page.send(estimate(images=small))
+            time.sleep(0.01)
+
+    try:
+        with pytest.raises(UserError, match="this run reads uint8"):
+            keep_sending()
+    finally:
+        page.close()
 
 
 def test_without_viser_the_page_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

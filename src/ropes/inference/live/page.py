@@ -66,13 +66,20 @@ class Page(Sink):
         self._reach = 1.0 if arm is None else reach(arm.urdf)
         self._changed, self._stopped = threading.Condition(), False
         self._newest: Estimate | None = None
+        self._failure: Exception | None = None
         self._build()
         self._thread = threading.Thread(target=self._draw_newest, daemon=True)
         self._thread.start()
 
     def send(self, estimate: Estimate) -> None:
-        """Replace the estimate that waits to be drawn."""
+        """Replace the estimate that waits to be drawn.
+
+        Raises:
+            Exception: that of the last drawing, if it failed.
+        """
         with self._changed:
+            if self._failure is not None:
+                raise self._failure
             self._newest = estimate
             self._changed.notify()
 
@@ -123,7 +130,12 @@ class Page(Sink):
                     return
             if estimate is not None:
                 began = time.monotonic()
-                self._draw(estimate)
+                try:
+                    self._draw(estimate)
+                except Exception as error:  # raised again by `send`, in the main thread
+                    with self._changed:
+                        self._failure = error
+                    return
                 time.sleep(max(0.0, _PERIOD - (time.monotonic() - began)))
 
     def _draw(self, estimate: Estimate) -> None:
