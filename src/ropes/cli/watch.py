@@ -58,6 +58,8 @@ class Watch:
     """Poses a second of a data set."""
     loop: bool = False
     """Play videos and data sets again at their end."""
+    truth: Path | None = None
+    """Of videos: CSV file with the true angles: time, in seconds from the first frame, and radians of each joint."""
     seconds: float | None = None
     """End after so many seconds."""
     precision: RequestedPrecision = "auto"
@@ -97,6 +99,7 @@ class Watch:
             split=self.split,
             rate=self.rate,
             loop=self.loop,
+            truth=self.truth,
             seconds=self.seconds,
             precision=self.precision,
         )

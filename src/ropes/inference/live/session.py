@@ -17,6 +17,7 @@ from ropes.inference.live.kalman import Kalman
 from ropes.inference.live.page import Page
 from ropes.inference.live.publish import TOPIC, publisher
 from ropes.inference.live.sources import Device, Folders, Recorded, Source, VideoFile, cameras_of
+from ropes.inference.live.truth import read_truth
 from ropes.inference.live.watch import Sink, Watch, limit_threads
 from ropes.inference.poses import Arm, chosen_arm
 from ropes.methods.run import Run
@@ -42,6 +43,7 @@ class WatchOptions:
         split: of a data set; None for a test split.
         rate: poses a second of a data set.
         loop: play videos and data sets again.
+        truth: CSV file with the true angles of videos, see `ropes.inference.live.truth.read_truth`.
         seconds: end after so many seconds; None for no end.
         precision: see `ropes.methods.readers.load_reader`.
     """
@@ -60,6 +62,7 @@ class WatchOptions:
     split: str | None = None
     rate: float = 10.0
     loop: bool = False
+    truth: Path | None = None
     seconds: float | None = None
     precision: RequestedPrecision = "auto"
 
@@ -104,7 +107,8 @@ def open_sources(run: Run, options: WatchOptions) -> list[Source]:
         UserError: another number of sources than cameras, or a source does not exist.
     """
     texts = options.cameras
-    if len(texts) == 1:
+    truth = None if options.truth is None else read_truth(run, options.truth)
+    if len(texts) == 1 and truth is None:
         folder = Path(texts[0])
         if (folder / "meta" / "info.json").exists():
             dataset = open_dataset(folder)
@@ -120,7 +124,9 @@ def open_sources(run: Run, options: WatchOptions) -> list[Source]:
         if text.isdecimal() or text.startswith("/dev/") or "://" in text:
             sources.append(Device(camera=camera, address=text))
         else:
-            sources.append(VideoFile(camera=camera, path=Path(text), loop=options.loop))
+            sources.append(VideoFile(camera=camera, path=Path(text), loop=options.loop, truth=truth))
+    if truth is not None and not any(isinstance(source, VideoFile) for source in sources):
+        raise UserError("--truth goes with video files; leave it out")
     return sources
 
 

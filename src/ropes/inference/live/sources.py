@@ -17,6 +17,7 @@ from ropes.data.recordings.video import Video
 from ropes.data.views import by_camera
 from ropes.errors import UserError
 from ropes.inference.live.frames import Capture
+from ropes.inference.live.truth import Truth
 from ropes.inference.prediction import images_of, states_of
 from ropes.methods.run import Run
 
@@ -101,6 +102,7 @@ class VideoFile:
         camera: its name in the run.
         path: of the file.
         loop: play it again at its end.
+        truth: the true angles; None where they are unknown.
 
     Raises:
         UserError: the file is missing or no video, or PyAV is not installed.
@@ -109,6 +111,7 @@ class VideoFile:
     camera: str
     path: Path
     loop: bool = False
+    truth: Truth | None = None
     steady: bool = True
     skipped: int = 0
     _stamp: float = field(default=0.0, init=False)
@@ -124,7 +127,8 @@ class VideoFile:
         """Frames when they are due."""
         while True:
             for image in self._video.images(self._due(start)):
-                yield Capture(self._stamp, {self.camera: image})
+                truth = None if self.truth is None else self.truth.at(self._stamp - start)
+                yield Capture(self._stamp, {self.camera: image}, truth)
             if not self.loop:
                 break
             start += self._duration
