@@ -5,14 +5,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ropes.common.files import read_json
+from ropes.common.files import read_json, write_json
 from ropes.common.seeds import generator
+from ropes.data import schema
 from ropes.data.layout import open_dataset
 from ropes.evaluation import results
 from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator
+from ropes.inference.overlay import ESTIMATE
 from ropes.metrics.pose import add_auc, calibrated_draws
 from ropes.report.html import write_report
+from ropes.simulation import cameras
+from ropes.simulation.settings import Camera
 from tests import planar, tiny
 
 
@@ -20,7 +24,16 @@ from tests import planar, tiny
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny data set, recorded as showing the planar arm."""
     folder = tmp_path_factory.mktemp("planar")
-    return planar.name_robot(tiny.write_data(folder / "data"), planar.write_urdf(folder), spin=0.5)
+    return place_cameras(planar.name_robot(tiny.write_data(folder / "data"), planar.write_urdf(folder), spin=0.5))
+
+
+def place_cameras(data: Path) -> Path:
+    """Record in a tiny data set where its cameras are, as ropes simulate does."""
+    note = read_json(data / schema.PROVENANCE)
+    above = Camera(name="above", target=(0.0, 0.0, 0.1), distance=2.0, yaw=0.0, pitch=-89.0, roll=0.0, fov=60.0)
+    note["cameras"] = [{"name": name, **cameras.record(above, tiny.SIDE)} for name in tiny.CAMERAS]
+    write_json(data / schema.PROVENANCE, note)
+    return data
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +67,16 @@ def test_the_errors_are_those_of_hand_solved_kinematics(measured: Path, data: Pa
     found = row.figures()
     np.testing.assert_allclose([mean for mean, _ in found], np.mean(figures, axis=0))
     np.testing.assert_allclose([std for _, std in found], np.std(figures, axis=0), atol=1e-12)
+
+
+@pytest.mark.slow
+def test_the_report_begins_with_the_arm_over_images(measured: Path, tmp_path: Path) -> None:
+    with np.load(measured / "artefacts" / "tiny" / "ropes" / "evaluation.npz") as arrays:
+        overlays = arrays["overlay_images"]
+    assert overlays.shape == (2, len(tiny.CAMERAS), 256, 256, 3)
+    assert (overlays == ESTIMATE).all(axis=-1).any(axis=(2, 3)).all()
+    write_report(measured, tmp_path / "report.html")
+    assert '<figure class="overlays">' in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

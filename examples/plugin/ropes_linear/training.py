@@ -14,7 +14,7 @@ from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.methods.context import Context
 from ropes.methods.policies import require_both_policies
-from ropes.methods.reader import Read
+from ropes.methods.reader import Read, Reader
 from ropes.methods.run import TRAINING_FILE, Run
 from ropes.methods.training_summary import write_training_summary
 from ropes.models.checkpoints import WEIGHTS, load_weights, save_weights
@@ -39,13 +39,14 @@ class Discriminants(nn.Module):
         return (_pixels(images) - self.mean) @ self.weight.T
 
 
-class LinearReader:
+class LinearReader(Reader):
     """Computes coordinates of images with a finished run."""
 
     precision: Precision = "32-true"
 
     def __init__(self, network: Discriminants, size: int) -> None:
-        self.network, self.size = network, size
+        self.size: int = size
+        self.network = network
 
     def coordinates(self, images: Tensor) -> Tensor:
         """uint8 (n, views, size, size) → (n, joints)."""
@@ -55,9 +56,6 @@ class LinearReader:
         """The coordinates; they are the features as well."""
         found = self.coordinates(images)
         return Read(found, found)
-
-    def reconstructions(self, images: Tensor) -> None:
-        """Nothing."""
 
 
 def fit(

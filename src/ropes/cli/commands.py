@@ -11,6 +11,7 @@ from ropes.cli.insight import Graph, Inspect
 from ropes.cli.packaging import Card, Package
 from ropes.cli.results import Report, Reproduce, Tables
 from ropes.cli.simulate import Simulate
+from ropes.cli.watch import Watch
 
 
 class Command(Protocol):
@@ -36,6 +37,7 @@ COMMANDS: dict[str, type[Command]] = {
     "evaluate": Evaluate,
     "calibrate": Calibrate,
     "predict": Predict,
+    "watch": Watch,
     "graph": Graph,
     "package": Package,
     "card": Card,

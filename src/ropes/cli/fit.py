@@ -182,6 +182,7 @@ class Predict:
       ropes predict panda-2c --images cam45=a.png cam135=b.png
       ropes predict runs/two-cameras --images photos
       ropes predict runs/two-cameras --images photos --poses panda_hand
+      ropes predict panda-2c --images photos --overlay overlays
     """
 
     run: RunFolder
@@ -191,14 +192,22 @@ class Predict:
     poses: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="[LINK ...|all]")] = None
     """Add link poses in the base frame: of the end effector, of the named links, or of all."""
     urdf: Path | None = None
-    """URDF file of the arm for --poses, a path or one of pybullet_data; default that of the setting."""
+    """URDF file of the arm for --poses and --overlay, a path or one of pybullet_data; default that of the setting."""
+    overlay: Path | None = None
+    """Folder for pictures CAMERA/NAME.png: the arm at the estimated angles drawn over each image, or beside it where
+    the camera's parameters are unknown."""
+    camera_file: Path | None = None
+    """JSON file with intrinsics and extrinsics of the cameras for --overlay, in the form of meta/ropes.json; default
+    those of the data set or the setting."""
     precision: RequestedPrecision = "auto"
     """bf16-mixed: bf16 autocast; 32-true: float32; auto: float32 for convolutional networks that read joints, for
     others the faster one on this machine.  Method ropes uses 32-true."""
 
     def __post_init__(self) -> None:
-        if self.urdf is not None and self.poses is None:
-            raise UserError("--urdf needs --poses")
+        if self.urdf is not None and self.poses is None and self.overlay is None:
+            raise UserError("--urdf needs --poses or --overlay")
+        if self.camera_file is not None and self.overlay is None:
+            raise UserError("--camera-file needs --overlay")
 
     def execute(self) -> None:
         """Print one line for each prediction."""
@@ -207,5 +216,7 @@ class Predict:
         from ropes.models.registry import find_run
 
         options: dict[str, Any] = {"poses": self.poses, "urdf": self.urdf, "precision": self.precision}
+        if self.overlay is not None:
+            options |= {"overlay": self.overlay, "camera_file": self.camera_file}
         for line in predict_lines(find_run(self.run), sources, **options):
             print(line, flush=True)

@@ -13,7 +13,7 @@ from ropes.evaluation.labels import FEWER, few_label_rows
 from ropes.evaluation.poses import pose_row
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.rows.pose import PoseRow
-from ropes.inference.calibration import Calibration
+from ropes.inference.calibration import Calibration, fit_calibration
 from ropes.inference.estimator import Estimator
 from ropes.inference.poses import Arm
 from ropes.methods.recipes import CNNRecipe, EncoderRecipe, LabelledRecipe
@@ -60,6 +60,14 @@ class TestedPoses:
     def to_radians(self) -> ToAngles | None:
         """The identity for a supervised method, whose coordinates are radians; None for others."""
         return np.asarray if self.estimator.is_supervised else None
+
+    def map_to_angles(self, condition: Condition) -> ToAngles:
+        """From coordinates to radians, for pictures: without labels where that is possible, else a line on labels."""
+        if self.to_radians is not None:
+            return self.to_radians
+        if self.label_free is not None:
+            return self.label_free.angles
+        return fit_calibration(*self._poses(condition), self.estimator.run.joints).angles
 
     def measured(self, condition: Condition) -> Evaluation:
         """The protocol's correlations and errors under a condition."""

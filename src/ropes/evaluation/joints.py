@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from ropes.common.files import write_text
@@ -143,7 +144,8 @@ def evaluate(
                     example = condition, measured
     assert example is not None
     artefacts = out / ARTEFACTS / setting / method
-    write_pictures(artefacts / "evaluation.npz", estimator, dataset, *example, seed, hide)
+    to_angles = partial(tested.map_to_angles, example[0])
+    write_pictures(artefacts / "evaluation.npz", estimator, dataset, *example, seed, hide, to_angles)
     write_text(artefacts / TRAINING_FILE, (run / TRAINING_FILE).read_text(encoding="utf-8"))
     if "train" in dataset.splits:
         write_graph(artefacts / GRAPH_FILE, estimator, dataset, seed=seed)

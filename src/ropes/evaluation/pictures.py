@@ -1,5 +1,6 @@
 """Pictures of an evaluation: occluded test images, reconstructions, interventions."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,15 @@ import numpy as np
 from ropes.causal.scm import Regime
 from ropes.common.files import write_arrays
 from ropes.data.dataset import Dataset
-from ropes.data.views import Views, by_camera, count, joined, take
+from ropes.data.views import Views, by_camera, count, joined, squares, take
+from ropes.errors import UserError
 from ropes.evaluation.occlusion import occluded
 from ropes.inference.estimator import Estimator
+from ropes.inference.overlay import Overlay, known_cameras
+from ropes.inference.poses import Arm, arm_of, robot_of
 from ropes.inference.prediction import images_of
 from ropes.methods.run import Run
-from ropes.methods.uncertainty.coverage import Condition
+from ropes.methods.uncertainty.coverage import Condition, ToAngles
 from ropes.metrics import Evaluation
 from ropes.simulation.corruption import Hiding
 
@@ -22,12 +26,21 @@ SPLITS = {"id": "test-id", "ood": "test-ood"}
 _SHOWN_OCCLUSION, _SHOWN = 32, 4
 #: Sides of the occlusions in the images of foreign-object detection, pixels.
 _FOREIGN_SIZES = (0, 4, 16, 32)
+#: Poses of the overlays, and the side of their pictures, pixels.
+_OVERLAID, _OVERLAY_SIDE = 2, 256
 
 
 def write_pictures(
-    path: Path, estimator: Estimator, dataset: Dataset, condition: Condition, best: Evaluation, seed: int, hide: Hiding
+    path: Path,
+    estimator: Estimator,
+    dataset: Dataset,
+    condition: Condition,
+    best: Evaluation,
+    seed: int,
+    hide: Hiding,
+    to_angles: Callable[[], ToAngles],
 ) -> None:
-    """Write the report's pictures: angles of the best repeat, reconstructions, interventions.
+    """Write the report's pictures: angles of the best repeat, overlays, reconstructions, interventions.
 
     Args:
         path: the .npz file.
@@ -37,6 +50,7 @@ def write_pictures(
         best: the protocol's measurement.
         seed: seed of the evaluation.
         hide: kind of occlusion.
+        to_angles: gives the map from coordinates to radians; called only where the arm is drawn.
     """
     run = estimator.run
     test = dataset.frames(next(name for name in SPLITS.values() if name in dataset.splits)).index[:_SHOWN]
@@ -51,6 +65,7 @@ def write_pictures(
         "scatter_mse": best.best_mse,
         "scatter_split": np.array(condition[0]),
         "scatter_occlusion": np.array(condition[1]),
+        **_overlays(estimator, dataset, take(original, slice(_OVERLAID)), to_angles),
         **_reconstructions(estimator, "", original),
         **_reconstructions(estimator, "occluded_", covered),
         **_interventions(estimator, dataset),
@@ -62,6 +77,36 @@ def write_pictures(
 def _shortest(run: Run) -> int:
     """The shortest side of the run's images, pixels."""
     return min(side for shape in run.shapes for side in shape[:2])
+
+
+def _overlays(
+    estimator: Estimator, dataset: Dataset, images: Views, to_angles: Callable[[], ToAngles]
+) -> dict[str, Any]:
+    """The arm at the estimated angles over images, "overlay_images"; empty if arm or cameras are unknown.
+
+    uint8 (k, cameras, side, side, 3); images that are no squares are letterboxed with black.
+    """
+    arm, known = _drawable_arm(estimator.run, dataset), known_cameras(estimator.run, dataset)
+    if arm is None or set(known) != set(estimator.run.cameras):
+        return {}
+    overlay = Overlay(arm, estimator.run.cameras, known, _OVERLAY_SIDE)
+    angles = to_angles()(estimator.coordinates(images))
+    poses = [overlay.draw([camera[k] for camera in by_camera(images)], angles[k]) for k in range(count(images))]
+    views = [np.stack(pictures) for pictures in zip(*poses, strict=True)]
+    side = min(max(picture.shape[1:3]) for picture in views)
+    return {"overlay_images": squares(tuple(views), side)}
+
+
+def _drawable_arm(run: Run, dataset: Dataset) -> Arm | None:
+    """The arm in a data set's images, with its shapes where its URDF file is found; None if it is unknown."""
+    if (robot := robot_of(run, dataset.provenance)) is None:
+        return None
+    for urdf in (None, dataset.urdf):
+        try:
+            return arm_of(run, robot, urdf)
+        except UserError:  # the file is on another machine; the data set's copy has no shapes
+            continue
+    return None
 
 
 def _reconstructions(estimator: Estimator, prefix: str, images: Views) -> dict[str, Any]:

@@ -174,6 +174,18 @@ class Estimator:
         return sides.pop() if len(sides) == 1 else self._reader.size
 
     @torch.no_grad()
+    def attention(self, images: Views) -> Array | None:
+        """Where the network looks: its attention over each view, (n, V, s, s), each map with sum 1.
+
+        A part is a square of the letterboxed image.  None for a network without attention.
+
+        Raises:
+            UserError: images of another shape or type.
+        """
+        logits = self._reader.attention(self._pixels(images)[0])
+        return None if logits is None else logits.flatten(2).softmax(-1).view_as(logits).double().cpu().numpy()
+
+    @torch.no_grad()
     def coordinates(self, images: Views) -> Array:
         """Raw coordinates, one per joint.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ropes.common.hardware import RequestedPrecision
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.data.views import Views, joined
+from ropes.data.views import Views, by_camera, joined
 from ropes.errors import UserError
 from ropes.inference.calibration import (
     Calibration,
@@ -25,10 +25,12 @@ from ropes.inference.calibration import (
     write_calibration,
 )
 from ropes.inference.estimator import Estimator
+from ropes.inference.overlay import Overlay, file_name, known_cameras, write_pictures
 from ropes.inference.poses import chosen_arm
+from ropes.inference.predictor import Predictor
 from ropes.inference.sources import files_in, named_files, read_files, read_labels
 from ropes.methods.run import Run, warn_if_other_scene
-from ropes.methods.uncertainty.annotations import foreign_boxes, missing_fields, reasons, uncertainty_columns
+from ropes.methods.uncertainty.annotations import missing_fields
 from ropes.methods.uncertainty.conformal import LEVEL, intervals_from_labels
 from ropes.methods.validation_split import rows_to_label
 from ropes.models.registry import find_run
@@ -163,17 +165,14 @@ def predict_lines(
     *,
     poses: Sequence[str] | None = None,
     urdf: str | Path | None = None,
+    overlay: Path | None = None,
+    camera_file: Path | None = None,
     precision: RequestedPrecision = "auto",
 ) -> Iterator[str]:
-    """Predict joint angles, one JSON object per pose.
+    """Predict joint angles, one JSON object per pose: "images", and the keys of `ropes.inference.predictor.Predictor`.
 
-    Keys: "images", "unit" ("rad", or "raw" before calibration), "joints", the columns of
-    `ropes.methods.uncertainty.annotations.uncertainty_columns` (one line on standard error names missing ones), the
-    `ropes.methods.uncertainty.annotations.reasons` of unusual poses and of poses in other light or from another place
-    than the training images, and, with `poses`, the link poses of
-    `ropes.inference.poses.Arm.describe`.
-
-    Images have the type and size of the training images; the estimator letterboxes both alike.
+    One line on standard error names fields that the run does not have.  Images have the type and size of the training
+    images; the estimator letterboxes both alike.
 
     Args:
         run: folder of the run.
@@ -181,56 +180,55 @@ def predict_lines(
             where equal names are one pose (with one camera, also a folder of images, or one image).
         poses: links whose poses to add; empty for the end effector, "all" for all links.
         urdf: URDF file of the arm, where the run's setting does not name it.
+        overlay: folder for CAMERA/NAME.png, the arm at the estimated angles drawn over the images, see
+            `ropes.inference.overlay`.
+        camera_file: JSON file with the cameras' parameters for `overlay`, see `ropes.simulation.pinhole`; by default
+            those of the data set or the run's setting.
         precision: see `ropes.methods.readers.load_reader`.
 
     Raises:
-        UserError: a camera is missing or unknown, or an image has another size or type; with `poses`, an unknown link,
-            no URDF, or a run that is not calibrated.
+        UserError: a camera is missing or unknown, or an image has another size or type; with `poses` or `overlay`, an
+            unknown link, no URDF, or a run that is not calibrated.
     """
     estimator = Estimator.load(run, precision=precision)
-    joints, calibration, intervals = estimator.run.joints, estimator.calibration, estimator.intervals
-    unit, to_shown = ("raw", np.asarray) if calibration is None else ("rad", calibration.angles)
-    if poses is not None:
-        if calibration is None:
-            raise UserError("poses need angles in radians: run `ropes calibrate` first")
+    arm = None
+    if poses is not None or overlay is not None:
+        if estimator.calibration is None:
+            wanted = "poses" if poses is not None else "overlays"
+            raise UserError(f"{wanted} need angles in radians: run `ropes calibrate` first")
         arm = chosen_arm(estimator.run, urdf)
-        links = arm.links(poses)
+    predictor = Predictor(estimator, arm, poses)
+    dataset = None if isinstance(source, Mapping) or not _is_dataset(source) else open_dataset(source)
+    pictures = None
+    if arm is not None and overlay is not None:
+        pictures = Overlay(arm, estimator.run.cameras, known_cameras(estimator.run, dataset, camera_file))
     known, labelled = estimator.trust is not None, estimator.is_supervised
-    warning = missing_fields(run, known=known, intervals=intervals, labelled=labelled)
-    for names, images in _batches(estimator.run, source):
+    warning = missing_fields(run, known=known, intervals=estimator.intervals, labelled=labelled)
+    for names, images in _batches(estimator.run, source if dataset is None else dataset):
         if warning:  # once, after the source has been checked
             print(f"ropes: {warning}", file=sys.stderr)
             warning = None
-        reading = estimator.read(images)
-        values = to_shown(reading.coordinates)
-        columns = uncertainty_columns(joints, reading, intervals, to_shown)
-        if reading.foreign is not None:
-            for column, foreign in zip(columns, reading.foreign, strict=True):
-                column["foreign"] = foreign_boxes(estimator.run.cameras, foreign, estimator.run.shapes)
-        drift = estimator.drift(images)
-        for row, column in enumerate(columns):
-            light, place = (None, None) if drift is None else (drift[0][row], drift[1][row])
-            unusual = column.get("unusual", False)
-            parts = reading.foreign[row] if unusual and reading.foreign is not None else None
-            found = reasons(estimator.run.cameras, light, place, parts)
-            if found or unusual:
-                column["reasons"] = found
-        link_poses = [{}] * len(values) if poses is None else arm.describe(values, links)
-        for name, row, column, described in zip(names, values, columns, link_poses, strict=True):
-            angles = {joint: round(float(value), 6) for joint, value in zip(joints, row, strict=True)}
-            yield json.dumps({"images": name, "unit": unit, "joints": angles, **column, **described})
+        for row, (name, prediction) in enumerate(zip(names, predictor(images), strict=True)):
+            if pictures is not None and overlay is not None:
+                angles = np.array([prediction["joints"][joint] for joint in estimator.run.joints])
+                drawn = pictures.draw([camera[row] for camera in by_camera(images)], angles)
+                write_pictures(overlay, file_name(name), dict(zip(estimator.run.cameras, drawn, strict=True)))
+            yield json.dumps({"images": name, **prediction})
 
 
-def _batches(run: Run, source: Source) -> Iterator[tuple[list[object], Views]]:
+def _is_dataset(source: Path) -> bool:
+    return (source / "meta" / "info.json").exists()
+
+
+def _batches(run: Run, source: Source | Dataset) -> Iterator[tuple[list[Mapping[str, Any]], Views]]:
     """Batches of poses: the names of their images, and the images."""
-    if not isinstance(source, Mapping) and (source / "meta" / "info.json").exists():
-        dataset = open_dataset(source)
-        warn_if_other_scene(run, dataset)
-        for split in dataset.splits:
-            rows = dataset.frames(split).index
+    if isinstance(source, Dataset):
+        warn_if_other_scene(run, source)
+        for split in source.splits:
+            rows = source.frames(split).index
             for start in range(0, len(rows), _CHUNK):
                 part = rows[start : start + _CHUNK]
-                yield [{"split": split, "index": int(k)} for k in part], images_of(run, dataset, part)
+                yield [{"split": split, "index": int(k)} for k in part], images_of(run, source, part)
         return
     poses = [named_files(run, source)] if isinstance(source, Mapping) else files_in(run, source)
     for start in range(0, len(poses), _CHUNK):

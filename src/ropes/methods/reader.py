@@ -53,6 +53,10 @@ class Reader(Protocol):
         """
         return ()
 
+    def attention(self, images: Tensor) -> Tensor | None:
+        """(n, P, size, size) → attention logits (n, V, s, s); None for a network without attention."""
+        return None
+
     def reconstructions(self, images: Tensor) -> tuple[Tensor, Tensor] | None:
         """Reconstructions by both stages, levels in [0, 1]; None for a method without a decoder."""
         return None

@@ -108,6 +108,17 @@ class NetworkReader(Reader):
         """The one network."""
         return (self._network,)
 
+    def attention(self, images: Tensor) -> Tensor | None:
+        """(n, P, size, size) → attention logits (n, V, s, s); None for a network without a window."""
+        with autocast(images, self.precision):
+            match self._network:
+                case StudentNetwork():
+                    return self._network(images)[1]
+                case PoseEncoder():
+                    return self._network.look(images)[1]
+                case _:
+                    return None
+
 
 def _encoder(run: Run, recipe: EncoderRecipe, folder: Path) -> PoseEncoder | StudentNetwork:
     """The encoder of the methods `ldr` and `anchored`, or its student if the fit trained one."""

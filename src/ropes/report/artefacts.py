@@ -24,6 +24,7 @@ _GROUPS: dict[str, dict[str, int]] = {
     "occluded": {"occluded_original": 4, "occluded_ae1": 4, "occluded_ae2": 4},
     "interventions": {"intervention_images": 5, "intervention_names": 1},
     "foreign": {"foreign_images": 4, "foreign_there": 4},
+    "overlays": {"overlay_images": 4},
 }
 #: Of these the images, grey; in colour they have one axis more.
 _IMAGES = {name: axes for group in _GROUPS.values() for name, axes in group.items() if axes > 3}
@@ -42,6 +43,7 @@ class Evaluation:
         interventions: "intervention_images" uint8 (regimes, k, cameras, H, W), "intervention_names" beside.
         foreign: "foreign_images" with hidden parts, "foreign_there", 255 where the estimator detects a foreign object,
             both uint8 (k, cameras, H, W).
+        overlays: "overlay_images" in colour, uint8 (k, cameras, H, W, 3): the arm at the estimated angles over images.
         scatter_split: split of the scatter's test poses, "id" or "ood"; None where it was not recorded.
         scatter_occlusion: side of the white squares in their images, pixels; None likewise.
     """
@@ -53,6 +55,7 @@ class Evaluation:
     occluded: Mapping[str, NDArray[Any]] | None
     interventions: Mapping[str, NDArray[Any]] | None
     foreign: Mapping[str, NDArray[Any]] | None = None
+    overlays: Mapping[str, NDArray[Any]] | None = None
     scatter_split: str | None = None
     scatter_occlusion: int | None = None
 

@@ -14,6 +14,7 @@ from ropes.report import (
     curves,
     joints,
     label_efficiency,
+    overlays,
     partial_disentanglement,
     runs,
     study,
@@ -29,6 +30,7 @@ PARTS = (
         rows="rows",
         title=joints.title,
         findings=lambda source: [verdict.sentence(source.cells)],
+        opening=overlays.opening,
         sections=(
             joints.against_paper,
             cameras.section,

@@ -53,6 +53,7 @@ class Part:
         rows: field of `Results`; a part without rows is left out.
         title: of the part; the first one is that of the page.
         findings: sentences below the page's title.
+        opening: pictures below them, on the first screen.
         sections: functions that yield no, one or several sections.
     """
 
@@ -60,6 +61,7 @@ class Part:
     title: Callable[[Source], str]
     findings: Callable[[Source], list[str]]
     sections: Sequence[Callable[[Source], Iterator[Section]]]
+    opening: Callable[[Source], Sequence[Markup]] = lambda _: ()
 
 
 def render(template: str, /, **content: Any) -> str:
@@ -95,6 +97,7 @@ def page(source: Source, parts: Sequence[Part]) -> str:
         {
             "title": part.title(source),
             "findings": part.findings(source),
+            "opening": part.opening(source),
             "sections": [section for sections in part.sections for section in sections(source)],
         }
         for part in parts

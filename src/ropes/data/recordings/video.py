@@ -4,7 +4,7 @@ Memory does not grow with the length of a video.
 """
 
 import importlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -96,8 +96,8 @@ class Video:
         self._keys = np.searchsorted(self.stamps, np.sort(np.array(keys, dtype=np.int64)))
         self.times: Floats = self.stamps.astype(np.float64) * float(base)
 
-    def images(self, frames: Sequence[int]) -> Generator[Image, None, None]:
-        """Decode frames by their numbers, in ascending order, as uint8 (H, W, 3) RGB.
+    def images(self, frames: Iterable[int]) -> Generator[Image, None, None]:
+        """Decode frames by their numbers, in ascending order, as uint8 (H, W, 3) RGB; a number is taken when needed.
 
         Raises:
             UserError: a frame cannot be decoded.

@@ -1,0 +1,175 @@
+"""How fast `ropes watch` is on two streams, whether its memory grows, and what the Kalman filter gains.
+
+    python -m benchmarks.live [RUN] [--seconds 60] [--fps 30] [--page] [--out FILE]
+
+RUN is a packaged estimator of the Panda with two cameras, panda-2c by default.  An arm on a smooth trajectory is drawn
+to two videos of 640x480 pixels, which `ropes watch` plays at their speed, cropped to squares.  The images are those of
+the setting's size, enlarged: a larger rendering has other edges, which the estimator calls unusual.  Latency is the
+time from the arrival of a frame to its angles.  Memory is the resident set after a tenth of the time and at the end.
+With --page the page is served too (nobody looks at it).
+
+The filter is measured on the same trajectory without dropped frames: squared error of each joint, rad², of single
+images and after the filter, by the density of its acceleration.
+"""
+
+import os
+import tempfile
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.figures import described, options, publish
+from ropes.data.pictures import enlarge
+from ropes.data.recordings.views import Box
+from ropes.inference.estimator import Estimator
+from ropes.inference.live.frames import Fit
+from ropes.inference.live.kalman import Kalman
+from ropes.inference.live.page import Page
+from ropes.inference.live.sources import VideoFile
+from ropes.inference.live.watch import Watch, limit_threads
+from ropes.inference.poses import chosen_arm
+from ropes.inference.predictor import Predictor
+from ropes.models.registry import find_run
+from ropes.simulation.scene import Scene
+from ropes.simulation.settings import Setting, setting_named
+
+WIDTH, HEIGHT = 640, 480
+#: Seconds of the trajectory; the videos are played in a loop.
+TRAJECTORY = 10.0
+DENSITIES = (0.1, 0.3, 1.0, 3.0, 10.0)
+Array = NDArray[np.float64]
+
+
+def trajectory(setting: Setting, frames: int, fps: float, seed: int = 3) -> Array:
+    """Angles (frames, d) on a smooth closed path within the middle of each joint's range, radians."""
+    rng, model = np.random.default_rng(seed), setting.splits["train"]
+    poses = model.sample_observational(rng, 4000)
+    low, high = np.quantile(poses, 0.1, axis=0), np.quantile(poses, 0.9, axis=0)
+    time_ = np.arange(frames) / fps
+    waves = np.zeros((frames, poses.shape[1]))
+    for harmonic, weight in ((1, 1.0), (2, 0.5), (3, 0.25)):
+        phase = rng.uniform(0, 2 * np.pi, poses.shape[1])
+        waves += weight * np.sin(2 * np.pi * harmonic * time_[:, None] / TRAJECTORY + phase)
+    waves /= np.abs(waves).max(axis=0)
+    return (low + high) / 2 + waves * (high - low) / 2
+
+
+def film(setting: Setting, angles: Array, fps: int, folder: Path) -> dict[str, Path]:
+    """Draw the poses from each camera to videos of 640x480 pixels, the enlarged image in the middle; camera → file."""
+    joints = setting.splits["train"].joints
+    paths = {camera.name: folder / f"{camera.name}.mp4" for camera in setting.cameras}
+    containers = {name: av.open(str(path), "w") for name, path in paths.items()}
+    streams = {}
+    for name, container in containers.items():
+        streams[name] = container.add_stream("h264", rate=fps, options={"crf": "16", "preset": "veryfast", "g": "30"})
+        streams[name].width, streams[name].height, streams[name].pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        streams[name].time_base = Fraction(1, fps)
+    with Scene(setting.robot, setting.cameras, setting.image_size, joints=joints, scene="panda-gym") as scene:
+        for images in scene.render_all(angles):
+            for name, image in zip(paths, images, strict=True):
+                picture = np.full((HEIGHT, WIDTH, 3), 127, np.uint8)
+                left, top, side, _ = box(setting)
+                picture[top : top + side, left : left + side] = enlarge(image, side)[..., None]
+                containers[name].mux(streams[name].encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+    for name, container in containers.items():
+        container.mux(streams[name].encode())
+        container.close()
+    return paths
+
+
+def box(setting: Setting) -> Box:
+    """Where the image is in a frame: left, top, width and height."""
+    side = HEIGHT // setting.image_size * setting.image_size
+    return (WIDTH - side) // 2, (HEIGHT - side) // 2, side, side
+
+
+def speed(
+    estimator: Estimator, setting: Setting, paths: dict[str, Path], seconds: float, page: bool
+) -> dict[str, float]:
+    """Pairs a second, latency and memory of `ropes watch`."""
+    sources = [VideoFile(camera=name, path=path, loop=True) for name, path in paths.items()]
+    watch = Watch(estimator, sources, Fit(estimator.run, crop={None: box(setting)}), kalman=Kalman())
+    shown = Page(estimator, chosen_arm(estimator.run), "127.0.0.1", 8080) if page else None
+    limit_threads(len(sources))
+    latencies, began, first_memory, end, estimate = list[float](), 0.0, 0.0, 0.0, None
+    processor = 0.0
+    for estimate in watch.estimates():
+        now = time.monotonic()
+        if not began:
+            began, processor = now, time.process_time()
+        latencies.append(estimate.latency)
+        if shown is not None:
+            shown.send(estimate)
+        if not first_memory and now - began > seconds / 10:
+            first_memory = resident_mib()
+        if (end := now - began) > seconds:
+            break
+    if shown is not None:
+        shown.close()
+    assert estimate is not None
+    return {
+        "pairs_per_second": (len(latencies) - 1) / end,
+        "processor_ms_per_pair": 1e3 * (time.process_time() - processor) / len(latencies),
+        "latency_ms_median": 1e3 * float(np.median(latencies)),
+        "latency_ms_95": 1e3 * float(np.percentile(latencies, 95)),
+        "memory_mib_after_a_tenth": first_memory,
+        "memory_mib_at_the_end": resident_mib(),
+        "dropped": estimate.dropped,
+        "load": os.getloadavg()[0],
+    }
+
+
+def resident_mib() -> float:
+    """The resident set of this process."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def filtered_errors(estimator: Estimator, setting: Setting, fps: float) -> dict[str, float]:
+    """Mean squared error over all joints without and with the filter, rad²."""
+    frames = int(TRAJECTORY * fps)
+    angles = trajectory(setting, frames, fps)
+    joints = setting.splits["train"].joints
+    with Scene(setting.robot, setting.cameras, setting.image_size, joints=joints, scene="panda-gym") as scene:
+        images = np.stack(list(scene.render_all(angles)))
+    truth = angles[:, [joints.index(joint) for joint in estimator.run.joints]]
+    predictions = Predictor(estimator)(images)
+    single, std = (np.array([list(each[key].values()) for each in predictions]) for key in ("joints", "std"))
+    errors = {"single_image_rad2": float(((single - truth) ** 2).mean())}
+    for density in DENSITIES:
+        kalman = Kalman(density)
+        states = [kalman(k / fps, *pose) for k, pose in enumerate(zip(single, std, strict=True))]
+        found = np.array([state.angles for state in states])
+        errors[f"kalman_{density:g}_rad2"] = float(((found - truth) ** 2).mean())
+        errors[f"kalman_{density:g}_relative_jitter"] = float(
+            np.diff(found, n=2, axis=0).std() / np.diff(single, n=2, axis=0).std()
+        )
+    return errors
+
+
+def main() -> None:
+    """Film, watch, filter."""
+    parser = options(__doc__)
+    parser.add_argument("run", nargs="?", default="panda-2c")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--fps", type=int, default=30)
+    parser.add_argument("--page", action="store_true")
+    arguments, began = parser.parse_args(), time.monotonic()
+    estimator = Estimator.load(find_run(arguments.run))
+    setting = setting_named(estimator.run.setting)
+    figures: dict[str, Any] = filtered_errors(estimator, setting, arguments.fps)
+    with tempfile.TemporaryDirectory() as folder:
+        angles = trajectory(setting, int(TRAJECTORY * arguments.fps), arguments.fps)
+        paths = film(setting, angles, arguments.fps, Path(folder))
+        figures |= speed(estimator, setting, paths, arguments.seconds, arguments.page)
+    publish(figures, arguments.out)
+    print(described(began))
+
+
+if __name__ == "__main__":
+    main()

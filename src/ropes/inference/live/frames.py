@@ -1,0 +1,184 @@
+"""Frames of several cameras, and the board on which the newest ones wait: newer frames replace older ones."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.data.pictures import Images
+from ropes.data.recordings.views import Box, View
+from ropes.errors import UserError
+from ropes.methods.run import Run
+
+#: Frames of each camera that wait for one of another camera.
+_WAITING = 4
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Capture:
+    """Images taken at one time.
+
+    Attributes:
+        stamp: arrival of the images, seconds of `time.monotonic`.
+        images: camera → uint8 (H, W) or (H, W, 3), as the source has them.
+        truth: (d,) true angles in the order of the run's joints, radians; None where they are unknown.
+    """
+
+    stamp: float
+    images: Mapping[str, Images]
+    truth: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """An image of one camera, in the shape that the run reads; see `Capture`."""
+
+    stamp: float
+    image: Images
+    truth: Array | None = None
+
+
+class Fit:
+    """Turns, crops and shrinks each camera's images to the shape that a run reads.
+
+    Args:
+        run: identity of the run.
+        rotate: camera → degrees clockwise; None is the key for all cameras.
+        crop: camera → (left, top, width, height) in pixels after the rotation; likewise.
+
+    Raises:
+        UserError: an option names an unknown camera.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        rotate: Mapping[str | None, int] | None = None,
+        crop: Mapping[str | None, Box] | None = None,
+    ) -> None:
+        rotate, crop = rotate or {}, crop or {}
+        if unknown := [name for name in (*rotate, *crop) if name is not None and name not in run.cameras]:
+            raise UserError(f"unknown camera {unknown[0]}; this run knows {', '.join(run.cameras)}")
+        self._shapes = dict(zip(run.cameras, run.shapes, strict=True))
+        self._views = {
+            name: View(
+                rotate=rotate.get(name, rotate.get(None, 0)),
+                crop=crop.get(name, crop.get(None)),
+                size=max(shape[:2]),
+                grey=len(shape) == 2,
+            )
+            for name, shape in self._shapes.items()
+        }
+        self._checked: dict[str, tuple[int, ...]] = {}
+
+    def __call__(self, camera: str, image: Images) -> Images:
+        """An image of a camera in the shape that the run reads.
+
+        Raises:
+            UserError: the crop is outside the image, or the result has another shape.
+        """
+        view, shape = self._views[camera], self._shapes[camera]
+        if view.crop is not None and self._checked.get(camera) != image.shape:
+            view.require_inside(camera, image)
+            self._checked[camera] = image.shape
+        fitted = np.ascontiguousarray(view.apply(image))
+        if fitted.shape == shape:
+            return fitted
+        if fitted.ndim != len(shape):
+            raise UserError(f"camera {camera} gives grey images; the run reads colour")
+        height, width = view.turned(image).shape[:2]
+        scale = min(height / shape[0], width / shape[1])
+        if scale < 1:
+            how = "use a camera with more pixels"
+        else:
+            across, down = int(shape[1] * scale), int(shape[0] * scale)
+            box = (width - across) // 2, (height - down) // 2, across, down
+            how = f"give --crop {camera}={','.join(map(str, box))} or a similar one"
+        raise UserError(
+            f"camera {camera} gives images of {width}x{height} pixels; the run reads {shape[1]}x{shape[0]}: {how}"
+        )
+
+
+class Board:
+    """Holds the newest frames of each camera; one thread for each source puts them, one takes them.
+
+    Args:
+        cameras: names, in the order of the run.
+        tolerance: largest difference of the stamps of one pose, seconds.
+    """
+
+    def __init__(self, cameras: Sequence[str], tolerance: float) -> None:
+        self._frames = {camera: deque[Frame](maxlen=_WAITING) for camera in cameras}
+        self._tolerance, self._changed = tolerance, threading.Condition()
+        self._failure: Exception | None = None
+        self._last = {camera: float("-inf") for camera in cameras}
+        self._arrived = dict.fromkeys(cameras, 0)
+        self._used = 0
+
+    @property
+    def dropped(self) -> int:
+        """Frames that no estimate used so far, of the camera with the most frames."""
+        return max(self._arrived.values()) - self._used
+
+    def put(self, frames: Mapping[str, Frame], skipped: int = 0) -> None:
+        """Put the newest frames of some cameras; `skipped` more arrived before them and were not decoded."""
+        with self._changed:
+            for camera, frame in frames.items():
+                self._frames[camera].append(frame)
+                self._arrived[camera] += 1 + skipped
+            self._changed.notify_all()
+
+    def fail(self, error: Exception) -> None:
+        """Store why a source has ended; `take` raises it once no frames are left."""
+        with self._changed:
+            self._failure = self._failure or error
+            self._changed.notify_all()
+
+    def take(self, timeout: float) -> dict[str, Frame] | None:
+        """Wait for the newest frames of one time, one of each camera and each newer than the last ones taken.
+
+        Returns:
+            Camera → frame, in the order of the cameras; None after `timeout` seconds without.
+
+        Raises:
+            Exception: that of `fail`, if no frames of one time are left.
+        """
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            while (found := self._newest()) is None:
+                if self._failure is not None:
+                    raise self._failure
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
+                    return None
+                self._changed.wait(remaining)
+            self._last = {camera: frame.stamp for camera, frame in found.items()}
+            self._used += 1
+            return found
+
+    def ages(self) -> dict[str, float]:
+        """Seconds since the newest frame of each camera; infinite without any."""
+        with self._changed:
+            now = time.monotonic()
+            return {camera: now - frames[-1].stamp if frames else np.inf for camera, frames in self._frames.items()}
+
+    def _newest(self) -> dict[str, Frame] | None:
+        fresh = {
+            camera: [frame for frame in frames if frame.stamp > self._last[camera]]
+            for camera, frames in self._frames.items()
+        }
+        if not all(fresh.values()):
+            return None
+        for anchor in sorted((frame.stamp for frames in fresh.values() for frame in frames), reverse=True):
+            found = {
+                camera: min(frames, key=lambda frame: abs(frame.stamp - anchor)) for camera, frames in fresh.items()
+            }
+            stamps = [frame.stamp for frame in found.values()]
+            if max(stamps) - min(stamps) <= self._tolerance:
+                return found
+        return None

@@ -1,0 +1,141 @@
+"""`watch`: opens sources, page and publishers of `ropes watch`, and runs until the sources end."""
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from ropes.common.hardware import RequestedPrecision
+from ropes.data.layout import open_dataset
+from ropes.data.recordings.views import Box
+from ropes.errors import UserError
+from ropes.inference.estimator import Estimator
+from ropes.inference.live.frames import Fit
+from ropes.inference.live.kalman import Kalman
+from ropes.inference.live.page import Page
+from ropes.inference.live.publish import TOPIC, publisher
+from ropes.inference.live.sources import Device, Folders, Recorded, Source, VideoFile, cameras_of
+from ropes.inference.live.truth import read_truth
+from ropes.inference.live.watch import Sink, Watch, limit_threads
+from ropes.inference.poses import Arm, chosen_arm
+from ropes.methods.run import Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchOptions:
+    """How to watch.
+
+    Attributes:
+        cameras: NAME=SOURCE or SOURCE in the order of the run's cameras; or one data set, or one folder with a folder
+            for each camera.
+        rotate: camera → degrees clockwise; None is the key for all cameras.
+        crop: camera → box in pixels after the rotation; likewise.
+        page: serve the page.
+        host: address that the page is bound to.
+        port: of the page; the first free one from it on.
+        publish: targets, see `ropes.inference.live.publish.publisher`.
+        topic: of rosbridge.
+        density: spectral density of the Kalman filter, rad²/s³; None for no filter.
+        tolerance: largest difference of the cameras' time stamps in one pose, seconds.
+        urdf: URDF file of the arm, where the run's setting does not name it.
+        split: of a data set; None for a test split.
+        rate: poses a second of a data set.
+        loop: play videos and data sets again.
+        truth: CSV file with the true angles of videos, see `ropes.inference.live.truth.read_truth`.
+        seconds: end after so many seconds; None for no end.
+        precision: see `ropes.methods.readers.load_reader`.
+    """
+
+    cameras: Sequence[str]
+    rotate: Mapping[str | None, int]
+    crop: Mapping[str | None, Box]
+    page: bool = True
+    host: str = "127.0.0.1"
+    port: int = 8080
+    publish: Sequence[str] = ()
+    topic: str = TOPIC
+    density: float | None = None
+    tolerance: float = 0.025
+    urdf: Path | None = None
+    split: str | None = None
+    rate: float = 10.0
+    loop: bool = False
+    truth: Path | None = None
+    seconds: float | None = None
+    precision: RequestedPrecision = "auto"
+
+
+def watch(run: Path, options: WatchOptions) -> None:
+    """Estimate angles from live sources; show and publish them until a source ends or `options.seconds` have passed.
+
+    Raises:
+        UserError: see `ropes.inference.live.watch.Watch`, the sources, the page and the publishers.
+    """
+    estimator = Estimator.load(run, precision=options.precision)
+    if estimator.calibration is None:
+        raise UserError(f"{run} is not calibrated: run `ropes calibrate` first")
+    sources = open_sources(estimator.run, options)
+    fit = Fit(estimator.run, options.rotate, options.crop)
+    kalman = None if options.density is None else Kalman(options.density)
+    watched = Watch(estimator, sources, fit, tolerance=options.tolerance, kalman=kalman)
+    limit_threads(len(sources))
+    arm = _arm(estimator.run, options)
+    with ExitStack() as stack:
+        sinks: list[Sink] = []
+        for target in options.publish:
+            sinks.append(publisher(target, arm, options.topic))
+            stack.callback(sinks[-1].close)
+        if options.page:
+            page = Page(estimator, arm, options.host, options.port)
+            sinks.append(page)
+            stack.callback(page.close)
+            print(f"ropes: watch at {page.address}", file=sys.stderr)
+        began = time.monotonic()
+        for estimate in watched.estimates():
+            for sink in sinks:
+                sink.send(estimate)
+            if options.seconds is not None and time.monotonic() - began > options.seconds:
+                return
+
+
+def open_sources(run: Run, options: WatchOptions) -> list[Source]:
+    """The sources of `options.cameras`.
+
+    Raises:
+        UserError: another number of sources than cameras, or a source does not exist.
+    """
+    texts = options.cameras
+    truth = None if options.truth is None else read_truth(run, options.truth)
+    if len(texts) == 1 and truth is None:
+        folder = Path(texts[0])
+        if (folder / "meta" / "info.json").exists():
+            dataset = open_dataset(folder)
+            return [Recorded(run=run, dataset=dataset, split=options.split, rate=options.rate, loop=options.loop)]
+        if folder.is_dir() and all((folder / camera).is_dir() for camera in run.cameras):
+            return [Folders(folders={camera: folder / camera for camera in run.cameras})]
+    by_camera = cameras_of(run, texts)
+    folders = {camera: Path(text) for camera, text in by_camera.items() if Path(text).is_dir()}
+    sources: list[Source] = [Folders(folders=folders)] if folders else []
+    for camera, text in by_camera.items():
+        if camera in folders:
+            continue
+        if text.isdecimal() or text.startswith("/dev/") or "://" in text:
+            sources.append(Device(camera=camera, address=text))
+        else:
+            sources.append(VideoFile(camera=camera, path=Path(text), loop=options.loop, truth=truth))
+    if truth is not None and not any(isinstance(source, VideoFile) for source in sources):
+        raise UserError("--truth goes with video files; leave it out")
+    return sources
+
+
+def _arm(run: Run, options: WatchOptions) -> Arm | None:
+    """The arm; None where neither the run nor an option names it, which one line on standard error says."""
+    try:
+        return chosen_arm(run, options.urdf)
+    except UserError as error:
+        if options.urdf is not None:
+            raise
+        print(f"ropes: the arm is not drawn: {error}", file=sys.stderr)
+        return None

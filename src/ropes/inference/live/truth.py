@@ -1,0 +1,60 @@
+"""True joint angles of a video, from a CSV file with the angles at some times."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.errors import UserError
+from ropes.methods.run import Run
+
+_TIME = "time"
+Array = NDArray[np.float64]
+
+
+class Truth:
+    """Angles that are interpolated linearly between their times.
+
+    Args:
+        times: (n,) ascending, seconds from the first frame of the video.
+        angles: (n, d) radians.
+    """
+
+    def __init__(self, times: Array, angles: Array) -> None:
+        self._times, self._angles = times, angles
+
+    def at(self, seconds: float) -> Array | None:
+        """Angles (d,) at a time; None before the first and after the last one."""
+        if not self._times[0] <= seconds <= self._times[-1]:
+            return None
+        return np.array([np.interp(seconds, self._times, column) for column in self._angles.T])
+
+
+def read_truth(run: Run, path: Path) -> Truth:
+    """Read a CSV file with the column `time` in seconds from the first frame, and one of radians for each joint.
+
+    Raises:
+        UserError: the file or a column is missing, a value is not a finite number, or times do not ascend.
+    """
+    names = (_TIME, *run.joints)
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} is no CSV file ({error})") from error
+    if not rows:
+        raise UserError(f"{path} holds no angles")
+    if missing := [name for name in names if name not in rows[0]]:
+        raise UserError(f"{path} has no column {missing[0]}; it needs {', '.join(names)}")
+    values = np.empty((len(rows), len(names)))
+    for number, row in enumerate(rows):
+        try:
+            values[number] = [float(row[name]) for name in names]
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{path}, line {number + 2}: a value is not a number") from error
+    if not np.isfinite(values).all() or (np.diff(values[:, 0]) <= 0).any():
+        raise UserError(f"{path}: times must ascend, and all values must be finite")
+    return Truth(values[:, 0], values[:, 1:])

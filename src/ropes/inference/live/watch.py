@@ -1,0 +1,242 @@
+"""The loop of `ropes watch`: the newest images of all cameras → angles, as fast as the estimator is, without lag.
+
+A thread for each source decodes and shrinks images.  The loop estimates the newest ones; all older ones are dropped.
+"""
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ropes.data.pictures import Images
+from ropes.data.views import joined
+from ropes.errors import UserError
+from ropes.inference.estimator import Estimator
+from ropes.inference.live.frames import Board, Fit, Frame
+from ropes.inference.live.kalman import Filtered, Kalman
+from ropes.inference.live.sources import Source
+from ropes.inference.predictor import Predictor
+
+#: Seconds before the first frame of a recording, without an image of a steady source, and of the frame rate's window.
+_LEAD, _SILENCE, _WINDOW = 0.2, 5.0, 2.0
+#: Number of estimates of the latency's percentile.
+_LATENCIES = 300
+#: Threads of the network at most.
+_MOST_THREADS = 4
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Estimate:
+    """The estimate of one pose.
+
+    Attributes:
+        time: arrival of the oldest of its images, seconds since 1970.
+        images: camera → the image that the network read.
+        prediction: as `ropes predict` prints it, see `ropes.inference.predictor.Predictor`.
+        angles: (d,) radians.
+        filtered: state of the filter; None without one.
+        truth: (d,) true angles, radians; None where they are unknown.
+        latency: seconds from the arrival of the oldest image to the angles.
+        latency_95: 95th percentile of the last 300 latencies, seconds.
+        rate: estimates a second, over the last two seconds, or since the last estimate before this one.
+        dropped: frames so far that no estimate used.
+    """
+
+    time: float
+    images: Mapping[str, Images]
+    prediction: Mapping[str, Any]
+    angles: Array
+    filtered: Filtered | None
+    truth: Array | None
+    latency: float
+    latency_95: float
+    rate: float
+    dropped: int
+
+    @property
+    def nanoseconds(self) -> int:
+        """`time` in whole microseconds, as nanoseconds."""
+        return round(self.time * 1e6) * 1000
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON object of one line: the prediction, beside time, filter, truth, latency and rate."""
+        joints = tuple(self.prediction["joints"])
+        line: dict[str, Any] = {"time": round(self.time, 6), **self.prediction}
+        if self.filtered is not None:
+            names = {"joints": self.filtered.angles, "velocities": self.filtered.velocities, "std": self.filtered.std}
+            line["filtered"] = {name: _named(joints, values) for name, values in names.items()}
+        if self.truth is not None:
+            line["truth"] = _named(joints, self.truth)
+        milliseconds = {"latency_ms": self.latency, "latency_95_ms": self.latency_95}
+        line |= {name: round(1e3 * seconds, 2) for name, seconds in milliseconds.items()}
+        return line | {"rate_hz": round(self.rate, 2), "dropped": self.dropped}
+
+
+class Sink(Protocol):
+    """Where estimates go."""
+
+    def send(self, estimate: Estimate) -> None:
+        """Take an estimate; must not wait."""
+        ...
+
+    def close(self) -> None:
+        """Write what is left."""
+        ...
+
+
+class Watch:
+    """Estimates from live sources.
+
+    Args:
+        estimator: calibrated.
+        sources: of all cameras of the run, each of one or several.
+        fit: from a source's images to those that the run reads.
+        tolerance: largest difference of the cameras' time stamps in one pose, seconds.
+        kalman: filter over time; None for none.
+
+    Raises:
+        UserError: the run is not calibrated, or the filter needs standard deviations that the run does not have.
+    """
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        sources: Sequence[Source],
+        fit: Fit,
+        *,
+        tolerance: float = 0.025,
+        kalman: Kalman | None = None,
+    ) -> None:
+        if estimator.calibration is None:
+            raise UserError("the run is not calibrated: run `ropes calibrate` first")
+        if kalman is not None and estimator.intervals is None:
+            raise UserError("the filter needs standard deviations, which this run does not have; leave --filter out")
+        self._estimator, self._sources, self._fit, self._kalman = estimator, sources, fit, kalman
+        self._tolerance = tolerance
+        self._predictor = Predictor(estimator)
+        self._board = Board(estimator.run.cameras, tolerance)
+        self._stopped = threading.Event()
+
+    def estimates(self) -> Iterator[Estimate]:
+        """Estimates until the sources end or the caller stops; threads of sources run meanwhile.
+
+        Raises:
+            UserError: a source has ended or failed, or images never fit together.
+        """
+        self._warm_up()
+        start = time.monotonic() + _LEAD
+        for source in self._sources:
+            threading.Thread(target=self._feed, args=(source, start), daemon=True).start()
+        speed, last = _Speed(), start
+        try:
+            while True:
+                found = self._board.take(timeout=0.2)
+                if found is None:
+                    self._check_silence(last, start)
+                    continue
+                last = time.monotonic()
+                yield self._estimate(found, speed)
+        finally:
+            self._stopped.set()
+
+    def _warm_up(self) -> None:
+        """The first calls of a network are slow."""
+        grey = joined([np.full((1, *shape), 128, np.uint8) for shape in self._estimator.run.shapes])
+        for _ in range(2):
+            self._predictor(grey)
+
+    def _feed(self, source: Source, start: float) -> None:
+        """Put the images of a source on the board until it ends."""
+        try:
+            for capture in source.captures(start):
+                frames = {
+                    camera: Frame(capture.stamp, self._fit(camera, image), capture.truth)
+                    for camera, image in capture.images.items()
+                }
+                self._board.put(frames, source.skipped)
+                if self._stopped.is_set():
+                    return
+        except Exception as error:  # raised again by the loop, in the main thread
+            self._board.fail(error)
+
+    def _estimate(self, found: Mapping[str, Frame], speed: "_Speed") -> Estimate:
+        images = joined([frame.image[None] for frame in found.values()])
+        (prediction,) = self._predictor(images)
+        stamp = min(frame.stamp for frame in found.values())
+        angles = np.array(list(prediction["joints"].values()))
+        filtered = None
+        if self._kalman is not None:
+            filtered = self._kalman(stamp, angles, np.array(list(prediction["std"].values())))
+        now = time.monotonic()
+        speed.add(now, now - stamp)
+        truths = [frame.truth for frame in found.values() if frame.truth is not None]
+        return Estimate(
+            time=time.time() - (now - stamp),
+            images={camera: frame.image for camera, frame in found.items()},
+            prediction=prediction,
+            angles=angles,
+            filtered=filtered,
+            truth=truths[0] if truths else None,
+            latency=now - stamp,
+            latency_95=speed.latency_95,
+            rate=speed.rate,
+            dropped=self._board.dropped,
+        )
+
+    def _check_silence(self, last: float, start: float) -> None:
+        """Check that steady sources still give images, and that images fit together.
+
+        Raises:
+            UserError: they do not.
+        """
+        now = time.monotonic()
+        if now - max(last, start) < _SILENCE:
+            return
+        ages = self._board.ages()
+        steady = [camera for source in self._sources if source.steady for camera in source.cameras]
+        if silent := [camera for camera in steady if ages[camera] > _SILENCE]:
+            raise UserError(f"camera {silent[0]} gave no image for {_SILENCE:.0f} s; is it unplugged?")
+        if all(age < _SILENCE for age in ages.values()):
+            raise UserError(
+                f"the images of {' and '.join(ages)} are never within {self._tolerance:g} s of each other; "
+                "give a larger --tolerance"
+            )
+
+
+def limit_threads(sources: int) -> None:
+    """Leave a core for each source; one pose does not become faster with more than four threads."""
+    torch.set_num_threads(max(1, min(_MOST_THREADS, (os.cpu_count() or 1) - sources)))
+
+
+class _Speed:
+    """Latency and frame rate of the last estimates."""
+
+    def __init__(self) -> None:
+        self._latencies, self._times = deque[float](maxlen=_LATENCIES), deque[float]()
+
+    def add(self, now: float, latency: float) -> None:
+        self._latencies.append(latency)
+        self._times.append(now)
+        while len(self._times) > 2 and self._times[0] < now - _WINDOW:
+            self._times.popleft()
+
+    @property
+    def latency_95(self) -> float:
+        return float(np.percentile(self._latencies, 95))
+
+    @property
+    def rate(self) -> float:
+        spanned = self._times[-1] - self._times[0]
+        return (len(self._times) - 1) / spanned if spanned > 0 else 0.0
+
+
+def _named(joints: Sequence[str], values: Array) -> dict[str, float]:
+    return {joint: round(float(value), 6) for joint, value in zip(joints, values, strict=True)}

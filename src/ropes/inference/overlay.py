@@ -1,0 +1,147 @@
+"""Draws the arm at estimated angles over the images of its cameras, or beside those of an unknown camera."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from scipy import ndimage
+
+from ropes.common.files import atomic_path
+from ropes.data.dataset import Dataset
+from ropes.data.pictures import Images
+from ropes.data.schema import PROVENANCE
+from ropes.errors import UserError
+from ropes.inference.poses import Arm
+from ropes.methods.run import Run
+from ropes.simulation.pinhole import Pinhole, read_pinholes
+from ropes.simulation.settings import find_setting
+from ropes.simulation.silhouette import link_meshes, overview, reach, shaded, silhouette
+
+#: Colour of the estimated arm, and of the true one.
+ESTIMATE, TRUTH = (255, 127, 14), (44, 160, 44)
+#: Images are enlarged to this longer side at least, pixels.
+SIDE = 384
+#: Opacity of the arm's area, width of its outline in pixels.
+_OPACITY, _WIDTH = 0.25, 2
+Array = NDArray[np.float64]
+
+
+def known_cameras(run: Run, dataset: Dataset | None = None, file: Path | None = None) -> dict[str, Pinhole]:
+    """Parameters of the run's cameras by name; cameras without known parameters are left out.
+
+    The first of these that has any: the file, the data set, the run's simulated setting.
+
+    Raises:
+        UserError: the file is missing or damaged, or the data set's description of a camera is.
+    """
+    if file is not None:
+        found = read_pinholes(file)
+    elif dataset is not None:
+        records = (dataset.provenance or {}).get("cameras", [])
+        try:
+            found = {record["name"]: Pinhole.from_record(record) for record in records if "intrinsics" in record}
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"{dataset.path / PROVENANCE} has a damaged camera ({error}); restore it") from error
+    elif (setting := find_setting(run.setting)) is not None:
+        found = {camera.name: Pinhole.of(camera, setting.image_size) for camera in setting.cameras}
+    else:
+        found = {}
+    return {name: camera for name, camera in found.items() if name in run.cameras}
+
+
+class Overlay:
+    """Draws an arm into the images of one pose.
+
+    Args:
+        arm: the arm.
+        cameras: names, in the order of the images.
+        known: parameters of the cameras, in the arm's base frame.
+        side: images are enlarged to this longer side at least, pixels.
+    """
+
+    def __init__(self, arm: Arm, cameras: Sequence[str], known: Mapping[str, Pinhole], side: int = SIDE) -> None:
+        self._arm, self._cameras, self._known, self._side = arm, tuple(cameras), known, side
+        self._meshes = link_meshes(arm.urdf)
+        self._reach = reach(arm.urdf)
+
+    def draw(self, images: Sequence[Images], angles: Array, truth: Array | None = None) -> list[Images]:
+        """Pictures of one pose, one for each camera.
+
+        Args:
+            images: uint8 (H, W) or (H, W, 3) of each camera.
+            angles: (d,) estimated angles, radians.
+            truth: (d,) true angles, drawn as a second outline.
+
+        Returns:
+            uint8 (h, w, 3) each: the enlarged image with the arm's outline and a tint over it; for a camera without
+            known parameters the enlarged image, and right of it a drawing of the arm.
+        """
+        poses = self._poses(angles)
+        true_poses = None if truth is None else self._poses(truth)
+        return [
+            self._over(image, self._known[camera], poses, true_poses)
+            if camera in self._known
+            else self._beside(image, poses)
+            for camera, image in zip(self._cameras, images, strict=True)
+        ]
+
+    def _poses(self, angles: Array) -> dict[str, Array]:
+        return {link: poses[0] for link, poses in self._arm.poses(np.asarray(angles)[None]).items()}
+
+    def _over(
+        self, image: Images, camera: Pinhole, poses: Mapping[str, Array], true_poses: Mapping[str, Array] | None
+    ) -> Images:
+        picture = enlarged(image, self._side)
+        camera = camera.resized(*picture.shape[:2])
+        if true_poses is not None:
+            picture = outlined(picture, silhouette(self._meshes, true_poses, camera), TRUTH, opacity=0.0)
+        return outlined(picture, silhouette(self._meshes, poses, camera), ESTIMATE)
+
+    def _beside(self, image: Images, poses: Mapping[str, Array]) -> Images:
+        picture = enlarged(image, self._side)
+        height = len(picture)
+        drawn = shaded(self._meshes, poses, overview(self._reach, height))
+        return np.concatenate([picture, np.repeat(drawn[..., None], 3, axis=2)], axis=1)
+
+
+def enlarged(image: Images, side: int) -> Images:
+    """An image (H, W) or (H, W, 3) in colour (h, w, 3), with a longer side of `side` pixels at least."""
+    picture = Image.fromarray(np.ascontiguousarray(image)).convert("RGB")
+    factor = max(1, -(-side // max(picture.size)))
+    size = picture.width * factor, picture.height * factor
+    return np.asarray(picture.resize(size, Image.Resampling.BICUBIC) if factor > 1 else picture)
+
+
+def outlined(
+    picture: Images, region: NDArray[np.bool_], colour: tuple[int, int, int], opacity: float = _OPACITY
+) -> Images:
+    """A picture (h, w, 3) with a region (h, w) tinted and outlined."""
+    drawn = picture.astype(np.float32)
+    drawn[region] = (1 - opacity) * drawn[region] + opacity * np.array(colour, dtype=np.float32)
+    grown = ndimage.binary_dilation(region, iterations=_WIDTH)
+    drawn[grown & ~region] = colour
+    return np.round(drawn).astype(np.uint8)
+
+
+def file_name(names: Mapping[str, object]) -> str:
+    """The file's name for the pictures of a pose.
+
+    Args:
+        names: "split" and "index" of a frame of a data set, or the image file of each camera.
+    """
+    if "split" in names:
+        return f"{names['split']}-{names['index']}.png"
+    return f"{Path(str(next(iter(names.values())))).stem}.png"
+
+
+def write_pictures(folder: Path, name: str, pictures: Mapping[str, Images]) -> None:
+    """Write a picture for each camera to `folder`/CAMERA/`name`, each atomically.
+
+    Raises:
+        UserError: the folder cannot be written to.
+    """
+    for camera, picture in pictures.items():
+        with atomic_path(folder / camera / name) as temporary:
+            Image.fromarray(picture).save(temporary, format="PNG")

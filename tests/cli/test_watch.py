@@ -1,0 +1,50 @@
+"""`ropes watch` from the command line: what it refuses, and JSON lines from a data set."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes.cli import entry as cli
+from ropes.inference.calibration import Calibration, write_calibration
+from ropes.inference.estimator import Estimator
+from tests import planar, tiny
+from tests.command_line import refusal
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        ("R --camera a --rate 0", "--rate is 0; it must be above 0"),
+        ("R --camera a --seconds inf", "--seconds is inf"),
+        ("R --camera a --port 70000", "--port is 70000; it must be 0 to 65535"),
+        ("R --camera", "--camera needs a source for each camera"),
+        ("R --camera a --no-page", "--no-page leaves nothing to do; add --publish -"),
+        ("R --camera a --crop 1,2,3", "is not LEFT,TOP,WIDTH,HEIGHT"),
+        ("R --camera a --filter particle", "particle"),
+        (
+            "panda-2c --camera 0 --no-page --publish -",
+            "--camera has 1 sources; this run reads 2 cameras: cam45",
+        ),
+        ("panda-2c --camera a.mp4 b.mp4 --no-page --publish -", "a.mp4 is missing"),
+        ("panda-2c --camera a b --crop c=0,0,9,9 --no-page --publish -", "is missing"),
+    ],
+)
+def test_it_refuses(words: str, fault: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fault in refusal(capsys, "watch", *words.split())
+
+
+@pytest.mark.slow
+def test_json_lines_of_a_data_set_until_it_ends(
+    own_run: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["watch", str(own_run), "--camera", str(tiny_data), "--rate", "40", "--no-page", "--publish", "-"]
+    words += ["--urdf", str(planar.write_urdf(tmp_path)), "--seconds", "0.5"]
+    assert "is not calibrated: run `ropes calibrate` first" in refusal(capsys, *words)
+    write_calibration(own_run, Estimator.load(own_run).run, Calibration(np.ones(2), np.zeros(2), 9))
+    assert cli.main(words) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines
+    assert all(list(line["joints"]) == list(line["truth"]) == list(tiny.JOINTS) for line in lines)
+    assert all(line["latency_ms"] > 0 for line in lines)

@@ -1,0 +1,97 @@
+"""The board gives the newest frames that fit together, and the fit the shape that the run reads."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from ropes.errors import UserError
+from ropes.inference.live.frames import Board, Fit, Frame
+from tests.estimators import run_of
+
+CAMERAS = ("right", "left")
+
+
+def frame(stamp: float) -> Frame:
+    return Frame(stamp, np.zeros((2, 2), np.uint8))
+
+
+def board(tolerance: float = 0.02, **stamps: list[float]) -> Board:
+    made = Board(CAMERAS, tolerance)
+    for camera, times in stamps.items():
+        for stamp in times:
+            made.put({camera: frame(stamp)})
+    return made
+
+
+def taken(made: Board) -> list[float] | None:
+    found = made.take(timeout=0.0)
+    return None if found is None else [found[camera].stamp for camera in CAMERAS]
+
+
+@pytest.mark.parametrize(
+    ("right", "left", "pair"),
+    [
+        ([1.0, 1.1, 1.2], [1.01, 1.11, 1.21], [1.2, 1.21]),
+        ([1.0, 1.1, 1.2], [1.01], [1.0, 1.01]),  # a late camera gets its partner
+        ([1.0], [1.05], None),
+        ([1.0], [], None),
+        ([1.0, 1.1], [1.04, 1.115], [1.1, 1.115]),
+    ],
+)
+def test_the_newest_pair_within_the_tolerance(right: list[float], left: list[float], pair: list[float] | None) -> None:
+    assert taken(board(right=right, left=left)) == pair
+
+
+def test_no_frame_is_used_twice_and_older_ones_are_dropped() -> None:
+    made = board(right=[1.0, 1.1, 1.2], left=[1.0, 1.1, 1.2])
+    assert taken(made) == [1.2, 1.2]
+    assert taken(made) is None
+    assert made.dropped == 2
+    made.put({"right": frame(1.3)}, skipped=4)
+    assert taken(made) is None
+    made.put({"left": frame(1.3)})
+    assert taken(made) == [1.3, 1.3]
+    assert made.dropped == 6
+
+
+def test_a_waiting_reader_is_woken() -> None:
+    made, began = Board(("right",), 0.02), time.monotonic()
+    threading.Timer(0.05, lambda: made.put({"right": frame(time.monotonic())})).start()
+    assert made.take(timeout=20.0) is not None
+    assert time.monotonic() - began < 10
+
+
+def test_what_is_left_comes_before_the_failure() -> None:
+    made = board(right=[1.0], left=[1.0])
+    made.fail(UserError("ended"))
+    made.fail(UserError("ended later"))
+    assert taken(made) == [1.0, 1.0]
+    with pytest.raises(UserError, match=r"^ended$"):
+        made.take(timeout=1.0)
+
+
+def test_images_are_cropped_shrunk_and_grey() -> None:
+    fit = Fit(run_of(image_size=16), crop={None: (8, 0, 32, 32), "left": (0, 0, 16, 16)}, rotate={"left": 180})
+    image = np.zeros((32, 48, 3), np.uint8)
+    image[:, 8:40] = 200
+    assert (fit("right", image) == 200).all()
+    assert fit("right", image).shape == (16, 16)
+    image[-16:, -16:] = np.arange(16, dtype=np.uint8)[:, None, None]
+    np.testing.assert_array_equal(fit("left", image)[:, 0], np.arange(16)[::-1])
+
+
+def test_other_shapes_are_refused_with_a_crop_that_fits() -> None:
+    fit = Fit(run_of(image_size=16))
+    with pytest.raises(UserError, match=r"64x48 pixels; the run reads 16x16: give --crop right=8,0,48,48"):
+        fit("right", np.zeros((48, 64), np.uint8))
+    with pytest.raises(UserError, match="8x8 pixels; the run reads 16x16: use a camera with more pixels"):
+        fit("right", np.zeros((8, 8), np.uint8))
+    with pytest.raises(UserError, match="is not inside the image"):
+        Fit(run_of(), crop={None: (0, 0, 99, 99)})("left", np.zeros((32, 32), np.uint8))
+    with pytest.raises(UserError, match="unknown camera lft; this run knows right, left"):
+        Fit(run_of(), rotate={"lft": 90})
+    in_colour = run_of(image_shapes=((16, 16, 3), (16, 16, 3)))
+    with pytest.raises(UserError, match="gives grey images; the run reads colour"):
+        Fit(in_colour)("left", np.zeros((16, 16), np.uint8))

@@ -1,0 +1,157 @@
+"""Sources: a video at its own speed, a folder that fills, a data set, a camera, and how each of them ends."""
+
+import itertools
+import sys
+import threading
+import time
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.inference.live.sources import Device, Folders, Recorded, VideoFile, cameras_of
+from tests import tiny
+from tests.estimators import run_of
+from tests.inference.live.streams import until_error, write_video
+
+
+def test_a_video_is_played_at_its_speed_and_ends(tmp_path: Path) -> None:
+    path = write_video(tmp_path / "v.mkv", [10, 20, 30, 40], fps=50)
+    video, start = VideoFile(camera="right", path=path), time.monotonic() + 0.05
+    played, end = until_error((capture, time.monotonic(), video.skipped) for capture in video.captures(start))
+    assert end == f"camera right: {path} ends after 4 frames; --loop plays it again"
+    numbers = [round(int(capture.images["right"][0, 0, 0]) / 10) - 1 for capture, _, _ in played]
+    assert numbers[-1] == 3
+    assert [round(50 * (capture.stamp - start)) for capture, _, _ in played] == numbers
+    assert all(now >= capture.stamp for capture, now, _ in played)
+    assert len(numbers) + sum(skipped for *_, skipped in played) == 4
+
+
+def test_late_frames_are_dropped(tmp_path: Path) -> None:
+    path = write_video(tmp_path / "v.mkv", list(range(100, 130)), fps=50)
+    video = VideoFile(camera="right", path=path, loop=True)
+    captures = video.captures(time.monotonic() - 0.45)  # as if 22 frames had passed
+    first = next(captures)
+    assert video.skipped >= 21
+    assert first.images["right"][0, 0, 0] == 100 + video.skipped
+    again = next(capture for capture in captures if capture.images["right"][0, 0, 0] < 110)  # from the beginning
+    assert again.stamp - first.stamp < 1.0
+
+
+def save(folder: Path, name: str, level: int) -> None:
+    Image.fromarray(np.full((4, 4), level, np.uint8)).save(folder / name)
+
+
+def test_a_folder_gives_the_newest_complete_pose(tmp_path: Path) -> None:
+    folders = {camera: tmp_path / camera for camera in tiny.CAMERAS}
+    for folder in folders.values():
+        folder.mkdir()
+        for k in range(3):
+            save(folder, f"{k}.png", k)
+    source = Folders(folders=folders)
+    captures = source.captures(0.0)
+    assert next(captures).images["left"][0, 0] == 2
+    assert source.skipped == 0
+    save(folders["right"], "3.png", 3)
+    save(folders["right"], "4.png", 4)
+    save(folders["left"], "3.jpg", 3)
+    (folders["left"] / "4.png").write_bytes((folders["right"] / "4.png").read_bytes()[:20])  # is being written
+    threading.Timer(0.1, lambda: save(folders["left"], "4.png", 4)).start()
+    found = next(captures)
+    assert [image[0, 0] for image in found.images.values()] == [4, 4]
+    assert source.skipped == 1
+
+
+def test_a_damaged_image_and_a_missing_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ropes.inference.live.sources._PATIENCE", 0.05)
+    (tmp_path / "0.png").write_bytes(b"no image")
+    with pytest.raises(UserError, match=r"0.png is not a readable image; remove it"):
+        next(Folders(folders={"right": tmp_path}).captures(0.0))
+    with pytest.raises(UserError, match=r"no folder .*gone"):
+        Folders(folders={"right": tmp_path / "gone"})
+
+
+def test_a_data_set_brings_its_true_angles(tiny_data: Path) -> None:
+    dataset = open_dataset(tiny_data)
+    source = Recorded(run=run_of(), dataset=dataset, rate=200.0)
+    found = list(itertools.islice(source.captures(time.monotonic()), 2))
+    rows = dataset.frames("test-id").index
+    truth = dataset.states("test-id")
+    for capture in found:
+        assert capture.truth is not None
+        (row,) = np.flatnonzero((truth == capture.truth).all(axis=1))
+        np.testing.assert_array_equal(capture.images["left"], dataset.read_images(rows[row : row + 1])[0, 1])
+    assert found[1].stamp - found[0].stamp == pytest.approx(1 / 200 * (1 + source.skipped), abs=1e-6)
+    with pytest.raises(UserError, match="no split"):
+        Recorded(run=run_of(), dataset=dataset, split="gone")
+    with pytest.raises(UserError, match=r"ends after \d+ poses; --loop plays it again"):
+        next(Recorded(run=run_of(), dataset=dataset).captures(time.monotonic() - 1e6))
+
+
+class FakeCapture:
+    """A camera with three frames, then unplugged."""
+
+    def __init__(self, address: int | str) -> None:
+        self.address, self.left = address, 3
+
+    def isOpened(self) -> bool:
+        return self.address == 0
+
+    def set(self, name: int, value: float) -> bool:
+        return (name, value) == (38, 1)
+
+    def grab(self) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+    def retrieve(self) -> tuple[bool, np.ndarray]:
+        return True, np.full((4, 4, 3), (1, 2, 3), np.uint8)
+
+    def release(self) -> None:
+        self.left = 0
+
+
+def test_a_camera_gives_rgb_until_it_is_unplugged(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = types.ModuleType("cv2")
+    fake.__dict__.update(VideoCapture=FakeCapture, CAP_PROP_BUFFERSIZE=38)
+    monkeypatch.setitem(sys.modules, "cv2", fake)
+    captures = Device(camera="right", address="0").captures(0.0)
+    for _ in range(3):
+        assert next(captures).images["right"][0, 0].tolist() == [3, 2, 1]
+    with pytest.raises(UserError, match=r"camera right \(0\) gives no more images; is it unplugged\?"):
+        next(captures)
+    with pytest.raises(UserError, match="camera right: no camera at /dev/video9"):
+        Device(camera="right", address="/dev/video9")
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    with pytest.raises(UserError, match=r"needs the package opencv: pip install 'ropes\[live\]'"):
+        Device(camera="right", address="0")
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["0", "1"], {"right": "0", "left": "1"}),
+        (["left=a.mp4", "right=b=c.mp4"], {"right": "b=c.mp4", "left": "a.mp4"}),
+        (["a=1.mp4", "b=2.mp4"], {"right": "a=1.mp4", "left": "b=2.mp4"}),  # no names of cameras
+    ],
+)
+def test_sources_by_name_or_in_order(texts: list[str], found: dict[str, str]) -> None:
+    assert cameras_of(run_of(), texts) == found
+
+
+@pytest.mark.parametrize(
+    ("texts", "fault"),
+    [
+        (["0"], "--camera has 1 sources; this run reads 2 cameras: right, left"),
+        (["0", "1", "2"], "--camera has 3 sources"),
+        (["right=0", "right=1"], "--camera has right twice"),
+        (["right=0", "middle=1"], "--camera middle=1: give NAME=SOURCE with a name of right, left"),
+    ],
+)
+def test_other_sources_are_refused(texts: list[str], fault: str) -> None:
+    with pytest.raises(UserError, match=fault):
+        cameras_of(run_of(), texts)

@@ -1,0 +1,62 @@
+"""True angles of a video: interpolated between their times, and refused where the file is wrong."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes.errors import UserError
+from ropes.inference.live.session import WatchOptions, open_sources
+from ropes.inference.live.truth import read_truth
+from tests.estimators import run_of
+from tests.inference.live.streams import write_video
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_angles_between_their_times(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "wrist,time,elbow\n1.0,0.0,0.0\n2.0,1.0,-1.0\n2.0,3.0,1.0\n")
+    truth = read_truth(run_of(), path)
+    found = [truth.at(seconds) for seconds in (0.0, 0.25, 2.0)]
+    np.testing.assert_allclose(np.array(found), [[0.0, 1.0], [-0.25, 1.25], [0.0, 2.0]])
+    assert truth.at(-0.1) is None
+    assert truth.at(3.1) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("time,elbow\n0,1\n", "has no column wrist; it needs time, elbow, wrist"),
+        ("time,elbow,wrist\n", "holds no angles"),
+        ("time,elbow,wrist\n0,1,x\n", "line 2: a value is not a number"),
+        ("time,elbow,wrist\n0,1\n", "line 2: a value is not a number"),
+        ("time,elbow,wrist\n1,1,1\n1,2,2\n", "times must ascend"),
+        ("time,elbow,wrist\n1,1,nan\n", "all values must be finite"),
+    ],
+)
+def test_other_files_are_refused(text: str, fault: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=fault):
+        read_truth(run_of(), write(tmp_path / "t.csv", text))
+    with pytest.raises(UserError, match="cannot read"):
+        read_truth(run_of(), tmp_path / "gone.csv")
+
+
+def test_frames_of_a_video_bring_them(tmp_path: Path) -> None:
+    table = write(tmp_path / "t.csv", "time,elbow,wrist\n0,0,0\n10,10,-10\n")
+    video = write_video(tmp_path / "v.mkv", [1, 2, 3, 4], fps=50)
+    options = WatchOptions(cameras=[str(video), str(video)], rotate={}, crop={}, truth=table)
+    sources = open_sources(run_of(), options)
+    assert [source.cameras for source in sources] == [("right",), ("left",)]
+    start = time.monotonic()
+    first = next(iter(sources[0].captures(start)))
+    assert first.truth is not None
+    np.testing.assert_allclose(first.truth, [first.stamp - start, start - first.stamp], atol=1e-6)
+    (tmp_path / "right").mkdir()
+    (tmp_path / "left").mkdir()
+    folders = WatchOptions(cameras=[str(tmp_path / "right"), str(tmp_path / "left")], rotate={}, crop={}, truth=table)
+    with pytest.raises(UserError, match="--truth goes with video files; leave it out"):
+        open_sources(run_of(), folders)

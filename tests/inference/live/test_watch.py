@@ -1,0 +1,130 @@
+"""From sources to estimates: the newest pair, the filter, the truth, and every way to end."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.inference.live.frames import Capture, Fit
+from ropes.inference.live.kalman import Kalman
+from ropes.inference.live.sources import Recorded, Source
+from ropes.inference.live.watch import Watch
+from tests import tiny
+from tests.estimators import blobs
+from tests.inference.live.streams import Played, calibrated, poses, until_error
+
+
+def watch(*sources: Source, tolerance: float = 0.025) -> Watch:
+    estimator = calibrated()
+    return Watch(estimator, sources, Fit(estimator.run), tolerance=tolerance)
+
+
+def streams(angles: np.ndarray, *, gap: float = 0.02, late: float = 0.0) -> list[Source]:
+    """A source for each camera, that shows a pose every `gap` seconds; the second one is late."""
+    images = tiny.draw(angles)
+    return [
+        Played(
+            cameras=(camera,),
+            captures_=[(k * gap + late * view, {camera: pose[view]}) for k, pose in enumerate(images)],
+        )
+        for view, camera in enumerate(tiny.CAMERAS)
+    ]
+
+
+@pytest.mark.slow
+def test_angles_latency_and_rate() -> None:
+    angles = poses(30)
+    found, end = until_error(watch(*streams(angles)).estimates())
+    assert end.endswith("has ended")
+    assert found
+    for estimate in found:
+        assert np.abs(angles - estimate.angles).max(axis=1).min() < 0.05
+        assert 0 <= estimate.latency < 60
+        assert abs(estimate.time - time.time()) < 60
+    assert found[-1].dropped == 30 - len(found)
+    line = found[-1].to_dict()
+    assert line["joints"] == pytest.approx(dict(zip(tiny.JOINTS, found[-1].angles, strict=True)), abs=1e-5)
+    assert {"time", "latency_ms", "latency_95_ms", "rate_hz", "dropped"} <= line.keys()
+    assert not {"truth", "filtered"} & line.keys()
+
+
+@pytest.mark.slow
+def test_a_slow_reader_gets_the_newest_pose() -> None:
+    angles = poses(40)
+    estimates = watch(*streams(angles, gap=0.01)).estimates()
+    next(estimates)
+    time.sleep(0.8)
+    newest = next(estimates)
+    assert np.abs(angles[-1] - newest.angles).max() < 0.05
+    assert newest.dropped >= 20
+
+
+def test_the_truth_of_a_data_set_comes_along(tiny_data: Path) -> None:
+    estimator = calibrated()
+    source = Recorded(run=estimator.run, dataset=open_dataset(tiny_data), rate=100.0)
+    estimate = next(Watch(estimator, [source], Fit(estimator.run)).estimates())
+    assert estimate.truth is not None
+    np.testing.assert_allclose(estimate.angles, estimate.truth, atol=0.6)
+    assert list(estimate.to_dict()["truth"]) == list(tiny.JOINTS)
+
+
+@dataclass(kw_only=True)
+class Silent:
+    """A camera that gives no image."""
+
+    cameras: tuple[str, ...]
+    steady: bool = True
+    skipped: int = 0
+
+    def captures(self, start: float) -> Iterator[Capture]:
+        time.sleep(600)
+        yield Capture(start, {})
+
+
+@pytest.mark.slow
+def test_a_camera_that_gives_nothing_and_cameras_that_never_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ropes.inference.live.watch._SILENCE", 0.5)
+    first, _ = streams(poses(200))
+    with pytest.raises(UserError, match="camera left gave no image for 0 s; is it unplugged"):
+        next(watch(first, Silent(cameras=("left",))).estimates())
+    with pytest.raises(UserError, match=r"right and left are never within 0.001 s of each other; give a larger"):
+        next(watch(*streams(poses(400), late=0.01), tolerance=0.001).estimates())
+
+
+def test_a_wrong_size_ends_it_with_the_reason() -> None:
+    large = Played(cameras=tiny.CAMERAS, captures_=[(0.0, dict.fromkeys(tiny.CAMERAS, np.zeros((30, 40), np.uint8)))])
+    with pytest.raises(UserError, match="the run reads 16x16: give --crop right="):
+        next(watch(large).estimates())
+
+
+def test_what_a_watch_needs() -> None:
+    with pytest.raises(UserError, match="the run is not calibrated: run `ropes calibrate` first"):
+        Watch(blobs(), [], Fit(blobs().run))
+    with pytest.raises(UserError, match="the filter needs standard deviations"):
+        Watch(calibrated(), [], Fit(blobs().run), kalman=Kalman())
+
+
+@pytest.mark.slow
+def test_the_filter_uses_the_estimators_deviations(tiny_run: Path, tiny_data: Path) -> None:
+    from ropes.inference.calibration import Calibration
+    from ropes.inference.estimator import Estimator
+
+    estimator = Estimator.load(tiny_run)
+    estimator.calibration = Calibration(np.ones(2), np.zeros(2), 9)
+    if estimator.intervals is None:
+        pytest.skip("the tiny run has no intervals")
+    source = Recorded(run=estimator.run, dataset=open_dataset(tiny_data), rate=50.0)
+    watched = Watch(estimator, [source], Fit(estimator.run), kalman=Kalman(1e-6))
+    first, *_, last = islice(watched.estimates(), 6)
+    assert first.filtered is not None
+    assert last.filtered is not None
+    std = np.array(list(first.prediction["std"].values()))
+    np.testing.assert_allclose(first.filtered.std, std, rtol=1e-4)
+    assert (last.filtered.std < std.max()).all()
+    assert list(last.to_dict()["filtered"]) == ["joints", "velocities", "std"]

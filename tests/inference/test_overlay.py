@@ -1,0 +1,86 @@
+"""Overlays: the arm's outline where its parts are, a drawing beside an unknown camera, and the files."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes.cli import entry as cli
+from ropes.common import png
+from ropes.common.files import write_json
+from ropes.errors import UserError
+from ropes.inference.calibration import Calibration, write_calibration
+from ropes.inference.estimator import Estimator
+from ropes.inference.overlay import ESTIMATE, TRUTH, Overlay, file_name, known_cameras
+from ropes.inference.poses import chosen_arm
+from ropes.inference.prediction import predict_lines
+from ropes.simulation import cameras
+from ropes.simulation.pinhole import Pinhole
+from ropes.simulation.settings import Camera, setting_named
+from tests import planar, tiny
+from tests.command_line import refusal
+from tests.estimators import run_of
+
+ABOVE = Camera(name="right", target=(0.0, 0.0, 0.1), distance=2.0, yaw=0.0, pitch=-89.0, roll=0.0, fov=60.0)
+
+
+@pytest.fixture
+def urdf(tmp_path: Path) -> Path:
+    return planar.write_urdf(tmp_path)
+
+
+def coloured(picture: np.ndarray, colour: tuple[int, int, int]) -> np.ndarray:
+    return (picture == colour).all(axis=2)
+
+
+def test_the_outline_surrounds_the_tool(urdf: Path) -> None:
+    overlay = Overlay(chosen_arm(run_of(), urdf), tiny.CAMERAS, {"right": Pinhole.of(ABOVE, 64)}, side=512)
+    images = [np.zeros((64, 64), np.uint8), np.zeros((64, 64, 3), np.uint8)]
+    angles, truth = np.array([0.5, -1.0]), np.array([1.5, 0.5])
+    over, beside = overlay.draw(images, angles, truth)
+    assert (over.shape, beside.shape) == ((512, 512, 3), (512, 1024, 3))
+    tip = cameras.project(ABOVE, 512, planar.tip(np.stack([angles, truth])))
+    for (x, y), colour in zip(tip, (ESTIMATE, TRUTH), strict=True):
+        row, column, drawn = int(y), int(x), coloured(over, colour)
+        assert drawn[row - 12 : row + 12, column - 12 : column + 12].any()
+        assert not drawn[row, column]  # the outline is around the tool, not on it
+    assert not beside[:, :512].any()  # the image stays as it is
+    assert (beside[:, 512:] < 255).any()
+
+
+def test_parameters_come_from_the_file_then_the_setting(tmp_path: Path) -> None:
+    run = run_of(setting="panda-2c-independent", cameras=("cam135", "cam45"))
+    known, setting = known_cameras(run), setting_named("panda-2c-independent")
+    assert set(known) == {"cam45", "cam135"}
+    np.testing.assert_allclose(known["cam45"].extrinsics, cameras.extrinsics(setting.cameras[0]))
+    write_json(tmp_path / "c.json", {"cameras": [{"name": "cam45", **cameras.record(ABOVE, 9)}]})
+    (own,) = known_cameras(run, file=tmp_path / "c.json").values()
+    assert (own.name, own.width) == ("cam45", 9)
+    assert known_cameras(run_of()) == {}
+
+
+def test_names_of_files() -> None:
+    assert file_name({"split": "test-id", "index": 7}) == "test-id-7.png"
+    assert file_name({"left": "a/left/3.png", "right": "b/5.png"}) == "3.png"
+
+
+@pytest.mark.slow
+def test_predict_writes_a_picture_for_each_image(
+    own_run: Path, urdf: Path, tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ropes.data.export import export_images
+
+    with pytest.raises(UserError, match="overlays need angles in radians: run `ropes calibrate` first"):
+        next(predict_lines(own_run, tiny_data, overlay=tmp_path / "o"))
+    write_calibration(own_run, Estimator.load(own_run).run, Calibration(np.array([0.5, -2.0]), np.array([0.1, 0.2]), 9))
+    export_images(tiny_data, "test-id", 2, tmp_path / "photos")
+    write_json(tmp_path / "c.json", {"cameras": [{"name": "right", **cameras.record(ABOVE, tiny.SIDE)}]})
+    words = ["predict", str(own_run), "--images", str(tmp_path / "photos"), "--urdf", str(urdf)]
+    words += ["--overlay", str(tmp_path / "o"), "--camera-file", str(tmp_path / "c.json")]
+    assert cli.main(words) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    written = {camera: list((tmp_path / "o" / camera).iterdir()) for camera in tiny.CAMERAS}
+    shapes = {camera: {png.header(path.read_bytes())[:2] for path in paths} for camera, paths in written.items()}
+    assert shapes == {"right": {(384, 384)}, "left": {(384, 768)}}
+    assert len(written["left"]) == 2
+    assert "is missing" in refusal(capsys, *words[:-1], "gone.json")
