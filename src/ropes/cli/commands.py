@@ -9,6 +9,7 @@ from ropes.cli.images import Export, Strip, Validate
 from ropes.cli.importing import Import
 from ropes.cli.insight import Graph, Inspect
 from ropes.cli.packaging import Card, Package
+from ropes.cli.record import Record
 from ropes.cli.results import Report, Reproduce, Tables
 from ropes.cli.simulate import Simulate
 
@@ -27,6 +28,7 @@ class Command(Protocol):
 #: Commands by name, in the order of a workflow.
 COMMANDS: dict[str, type[Command]] = {
     "simulate": Simulate,
+    "record": Record,
     "validate": Validate,
     "import": Import,
     "inspect": Inspect,

@@ -40,7 +40,7 @@ _VARIATION = 6.0
 _MARGIN, _SMALLEST_CROP = 0.06, 128
 #: Successive images differ by motion above twice the change of a still arm (the lower quartile) plus this many grey
 #: levels.  Video codecs repeat still images without any change, so the sum cannot be left out.
-_STILL_SHARE, _CHANGE = 0.25, 1.5
+_STILL_SHARE, CHANGE = 0.25, 1.5
 
 
 @dataclass(eq=False)
@@ -66,10 +66,7 @@ class CameraSurvey:
         grey = np.asarray(Pictures.fromarray(image).convert("L")) if image.ndim == 3 else image
         blocks, pixels, means = block_means(grey), self.pixels, self.means
         if self.done:
-            change = blocks - means["last"]
-            change = np.abs(change - np.median(change)).ravel()  # without a change of the exposure
-            count = max(4, round(_MOST_CHANGED * change.size))
-            self.motion.append(float(np.partition(change, -count)[-count:].mean()))
+            self.motion.append(motion(means["last"], blocks))
         else:
             pixels |= {"first": grey, "low": grey, "high": grey}
             means |= {"low": blocks, "high": blocks}
@@ -138,6 +135,14 @@ def block_means(grey: Image) -> NDArray[np.float32]:
     return total.astype(np.float32) / BLOCK**2
 
 
+def motion(before: NDArray[np.float32], after: NDArray[np.float32]) -> float:
+    """Mean change of the blocks that change most, grey levels; see `block_means`."""
+    change = after - before
+    change = np.abs(change - np.median(change)).ravel()  # without a change of the exposure
+    count = min(change.size, max(4, round(_MOST_CHANGED * change.size)))
+    return float(np.partition(change, -count)[-count:].mean())
+
+
 def still_by_images(surveys: Iterable[CameraSurvey]) -> NDArray[np.bool_]:
     """Whether no camera sees a motion from each image to the next, (n − 1,).
 
@@ -149,7 +154,7 @@ def still_by_images(surveys: Iterable[CameraSurvey]) -> NDArray[np.bool_]:
         if len(motion) > 2:
             padded = np.concatenate([motion[:1], motion, motion[-1:]])
             motion = np.median(np.stack([padded[:-2], padded[1:-1], padded[2:]]), axis=0)
-        below = motion <= 2 * np.quantile(motion, _STILL_SHARE) + _CHANGE if len(motion) else np.empty(0, bool)
+        below = motion <= 2 * np.quantile(motion, _STILL_SHARE) + CHANGE if len(motion) else np.empty(0, bool)
         still = below if still is None else still & below
     assert still is not None
     return still
