@@ -138,6 +138,9 @@ def test_a_plan_that_collides_is_refused(capsys: pytest.CaptureFixture[str], cac
     line = refusal(capsys, "record", *words, "--cameras", VIEW, "--anchors", "9", "--out", "D")
     assert line.startswith("the plan is not free: lower touches upper ")
     assert line.endswith("give narrower --ranges, or --redraw to draw such anchors again")
+    again = ["record", *words, "--cameras", VIEW, "--anchors", "9", "--out", "D", "--redraw", "--plan"]
+    assert cli.main(again) == 0
+    assert " drawn again\n" in capsys.readouterr().out
     assert not Path("D").exists()
 
 

@@ -179,7 +179,7 @@ def test_an_interrupted_recording_can_end_early(kind: ScriptedKind, make_options
             raise ConnectionError("gone")
 
     kind.fault = die
-    line = "the robot does not answer: ConnectionError: gone; the arm is stopped and 2 anchors are kept: run the same"
+    line = "the robot does not answer: ConnectionError: gone; the arm is stopped; 2 anchors are kept: run the same"
     with pytest.raises(UserError, match=line):
         record(make_options(kind="scripted", anchors=9), out)
     record(make_options(kind="scripted", anchors=2), out)
@@ -212,12 +212,22 @@ def test_a_camera_unplugged_halfway_keeps_what_was_recorded(
         return image
 
     kind.change = unplugged
-    with pytest.raises(
-        UserError, match="camera cam does not answer: OSError: device is gone; the arm is stopped and 1"
-    ):
+    with pytest.raises(UserError, match="camera cam does not answer: OSError: device is gone; the arm is stopped; 1"):
         record(make_options(kind="scripted"), tmp_path / "D")
     assert kind.robots[0].stops > 0
     assert len(tiny.tree(tmp_path / "D" / "data")) == 1
+
+
+def test_an_arm_that_cannot_be_stopped_is_told(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*given: object) -> None:
+        raise ConnectionError("gone")
+
+    kind.fault = lambda goals: gone() if goals == 3 else None
+    monkeypatch.setattr(ScriptedRobot, "stop", gone)
+    with pytest.raises(UserError, match=r"THE ARM MAY STILL MOVE, PRESS THE EMERGENCY STOP \(ConnectionError: gone\)$"):
+        record(make_options(kind="scripted"), tmp_path / "D")
 
 
 def test_without_encoders_no_angles_are_stored(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:

@@ -1,30 +1,23 @@
-"""The plan of a recording: which poses, in which order, how long it takes, and whether the way is free.
+"""The plan of a recording: which poses, and in which order.
 
 Each anchor is drawn from a seed and its own number, so a plan of more anchors begins with the same ones.  Anchors are
 recorded in blocks of ten.  Within a block their order, and within an anchor the order of its poses, make moves short.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropes.causal.scm import CausalModel, Regime
-from ropes.common.progress import progress as show_progress
 from ropes.common.seeds import generator
 from ropes.data.recorder.limits import Limits
-from ropes.data.recorder.travel import samples, shortest_order, travel_time
-from ropes.errors import UserError
-from ropes.simulation.collisions import Collision
+from ropes.data.recorder.travel import shortest_order, travel_time
 
 Floats = NDArray[np.float64]
 #: Anchors whose order is free.  A recording that stops early still has anchors of all kinds.
 BLOCK = 10
-#: Draws of an anchor before the ranges count as unusable.
-_DRAWS = 50
-#: Poses (n, joints) → the first one that is not free.
-Checker = Callable[[Floats], Collision | None]
 
 
 @dataclass(frozen=True)
@@ -61,11 +54,8 @@ class Plan:
             anchors: numbers of the anchors to record.
             start: where the arm stands, (joints,); None if unknown.
         """
-        blocks: dict[int, list[int]] = {}
-        for anchor in sorted(anchors):
-            blocks.setdefault(anchor // BLOCK, []).append(anchor)
         route: list[list[Stop]] = []
-        for left in blocks.values():
+        for left in blocks_of(anchors):
             while left:
                 here = start
                 anchor = left[0] if here is None else min(left, key=lambda k: self._nearest(here, k))
@@ -93,9 +83,15 @@ class Plan:
         return np.array(path)
 
 
-def draw_plan(
-    model: CausalModel, anchors: int, seed: int, limits: Limits, check: Checker | None = None, *, show: bool = True
-) -> Plan:
+def blocks_of(anchors: Iterable[int]) -> list[list[int]]:
+    """Numbers of anchors, block by block."""
+    blocks: dict[int, list[int]] = {}
+    for anchor in sorted(anchors):
+        blocks.setdefault(anchor // BLOCK, []).append(anchor)
+    return list(blocks.values())
+
+
+def draw_plan(model: CausalModel, anchors: int, seed: int, limits: Limits) -> Plan:
     """Draw the poses of all anchors.
 
     Args:
@@ -103,70 +99,11 @@ def draw_plan(
         anchors: how many.
         seed: equal seeds give equal plans.
         limits: of the arm.
-        check: draw an anchor again where one of its poses, or a move between them, is not free; None draws once.
-        show: show progress.
-
-    Raises:
-        UserError: no draw of an anchor is free.
     """
-    speed, poses, redrawn = limits.speeds(model.joints), [], 0
-    with show_progress("drawing, anchors", anchors, show=show and check is not None) as update:
-        for anchor in range(anchors):
-            drawn = _draw(model, seed, anchor, 0)
-            if check is not None:
-                attempt = 0
-                while (fault := check(_within(drawn, speed))) is not None:
-                    attempt += 1
-                    if attempt == _DRAWS:
-                        raise UserError(f"anchor {anchor}: {fault.what} in {_DRAWS} draws; give narrower --ranges")
-                    drawn = _draw(model, seed, anchor, attempt)
-                redrawn += attempt > 0
-            poses.append(drawn)
-            update(anchor + 1)
-    return Plan(joints=model.joints, regimes=model.regimes, poses=np.stack(poses), speed=speed, redrawn=redrawn)
+    poses = np.stack([draw_anchor(model, seed, anchor, 0) for anchor in range(anchors)])
+    return Plan(joints=model.joints, regimes=model.regimes, poses=poses, speed=limits.speeds(model.joints))
 
 
-def _draw(model: CausalModel, seed: int, anchor: int, attempt: int) -> Floats:
+def draw_anchor(model: CausalModel, seed: int, anchor: int, attempt: int) -> Floats:
     """Poses of one anchor, (regimes, joints)."""
     return model.sample(generator(seed, "record", anchor, attempt), 1)[0]
-
-
-def _within(poses: Floats, speed: Floats) -> Floats:
-    """Positions along an anchor's own moves."""
-    return samples(poses[shortest_order(poses, None, speed)])[0]
-
-
-def require_free(route: Sequence[Sequence[Stop]], check: Checker, *, start: Floats | None = None, show: bool) -> int:
-    """Check that all poses of a route, and all positions on the way, are free.
-
-    Args:
-        route: see `Plan.route`.
-        check: finds the first position that is not free.
-        start: where the arm stands, (joints,), if known.
-        show: show progress.
-
-    Returns:
-        Number of positions that were checked.
-
-    Raises:
-        UserError: a position is not free; names anchor and pose.
-    """
-    total, here = 0, start
-    with show_progress("simulating the plan, anchors", len(route), show=show) as update:
-        for done, stops in enumerate(route, 1):
-            path = np.array([*([] if here is None else [here]), *(stop.pose for stop in stops)])
-            positions, numbers = samples(path)
-            if (found := check(positions)) is not None:
-                stop = stops[max(0, int(numbers[found.pose]) - (here is not None))]
-                raise UserError(_refusal(stop, positions[found.pose], found))
-            total, here = total + len(positions), stops[-1].pose
-            update(done)
-    return total
-
-
-def _refusal(stop: Stop, position: Floats, found: Collision) -> str:
-    at = "in" if np.allclose(position, stop.pose) else "on the way to"
-    return (
-        f"the plan is not free: {found.what} {at} pose {stop.regime} of anchor {stop.anchor}; give narrower --ranges, "
-        "or --redraw to draw such anchors again"
-    )

@@ -1,6 +1,6 @@
 """`ropes record`: from options to a plan, to a robot, to a data set."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +16,11 @@ from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.recorder.cameras.registry import open_camera
 from ropes.data.recorder.folder import RecordingFolder, versions
-from ropes.data.recorder.interfaces import Camera, Robot
+from ropes.data.recorder.interfaces import Camera
 from ropes.data.recorder.limits import Limits
-from ropes.data.recorder.plan import Plan, Stop, draw_plan, require_free
+from ropes.data.recorder.plan import Plan, draw_plan
 from ropes.data.recorder.registry import RobotRequest, kind_named, open_robot
+from ropes.data.recorder.route import Redraw, free_route, require_free_start
 from ropes.data.recorder.session import Session, record
 from ropes.data.recorder.stillness import Settling, read_positions
 from ropes.data.recorder.summary import describe
@@ -112,29 +113,23 @@ def record_data(
         robot, workspace = options.setting.robot, options.limits.workspace
         middle = _middle(options.model, low, high)
         checker = stack.enter_context(CollisionChecker(robot, options.model.joints, middle, workspace))
-        plan = draw_plan(
-            options.model,
-            options.anchors,
-            options.seed,
-            options.limits,
-            checker.first if options.redraw else None,
-            show=progress,
-        )
+        plan = draw_plan(options.model, options.anchors, options.seed, options.limits)
         # Anchors of an earlier, longer plan may be beyond this one; they count all the same.
         left = sorted(set(range(options.anchors)) - done)[: options.anchors - len(done)]
-        route = plan.route(left)
-        positions = require_free(route, checker.first, show=progress)
-        for line in describe(plan, route, options.settling.settle, positions, checker.ignored, len(done)):
+        redraw = Redraw(options.model, options.seed) if options.redraw else None
+        route = free_route(plan, left, checker.first, redraw=redraw, show=progress)
+        for line in describe(route, options.settling.settle, checker.ignored, len(done)):
             say(line)
         if options.only_plan:
             return None
-        if not route:
+        if not left:
             return _finish_as_it_is(options, folder, progress)
         if options.confirm is not None:
             options.confirm()
-        session = _open(stack, options, plan, (low, high))
-        _require_free_start(session.robot, route, checker)
-        features = record(session, folder, route, say=say, progress=progress)
+        session = _open(stack, options, route.plan, (low, high))
+        if (start := read_positions(session.robot)) is not None:
+            require_free_start(start, route.stops[0][0], checker.first)
+        features = record(session, folder, route.stops, say=say, progress=progress)
     return folder.finish(features, locate(options.setting.robot.urdf), _robot_name(options), progress=progress)
 
 
@@ -199,16 +194,3 @@ def _quietly(close: Callable[[], None]) -> None:
     """Close a device that may have gone."""
     with suppress(Exception):
         close()
-
-
-def _require_free_start(robot: Robot, route: Sequence[Sequence[Stop]], checker: CollisionChecker) -> None:
-    """Check the move from where the arm stands to the first pose; unknown without encoders."""
-    start = read_positions(robot)
-    if start is None:
-        return
-    try:
-        require_free(route[:1], checker.first, start=start, show=False)
-    except UserError as error:
-        raise UserError(
-            f"from where the arm stands, {error}; or move it to the middle of its ranges by hand"
-        ) from error

@@ -6,7 +6,6 @@ Whatever ends the recording, the arm is stopped and the anchors that are whole a
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +19,7 @@ from ropes.data.recorder.checks import AnchorChecks
 from ropes.data.recorder.folder import Entry, RecordingFolder
 from ropes.data.recorder.interfaces import Camera, Image, Robot
 from ropes.data.recorder.plan import Plan, Stop
-from ropes.data.recorder.stillness import Poser, Settling, Taken, measure_noise, take
+from ropes.data.recorder.stillness import Poser, Settling, Taken, asked, measure_noise, take
 from ropes.data.recorder.summary import duration
 from ropes.data.recordings.views import View
 from ropes.errors import UserError
@@ -87,13 +86,23 @@ def record(
     try:
         features = _record(session, folder, route, progress)
         say(_pace(len(route), clock.now() - started, time.monotonic() - began))
-        return features
     except UserError as error:
-        kept = f" and {len(folder.entries)} anchors are kept: run the same command again to go on"
-        raise UserError(f"{error}; the arm is stopped{kept if folder.entries else ''}") from error
-    finally:
-        with suppress(Exception):
-            session.robot.stop()
+        kept = f"; {len(folder.entries)} anchors are kept: run the same command again to go on"
+        raise UserError(f"{error}; {_stopped(session.robot)}{kept if folder.entries else ''}") from error
+    except BaseException:
+        print(_stopped(session.robot), file=sys.stderr, flush=True)
+        raise
+    asked("the robot", session.robot.stop)
+    return features
+
+
+def _stopped(robot: Robot) -> str:
+    """Stop the arm, and say whether it is stopped."""
+    try:
+        robot.stop()
+    except Exception as error:  # drivers raise whatever they like
+        return f"THE ARM MAY STILL MOVE, PRESS THE EMERGENCY STOP ({type(error).__name__}: {error})"
+    return "the arm is stopped"
 
 
 def _record(

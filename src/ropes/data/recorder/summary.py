@@ -5,29 +5,22 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ropes.data.recorder.plan import Plan, Stop
+from ropes.data.recorder.route import Route
 
 #: Seconds that a pose takes until the arm stands still and frames are equal, beyond those for which frames are dropped.
 _STANDING = 0.6
 
 
-def describe(
-    plan: Plan,
-    route: Sequence[Sequence[Stop]],
-    settle: float,
-    positions: int,
-    ignored: Iterable[frozenset[str]],
-    done: int,
-) -> Iterator[str]:
+def describe(found: Route, settle: float, ignored: Iterable[frozenset[str]], done: int) -> Iterator[str]:
     """The plan in lines.
 
     Args:
-        plan: the plan.
-        route: what is left to record.
+        found: what is left to record.
         settle: seconds for which frames are dropped in each pose.
-        positions: number of positions that were checked.
         ignored: pairs of links that may touch.
         done: number of anchors that are recorded.
     """
+    plan, route = found.plan, found.stops
     anchors, regimes = plan.poses.shape[:2]
     before = f"{done} are recorded, {len(route)} are left; " if done else ""
     redrawn = f"; {plan.redrawn} drawn again" if plan.redrawn else ""
@@ -44,7 +37,7 @@ def describe(
         f"order of poses: saves {saved(moving, returning)} of the moves, which take {duration(returning)} if the arm "
         "goes back to the observational pose after each intervention"
     )
-    yield f"simulated: {positions:,} positions on the way; no contact with arm or table, inside the workspace"
+    yield f"simulated: {found.positions:,} positions on the way; no contact with arm or table, inside the workspace"
     if pairs := sorted(" and ".join(sorted(pair)) for pair in ignored):
         yield f"not checked, as they touch in the middle of the ranges: {'; '.join(pairs)}"
 
