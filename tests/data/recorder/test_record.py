@@ -150,6 +150,18 @@ def test_a_power_cut_loses_one_anchor(kind: ScriptedKind, make_options: MakeOpti
     assert len(kind.robots[1].goals) == 10
     assert validate(out, progress=False).frames == 15
     assert tiny.tree(out).keys() == whole.keys()
+    # A torn file in the middle costs its own anchor alone; lost metadata cost none.
+    whole = tiny.tree(out / "data")
+    (out / schema.data_file(1)).write_bytes(b"torn")
+    (out / schema.INFO).unlink()
+    record(options, out)
+    assert len(kind.robots[2].goals) == 5
+    assert validate(out, progress=False).frames == 15
+    assert sum(tiny.tree(out / "data")[name] == digest for name, digest in whole.items()) >= 2
+    (out / schema.INFO).unlink()
+    record(options, out)
+    assert len(kind.robots) == 3
+    assert validate(out, progress=False).frames == 15
 
 
 @pytest.mark.slow

@@ -44,6 +44,10 @@ class Entry:
     faults: tuple[str, ...] = ()
 
 
+#: The entry of a place whose file is damaged.
+_NOBODY = Entry(anchor=-1, began=0.0, seconds=(), order=())
+
+
 class RecordingFolder:
     """A folder that grows by one anchor at a time.
 
@@ -78,7 +82,20 @@ class RecordingFolder:
             self._content = stored
             self.complete = stored.pop("complete", False) is True
             stored.pop("files", None)
-        self.entries = self._read_log()
+        #: What each file holds; None where it is missing or damaged.
+        self.slots = self._read_log()
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The anchors that are whole."""
+        return [entry for entry in self.slots if entry is not None]
+
+    @property
+    def finished(self) -> bool:
+        """Whether all anchors and all metadata are there."""
+        return (
+            self.complete and None not in self.slots and all((self.root / name).is_file() for name in schema.METADATA)
+        )
 
     @property
     def cameras(self) -> list[dict[str, Any]] | None:
@@ -93,18 +110,18 @@ class RecordingFolder:
         plan = SplitPlan(name="train", episodes=anchors, tasks=tuple(range(len(self._regimes))))
         return writer.plan_shards([plan], cameras, images_per_shard=1)
 
-    def _read_log(self) -> list[Entry]:
-        """The entries of the log up to the first anchor whose file is missing or damaged."""
+    def _read_log(self) -> list[Entry | None]:
+        """The entries of the log; None for an anchor whose file is missing or damaged."""
         if not (self.root / LOG).exists():
             return []
         try:
             stored = [_entry(each) for each in files.read_json(self.root / LOG)["anchors"]]
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{self.root / LOG} is damaged ({error!r}); restore it or record anew") from error
-        for number, _ in enumerate(stored):
-            if not self._is_whole(self.root / schema.data_file(number)):
-                return stored[:number]
-        return stored
+        return [
+            entry if entry.anchor >= 0 and self._is_whole(self.root / schema.data_file(number)) else None
+            for number, entry in enumerate(stored)
+        ]
 
     def _is_whole(self, path: Path) -> bool:
         try:
@@ -132,11 +149,21 @@ class RecordingFolder:
     def add(
         self, entry: Entry, features: Mapping[str, Any], images: Sequence[Sequence[bytes]], states: ArrayLike | None
     ) -> None:
-        """Write one anchor: PNG bytes of each camera, for each regime, and angles (regimes, joints) where stored."""
-        cameras = sum(name.startswith(schema.IMAGES) for name in features)
-        writer.write_shard(self.root, self._shard(len(self.entries), cameras), features, images, states)
-        self.entries.append(entry)
-        files.write_json(self.root / LOG, {"anchors": [asdict(each) for each in self.entries]})
+        """Write one anchor, in the place of a damaged one or after the last.
+
+        Args:
+            entry: what the log says.
+            features: see `schema.features`.
+            images: PNG bytes of each camera, for each regime.
+            states: angles (regimes, joints), where stored.
+        """
+        if None not in self.slots:
+            self.slots.append(None)
+        cameras, number = sum(name.startswith(schema.IMAGES) for name in features), self.slots.index(None)
+        writer.write_shard(self.root, self._shard(number, cameras), features, images, states)
+        self.slots[number] = entry
+        # A place that is still empty keeps an entry of no anchor.
+        files.write_json(self.root / LOG, {"anchors": [asdict(each or _NOBODY) for each in self.slots]})
 
     def finish(self, features: Mapping[str, Any], urdf: Path, robot_type: str, *, progress: bool) -> Dataset:
         """Write the metadata of the whole data set."""
@@ -146,7 +173,7 @@ class RecordingFolder:
         files.write_text(self.root / schema.ROBOT, kinematics_of(urdf))
         writer.finish(
             self.root,
-            shards=self._shards(len(self.entries), cameras),
+            shards=self._shards(len(self.slots), cameras),
             features=features,
             regimes=self._regimes,
             provenance=self._content,

@@ -104,9 +104,9 @@ def record_data(
     request = {**versions(), "limits": options.limits.to_dict()}
     folder = RecordingFolder(out, options.identity(), request, options.model.regimes)
     done = {entry.anchor for entry in folder.entries}
-    if len(done) > options.anchors:
-        raise UserError(f"{out} holds {len(done)} anchors already; give --anchors {len(done)} or more")
-    if folder.complete and len(done) == options.anchors:
+    if (held := len(folder.slots)) > options.anchors:
+        raise UserError(f"{out} holds {held} anchors already; give --anchors {held} or more")
+    if folder.finished and len(done) == options.anchors:
         return open_dataset(out)
     with ExitStack() as stack:
         low, high = options.limits.ranges(options.model.joints)
