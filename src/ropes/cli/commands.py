@@ -28,8 +28,8 @@ class Command(Protocol):
 #: Commands by name, in the order of a workflow.
 COMMANDS: dict[str, type[Command]] = {
     "simulate": Simulate,
-    "record": Record,
     "validate": Validate,
+    "record": Record,
     "import": Import,
     "inspect": Inspect,
     "strip": Strip,
