@@ -86,6 +86,32 @@ def test_goals_go_along_the_way_no_faster_than_the_speed() -> None:
     assert arm.calls == ["connect, calibrate False", "disconnect"]
 
 
+class SlowClock(HandClock):
+    """A machine that is busy: it wakes up half a second late now and then."""
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds + 0.5 * (self.time % 0.2 < 0.1))
+
+
+def test_after_a_hiccup_the_arm_does_not_catch_up() -> None:
+    arm, clock = Follower(Configuration("port")), SlowClock()
+    robot = LeRobotRobot(arm, ("elbow", "shoulder"), DEGREE, clock)
+    began = clock.now()
+    robot.move_to(np.array([0.4, 0.1]), np.array([0.5, 0.5]))
+    assert clock.now() - began > 4
+    goals = np.array([[action["elbow.pos"], action["shoulder.pos"]] for action in arm.actions]) * DEGREE
+    assert np.abs(np.diff(goals, axis=0)).max() <= 0.5 / 30 + 1e-9
+    assert goals[-1] == pytest.approx(np.array([0.4, 0.1]))
+
+
+def test_a_robot_without_positions_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = Follower(Configuration("port"))
+    monkeypatch.setattr(arm, "get_observation", lambda: {"shoulder.pos": 1.0})
+    with pytest.raises(UserError, match=r"the robot's observation has no number elbow\.pos"):
+        LeRobotRobot(arm, ("elbow", "shoulder"), DEGREE)
+    assert arm.calls[-1] == "disconnect"
+
+
 def test_a_class_of_ones_own_is_made_by_its_configuration(
     request_for: RobotRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

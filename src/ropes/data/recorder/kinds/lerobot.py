@@ -67,11 +67,14 @@ class LeRobotRobot(Robot):
         for joint in joints:
             if joint not in known:
                 raise UserError(f"the robot has no joint {joint!r}: {suggestion(joint, known, ', '.join(known))}")
-        # A robot without a calibration asks for one on the terminal, which moves it by hand.
+        # With calibrate=True a robot without a calibration would ask for one here.
         arm.connect(calibrate=False)
-        self._others = {
-            name: value for name, value in self._observed().items() if name.removesuffix(_POSITION) not in joints
-        }
+        try:
+            observed = self._observed()
+        except BaseException:
+            arm.disconnect()
+            raise
+        self._others = {name: value for name, value in observed.items() if name.removesuffix(_POSITION) not in joints}
 
     def _observed(self) -> dict[str, float]:
         """Positions of all joints, in LeRobot's unit."""
@@ -91,14 +94,16 @@ class LeRobotRobot(Robot):
 
     def move_to(self, positions: Floats, speed: Floats) -> None:
         """Send goals along the way until the last one is the goal; all other joints are held."""
-        start, began = self.positions(), self.clock.now()
+        start, gone, before = self.positions(), 0.0, self.clock.now()
         total = float(travel_time(start, positions, speed))
         while True:
-            share = progress_at(self.clock.now() - began, total)
+            share = progress_at(gone, total)
             self._send(start + share * (positions - start))
             if share >= 1:
                 return
             self.clock.sleep(1 / _RATE)
+            # After a hiccup of the bus or of this machine, the arm must not catch up.
+            gone, before = gone + min(self.clock.now() - before, 1 / _RATE), self.clock.now()
 
     def _send(self, angles: Floats) -> None:
         goals = dict(zip((joint + _POSITION for joint in self.joints), (angles / self._unit).tolist(), strict=True))
