@@ -9,6 +9,7 @@ from ropes.cli.images import Export, Strip, Validate
 from ropes.cli.importing import Import
 from ropes.cli.insight import Graph, Inspect
 from ropes.cli.packaging import Card, Package
+from ropes.cli.record import Record
 from ropes.cli.results import Report, Reproduce, Tables
 from ropes.cli.simulate import Simulate
 from ropes.cli.watch import Watch
@@ -29,6 +30,7 @@ class Command(Protocol):
 COMMANDS: dict[str, type[Command]] = {
     "simulate": Simulate,
     "validate": Validate,
+    "record": Record,
     "import": Import,
     "inspect": Inspect,
     "strip": Strip,

@@ -26,7 +26,7 @@ def open_dataset(path: Path | str) -> Dataset:
     if (path / schema.PROVENANCE).exists():
         provenance = _read_object(path, schema.PROVENANCE)
         if not provenance.get("complete"):
-            command = "import" if "source" in provenance else "simulate"
+            command = "record" if "recorder" in provenance else "import" if "source" in provenance else "simulate"
             raise UserError(f"{path} is unfinished; run the same ropes {command} command again to resume")
         if (fault := _provenance_fault(provenance)) is not None:
             raise UserError(f"{path / schema.PROVENANCE}: {fault}; restore it or make the data set anew")

@@ -56,15 +56,8 @@ def arm_setting(
         UserError: no such URDF, not a URDF, an unknown joint, a range outside the limits, a duplicate name, or a
             camera that does not show the whole arm.
     """
-    path = find_urdf(urdf)
-    arm = read_urdf(path)
-    intervals = _intervals(arm, joints, ranges)
-    robot = Robot(
-        urdf=str(path) if Path(urdf).is_file() else str(urdf),
-        joints=tuple(arm.moving),
-        neutral={joint.name: joint.rest for joint in arm.moving.values()},
-        check_limits=True,
-    )
+    arm = read_urdf(find_urdf(urdf))
+    robot, intervals = arm_robot(urdf, arm), _intervals(arm, joints, ranges)
     model = _model(intervals)
     drawable = drawable_ranges([model])
     if cameras is None:
@@ -81,6 +74,25 @@ def arm_setting(
         colour=colour,
         splits={"train": model, "test-id": model, "test-ood": _model(intervals, _OOD_SHIFTS)},
     )
+
+
+def arm_robot(urdf: str | Path, arm: Urdf) -> Robot:
+    """The robot of a URDF file that is given by a path, see `arm_setting`; its joints rest at 0 or near it."""
+    return Robot(
+        urdf=str(arm.path) if Path(urdf).is_file() else str(urdf),
+        joints=tuple(arm.moving),
+        neutral={joint.name: joint.rest for joint in arm.moving.values()},
+        check_limits=True,
+    )
+
+
+def arm_model(arm: Urdf, joints: Sequence[str], ranges: Ranges) -> CausalModel:
+    """The distributions of `arm_setting` for training.
+
+    Raises:
+        UserError: an unknown joint, or a range that is empty or outside the limits.
+    """
+    return _model(_intervals(arm, joints, ranges))
 
 
 def _require_whole_arm(robot: Robot, drawable: Mapping[str, tuple[float, float]], cameras: Sequence[Camera]) -> None:

@@ -28,6 +28,7 @@ class Joint:
         axis: (3,) unit vector in the joint's frame.
         low: lower limit in radians (metres when prismatic), −inf for a continuous joint.
         high: upper limit.
+        speed: largest speed in rad/s (m/s when prismatic), inf where the URDF gives none.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Joint:
     axis: Array
     low: float
     high: float
+    speed: float = math.inf
 
     @property
     def moves(self) -> bool:
@@ -227,6 +229,7 @@ def _joint(element: ET.Element) -> Joint:
         axis=axis / (np.linalg.norm(axis) or 1.0),
         low=-math.inf if bounds is None else float(bounds.get("lower", 0)),
         high=math.inf if bounds is None else float(bounds.get("upper", 0)),
+        speed=(0.0 if limit is None else float(limit.get("velocity", 0))) or math.inf,
     )
 
 

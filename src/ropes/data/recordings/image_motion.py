@@ -10,7 +10,7 @@ from ropes.data.recordings.source import Floats
 
 #: Images at rest differ by at most twice the change of a still arm plus this many grey levels.  Video codecs repeat
 #: still images without any change, so the sum cannot be left out.
-_CHANGE = 1.5
+CHANGE = 1.5
 #: Rest and motion are two modes where their mean changes differ by this factor.
 _MODES = 4.0
 #: Share of the images at rest, at least, without two modes.
@@ -38,7 +38,7 @@ def still_by_images(cameras: Iterable[Motion]) -> NDArray[np.bool_]:
         if len(motion) > 2:
             padded = np.concatenate([motion[:1], motion, motion[-1:]])
             motion = np.median(np.stack([padded[:-2], padded[1:-1], padded[2:]]), axis=0)
-        below = motion <= 2 * rest_level(motion) + _CHANGE if len(motion) else np.empty(0, bool)
+        below = motion <= 2 * rest_level(motion) + CHANGE if len(motion) else np.empty(0, bool)
         still = below if still is None else still & below
     assert still is not None
     return still
@@ -51,14 +51,14 @@ def rest_level(motion: Floats) -> float:
     changes have two modes, rest and motion, and it is less.
     """
     quartile = float(np.quantile(motion, _STILL_SHARE))
-    logarithm = np.sort(np.log(motion + _CHANGE))
+    logarithm = np.sort(np.log(motion + CHANGE))
     count = np.arange(1, len(logarithm))
     sums = np.cumsum(logarithm)
     below, above = sums[:-1] / count, (sums[-1] - sums[:-1]) / (len(logarithm) - count)
     if len(count):
         split = int(np.argmax(count * (len(logarithm) - count) * (above - below) ** 2))  # Otsu, 1979
         if above[split] - below[split] > np.log(_MODES):
-            return min(quartile, float(np.exp(np.median(logarithm[: split + 1]))) - _CHANGE)
+            return min(quartile, float(np.exp(np.median(logarithm[: split + 1]))) - CHANGE)
     return quartile
 
 

@@ -63,10 +63,7 @@ class CameraSurvey:
         grey = np.asarray(Pictures.fromarray(image).convert("L")) if image.ndim == 3 else image
         blocks, pixels, means = block_means(grey), self.pixels, self.means
         if self.done:
-            change = blocks - means["last"]
-            change = np.abs(change - np.median(change)).ravel()  # without a change of the exposure
-            count = max(4, round(_MOST_CHANGED * change.size))
-            self.motion.append(float(np.partition(change, -count)[-count:].mean()))
+            self.motion.append(motion(means["last"], blocks))
         else:
             pixels |= {"first": grey, "low": grey, "high": grey}
             means |= {"low": blocks, "high": blocks}
@@ -133,6 +130,14 @@ def block_means(grey: Image) -> NDArray[np.float32]:
     sums = grey.reshape(rows * BLOCK, columns, BLOCK).sum(axis=2, dtype=np.uint16)
     total = sums.reshape(rows, BLOCK, columns).sum(axis=1, dtype=np.uint16)
     return total.astype(np.float32) / BLOCK**2
+
+
+def motion(before: NDArray[np.float32], after: NDArray[np.float32]) -> float:
+    """Mean change of the blocks that change most, grey levels; see `block_means`."""
+    change = after - before
+    change = np.abs(change - np.median(change)).ravel()  # without a change of the exposure
+    count = min(change.size, max(4, round(_MOST_CHANGED * change.size)))
+    return float(np.partition(change, -count)[-count:].mean())
 
 
 def digest(recording: Recording, frames: Mapping[str, Sequence[FrameId]], views: Mapping[str, View]) -> str:

@@ -1,0 +1,193 @@
+"""`ropes record`: drives an arm through the protocol and records a data set."""
+
+import math
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ropes.cli.options import at_least, parse_cameras, parse_ranges
+from ropes.errors import UserError
+
+if TYPE_CHECKING:
+    from ropes.data.recorder.arm import ArmOptions
+    from ropes.data.recorder.record import RecordOptions
+    from ropes.data.recordings.views import View
+
+#: The kind of robot that moves nothing real.
+_SIMULATED = "simulated"
+_SIZE = 128
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    r"""Drive an arm through the protocol and record a data set: one frame of each camera in each pose.
+
+    The plan is printed and simulated for collisions before anything moves. Ctrl-C stops the arm. To go on, run the same
+    command again. A larger --anchors adds to a finished data set.
+
+    Example:
+      ropes record --robot simulated --anchors 20 --out data/simulated
+      ropes record --robot simulated --camera-level webcam --scene panda-gym --anchors 20 --out data/webcam
+      ropes record --robot simulated --urdf kuka_iiwa/model.urdf --joints lbr_iiwa_joint_2 lbr_iiwa_joint_4 \
+        --ranges -0.6:0.6 -1.2:1.2 --anchors 20 --out data/kuka
+      ropes record --robot lerobot --robot-options type=so101_follower port=/dev/ttyACM0 id=mine \
+        --urdf so101.urdf --limits limits.toml --cameras left=0 right=2 --anchors 500 --out data/so101
+      ropes record --robot ros2 --robot-options host=192.168.1.5 --urdf arm.urdf --limits limits.toml \
+        --cameras left=rtsp://192.168.1.6/stream --anchors 500 --out data/arm
+      ropes record --robot python --robot-options class=my_arm.py:MyArm --urdf arm.urdf --limits limits.toml \
+        --cameras left=0 --state none --anchors 500 --plan --out data/arm
+    """
+
+    robot: str
+    """simulated, lerobot, ros2, python, or a kind of another package."""
+    out: Path
+    """Folder of the data set."""
+    anchors: int
+    """Anchors of the data set; each has one pose under every regime."""
+    cameras: tuple[str, ...] = ()
+    """NAME=SOURCE of each camera: number or device file of a webcam, address of a stream, a file that another program
+    replaces, or a folder to which it adds images; the robot's own cameras if omitted. Of a simulated arm
+    NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG]."""
+    urdf: Path | None = None
+    """URDF file of the arm; the simulated Panda if omitted."""
+    joints: tuple[str, ...] = ()
+    """Names of the joints that move; those of --limits if omitted."""
+    ranges: tuple[str, ...] = ()
+    """LOW:HIGH in radians for each of --joints; those of --limits if omitted."""
+    limits: Path | None = None
+    """File of limits, TOML or JSON: low, high and speed of each joint, and the workspace."""
+    speed: float | None = None
+    """Without --limits: largest speed of all joints in rad/s; the ranges are the URDF's."""
+    workspace: str | None = None
+    """Without --limits: X/Y/Z:X/Y/Z, lowest and highest corner in metres of the box that the arm stays in; the table is
+    its lowest height."""
+    robot_options: tuple[str, ...] = ()
+    """KEY=VALUE of the kind of robot (docs/recording.md)."""
+    scene: Literal["white", "panda-gym", "room"] = "white"
+    """Background of a simulated arm."""
+    camera_level: Literal["clean", "webcam", "harsh"] = "clean"
+    """Level of the faults of simulated cameras."""
+    colour: bool = False
+    """Render a simulated arm in RGB instead of grey."""
+    crop: tuple[str, ...] = ()
+    """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or CAMERA=...; all of the image if omitted."""
+    rotate: tuple[str, ...] = ()
+    """0, 90, 180 or 270 degrees clockwise, or CAMERA=DEGREES."""
+    image_size: tuple[str, ...] = ()
+    """Longer side of the images in pixels, or CAMERA=PIXELS; that of the camera if omitted, 128 if simulated."""
+    grey: bool = False
+    """Store grey images instead of RGB."""
+    state: Literal["radians", "none"] = "radians"
+    """Store what the encoders read, for evaluation only; none leaves it out."""
+    settle: float = 0.3
+    """Seconds for which frames are dropped after the arm stands still; more than the delay of the cameras."""
+    tolerance: float = 0.05
+    """Largest distance of a joint from its goal when it stands still, radians."""
+    seed: int = 0
+    """Random seed; equal seeds give equal poses."""
+    redraw: bool = False
+    """Draw anchors again that would collide, instead of refusing the plan."""
+    plan: bool = False
+    """Print and simulate the plan only."""
+    yes: bool = False
+    """Move a real arm without asking."""
+
+    def __post_init__(self) -> None:
+        at_least(1, anchors=self.anchors)
+        at_least(0, seed=self.seed)
+        for option, value in (("--speed", self.speed), ("--tolerance", self.tolerance)):
+            if value is not None and not 0 < value < math.inf:
+                raise UserError(f"{option} is {value:g}; it must be above 0 and finite")
+        if not 0 <= self.settle < math.inf:
+            raise UserError(f"--settle is {self.settle:g}; it must be 0 or more and finite")
+        if self._simulated:
+            return
+        if self.scene != "white" or self.camera_level != "clean" or self.colour:
+            raise UserError(f"--scene, --camera-level and --colour go with --robot {_SIMULATED}; leave them out")
+
+    @property
+    def _simulated(self) -> bool:
+        return self.robot == _SIMULATED
+
+    def execute(self) -> None:
+        """Record the data set."""
+        from ropes.data.recorder.record import record_data
+
+        if record_data(self._options(), self.out) is not None:
+            print(f"wrote {self.out}")
+
+    def _options(self) -> "RecordOptions":
+        from ropes.data.recorder.arm import arm_to_record, by_name
+        from ropes.data.recorder.record import RecordOptions
+        from ropes.data.recorder.stillness import Settling
+
+        robot_options = by_name(self.robot_options, "--robot-options", "KEY=VALUE")
+        cameras = {} if self._simulated else by_name(self.cameras, "--cameras", "NAME=SOURCE")
+        views = self._views()
+        setting, limits = arm_to_record(self._arm())
+        return RecordOptions(
+            kind=self.robot,
+            anchors=self.anchors,
+            setting=setting,
+            limits=limits,
+            cameras=cameras,
+            robot_options=robot_options,
+            views=views,
+            state=self.state == "radians",
+            settling=Settling(tolerance=self.tolerance, settle=self.settle),
+            seed=self.seed,
+            redraw=self.redraw,
+            only_plan=self.plan,
+            confirm=None if self._simulated or self.yes else _ask,
+        )
+
+    def _arm(self) -> "ArmOptions":
+        from ropes.data.recorder.arm import ArmOptions
+        from ropes.data.recordings.views import by_camera, parse_size
+
+        size = by_camera("--image-size", self.image_size, parse_size)
+        if self._simulated and size.keys() - {None}:
+            raise UserError("--image-size of simulated cameras is one number; leave the camera out")
+        return ArmOptions(
+            urdf=None if self.urdf is None else str(self.urdf),
+            joints=self.joints,
+            ranges=parse_ranges(self.joints, self.ranges) if self.ranges else (),
+            limits=self.limits,
+            speed=self.speed,
+            workspace=self.workspace,
+            simulated=self._simulated,
+            cameras=parse_cameras(self.cameras) if self._simulated else (),
+            image_size=size.get(None, _SIZE),
+            scene=self.scene,
+            camera_level=self.camera_level,
+            colour=self.colour,
+        )
+
+    def _views(self) -> "dict[str | None, View]":
+        from ropes.data.recordings.views import View, by_camera, parse_box, parse_rotation, parse_size
+
+        crops = by_camera("--crop", self.crop, parse_box)
+        turns = by_camera("--rotate", self.rotate, parse_rotation)
+        sizes = {} if self._simulated else by_camera("--image-size", self.image_size, parse_size)
+        return {
+            name: View(
+                rotate=turns.get(name, turns.get(None, 0)),
+                crop=crops.get(name, crops.get(None)),
+                size=sizes.get(name, sizes.get(None)),
+                grey=self.grey,
+            )
+            for name in {None, *crops, *turns, *sizes}
+        }
+
+
+def _ask() -> None:
+    """Ask whether the arm may move.
+
+    Raises:
+        UserError: nobody can answer, or the answer is no.
+    """
+    if not sys.stdin.isatty():
+        raise UserError("nobody can say whether the arm may move; give --yes")
+    if input("Is the way free, and the emergency stop at hand? The arm moves now [y/N] ").strip().lower() != "y":
+        raise UserError("nothing was moved")

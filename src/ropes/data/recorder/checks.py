@@ -1,0 +1,97 @@
+"""Checks the frames of an anchor as it comes: does every intervention show, is a frame blurred, is it clipped?"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.causal.scm import Regime
+from ropes.data.recorder.interfaces import Image
+from ropes.data.recorder.stillness import Noise, grey
+from ropes.data.recordings.survey import motion
+from ropes.errors import UserError
+
+Floats = NDArray[np.float64]
+#: An intervention that turns its joint by less than this may show nothing, radians.
+_VISIBLE = 0.2
+#: A frame is blurred if its steepest edges have less than this share of the usual slope; frames that tell the usual.
+_SHARP, _RECENT = 0.5, 200
+#: Share of the pixels at 0 or 255 above which a frame is clipped; smallest noise of a real camera, grey levels.
+_CLIPPED, _REAL = 0.05, 0.5
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with an anchor; `again` says whether another try can mend it."""
+
+    what: str
+    again: bool
+
+
+class AnchorChecks:
+    """Checks anchors; it learns from them how sharp the frames of a camera are.
+
+    Args:
+        regimes: order of the poses of an anchor.
+        joints: order of the angles.
+        noise: of each camera.
+    """
+
+    def __init__(self, regimes: Sequence[Regime], joints: Sequence[str], noise: Mapping[str, Noise]) -> None:
+        self._regimes, self._joints, self._noise = tuple(regimes), tuple(joints), noise
+        self._usual: dict[str, deque[float]] = {name: deque(maxlen=_RECENT) for name in noise}
+
+    def faults(self, frames: Mapping[str, Sequence[Image]], poses: Floats, still: Sequence[bool]) -> list[Fault]:
+        """What is wrong with an anchor.
+
+        Args:
+            frames: of each camera, one for each regime.
+            poses: commanded angles, (regimes, joints).
+            still: whether successive frames of each pose were equal.
+
+        Raises:
+            UserError: a camera shows the same picture in all poses.
+        """
+        found = [
+            Fault(f"something else moves while the frame of {self._regimes[k].name} is taken", again=True)
+            for k in np.flatnonzero(~np.asarray(still)).tolist()[:1]
+        ]
+        found += self._hidden(frames, poses)
+        for name, images in frames.items():
+            found += self._blurred(name, images)
+            clipped = max(float(((image == 0) | (image == 255)).mean()) for image in images)
+            if clipped > _CLIPPED and self._noise[name].pixel > _REAL:
+                found.append(Fault(f"camera {name}: {clipped:.0%} of the pixels are black or white", again=False))
+        return found
+
+    def _hidden(self, frames: Mapping[str, Sequence[Image]], poses: Floats) -> list[Fault]:
+        """Interventions that no camera shows, and cameras that show none."""
+        turned = np.abs(poses - poses[0]).max(axis=1)
+        shown, found = np.zeros(len(self._regimes), dtype=bool), list[Fault]()
+        for name, images in frames.items():
+            rest = grey(images[0])
+            moved = np.array([motion(rest, grey(image)) > self._noise[name].moved for image in images])
+            if turned.max() >= _VISIBLE and all(np.array_equal(images[0], image) for image in images):
+                raise UserError(f"camera {name} shows the same picture in all poses of an anchor; does it see the arm?")
+            if turned.max() >= _VISIBLE and not moved.any():
+                found.append(Fault(f"camera {name} shows no motion in any pose", again=False))
+            shown |= moved
+        hidden = np.flatnonzero((turned >= _VISIBLE) & ~shown).tolist()
+        return found + [Fault(f"no camera shows what {self._regimes[k].name} moves", again=False) for k in hidden]
+
+    def _blurred(self, name: str, images: Sequence[Image]) -> list[Fault]:
+        slopes = [_slope(image) for image in images]
+        usual = float(np.median([*self._usual[name], *slopes]))
+        blurred = [k for k, slope in enumerate(slopes) if slope < _SHARP * usual]
+        self._usual[name] += [slope for k, slope in enumerate(slopes) if k not in blurred]
+        return [Fault(f"camera {name}: the frame of {self._regimes[k].name} is blurred", again=True) for k in blurred]
+
+
+def _slope(image: Image) -> float:
+    """Slope of the steepest edges, grey levels a pixel."""
+    levels = image.astype(np.float32)
+    if levels.ndim == 3:
+        levels = levels.mean(axis=2)
+    return float(np.quantile(np.hypot(*np.gradient(levels)), 0.99))

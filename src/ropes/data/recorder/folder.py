@@ -1,0 +1,210 @@
+"""The folder of a recording: one data file for each anchor, and a log that says which anchor it is.
+
+An anchor counts once its file and its entry in the log are written, so a power cut loses one anchor at most.  The log
+says for each file the number of the anchor in the plan.  Order and length of the plan may therefore change.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ropes.causal.scm import Regime
+from ropes.common import files
+from ropes.data import build as building
+from ropes.data import parquet, schema, writer
+from ropes.data.dataset import Dataset
+from ropes.data.layout import open_dataset
+from ropes.data.writer import Shard, SplitPlan
+from ropes.errors import UserError
+from ropes.simulation.urdf import kinematics_of
+
+#: The log of a recording.
+LOG = "meta/recording.json"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the log says about an anchor.
+
+    Attributes:
+        anchor: its number in the plan.
+        began: when it began, seconds since 1970.
+        seconds: from the first command to the last frame, of each pose in the order of the recording.
+        order: regimes of the poses in that order.
+        faults: what the checks found.
+    """
+
+    anchor: int
+    began: float
+    seconds: tuple[float, ...]
+    order: tuple[int, ...]
+    faults: tuple[str, ...] = ()
+
+
+#: The entry of a place whose file is damaged.
+_NOBODY = Entry(anchor=-1, began=0.0, seconds=(), order=())
+
+
+class RecordingFolder:
+    """A folder that grows by one anchor at a time.
+
+    Args:
+        root: the folder.
+        identity: entries of `meta/ropes.json` that must agree where a recording goes on.
+        request: all other entries.
+        regimes: of each task index.
+
+    Raises:
+        UserError: the folder holds something else.
+    """
+
+    def __init__(
+        self, root: Path, identity: Mapping[str, Any], request: Mapping[str, Any], regimes: Sequence[Regime]
+    ) -> None:
+        self.root, self._regimes = root, tuple(regimes)
+        self._content = {**request, **identity}
+        files.require_free(root, schema.PROVENANCE)
+        path = root / schema.PROVENANCE
+        self.complete = False
+        if path.exists():
+            stored = files.read_json(path)
+            if not isinstance(stored, dict) or "recorder" not in stored:
+                raise UserError(f"{root} holds something else, not a recording; choose an empty or new folder")
+            for key, value in files.as_json(identity).items():
+                if stored.get(key) != value:
+                    raise UserError(
+                        f"{root} holds another recording ({_difference(key, stored.get(key), value)}); choose an empty "
+                        "or new folder"
+                    )
+            self._content = stored
+            self.complete = stored.pop("complete", False) is True
+            stored.pop("files", None)
+        #: What each file holds; None where it is missing or damaged.
+        self.slots = self._read_log()
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The anchors that are whole."""
+        return [entry for entry in self.slots if entry is not None]
+
+    @property
+    def finished(self) -> bool:
+        """Whether all anchors and all metadata are there."""
+        return (
+            self.complete and None not in self.slots and all((self.root / name).is_file() for name in schema.METADATA)
+        )
+
+    @property
+    def cameras(self) -> list[dict[str, Any]] | None:
+        """The cameras of a recording that has begun, as `meta/ropes.json` has them."""
+        return self._content.get("cameras")
+
+    def _shard(self, number: int, cameras: int) -> Shard:
+        return self._shards(number + 1, cameras)[number]
+
+    def _shards(self, anchors: int, cameras: int) -> tuple[Shard, ...]:
+        """One file for each anchor."""
+        plan = SplitPlan(name="train", episodes=anchors, tasks=tuple(range(len(self._regimes))))
+        return writer.plan_shards([plan], cameras, images_per_shard=1)
+
+    def _read_log(self) -> list[Entry | None]:
+        """The entries of the log; None for an anchor whose file is missing or damaged."""
+        if not (self.root / LOG).exists():
+            return []
+        try:
+            stored = [_entry(each) for each in files.read_json(self.root / LOG)["anchors"]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"{self.root / LOG} is damaged ({error!r}); restore it or record anew") from error
+        return [
+            entry if entry.anchor >= 0 and self._is_whole(self.root / schema.data_file(number)) else None
+            for number, entry in enumerate(stored)
+        ]
+
+    def _is_whole(self, path: Path) -> bool:
+        try:
+            return parquet.read_metadata(path).num_rows == len(self._regimes)
+        except UserError:
+            return False
+
+    def begin(self, cameras: Sequence[Mapping[str, Any]]) -> None:
+        """Mark the data set as unfinished; `cameras` describes them, with name and view.
+
+        Raises:
+            UserError: the folder cannot be written, or the cameras differ from those of the anchors that it holds.
+        """
+        known = self.cameras
+        if self.entries and known is not None and known != files.as_json(cameras):
+            raise UserError(
+                f"{self.root} has cameras {_names(known)} with other views or image sizes than {_names(cameras)} now; "
+                "choose an empty or new folder"
+            )
+        self._content["cameras"] = list(cameras)
+        files.ensure_output_folder(self.root, schema.PROVENANCE)
+        files.write_json(self.root / schema.PROVENANCE, {**self._content, "complete": False})
+        self.complete = False
+
+    def add(
+        self, entry: Entry, features: Mapping[str, Any], images: Sequence[Sequence[bytes]], states: ArrayLike | None
+    ) -> None:
+        """Write one anchor, in the place of a damaged one or after the last.
+
+        Args:
+            entry: what the log says.
+            features: see `schema.features`.
+            images: PNG bytes of each camera, for each regime.
+            states: angles (regimes, joints), where stored.
+        """
+        if None not in self.slots:
+            self.slots.append(None)
+        cameras, number = sum(name.startswith(schema.IMAGES) for name in features), self.slots.index(None)
+        writer.write_shard(self.root, self._shard(number, cameras), features, images, states)
+        self.slots[number] = entry
+        # A place that is still empty keeps an entry of no anchor.
+        files.write_json(self.root / LOG, {"anchors": [asdict(each or _NOBODY) for each in self.slots]})
+
+    def finish(self, features: Mapping[str, Any], urdf: Path, robot_type: str, *, progress: bool) -> Dataset:
+        """Write the metadata of the whole data set."""
+        for partial in self.root.rglob(".*.part"):  # left by a killed process
+            partial.unlink()
+        cameras = sum(name.startswith(schema.IMAGES) for name in features)
+        files.write_text(self.root / schema.ROBOT, kinematics_of(urdf))
+        writer.finish(
+            self.root,
+            shards=self._shards(len(self.slots), cameras),
+            features=features,
+            regimes=self._regimes,
+            provenance=self._content,
+            robot_type=robot_type,
+            progress=progress,
+        )
+        return open_dataset(self.root)
+
+
+def versions() -> dict[str, Any]:
+    """Versions for the request; they may change while a recording goes on."""
+    return building.versions()
+
+
+def _entry(content: Mapping[str, Any]) -> Entry:
+    return Entry(
+        anchor=int(content["anchor"]),
+        began=float(content["began"]),
+        seconds=tuple(map(float, content["seconds"])),
+        order=tuple(map(int, content["order"])),
+        faults=tuple(map(str, content["faults"])),
+    )
+
+
+def _names(cameras: Iterable[Mapping[str, Any]]) -> str:
+    return ", ".join(str(camera.get("name")) for camera in cameras)
+
+
+def _difference(key: str, stored: object, value: object) -> str:
+    if isinstance(stored, dict) and isinstance(value, dict):
+        for part in value:
+            if stored.get(part) != value[part]:
+                return f"another {part}" if isinstance(value[part], dict | list) else f"{part} {stored.get(part)}"
+    return f"another {key}" if isinstance(value, dict | list) else f"{key} {stored}"

@@ -1,0 +1,182 @@
+"""Any arm with LeRobot's `Robot` interface: `connect`, `get_observation`, `send_action`, `disconnect`.
+
+LeRobot's goals are reached as fast as the motors can.  This kind therefore sends goals along the way, at most as far
+apart as the speed allows, and limits the speed itself.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from importlib import import_module
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.data.recorder.interfaces import Clock, Robot
+from ropes.data.recorder.registry import RobotRequest
+from ropes.data.recorder.travel import progress_at, travel_time
+from ropes.errors import UserError, suggestion
+
+Floats = NDArray[np.float64]
+#: Goals a second.
+_RATE = 30.0
+_UNITS = {"degrees": math.pi / 180, "radians": 1.0}
+#: Ends of the names of positions in observations and actions.
+_POSITION = ".pos"
+
+
+class LeRobotArm(Protocol):
+    """The part of `lerobot.robots.Robot` that is used."""
+
+    @property
+    def action_features(self) -> Mapping[str, object]:
+        """Names of the values of an action."""
+
+    def connect(self, calibrate: bool = True) -> None:
+        """Connect."""
+
+    def get_observation(self) -> Mapping[str, object]:
+        """Positions by name, and images."""
+
+    def send_action(self, action: dict[str, float]) -> object:
+        """Set the goals of the motors."""
+
+    def disconnect(self) -> None:
+        """Disconnect."""
+
+
+class LeRobotRobot(Robot):
+    """Drives an arm of LeRobot.
+
+    Args:
+        arm: the arm, not yet connected.
+        joints: of the plan, named as in LeRobot without the end ".pos".
+        unit: radians in a unit of LeRobot's positions.
+        clock: of goals along the way.
+
+    Raises:
+        UserError: the arm has no such joint.
+    """
+
+    def __init__(self, arm: LeRobotArm, joints: tuple[str, ...], unit: float, clock: Clock | None = None) -> None:
+        self.joints, self._arm, self._unit = joints, arm, unit
+        self.clock = clock or Clock()
+        self._names = [name for name in arm.action_features if name.endswith(_POSITION)]
+        known = [name.removesuffix(_POSITION) for name in self._names]
+        for joint in joints:
+            if joint not in known:
+                raise UserError(f"the robot has no joint {joint!r}: {suggestion(joint, known, ', '.join(known))}")
+        # With calibrate=True a robot without a calibration would ask for one here.
+        arm.connect(calibrate=False)
+        try:
+            observed = self._observed()
+        except BaseException:
+            arm.disconnect()
+            raise
+        self._others = {name: value for name, value in observed.items() if name.removesuffix(_POSITION) not in joints}
+
+    def _observed(self) -> dict[str, float]:
+        """Positions of all joints, in LeRobot's unit."""
+        observation = self._arm.get_observation()
+        values = {name: observation.get(name) for name in self._names}
+        found: dict[str, float] = {}
+        for name, value in values.items():
+            if not isinstance(value, int | float | np.floating | np.integer):
+                raise UserError(f"the robot's observation has no number {name}")
+            found[name] = float(value)
+        return found
+
+    def positions(self) -> Floats:
+        """Angles of the plan's joints."""
+        found = self._observed()
+        return np.array([found[joint + _POSITION] for joint in self.joints]) * self._unit
+
+    def move_to(self, positions: Floats, speed: Floats) -> None:
+        """Send goals along the way until the last one is the goal; all other joints are held."""
+        start, gone, before = self.positions(), 0.0, self.clock.now()
+        total = float(travel_time(start, positions, speed))
+        while True:
+            share = progress_at(gone, total)
+            self._send(start + share * (positions - start))
+            if share >= 1:
+                return
+            self.clock.sleep(1 / _RATE)
+            # After a hiccup of the bus or of this machine, the arm must not catch up.
+            gone, before = gone + min(self.clock.now() - before, 1 / _RATE), self.clock.now()
+
+    def _send(self, angles: Floats) -> None:
+        goals = dict(zip((joint + _POSITION for joint in self.joints), (angles / self._unit).tolist(), strict=True))
+        self._arm.send_action({**self._others, **goals})
+
+    def stop(self) -> None:
+        """Make where the arm is its goal."""
+        self._send(self.positions())
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._arm.disconnect()
+
+
+def open_robot(request: RobotRequest) -> LeRobotRobot:
+    """Connect to a robot of LeRobot.
+
+    Options: type=NAME of a robot of LeRobot, or class=MODULE:NAME of any class with its interface; unit=degrees (the
+    default) or radians; all others are fields of the robot's configuration, as port=/dev/ttyACM0 and id=NAME.
+
+    Raises:
+        UserError: LeRobot is missing, an option is wrong, or the robot has no such joint.
+    """
+    options = dict(request.options)
+    unit, kind, named = options.pop("unit", "degrees"), options.pop("type", ""), options.pop("class", "")
+    if unit not in _UNITS:
+        raise UserError(f"--robot-options: unit is {unit!r}, not degrees or radians")
+    if bool(kind) == bool(named):
+        raise UserError("--robot-options: give type=NAME, as type=so101_follower, or class=MODULE:NAME")
+    configuration, make = _of_class(named) if named else _of_type(kind)
+    known = {field.name for field in fields(configuration)}
+    # The arm must not fall when the recording ends, and its unit must be the one that is told.
+    fixed = {"disable_torque_on_disconnect": False, "use_degrees": unit == "degrees"}
+    try:
+        arm = make(configuration(**options, **{name: value for name, value in fixed.items() if name in known}))
+    except TypeError as error:
+        raise UserError(f"--robot-options: {error}") from error
+    return LeRobotRobot(arm, request.joints, _UNITS[unit])
+
+
+def _of_class(named: str) -> tuple[type, Callable[[object], LeRobotArm]]:
+    """The configuration class of the class in MODULE:NAME, and the class itself."""
+    module, _, name = named.rpartition(":")
+    try:
+        kind = getattr(import_module(module), name)
+        return kind.config_class, kind
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UserError(f"--robot-options: no robot in {named!r} ({error}); give class=MODULE:NAME") from error
+
+
+def _of_type(kind: str) -> tuple[type, Callable[[object], LeRobotArm]]:
+    """The configuration class of a type of LeRobot, and the function that makes its robot."""
+    try:
+        robots = import_module("lerobot.robots")
+        utils = import_module("lerobot.robots.utils")
+    except ModuleNotFoundError as error:
+        missing = f"--robot lerobot needs LeRobot ({error.name} is missing): pip install 'ropes[lerobot]'"
+        raise UserError(missing) from error
+    _import_configuration(kind)
+    known = robots.RobotConfig.get_known_choices()
+    if kind not in known:
+        raise UserError(f"LeRobot has no robot {kind!r}: {suggestion(kind, known, ', '.join(known))}")
+    return known[kind], utils.make_robot_from_config
+
+
+def _import_configuration(kind: str) -> None:
+    """Import the module that registers a type; its package has the type's name, or that of its family."""
+    family = "so_follower" if kind in ("so100_follower", "so101_follower") else kind
+    for package in (kind, family):
+        try:
+            import_module(f"lerobot.robots.{package}")
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith("lerobot.robots."):
+                raise UserError(
+                    f"LeRobot's {kind} needs {error.name}, which is not installed; see LeRobot's page of this robot"
+                ) from error

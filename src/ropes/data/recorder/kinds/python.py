@@ -1,0 +1,149 @@
+"""A class of one's own with three methods: `positions`, `move_to` and `stop`.
+
+    class MyArm:
+        joints = ("shoulder", "elbow", "gripper")      # optional; the plan's joints if missing
+
+        def __init__(self, port="/dev/ttyUSB0"): ...   # strings from --robot-options
+        def positions(self): ...                       # radians, in the order of joints; None without encoders
+        def move_to(self, positions, speed): ...       # radians and rad/s; may return before the arm arrives
+        def stop(self): ...
+        def close(self): ...                           # optional
+
+Joints that the plan leaves out stay where they are.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.data.recorder.interfaces import Robot
+from ropes.data.recorder.registry import RobotRequest
+from ropes.errors import UserError, suggestion
+
+Floats = NDArray[np.float64]
+_METHODS = ("positions", "move_to", "stop")
+
+
+class Arm(Protocol):
+    """What a class of one's own has."""
+
+    def positions(self) -> Floats | None:
+        """Angles in radians; None without encoders."""
+
+    def move_to(self, positions: Floats, speed: Floats) -> None:
+        """Move to angles in radians, at speeds in rad/s."""
+
+    def stop(self) -> None:
+        """Stop the arm where it is."""
+
+
+class PythonRobot(Robot):
+    """Drives an object with the three methods.
+
+    Args:
+        arm: the object.
+        joints: of the plan.
+
+    Raises:
+        UserError: the object lacks a method or a joint.
+    """
+
+    def __init__(self, arm: Arm, joints: tuple[str, ...]) -> None:
+        if missing := [name for name in _METHODS if not callable(getattr(arm, name, None))]:
+            raise UserError(f"{type(arm).__name__} has no method {missing[0]}; it needs {', '.join(_METHODS)}")
+        self.joints, self._arm = joints, arm
+        self._all = tuple(getattr(arm, "joints", None) or joints)
+        for joint in joints:
+            if joint not in self._all:
+                hint = suggestion(joint, self._all, f"it has {', '.join(self._all)}")
+                raise UserError(f"{type(arm).__name__} has no joint {joint!r}: {hint}")
+        self._places = [self._all.index(joint) for joint in joints]
+
+    def positions(self) -> Floats | None:
+        """Angles of the plan's joints."""
+        found = self._arm.positions()
+        return None if found is None else np.asarray(found, dtype=np.float64)[self._places]
+
+    def move_to(self, positions: Floats, speed: Floats) -> None:
+        """Move the plan's joints; the others stay."""
+        if len(self._all) == len(self.joints):
+            order = np.argsort(self._places)
+            self._arm.move_to(positions[order], speed[order])
+            return
+        found = self._arm.positions()
+        if found is None:
+            raise UserError("a robot without encoders must have the joints of the plan alone; leave the others out")
+        goal, speeds = np.array(found, dtype=np.float64), np.full(len(self._all), float(speed.min()))
+        goal[self._places], speeds[self._places] = positions, speed
+        self._arm.move_to(goal, speeds)
+
+    def stop(self) -> None:
+        """Stop the arm."""
+        self._arm.stop()
+
+    def close(self) -> None:
+        """Close the object if it can be closed."""
+        if callable(close := getattr(self._arm, "close", None)):
+            close()
+
+
+def open_robot(request: RobotRequest) -> PythonRobot:
+    """An object of the class in option class=FILE.py:NAME or MODULE:NAME; all other options go to the class.
+
+    Raises:
+        UserError: no such class, or it lacks a method.
+    """
+    options = dict(request.options)
+    named = options.pop("class", "")
+    where, _, name = named.rpartition(":")
+    if not where or not name:
+        raise UserError(f"--robot-options: class={named!r} is not FILE.py:NAME or MODULE:NAME")
+    return PythonRobot(_made(_class(where, name), options), request.joints)
+
+
+def _class(where: str, name: str) -> Callable[..., Arm]:
+    module = _loaded(Path(where)) if where.endswith(".py") else _imported(where)
+    found: Callable[..., Arm] | None = getattr(module, name, None)
+    if not callable(found):
+        classes = [key for key, value in vars(module).items() if isinstance(value, type)]
+        raise UserError(f"{where} has no class {name!r}: {suggestion(name, classes, 'check the name')}")
+    return found
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name.partition(".")[0] and error.name != name:
+            raise
+        raise UserError(f"no module {name!r}; install it, or give class=FILE.py:NAME") from error
+
+
+def _loaded(path: Path) -> ModuleType:
+    """The module in a file; modules beside the file can be imported from it."""
+    if not path.is_file():
+        raise UserError(f"no file {path}; give class=FILE.py:NAME")
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise UserError(f"{path} is no Python file")
+    module = module_from_spec(spec)
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+def _made(kind: Callable[..., Arm], options: Mapping[str, str]) -> Arm:
+    try:
+        return kind(**options)
+    except TypeError as error:
+        raise UserError(f"--robot-options: {error}") from error

@@ -1,0 +1,140 @@
+"""An arm of ROS 2 behind a rosbridge, by roslibpy: joint states in, joint trajectories out.
+
+`ros2 launch rosbridge_server rosbridge_websocket_launch.xml` starts the bridge.  The controller is that of
+ros2_control, `joint_trajectory_controller`.
+"""
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.data.recorder.interfaces import Robot
+from ropes.data.recorder.registry import RobotRequest
+from ropes.data.recorder.travel import travel_time
+from ropes.errors import UserError
+
+Floats = NDArray[np.float64]
+#: Seconds for the connection, and the oldest joint state that counts.
+_TIMEOUT, _OLDEST = 5.0, 1.0
+_STATES, _TRAJECTORY = "/joint_states", "/joint_trajectory_controller/joint_trajectory"
+
+
+class Ros2Robot(Robot):
+    """Publishes trajectories with one point, and reads joint states.
+
+    Args:
+        host: of the rosbridge.
+        port: of the rosbridge.
+        joints: of the plan.
+        states: topic of sensor_msgs/JointState.
+        command: topic of trajectory_msgs/JointTrajectory.
+
+    Raises:
+        UserError: roslibpy is missing, nobody answers, or a joint has no state.
+    """
+
+    def __init__(self, host: str, port: int, joints: tuple[str, ...], states: str, command: str) -> None:
+        try:
+            import roslibpy
+        except ModuleNotFoundError as error:
+            missing = f"--robot ros2 needs roslibpy ({error.name} is missing): pip install 'ropes[record]'"
+            raise UserError(missing) from error
+        self.joints, self._message, self._topic = joints, roslibpy.Message, states
+        self._arrived, self._state, self._stamp = threading.Event(), dict[str, float](), -np.inf
+        self._ros = roslibpy.Ros(host=host, port=port)
+        try:
+            self._ros.run(timeout=_TIMEOUT)
+        except Exception as error:  # roslibpy raises several kinds
+            raise UserError(f"no rosbridge answers at {host}:{port} ({error}); start rosbridge_server") from error
+        self._listener = roslibpy.Topic(self._ros, states, "sensor_msgs/JointState")
+        self._commands = roslibpy.Topic(self._ros, command, "trajectory_msgs/JointTrajectory")
+        self._listener.subscribe(self._receive)
+        self._commands.advertise()
+        try:
+            self._wait_for_state()
+        except UserError:
+            self.close()
+            raise
+
+    def _receive(self, message: Mapping[str, Any]) -> None:
+        """Called in roslibpy's thread."""
+        state = dict(zip(message["name"], message["position"], strict=True))
+        self._state, self._stamp = {**self._state, **state}, time.monotonic()
+        if all(joint in self._state for joint in self.joints):
+            self._arrived.set()
+
+    def _wait_for_state(self) -> None:
+        if not self._arrived.wait(_TIMEOUT):
+            missing = [joint for joint in self.joints if joint not in self._state]
+            known = f"; it has {', '.join(self._state)}" if self._state else ", nothing came"
+            raise UserError(f"topic {self._topic} gives no position of joint {missing[0]} in {_TIMEOUT:g} s{known}")
+
+    def positions(self) -> Floats:
+        """Angles of the last joint state.
+
+        Raises:
+            UserError: it is too old.
+        """
+        if not self._ros.is_connected:
+            raise UserError("the connection to the rosbridge is lost")
+        if (age := time.monotonic() - self._stamp) > _OLDEST:
+            raise UserError(f"the robot does not answer: no message on {self._topic} for {age:.1f} s")
+        state = self._state
+        return np.array([state[joint] for joint in self.joints])
+
+    def move_to(self, positions: Floats, speed: Floats) -> None:
+        """Start a move; its duration keeps the speed."""
+        seconds = float(travel_time(self.positions(), positions, speed))
+        self._publish(positions, max(seconds, 0.1))
+
+    def _publish(self, positions: Floats, seconds: float) -> None:
+        whole = int(seconds)
+        point = {
+            "positions": positions.tolist(),
+            "velocities": [0.0] * len(self.joints),
+            "accelerations": [],
+            "effort": [],
+            "time_from_start": {"sec": whole, "nanosec": round((seconds - whole) * 1e9) % 1_000_000_000},
+        }
+        header = {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""}  # zero: at once
+        self._commands.publish(self._message({"header": header, "joint_names": list(self.joints), "points": [point]}))
+
+    def stop(self) -> None:
+        """Make where the arm is its goal, which replaces the trajectory."""
+        state = self._state
+        if self._ros.is_connected and all(joint in state for joint in self.joints):
+            self._publish(np.array([state[joint] for joint in self.joints]), 0.1)
+
+    def close(self) -> None:
+        """Close the connection, and wait for the bridge's answer: the last command must have left this machine."""
+        if not self._ros.is_connected:
+            return
+        self._commands.unadvertise()
+        self._listener.unsubscribe()
+        self._ros.close()
+        end = time.monotonic() + _TIMEOUT
+        while self._ros.is_connected and time.monotonic() < end:
+            time.sleep(0.01)
+
+
+def open_robot(request: RobotRequest) -> Ros2Robot:
+    """Connect to a rosbridge; options host, port, states and command (topics).
+
+    Raises:
+        UserError: an option is wrong, or nobody answers.
+    """
+    given = request.take("host", "port", "states", "command")
+    port = given.get("port", "9090")
+    if not port.isdecimal() or not 0 < int(port) < 65536:
+        raise UserError(f"--robot-options: port is {port!r}, which is no number of a port")
+    return Ros2Robot(
+        given.get("host", "127.0.0.1"),
+        int(port),
+        request.joints,
+        given.get("states", _STATES),
+        given.get("command", _TRAJECTORY),
+    )

@@ -1,0 +1,156 @@
+"""A simulated arm with gravity, motors and delays, and cameras that see it late.
+
+Time is simulated too: the clock advances only when somebody waits, so nothing sleeps.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.data.recorder.interfaces import Camera, Clock, Image, Robot
+from ropes.data.recorder.registry import RobotRequest
+from ropes.data.recorder.travel import progress_at, travel_time
+from ropes.errors import UserError
+from ropes.simulation.camera_model import CameraModel
+from ropes.simulation.camera_scene import ArmScene
+from ropes.simulation.moving_arm import MovingArm
+from ropes.simulation.mujoco_scene import MujocoScene
+from ropes.simulation.scene import Scene
+from ropes.simulation.settings import Camera as View
+from ropes.simulation.settings import Setting
+
+Floats = NDArray[np.float64]
+#: Frames a second; seconds from a command to the motors, and from the light to the frame.
+FRAME_RATE, COMMAND_DELAY, CAMERA_DELAY = 30.0, 0.05, 0.1
+#: Longest delay of a camera, seconds: the arm remembers no older positions.
+_LONGEST = 1.0
+
+
+class SimulatedClock(Clock):
+    """The clock of a simulated arm; waiting steps the arm."""
+
+    def __init__(self, arm: MovingArm) -> None:
+        self._arm = arm
+
+    def now(self) -> float:
+        """Simulated seconds."""
+        return self._arm.now
+
+    def sleep(self, seconds: float) -> None:
+        """Step the arm."""
+        if seconds > 0:
+            self._arm.advance(seconds)
+
+
+class SimulatedCamera(Camera):
+    """Renders the arm as it stood some time ago.
+
+    Args:
+        arm: the arm.
+        scene: draws it for one camera.
+        model: lays the camera's faults over a frame; None for none.
+        frames: length of the recording for which the model draws its faults.
+        delay: seconds from the light to the frame.
+    """
+
+    def __init__(self, arm: MovingArm, scene: ArmScene, model: CameraModel | None, frames: int, delay: float) -> None:
+        self._arm, self._scene, self._model, self._frames, self._delay = arm, scene, model, frames, delay
+        self._count, self._next = 0, 0.0
+
+    def frame(self) -> Image:
+        """Wait for the next frame and return it."""
+        if (left := self._next - self._arm.now) > 0:
+            self._arm.advance(left)
+        self._next = self._arm.now + 1 / FRAME_RATE
+        [(images, arms)] = self._scene.render_with_arms(self._arm.pose(self._delay)[None])
+        number = min(self._count, self._frames - 1)
+        self._count += 1
+        return images[0] if self._model is None else self._model(images[0], number, arms[0])
+
+    def drop(self, seconds: float, clock: Clock) -> None:
+        """Let time pass; frames that nobody sees are not rendered."""
+        clock.sleep(seconds)
+
+    def close(self) -> None:
+        """Free the renderer."""
+        self._scene.close()
+
+
+class SimulatedRobot(Robot):
+    """An arm that PyBullet steps.
+
+    Args:
+        request: arm, cameras and seed.
+        command_delay: seconds from a command to the motors.
+        camera_delay: seconds from the light to the frame.
+    """
+
+    def __init__(self, request: RobotRequest, command_delay: float, camera_delay: float) -> None:
+        self.joints, self._request, self._camera_delay = request.joints, request, camera_delay
+        low, high = request.limits.ranges(request.joints)
+        self._arm = MovingArm(request.setting.robot, self.joints, (low + high) / 2, delay=command_delay)
+        self.clock = SimulatedClock(self._arm)
+
+    def positions(self) -> Floats:
+        """Angles of the simulated joints."""
+        return self._arm.positions
+
+    def move_to(self, positions: Floats, speed: Floats) -> None:
+        """Start a move."""
+        start, began = self._arm.positions, self._arm.now
+        total = float(travel_time(start, positions, speed))
+        self._arm.follow(lambda now: start + progress_at(now - began, total) * (positions - start))
+
+    def stop(self) -> None:
+        """Hold the arm where it is."""
+        self._arm.hold()
+
+    def cameras(self) -> Mapping[str, Camera]:
+        """The cameras of the setting."""
+        return {view.name: self._camera(view) for view in self._request.setting.cameras}
+
+    def _camera(self, view: View) -> SimulatedCamera:
+        setting, request = self._request.setting, self._request
+        shape = (setting.image_size,) * 2 + ((3,) if setting.colour else ())
+        model = None
+        if setting.camera_level != "clean":
+            model = CameraModel(
+                setting.camera_level, shape, request.frames, seed=request.seed, camera=view.name, recording="record"
+            )
+        return SimulatedCamera(
+            self._arm, _scene(setting, view, request.seed), model, request.frames, self._camera_delay
+        )
+
+    def close(self) -> None:
+        """Free the simulator."""
+        self._arm.close()
+
+
+def _scene(setting: Setting, view: View, seed: int) -> ArmScene:
+    """The renderer of one camera."""
+    if setting.renderer == "mujoco":
+        return MujocoScene(setting.robot, [view], setting.image_size, colour=setting.colour, seed=seed)
+    return Scene(setting.robot, [view], setting.image_size, scene=setting.scene, colour=setting.colour)
+
+
+def open_robot(request: RobotRequest) -> SimulatedRobot:
+    """A simulated robot; options command-delay and camera-delay are in seconds.
+
+    Raises:
+        UserError: an option is wrong.
+    """
+    given = request.take("command-delay", "camera-delay")
+    seconds = partial(_seconds, given)
+    return SimulatedRobot(request, seconds("command-delay", COMMAND_DELAY), seconds("camera-delay", CAMERA_DELAY))
+
+
+def _seconds(given: Mapping[str, str], name: str, default: float) -> float:
+    try:
+        value = float(given.get(name, default))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= _LONGEST:
+        raise UserError(f"--robot-options: {name} is {given[name]!r}; it must be 0 to {_LONGEST:g} seconds")
+    return value

@@ -1,0 +1,196 @@
+"""`ropes record`: from options to a plan, to a robot, to a data set."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.causal.scm import CausalModel
+from ropes.data import build as building
+from ropes.data import schema
+from ropes.data.dataset import Dataset
+from ropes.data.layout import open_dataset
+from ropes.data.recorder.cameras.registry import open_camera
+from ropes.data.recorder.folder import RecordingFolder, versions
+from ropes.data.recorder.interfaces import Camera
+from ropes.data.recorder.limits import Limits
+from ropes.data.recorder.plan import Plan, draw_plan
+from ropes.data.recorder.registry import RobotRequest, kind_named, open_robot
+from ropes.data.recorder.route import Redraw, free_route, require_free_start
+from ropes.data.recorder.session import Session, record
+from ropes.data.recorder.stillness import Settling, read_positions
+from ropes.data.recorder.summary import describe
+from ropes.data.recordings.views import View
+from ropes.errors import UserError
+from ropes.simulation.availability import locate
+from ropes.simulation.collisions import CollisionChecker
+from ropes.simulation.settings import Setting
+
+Floats = NDArray[np.float64]
+#: Frames of a pose, about, for which a simulated camera draws its faults.
+_FRAMES = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordOptions:
+    """What to record, with what, and how.
+
+    Attributes:
+        kind: of the robot.
+        anchors: how many the data set has in the end.
+        setting: arm and distributions ("train"); for the simulated kind also cameras and scene.
+        limits: of the arm.
+        cameras: name → source, see `open_camera`; empty for the robot's own.
+        robot_options: of the kind.
+        views: camera → view; None is the key for all other cameras.
+        state: store what the encoders read.
+        settling: how to decide that the arm stands still.
+        seed: draws the poses.
+        redraw: draw anchors that are not free again.
+        only_plan: print the plan, and move nothing.
+        confirm: asks whether the arm may move; called after the plan is printed.
+    """
+
+    kind: str
+    anchors: int
+    setting: Setting
+    limits: Limits
+    cameras: Mapping[str, str] = field(default_factory=dict)
+    robot_options: Mapping[str, str] = field(default_factory=dict)
+    views: Mapping[str | None, View] = field(default_factory=dict)
+    state: bool = True
+    settling: Settling = field(default_factory=Settling)
+    seed: int = 0
+    redraw: bool = False
+    only_plan: bool = False
+    confirm: Callable[[], None] | None = None
+
+    @property
+    def model(self) -> CausalModel:
+        """Distributions of the joints."""
+        return self.setting.splits["train"]
+
+    def identity(self) -> dict[str, Any]:
+        """What must agree where a recording goes on."""
+        return {
+            "recorder": {"kind": self.kind, "redraw": self.redraw, "state": self.state},
+            "seed": self.seed,
+            "setting": building.described(self.setting),
+        }
+
+
+def record_data(
+    options: RecordOptions, out: Path, *, say: Callable[[str], None] = print, progress: bool = True
+) -> Dataset | None:
+    """Record a data set, or go on with one.
+
+    Args:
+        options: see `RecordOptions`.
+        out: folder of the data set.
+        say: prints the plan.
+        progress: show progress.
+
+    Returns:
+        The finished data set; None if only the plan was asked for.
+
+    Raises:
+        UserError: the plan is not free, the robot or a camera does not answer, or `out` holds something else.
+    """
+    kind_named(options.kind)
+    request = {**versions(), "limits": options.limits.to_dict()}
+    folder = RecordingFolder(out, options.identity(), request, options.model.regimes)
+    done = {entry.anchor for entry in folder.entries}
+    if (held := len(folder.slots)) > options.anchors:
+        raise UserError(f"{out} holds {held} anchors already; give --anchors {held} or more")
+    if folder.finished and len(done) == options.anchors:
+        return open_dataset(out)
+    with ExitStack() as stack:
+        low, high = options.limits.ranges(options.model.joints)
+        robot, workspace = options.setting.robot, options.limits.workspace
+        middle = _middle(options.model, low, high)
+        checker = stack.enter_context(CollisionChecker(robot, options.model.joints, middle, workspace))
+        plan = draw_plan(options.model, options.anchors, options.seed, options.limits)
+        # Anchors of an earlier, longer plan may be beyond this one; they count all the same.
+        left = sorted(set(range(options.anchors)) - done)[: options.anchors - len(done)]
+        redraw = Redraw(options.model, options.seed) if options.redraw else None
+        route = free_route(plan, left, checker.first, redraw=redraw, show=progress)
+        for line in describe(route, options.settling.settle, checker.ignored, len(done)):
+            say(line)
+        if options.only_plan:
+            return None
+        if not left:
+            return _finish_as_it_is(options, folder, progress)
+        if options.confirm is not None:
+            options.confirm()
+        session = _open(stack, options, route.plan, (low, high))
+        if (start := read_positions(session.robot)) is not None:
+            require_free_start(start, route.stops[0][0], checker.first)
+        features = record(session, folder, route.stops, say=say, progress=progress)
+    return folder.finish(features, locate(options.setting.robot.urdf), _robot_name(options), progress=progress)
+
+
+def _middle(model: CausalModel, low: Floats, high: Floats) -> Floats:
+    """The middle of the ranges of the policies, (joints,)."""
+    means = [model.observational[joint] for joint in model.joints]
+    return np.clip([(each.low + each.high) / 2 for each in means], low, high)
+
+
+def _robot_name(options: RecordOptions) -> str:
+    return locate(options.setting.robot.urdf).stem
+
+
+def _finish_as_it_is(options: RecordOptions, folder: RecordingFolder, progress: bool) -> Dataset:
+    """Write the metadata of a recording whose anchors are all there."""
+    shapes = {camera["name"]: camera["shape"] for camera in folder.cameras or []}
+    joints = options.model.joints if options.state else None
+    features = schema.features(tuple(shapes), shapes, joints)
+    return folder.finish(features, locate(options.setting.robot.urdf), _robot_name(options), progress=progress)
+
+
+def _open(stack: ExitStack, options: RecordOptions, plan: Plan, ranges: tuple[Floats, Floats]) -> Session:
+    """Connect to the robot and the cameras; `stack` closes them."""
+    request = RobotRequest(
+        joints=plan.joints,
+        setting=options.setting,
+        limits=options.limits,
+        options=options.robot_options,
+        seed=options.seed,
+        frames=max(1, plan.poses.shape[0] * plan.poses.shape[1] * _FRAMES),
+    )
+    robot = open_robot(options.kind, request)
+    stack.callback(_quietly, robot.close)
+    if robot.joints != plan.joints:
+        raise UserError(f"the robot commands {', '.join(robot.joints)}, not {', '.join(plan.joints)}")
+    if options.state and read_positions(robot) is None:
+        raise UserError("the robot has no encoders; give --state none")
+    cameras: dict[str, Camera] = {}
+    for name, source in options.cameras.items():
+        cameras[name] = open_camera(name, source)
+        stack.callback(_quietly, cameras[name].close)
+    if not options.cameras:
+        cameras = dict(robot.cameras())
+        for camera in cameras.values():
+            stack.callback(_quietly, camera.close)
+    if not cameras:
+        raise UserError("this robot has no cameras of its own; give --cameras NAME=SOURCE")
+    if unknown := [name for name in options.views if name is not None and name not in cameras]:
+        raise UserError(f"no camera {unknown[0]!r}; there are {', '.join(cameras)}")
+    return Session(
+        robot=robot,
+        cameras=cameras,
+        views={name: options.views.get(name, options.views.get(None, View())) for name in cameras},
+        plan=plan,
+        ranges=ranges,
+        settling=options.settling,
+        state=options.state,
+    )
+
+
+def _quietly(close: Callable[[], None]) -> None:
+    """Close a device that may have gone."""
+    with suppress(Exception):
+        close()

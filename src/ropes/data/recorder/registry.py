@@ -1,0 +1,98 @@
+"""The kinds of robots by name.
+
+Other packages add kinds by the entry point `ropes.robots`: a function that takes a `RobotRequest` and returns a
+connected `Robot`, see `ropes.data.recorder.interfaces`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+
+from ropes.common.plugins import load_plugins
+from ropes.data.recorder.interfaces import Robot
+from ropes.data.recorder.limits import Limits
+from ropes.data.recorder.stillness import asked
+from ropes.errors import UserError, suggestion
+from ropes.simulation.settings import Setting
+
+#: The kind that moves nothing real, and may have defaults.
+SIMULATED = "simulated"
+#: Kinds of this package; each is a module of `ropes.data.recorder.kinds` with the function `open_robot`.
+KINDS = {name: name for name in (SIMULATED, "python", "lerobot", "ros2")}
+#: Entry points by which other packages add kinds.
+GROUP = "ropes.robots"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobotRequest:
+    """Which robot to open.
+
+    Attributes:
+        joints: names of the joints to command, in the order of all angles.
+        setting: the arm; for the simulated kind also cameras and scene.
+        limits: of the arm.
+        options: of the kind, from --robot-options.
+        seed: of what a simulated robot draws.
+        frames: how many frames a simulated camera gives, about.
+    """
+
+    joints: tuple[str, ...]
+    setting: Setting
+    limits: Limits
+    options: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+    frames: int = 1
+
+    def take(self, *names: str, required: tuple[str, ...] = ()) -> dict[str, str]:
+        """The options of these names.
+
+        Raises:
+            UserError: there are others, or a required one is missing.
+        """
+        known = (*required, *names)
+        for name in self.options:
+            if name not in known:
+                hint = suggestion(name, known, f"it takes {', '.join(known)}" if known else "it takes none")
+                raise UserError(f"--robot-options: this kind has no option {name!r}: {hint}")
+        for name in required:
+            if name not in self.options:
+                raise UserError(f"--robot-options: give {name}=...")
+        return dict(self.options)
+
+
+Kind = Callable[[RobotRequest], Robot]
+
+
+def kind_named(name: str) -> Kind:
+    """The kind of robot of that name.
+
+    Raises:
+        UserError: there is none, or its package cannot be loaded.
+    """
+    if name in KINDS:
+        found: Kind = import_module(f"ropes.data.recorder.kinds.{KINDS[name]}").open_robot
+        return found
+    added, broken = load_plugins(GROUP, _fault)
+    if name in broken:
+        raise UserError(f"robot {name} cannot be loaded ({broken[name]}); update or uninstall its package")
+    if name not in added:
+        names = (*KINDS, *added)
+        raise UserError(f"unknown robot {name!r}: {suggestion(name, names, 'choose one of ' + ', '.join(names))}")
+    return added[name]
+
+
+def open_robot(name: str, request: RobotRequest) -> Robot:
+    """Connect to a robot.
+
+    Raises:
+        UserError: no such kind, a wrong option, or the robot does not answer.
+    """
+    kind = kind_named(name)
+    return asked(f"the robot ({name})", lambda: kind(request))
+
+
+def _fault(name: str, loaded: object) -> str | None:
+    """Why an object cannot be a kind; None if it can."""
+    if name in KINDS:
+        return "the name is taken"
+    return None if callable(loaded) else "it is no function of a RobotRequest"

@@ -1,0 +1,193 @@
+"""Records the anchors of a plan: moves the arm, takes and checks frames, and writes each anchor when it is whole.
+
+Whatever ends the recording, the arm is stopped and the anchors that are whole are kept.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.common import png
+from ropes.common.progress import progress as show_progress
+from ropes.data import schema
+from ropes.data.recorder.checks import AnchorChecks
+from ropes.data.recorder.folder import Entry, RecordingFolder
+from ropes.data.recorder.interfaces import Camera, Image, Robot
+from ropes.data.recorder.plan import Plan, Stop
+from ropes.data.recorder.stillness import Poser, Settling, Taken, asked, measure_noise, take
+from ropes.data.recorder.summary import duration
+from ropes.data.recordings.views import View
+from ropes.errors import UserError
+
+Floats = NDArray[np.float64]
+#: Times that an anchor is recorded again where another try can mend a fault.
+_AGAIN = 1
+#: Lines about faults of one kind that are printed.
+_LINES = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """A robot and cameras that are ready, and what to record with them.
+
+    Attributes:
+        robot: the arm.
+        cameras: by name.
+        views: how the images of each camera are cropped, resized and turned to grey.
+        plan: the poses.
+        ranges: lowest and highest angles, (joints,) each.
+        settling: how to decide that the arm stands still.
+        state: store what the encoders read.
+    """
+
+    robot: Robot
+    cameras: Mapping[str, Camera]
+    views: Mapping[str, View]
+    plan: Plan
+    ranges: tuple[Floats, Floats]
+    settling: Settling
+    state: bool
+
+    def features(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+        """The features of the data set, see `schema.features`."""
+        return schema.features(tuple(self.cameras), shapes, self.plan.joints if self.state else None)
+
+
+def record(
+    session: Session,
+    folder: RecordingFolder,
+    route: Sequence[Sequence[Stop]],
+    *,
+    say: Callable[[str], None] = print,
+    progress: bool = True,
+) -> dict[str, Any]:
+    """Record the anchors of a route.
+
+    Args:
+        session: robot, cameras and plan.
+        folder: what is recorded so far; anchors are added.
+        route: anchors to record, see `Plan.route`.
+        say: prints how long it took.
+        progress: show progress.
+
+    Returns:
+        The features of the data set.
+
+    Raises:
+        UserError: the robot or a camera does not answer, or an image has another size than before.
+    """
+    clock, began = session.robot.clock, time.monotonic()
+    started = clock.now()
+    try:
+        features = _record(session, folder, route, progress)
+        say(_pace(len(route), clock.now() - started, time.monotonic() - began))
+    except UserError as error:
+        kept = f"; {len(folder.entries)} anchors are kept: run the same command again to go on"
+        raise UserError(f"{error}; {_stopped(session.robot)}{kept if folder.entries else ''}") from error
+    except BaseException:
+        print(_stopped(session.robot), file=sys.stderr, flush=True)
+        raise
+    asked("the robot", session.robot.stop)
+    return features
+
+
+def _stopped(robot: Robot) -> str:
+    """Stop the arm, and say whether it is stopped."""
+    try:
+        robot.stop()
+    except Exception as error:  # drivers raise whatever they like
+        return f"THE ARM MAY STILL MOVE, PRESS THE EMERGENCY STOP ({type(error).__name__}: {error})"
+    return "the arm is stopped"
+
+
+def _record(
+    session: Session, folder: RecordingFolder, route: Sequence[Sequence[Stop]], progress: bool
+) -> dict[str, Any]:
+    robot, plan = session.robot, session.plan
+    noise = {name: measure_noise(name, camera) for name, camera in session.cameras.items()}
+    first = {name: take(name, camera, None) for name, camera in session.cameras.items()}
+    for name, image in first.items():
+        session.views[name].require_inside(name, image)
+    shapes = {name: session.views[name].apply(image).shape for name, image in first.items()}
+    if len({len(shape) for shape in shapes.values()}) > 1:
+        raise UserError("some cameras are grey and others in colour; give --grey to make all grey")
+    features = session.features(shapes)
+    folder.begin(
+        [{"name": name, "view": session.views[name].to_dict(), "shape": list(shape)} for name, shape in shapes.items()]
+    )
+    raw = {name: image.shape for name, image in first.items()}
+    poser = Poser(robot, session.cameras, noise, raw, plan.speed, session.ranges, session.settling)
+    checks = AnchorChecks(plan.regimes, plan.joints, noise)
+    report = _Reporter()
+    with show_progress("recording, anchors", len(route), show=progress) as update:
+        for done, stops in enumerate(route, 1):
+            entry, taken = _anchor(session, poser, checks, stops, report)
+            states = None
+            if session.state:
+                states = np.array([_known(each) for each in taken])
+            images = [[png.encode(session.views[name].apply(f)) for name, f in each.frames.items()] for each in taken]
+            folder.add(entry, features, images, states)
+            update(done)
+    report.total()
+    return features
+
+
+def _pace(anchors: int, robot: float, wall: float) -> str:
+    """How long it took, in seconds of the robot and of this machine."""
+    faster = f", {robot / wall:.1f} times faster than real time" if robot > 1.5 * wall else ""
+    return f"recorded {anchors} anchors in {duration(robot)} of robot time{faster}"
+
+
+def _known(taken: Taken) -> Floats:
+    if taken.positions is None:
+        raise UserError("the robot has no encoders; give --state none")
+    return taken.positions
+
+
+def _anchor(
+    session: Session, poser: Poser, checks: AnchorChecks, stops: Sequence[Stop], report: Callable[[int, str], None]
+) -> tuple[Entry, list[Taken]]:
+    """Record one anchor, and again where that can mend a fault; frames are in the order of the regimes."""
+    plan, number = session.plan, stops[0].anchor
+    for attempt in range(_AGAIN + 1):
+        began, taken = time.time(), {stop.regime: poser.take(stop.pose) for stop in stops}
+        ordered = [taken[regime] for regime in range(len(plan.regimes))]
+        stored: dict[str, list[Image]] = {
+            name: [view.apply(each.frames[name]) for each in ordered] for name, view in session.views.items()
+        }
+        faults = checks.faults(stored, plan.poses[number], [each.still for each in ordered])
+        if attempt == _AGAIN or not any(fault.again for fault in faults):
+            break
+        report(number, f"{next(fault.what for fault in faults if fault.again)}; the anchor is recorded again")
+    for fault in faults:
+        report(number, fault.what)
+    entry = Entry(
+        anchor=number,
+        began=round(began, 3),
+        seconds=tuple(round(taken[stop.regime].seconds, 3) for stop in stops),
+        order=tuple(stop.regime for stop in stops),
+        faults=tuple(fault.what for fault in faults),
+    )
+    return entry, ordered
+
+
+class _Reporter:
+    """Prints the first lines about faults, and at the end how many more there are."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, anchor: int, what: str) -> None:
+        self._count += 1
+        if self._count <= _LINES:
+            print(f"anchor {anchor}: {what}", file=sys.stderr, flush=True)
+
+    def total(self) -> None:
+        """Print the number of the lines that were left out."""
+        if self._count > _LINES:
+            print(f"{self._count - _LINES} more such lines; meta/recording.json has all", file=sys.stderr, flush=True)

@@ -1,0 +1,258 @@
+"""Waits until the arm stands still, and takes one frame of each camera.
+
+The arm stands still if its encoders say so, and if two successive frames of each camera are equal up to the camera's
+noise.  The noise is measured before the first move, and again in each pose.
+"""
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image as Pictures
+
+from ropes.data.recorder.interfaces import Camera, Image, Robot
+from ropes.data.recorder.travel import travel_time
+from ropes.data.recordings.image_motion import CHANGE
+from ropes.data.recordings.survey import block_means, motion
+from ropes.errors import UserError
+
+T = TypeVar("T")
+Floats = NDArray[np.float64]
+#: Seconds between two looks at the encoders; largest change between them of a joint that stands still, radians.
+_POLL, _STILL = 0.05, 0.003
+#: Looks in a row that must show no change.
+_LOOKS = 3
+#: Seconds that a move may take beyond its time, and share of its time.
+_LATE, _SLOWER = 5.0, 1.0
+#: Seconds for which frames may change after the arm stands still.
+_PATIENCE = 5.0
+#: Frames by which the noise is measured at first, and pairs of frames that count later on.
+_NOISE_FRAMES, _RECENT = 16, 100
+#: Quantile of the motion between them that is noise: in other frames somebody may pass.
+_QUIET = 0.25
+#: How far beyond its limits a joint may be, radians: encoders and controllers are inexact.
+_OVERSHOOT = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settling:
+    """How to decide that the arm stands still.
+
+    Attributes:
+        tolerance: largest distance of a joint from its goal, radians.
+        settle: seconds for which frames are dropped after the arm stands still: the delay of the cameras, or more.
+    """
+
+    tolerance: float = 0.05
+    settle: float = 0.3
+
+
+class Noise:
+    """How still frames of a camera differ.
+
+    Args:
+        motions: between successive frames of a still arm, see `survey.motion`.
+        pixel: standard deviation of a pixel, grey levels.
+    """
+
+    def __init__(self, motions: Iterable[float], pixel: float) -> None:
+        self._motions, self.pixel = deque(motions, maxlen=_RECENT), pixel
+
+    def add(self, motion: float) -> None:
+        """Count the two most similar successive frames of a pose."""
+        self._motions.append(motion)
+
+    @property
+    def moved(self) -> float:
+        """Motion above which the arm moves."""
+        return 2 * float(np.quantile(self._motions, _QUIET)) + CHANGE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """What was taken in one pose.
+
+    Attributes:
+        frames: of each camera.
+        positions: what the encoders read, (joints,) radians; None without encoders.
+        still: whether successive frames were equal; otherwise somebody moves in the picture.
+        seconds: from the command to the last frame.
+    """
+
+    frames: dict[str, Image]
+    positions: Floats | None
+    still: bool
+    seconds: float
+
+
+def asked(what: str, answer: Callable[[], T]) -> T:
+    """Ask a robot or a camera.
+
+    Raises:
+        UserError: it does not answer.
+    """
+    try:
+        return answer()
+    except UserError:
+        raise
+    except Exception as error:  # drivers raise whatever they like
+        detail = " ".join(str(error).split()) or "no message"
+        raise UserError(f"{what} does not answer: {type(error).__name__}: {detail}") from error
+
+
+def grey(image: Image) -> NDArray[np.float32]:
+    """Means of blocks of the grey image, see `survey.block_means`."""
+    return block_means(np.asarray(Pictures.fromarray(image).convert("L")) if image.ndim == 3 else image)
+
+
+def measure_noise(name: str, camera: Camera) -> Noise:
+    """Compare frames while the arm stands still.
+
+    Raises:
+        UserError: the camera does not answer.
+    """
+    frames = [take(name, camera, None) for _ in range(_NOISE_FRAMES)]
+    pairs = list(itertools.pairwise(frames))
+    differences = [np.abs(one.astype(np.int16) - other) for one, other in pairs]
+    return Noise(
+        motions=[motion(grey(one), grey(other)) for one, other in pairs],
+        pixel=float(np.quantile([difference.mean() for difference in differences], _QUIET) * np.sqrt(np.pi) / 2),
+    )
+
+
+def take(name: str, camera: Camera, shape: tuple[int, ...] | None) -> Image:
+    """The next frame of a camera.
+
+    Raises:
+        UserError: the camera does not answer, or gives another shape or type.
+    """
+    image = asked(f"camera {name}", camera.frame)
+    if not isinstance(image, np.ndarray) or image.dtype != np.uint8 or image.ndim not in (2, 3):
+        raise UserError(f"camera {name} gives no image of uint8 (height, width) or (height, width, 3)")
+    if image.ndim == 3 and image.shape[2] != 3:
+        raise UserError(f"camera {name} gives images of {image.shape[2]} channels; give grey or RGB ones")
+    if shape is not None and image.shape != shape:
+        raise UserError(f"camera {name} gives images of {image.shape}, and gave {shape} before; was it unplugged?")
+    return image
+
+
+class Poser:
+    """Brings an arm to poses and takes frames.
+
+    Args:
+        robot: the arm.
+        cameras: by name.
+        noise: of each camera.
+        shapes: of the images of each camera.
+        speed: largest speed of each joint, (joints,) rad/s.
+        ranges: lowest and highest angles, (joints,) each.
+        settling: how to decide that the arm stands still.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        cameras: Mapping[str, Camera],
+        noise: Mapping[str, Noise],
+        shapes: Mapping[str, tuple[int, ...]],
+        speed: Floats,
+        ranges: tuple[Floats, Floats],
+        settling: Settling,
+    ) -> None:
+        self._robot, self._cameras, self._noise, self._shapes = robot, cameras, noise, shapes
+        self._speed, self._ranges, self._settling = speed, ranges, settling
+        self._here: Floats | None = None
+
+    def take(self, goal: Floats) -> Taken:
+        """Move to a pose (joints,) in radians, wait until the arm stands still, and take the frames.
+
+        Raises:
+            UserError: the robot or a camera does not answer, or the arm does not arrive.
+        """
+        clock, began = self._robot.clock, self._robot.clock.now()
+        self._arrive(goal, began)
+        frames, still = self._still_frames()
+        positions = read_positions(self._robot)
+        return Taken(frames=frames, positions=positions, still=still, seconds=clock.now() - began)
+
+    def _arrive(self, goal: Floats, began: float) -> None:
+        robot, clock = self._robot, self._robot.clock
+        before = read_positions(robot)
+        here = self._here if before is None else before
+        if here is None:  # the farthest place within the ranges
+            low, high = self._ranges
+            here = np.where(goal - low > high - goal, low, high)
+        expected = float(travel_time(here, goal, self._speed))
+        asked("the robot", lambda: robot.move_to(goal, self._speed))
+        self._here = goal
+        if before is None:  # without encoders, time and frames alone tell
+            clock.sleep(max(0.0, began + expected - clock.now()))
+            return
+        deadline, looks = began + expected * (1 + _SLOWER) + _LATE, 0
+        while looks < _LOOKS:
+            clock.sleep(_POLL)
+            now = read_positions(robot)
+            assert now is not None
+            self._require_inside(now, before)
+            near = bool((np.abs(now - goal) <= self._settling.tolerance).all())
+            looks = looks + 1 if near and float(np.abs(now - before).max()) <= _STILL else 0
+            before = now
+            if clock.now() > deadline:
+                raise self._late(now, goal)
+
+    def _late(self, now: Floats, goal: Floats) -> UserError:
+        joint = int(np.abs(now - goal).argmax())
+        return UserError(
+            f"the robot does not arrive: joint {self._robot.joints[joint]} is at {now[joint]:.3f}, not at "
+            f"{goal[joint]:.3f}; free the arm, or give a larger --tolerance"
+        )
+
+    def _require_inside(self, now: Floats, before: Floats) -> None:
+        """Check that no joint is moving away from its range."""
+        low, high = self._ranges
+        out = ((now < low - _OVERSHOOT) & (now < before)) | ((now > high + _OVERSHOOT) & (now > before))
+        if out.any():
+            joint = int(np.flatnonzero(out)[0])
+            name = self._robot.joints[joint]
+            raise UserError(f"joint {name} is at {now[joint]:.3f}, outside [{low[joint]:g}, {high[joint]:g}]")
+
+    def _still_frames(self) -> tuple[dict[str, Image], bool]:
+        """One frame of each camera, and whether each equals the one before it."""
+        clock = self._robot.clock
+        for name, camera in self._cameras.items():
+            asked(f"camera {name}", partial(camera.drop, self._settling.settle, clock))
+        before, deadline = self._frames(), clock.now() + _PATIENCE
+        least = dict.fromkeys(before, np.inf)
+        while True:
+            after = self._frames()
+            changes = {name: motion(grey(before[name]), grey(after[name])) for name in after}
+            still = all(change <= self._noise[name].moved for name, change in changes.items())
+            least = {name: min(least[name], change) for name, change in changes.items()}
+            if still or clock.now() > deadline:
+                for name, change in least.items():
+                    self._noise[name].add(change)
+                return after, still
+            before = after
+
+    def _frames(self) -> dict[str, Image]:
+        return {name: take(name, camera, self._shapes[name]) for name, camera in self._cameras.items()}
+
+
+def read_positions(robot: Robot) -> Floats | None:
+    """What the encoders read, (joints,) radians; None without encoders.
+
+    Raises:
+        UserError: the robot does not answer, or gives no finite angles.
+    """
+    positions = asked("the robot", robot.positions)
+    if positions is None:
+        return None
+    values = np.asarray(positions, dtype=np.float64)
+    if values.shape != (len(robot.joints),) or not np.isfinite(values).all():
+        raise UserError(f"the robot gives {values.tolist()}, not {len(robot.joints)} finite angles in radians")
+    return values

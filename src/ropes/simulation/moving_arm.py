@@ -1,0 +1,114 @@
+"""Steps an arm with PyBullet: gravity, position motors, and a delay between a command and its effect."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.errors import UserError
+from ropes.simulation.availability import locate
+from ropes.simulation.bullet import BulletScene, quiet
+from ropes.simulation.settings import Robot
+
+Floats = NDArray[np.float64]
+#: Steps in a second, as PyBullet's own default.
+RATE = 240
+#: Seconds for which past positions are kept.
+_MEMORY = 1.0
+#: Torque in N m (or N) of motors for which the URDF gives none.
+_EFFORT = 500.0
+#: Time → target of each joint, (joints,) radians.
+Target = Callable[[float], Floats]
+
+
+class MovingArm(BulletScene):
+    """A context manager with an arm under gravity, whose motors follow a target.
+
+    Links do not collide here; `ropes.simulation.collisions` checks a plan before the arm moves.
+
+    Args:
+        robot: the arm.
+        joints: order of the angles in targets and positions; all other joints are held at their neutral values.
+        start: first positions, (joints,) radians.
+        delay: seconds between a command and its effect.
+
+    Raises:
+        UserError: a file is missing or not a URDF, or there is no such joint.
+    """
+
+    def __init__(self, robot: Robot, joints: Sequence[str], start: Floats, *, delay: float = 0.0) -> None:
+        super().__init__()
+        self.joints, self._delay, path = tuple(joints), delay, locate(robot.urdf)
+        bullet, client = self._bullet, self._client
+        with quiet():
+            try:
+                self._body = bullet.loadURDF(str(path), useFixedBase=True, physicsClientId=client)
+            except bullet.error as error:
+                self.close()
+                raise UserError(f"PyBullet cannot load {path}: {error}") from error
+        bullet.setGravity(0, 0, -9.81, physicsClientId=client)
+        bullet.setTimeStep(1 / RATE, physicsClientId=client)
+        count = bullet.getNumJoints(self._body, physicsClientId=client)
+        infos = [bullet.getJointInfo(self._body, k, physicsClientId=client) for k in range(count)]
+        for link in range(-1, count):
+            bullet.setCollisionFilterGroupMask(self._body, link, 0, 0, physicsClientId=client)
+        moving = {info[1].decode(): info for info in infos if info[2] != bullet.JOINT_FIXED}
+        self._order = (*self.joints, *(name for name in moving if name not in self.joints))
+        self._index = [moving[name][0] for name in self._order]
+        self._efforts = [moving[name][10] or _EFFORT for name in self._order]
+        self._held = np.array([robot.neutral.get(name, 0.0) for name in self._order[len(self.joints) :]])
+        rest = np.concatenate([start, self._held])
+        for index, angle in zip(self._index, rest.tolist(), strict=True):
+            bullet.resetJointState(self._body, index, angle, physicsClientId=client)
+        self._shown = [self._order.index(name) for name in robot.joints]
+        self._steps = 0
+        self._commands: deque[tuple[float, Target]] = deque([(0.0, lambda now: start)])
+        self._past: deque[Floats] = deque([rest], maxlen=round(_MEMORY * RATE))
+
+    @property
+    def now(self) -> float:
+        """Simulated seconds since the start."""
+        return self._steps / RATE
+
+    def follow(self, target: Target) -> None:
+        """Follow a target, which is a function of the time of `now`, after the delay."""
+        self._commands.append((self.now + self._delay, target))
+
+    def hold(self) -> None:
+        """Stay where the arm is, at once: what an emergency stop does."""
+        here = self.positions
+        self._commands = deque([(self.now, lambda now: here)])
+
+    def advance(self, seconds: float) -> None:
+        """Step the arm for some simulated seconds, at least one step."""
+        for _ in range(max(1, round(seconds * RATE))):
+            self._step()
+
+    def _step(self) -> None:
+        bullet, client, now = self._bullet, self._client, self.now
+        while len(self._commands) > 1 and self._commands[1][0] <= now:
+            self._commands.popleft()
+        goals = np.concatenate([self._commands[0][1](now - self._delay), self._held])
+        bullet.setJointMotorControlArray(
+            self._body,
+            self._index,
+            bullet.POSITION_CONTROL,
+            targetPositions=goals.tolist(),
+            forces=self._efforts,
+            physicsClientId=client,
+        )
+        bullet.stepSimulation(physicsClientId=client)
+        self._steps += 1
+        states = bullet.getJointStates(self._body, self._index, physicsClientId=client)
+        self._past.append(np.array([state[0] for state in states]))
+
+    @property
+    def positions(self) -> Floats:
+        """Angles of `joints` now, (joints,) radians."""
+        return self._past[-1][: len(self.joints)].copy()
+
+    def pose(self, ago: float) -> Floats:
+        """Angles some seconds ago, up to one second, of the joints of the robot, in its order."""
+        steps = min(round(ago * RATE), len(self._past) - 1)
+        return self._past[-1 - steps][self._shown]

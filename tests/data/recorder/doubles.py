@@ -1,0 +1,93 @@
+"""A robot without physics and cameras that draw it, with a clock of their own: what may go wrong is told to them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ropes.data.recorder.interfaces import Camera, Clock, Image, Robot
+from ropes.data.recorder.travel import progress_at, travel_time
+from tests import tiny
+
+Floats = NDArray[np.float64]
+
+
+class HandClock(Clock):
+    """Time that passes only when somebody waits."""
+
+    def __init__(self) -> None:
+        self.time = 100.0
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += max(0.0, seconds)
+
+
+@dataclass
+class ScriptedRobot(Robot):
+    """An arm that moves as it should, unless told otherwise.
+
+    Attributes:
+        encoders: whether it reads its positions.
+        stuck: joint 0 goes no farther than this.
+        fault: called before every answer.
+        stops: how often it was stopped.
+    """
+
+    joints: tuple[str, ...] = tiny.JOINTS
+    encoders: bool = True
+    stuck: float = np.inf
+    fault: Callable[[], None] = lambda: None
+    stops: int = 0
+    goals: list[Floats] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.clock: HandClock = HandClock()
+        self._start = self._goal = np.zeros(len(self.joints))
+        self._began = self._total = 0.0
+
+    def at(self, time: float) -> Floats:
+        place = self._start + progress_at(time - self._began, self._total) * (self._goal - self._start)
+        return np.minimum(place, [self.stuck, *[np.inf] * (len(self.joints) - 1)])
+
+    def positions(self) -> Floats | None:
+        self.fault()
+        return self.at(self.clock.now()) if self.encoders else None
+
+    def move_to(self, positions: Floats, speed: Floats) -> None:
+        self.fault()
+        self._start, self._began = self.at(self.clock.now()), self.clock.now()
+        self._goal, self._total = positions, float(travel_time(self._start, positions, speed))
+        self.goals.append(positions)
+
+    def stop(self) -> None:
+        self.stops += 1
+
+
+@dataclass
+class DrawnCamera(Camera):
+    """Sees two blobs, of the two joints, some time late.
+
+    Attributes:
+        robot: what it sees.
+        delay: seconds.
+        change: what happens to a frame, by its number.
+    """
+
+    robot: ScriptedRobot
+    delay: float = 0.0
+    change: Callable[[Image, int], Image] = lambda image, number: image
+    frames: int = 0
+    closed: bool = False
+
+    def frame(self) -> Image:
+        self.robot.clock.sleep(1 / 30)
+        self.frames += 1
+        image = tiny.draw(self.robot.at(self.robot.clock.now() - self.delay), 32)[0]
+        return self.change(np.maximum(image, 20), self.frames)
+
+    def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,85 @@
+"""Anchors with hidden, blurred or clipped frames are told; a camera that sees nothing ends the recording."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from ropes.data.recorder.checks import AnchorChecks
+from ropes.data.recorder.interfaces import Image
+from ropes.data.recorder.stillness import Noise
+from ropes.errors import UserError
+from tests import tiny
+
+NOISE = Noise([0.5], 2.0)
+REGIMES = tiny.model().regimes
+STILL = [True] * 5
+
+
+def poses(number: int = 0) -> np.ndarray:
+    return tiny.model().sample(np.random.default_rng(0), 9)[number]
+
+
+def frames(angles: np.ndarray, side: int = 64) -> dict[str, list[Image]]:
+    drawn = np.clip(tiny.draw(angles, side), 20, 240)
+    drawn[..., ::9, ::7] = 100  # a background with edges
+    return {name: list(drawn[:, k]) for k, name in enumerate(tiny.CAMERAS)}
+
+
+def told(checks: AnchorChecks, images: Mapping[str, list[Image]], still: list[bool] = STILL) -> list[tuple[str, bool]]:
+    return [(fault.what, fault.again) for fault in checks.faults(images, poses(), still)]
+
+
+@pytest.fixture
+def checks() -> AnchorChecks:
+    return AnchorChecks(REGIMES, tiny.JOINTS, dict.fromkeys(tiny.CAMERAS, NOISE))
+
+
+def test_a_good_anchor_has_no_fault(checks: AnchorChecks) -> None:
+    for number in range(9):
+        assert checks.faults(frames(poses(number)), poses(number), STILL) == []
+
+
+def test_an_intervention_that_shows_nowhere_is_told(checks: AnchorChecks) -> None:
+    images, turned = frames(poses()), np.abs(poses() - poses()[0]).max(axis=1)
+    far, near = int(turned.argmax()), int(turned[1:].argmin()) + 1
+    assert turned[near] < 0.2 < turned[far]
+    images["right"][far] = images["right"][0]
+    assert told(checks, images) == []
+    for number in (far, near):
+        images["left"][number] = images["left"][0]
+        images["right"][number] = images["right"][0]
+    assert told(checks, images) == [(f"no camera shows what {REGIMES[far].name} moves", False)]
+
+
+def test_a_frozen_camera_ends_the_recording(checks: AnchorChecks) -> None:
+    images = frames(poses())
+    images["left"] = [images["left"][0]] * 5
+    with pytest.raises(UserError, match="camera left shows the same picture in all poses of an anchor"):
+        told(checks, images)
+    images["left"][2] = images["left"][0] + 1
+    assert told(checks, images) == [("camera left shows no motion in any pose", False)]
+
+
+def test_a_blurred_frame_is_told_from_the_frames_before(checks: AnchorChecks) -> None:
+    assert told(checks, frames(poses())) == []
+    images = frames(poses())
+    images["right"][2] = ndimage.gaussian_filter(images["right"][2], 3)
+    assert told(checks, images) == [("camera right: the frame of elbow/2 is blurred", True)]
+    images["right"] = [ndimage.gaussian_filter(image, 3) for image in images["right"]]
+    assert [again for _, again in told(checks, images)] == [True] * 5
+
+
+def test_a_clipped_frame_is_told_of_a_camera_with_noise(checks: AnchorChecks) -> None:
+    images = frames(poses())
+    images["left"][1][:8] = 255
+    [(line, again)] = told(checks, images)
+    assert (line, again) == ("camera left: 12% of the pixels are black or white", False)
+    drawn = AnchorChecks(REGIMES, tiny.JOINTS, dict.fromkeys(tiny.CAMERAS, Noise([0.0], 0.0)))
+    assert told(drawn, images) == []
+
+
+def test_something_else_that_moves_is_told(checks: AnchorChecks) -> None:
+    line = "something else moves while the frame of elbow/1 is taken"
+    assert told(checks, frames(poses()), [True, False, True, False, True]) == [(line, True)]

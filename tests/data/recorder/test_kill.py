@@ -1,0 +1,46 @@
+"""A command that is killed or interrupted between two anchors goes on where it stopped."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ropes.data import schema
+from ropes.data.layout import open_dataset
+from ropes.data.validate import validate
+from ropes.errors import UserError
+
+VIEW = "side:target=0/0/0.45,distance=1.8,yaw=0,pitch=0"
+WORDS = "record --robot simulated --joints shoulder elbow --ranges -0.8:0.8 -1.2:1.2 --image-size 32 --anchors 40"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
+def test_a_killed_command_goes_on(number: signal.Signals, code: int, urdf: Path, tmp_path: Path) -> None:
+    out = tmp_path / "D"
+    command = [sys.executable, "-m", "ropes", *WORDS.split(), "--urdf", str(urdf), "--cameras", VIEW, "--out", str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        end = time.monotonic() + 120
+        while not (out / schema.data_file(1)).exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        os.kill(process.pid, number)
+        _, said = process.communicate()
+    assert process.returncode == code, said
+    if number == signal.SIGINT:
+        assert said.splitlines()[-2:] == [
+            "the arm is stopped",
+            "ropes: interrupted; run the same command again to resume",
+        ]
+    with pytest.raises(UserError, match="run the same ropes record command again to resume"):
+        open_dataset(out)
+    kept = len(list(out.glob("data/*/*.parquet")))
+    assert 2 <= kept < 40
+    done = subprocess.run([*command, "--anchors", str(kept + 1)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"{kept + 1} anchors of 5 poses" in done.stdout
+    report = validate(out, progress=False)
+    assert (report.episodes, report.frames) == (kept + 1, 5 * (kept + 1))

@@ -1,0 +1,164 @@
+"""An arm with LeRobot's interface is sent goals along the way, in its own unit, no faster than its speed."""
+
+import sys
+import types
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from ropes.data.recorder.kinds.lerobot import LeRobotRobot
+from ropes.data.recorder.registry import RobotRequest, open_robot
+from ropes.errors import UserError
+from tests.data.recorder.conftest import MakeOptions
+from tests.data.recorder.doubles import HandClock
+
+DEGREE = np.pi / 180
+
+
+@dataclass
+class Configuration:
+    """As LeRobot's configuration of SO-101."""
+
+    port: str
+    id: str | None = None
+    disable_torque_on_disconnect: bool = True
+    use_degrees: bool = False
+
+
+class Follower:
+    """As LeRobot's `Robot`: goals are reached at once."""
+
+    config_class = Configuration
+    made: ClassVar[list["Follower"]] = []
+
+    def __init__(self, config: Configuration) -> None:
+        self.config, self.calls = config, list[str]()
+        self.at = {"shoulder.pos": 10.0, "elbow.pos": -20.0, "gripper.pos": 55.0}
+        self.actions: list[dict[str, float]] = []
+        self.made.append(self)
+
+    @property
+    def action_features(self) -> dict[str, type]:
+        return dict.fromkeys(self.at, float)
+
+    def connect(self, calibrate: bool = True) -> None:
+        self.calls.append(f"connect, calibrate {calibrate}")
+
+    def get_observation(self) -> dict[str, object]:
+        return {**self.at, "front": np.zeros((4, 4, 3), np.uint8)}
+
+    def send_action(self, action: dict[str, float]) -> dict[str, float]:
+        self.at = dict(action)
+        self.actions.append(action)
+        return action
+
+    def disconnect(self) -> None:
+        self.calls.append("disconnect")
+
+
+@pytest.fixture
+def request_for(make_options: MakeOptions) -> "RobotRequest":
+    options = make_options()
+    return RobotRequest(joints=("elbow", "shoulder"), setting=options.setting, limits=options.limits)
+
+
+def test_goals_go_along_the_way_no_faster_than_the_speed() -> None:
+    arm, clock = Follower(Configuration("port")), HandClock()
+    robot = LeRobotRobot(arm, ("elbow", "shoulder"), DEGREE, clock)
+    assert robot.positions() == pytest.approx(np.array([-20.0, 10.0]) * DEGREE)
+    began = clock.now()
+    robot.move_to(np.array([0.4, 0.1]), np.array([0.5, 0.5]))
+    assert robot.positions() == pytest.approx(np.array([0.4, 0.1]))
+    assert clock.now() - began == pytest.approx((0.4 + 20 * DEGREE) / 0.5 + 0.2, abs=0.05)
+    goals = np.array([[action["elbow.pos"], action["shoulder.pos"]] for action in arm.actions]) * DEGREE
+    assert np.abs(np.diff(goals, axis=0)).max() <= 0.5 / 30 + 1e-9
+    assert {action["gripper.pos"] for action in arm.actions} == {55.0}
+    arm.at["elbow.pos"] = 12.0
+    robot.stop()
+    assert arm.actions[-1] == {
+        "elbow.pos": pytest.approx(12),
+        "shoulder.pos": pytest.approx(0.1 / DEGREE),
+        "gripper.pos": 55,
+    }
+    robot.close()
+    assert arm.calls == ["connect, calibrate False", "disconnect"]
+
+
+class SlowClock(HandClock):
+    """A machine that is busy: it wakes up half a second late now and then."""
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds + 0.5 * (self.time % 0.2 < 0.1))
+
+
+def test_after_a_hiccup_the_arm_does_not_catch_up() -> None:
+    arm, clock = Follower(Configuration("port")), SlowClock()
+    robot = LeRobotRobot(arm, ("elbow", "shoulder"), DEGREE, clock)
+    began = clock.now()
+    robot.move_to(np.array([0.4, 0.1]), np.array([0.5, 0.5]))
+    assert clock.now() - began > 4
+    goals = np.array([[action["elbow.pos"], action["shoulder.pos"]] for action in arm.actions]) * DEGREE
+    assert np.abs(np.diff(goals, axis=0)).max() <= 0.5 / 30 + 1e-9
+    assert goals[-1] == pytest.approx(np.array([0.4, 0.1]))
+
+
+def test_a_robot_without_positions_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = Follower(Configuration("port"))
+    monkeypatch.setattr(arm, "get_observation", lambda: {"shoulder.pos": 1.0})
+    with pytest.raises(UserError, match=r"the robot's observation has no number elbow\.pos"):
+        LeRobotRobot(arm, ("elbow", "shoulder"), DEGREE)
+    assert arm.calls[-1] == "disconnect"
+
+
+def test_a_class_of_ones_own_is_made_by_its_configuration(
+    request_for: RobotRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = types.ModuleType("my_lerobot")
+    module.__dict__["Follower"] = Follower
+    monkeypatch.setitem(sys.modules, "my_lerobot", module)
+    options = {"class": "my_lerobot:Follower", "port": "/dev/ttyACM0", "id": "mine"}
+    robot = open_robot("lerobot", given(request_for, options))
+    assert robot.joints == ("elbow", "shoulder")
+    # The arm holds its pose when the recording ends.
+    assert Follower.made[-1].config == Configuration("/dev/ttyACM0", "mine", False, True)
+    open_robot("lerobot", given(request_for, {**options, "unit": "radians"}))
+    assert not Follower.made[-1].config.use_degrees
+    for changes, line in (
+        ({"unit": "turns"}, "unit is 'turns', not degrees or radians"),
+        ({"type": "so101_follower"}, "give type=NAME"),
+        ({"class": "my_lerobot:Leader"}, "no robot in 'my_lerobot:Leader'"),
+        ({"speed": "1"}, "unexpected keyword argument 'speed'"),
+    ):
+        with pytest.raises(UserError, match=line):
+            open_robot("lerobot", given(request_for, {**options, **changes}))
+
+
+def given(request: RobotRequest, options: dict[str, str]) -> RobotRequest:
+    return RobotRequest(joints=request.joints, setting=request.setting, limits=request.limits, options=options)
+
+
+def test_a_type_is_made_by_lerobot(request_for: RobotRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    lerobot, robots, utils, package = (
+        types.ModuleType(name)
+        for name in ("lerobot", "lerobot.robots", "lerobot.robots.utils", "lerobot.robots.so_follower")
+    )
+    choices = {"so101_follower": Configuration}
+    robots.__dict__["RobotConfig"] = types.SimpleNamespace(get_known_choices=lambda: choices)
+    utils.__dict__["make_robot_from_config"] = Follower
+    robots.__dict__["__path__"] = lerobot.__dict__["__path__"] = []
+    for module in (lerobot, robots, utils, package):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    open_robot("lerobot", given(request_for, {"type": "so101_follower", "port": "here"}))
+    assert Follower.made[-1].config == Configuration("here", None, False, True)
+    with pytest.raises(UserError, match="LeRobot has no robot 'so101_folower': did you mean so101_follower"):
+        open_robot("lerobot", given(request_for, {"type": "so101_folower", "port": "here"}))
+
+
+def test_what_is_missing_is_named(request_for: RobotRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="the robot has no joint 'elbo': did you mean elbow"):
+        LeRobotRobot(Follower(Configuration("port")), ("elbo",), DEGREE)
+    monkeypatch.setitem(sys.modules, "lerobot", None)
+    with pytest.raises(UserError, match=r"needs LeRobot .*: pip install 'ropes\[lerobot\]'"):
+        open_robot("lerobot", given(request_for, {"type": "so101_follower"}))

@@ -1,0 +1,118 @@
+"""A class of one's own drives the arm; what it lacks is named."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes.data.recorder.record import record_data
+from ropes.data.recorder.registry import RobotRequest, open_robot
+from ropes.data.recorder.stillness import Settling
+from ropes.errors import UserError
+from tests.data.recorder.conftest import MakeOptions
+
+ARM = """
+import threading
+import time
+import numpy as np
+from PIL import Image
+
+class MyArm:
+    joints = ("gripper", "elbow", "shoulder")
+
+    def __init__(self, frame, color="red"):
+        self.at, self.frame, self.stopped, self.open = np.array([0.5, 0.0, 0.0]), frame, 0, True
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+        self.thread.start()
+
+    def watch(self):
+        # The camera: a program that writes one image again and again.
+        while self.open:
+            picture = np.full((32, 32), 40, np.uint8)
+            picture[2:12, 12 + int(8 * self.at[1]) :][:, :6] = 200
+            picture[18:28, 12 + int(8 * self.at[2]) :][:, :6] = 120
+            Image.fromarray(picture).save(self.frame)
+            time.sleep(0.01)
+
+    def positions(self):
+        return self.at
+
+    def move_to(self, positions, speed):
+        assert (speed > 0).all()
+        self.at = np.array(positions)
+
+    def stop(self):
+        self.stopped += 1
+
+    def close(self):
+        self.open = False
+        self.thread.join()
+
+class Half:
+    def positions(self):
+        return None
+"""
+
+
+@pytest.fixture
+def request_for(make_options: MakeOptions, tmp_path: Path) -> Any:
+    (tmp_path / "my_arm.py").write_text(ARM)
+    options = make_options()
+
+    def make(**robot_options: str) -> RobotRequest:
+        return RobotRequest(
+            joints=("shoulder", "elbow"), setting=options.setting, limits=options.limits, options=robot_options
+        )
+
+    return make
+
+
+def test_joints_that_the_plan_leaves_out_stay(request_for: Any, tmp_path: Path) -> None:
+    options = {"class": f"{tmp_path}/my_arm.py:MyArm", "frame": f"{tmp_path}/frame.png"}
+    robot = open_robot("python", request_for(**options))
+    robot.move_to(np.array([0.1, 0.2]), np.array([1.0, 2.0]))
+    assert robot.positions() == pytest.approx(np.array([0.1, 0.2]))
+    arm = robot.__dict__["_arm"]
+    assert arm.at.tolist() == [0.5, 0.2, 0.1]
+    robot.stop()
+    assert arm.stopped == 1
+    robot.close()
+    assert not arm.open
+
+
+@pytest.mark.parametrize(
+    ("named", "line"),
+    [
+        ("", "class='' is not FILE.py:NAME or MODULE:NAME"),
+        ("{folder}/my_arm.py:MyAm", "has no class 'MyAm': did you mean MyArm"),
+        ("{folder}/nowhere.py:MyArm", "no file .*nowhere.py"),
+        ("no_such_module:MyArm", "no module 'no_such_module'"),
+        ("{folder}/my_arm.py:Half", "Half has no method move_to; it needs positions, move_to, stop"),
+        ("{folder}/my_arm.py:MyArm", "missing 1 required positional argument: 'frame'"),
+    ],
+)
+def test_wrong_classes_are_refused(request_for: Any, tmp_path: Path, named: str, line: str) -> None:
+    with pytest.raises(UserError, match=line):
+        open_robot("python", request_for(**{"class": named.format(folder=tmp_path)}))
+
+
+@pytest.mark.slow
+def test_it_records_what_its_camera_writes(make_options: MakeOptions, tmp_path: Path, request_for: Any) -> None:
+    options = make_options(
+        kind="python",
+        anchors=1,
+        robot_options={"class": f"{tmp_path}/my_arm.py:MyArm", "frame": f"{tmp_path}/frame.png"},
+        settling=Settling(settle=0.05),
+    )
+    with pytest.raises(UserError, match="this robot has no cameras of its own; give --cameras NAME=SOURCE"):
+        record_data(options, tmp_path / "D", progress=False)
+    assert not (tmp_path / "D").exists()
+    dataset = record_data(replace(options, cameras={"cam": f"{tmp_path}/frame.png"}), tmp_path / "D", progress=False)
+    assert dataset is not None
+    frames, states = dataset.frames("train"), dataset.states("train")
+    [images] = dataset.read_cameras(frames.index)
+    for image, (shoulder, elbow) in zip(images, states, strict=True):
+        assert np.flatnonzero(image[7] == 200)[0] == 12 + int(8 * elbow)
+        assert np.flatnonzero(image[23] == 120)[0] == 12 + int(8 * shoulder)

@@ -1,0 +1,299 @@
+"""A recording drives the arm through every pose, writes anchor by anchor, stops, and goes on."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes.common import files
+from ropes.data import schema
+from ropes.data.layout import open_dataset
+from ropes.data.recorder import registry
+from ropes.data.recorder.folder import LOG
+from ropes.data.recorder.interfaces import Camera, Image, Robot
+from ropes.data.recorder.record import RecordOptions, record_data
+from ropes.data.recorder.registry import RobotRequest
+from ropes.data.validate import validate
+from ropes.errors import UserError
+from ropes.simulation.collisions import Workspace
+from ropes.simulation.scene import Scene
+from tests import tiny
+from tests.data.recorder.conftest import JOINTS, MakeOptions
+from tests.data.recorder.doubles import DrawnCamera, ScriptedRobot
+from tests.data.recordings.conftest import require_fit_accepts
+
+
+def record(options: RecordOptions, out: Path) -> list[str]:
+    """Record, and give the lines that are printed."""
+    lines: list[str] = []
+    record_data(options, out, say=lines.append, progress=False)
+    return lines
+
+
+@pytest.mark.slow
+def test_a_simulated_recording_is_what_a_scene_draws(make_options: MakeOptions, tmp_path: Path) -> None:
+    lines = record(make_options(), tmp_path / "D")
+    assert [line.partition(":")[0] for line in lines if not line.startswith(" ")] == [
+        "plan",
+        "robot time",
+        "order of poses",
+        "simulated",
+        lines[-1].partition(":")[0],
+    ]
+    assert lines[-1].startswith("recorded 2 anchors in ")
+    report = validate(tmp_path / "D", progress=False)
+    assert (report.frames, report.cameras, report.joints, report.states) == (10, ("side",), JOINTS, True)
+    dataset, setting = open_dataset(tmp_path / "D"), make_options().setting
+    require_fit_accepts(dataset, small=True)
+    frames = dataset.frames("train")
+    states = dataset.states("train")
+    [images] = dataset.read_cameras(frames.index)
+    with Scene(setting.robot, setting.cameras, 32, joints=JOINTS) as scene:
+        drawn = np.stack([views[0] for views in scene.render_all(states)])
+    assert np.abs(images.astype(int) - drawn).max() <= 12
+    assert np.abs(images.astype(int) - drawn).mean() < 0.2
+    # Each intervention leaves the other joint where it is.
+    for anchor in range(2):
+        rows = np.flatnonzero(frames.anchor == anchor)
+        for row in rows[1:]:
+            moved = np.abs(states[row] - states[rows[0]]) > 0.01
+            joint = dataset.regimes[frames.regime[row]].joint
+            assert [name for name, one in zip(JOINTS, moved, strict=True) if one] in ([joint], [])
+    [first, second] = files.read_json(tmp_path / "D" / LOG)["anchors"]
+    assert sorted(first["order"]) == list(range(5))
+    assert {first["anchor"], second["anchor"]} == {0, 1}
+
+
+class ScriptedKind:
+    """A kind of robot whose arm and camera do as they are told."""
+
+    def __init__(self) -> None:
+        self.robots: list[ScriptedRobot] = []
+        self.cameras: list[DrawnCamera] = []
+        self.fault: Callable[[int], None] = lambda number: None
+        self.change: Callable[[Image, int], Image] = lambda image, number: image
+        self.robot: dict[str, Any] = {}
+
+    def __call__(self, request: RobotRequest) -> Robot:
+        kind = self
+
+        class Told(ScriptedRobot):
+            def cameras(self) -> dict[str, Camera]:
+                made = DrawnCamera(self, change=kind.change)
+                kind.cameras.append(made)
+                return {"cam": made}
+
+        robot = Told(joints=request.joints, **self.robot)
+        robot.fault = lambda: self.fault(len(robot.goals))
+        self.robots.append(robot)
+        return robot
+
+
+@pytest.fixture
+def kind(monkeypatch: pytest.MonkeyPatch) -> ScriptedKind:
+    made = ScriptedKind()
+    monkeypatch.setattr(registry, "load_plugins", lambda group, fault: ({"scripted": made}, {}))
+    return made
+
+
+def regimes_of(out: Path) -> list[tuple[int, int]]:
+    frames = open_dataset(out).frames("train")
+    return list(zip(frames.anchor.tolist(), frames.regime.tolist(), strict=True))
+
+
+@pytest.mark.slow
+def test_a_killed_recording_goes_on(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+    out, options = tmp_path / "D", make_options(kind="scripted", anchors=4)
+
+    def die(goals: int) -> None:
+        if goals == 12:  # in the middle of the third anchor
+            raise KeyboardInterrupt
+
+    kind.fault = die
+    with pytest.raises(KeyboardInterrupt):
+        record(options, out)
+    assert kind.robots[0].stops > 0
+    assert kind.cameras[0].closed
+    with pytest.raises(UserError, match="unfinished; run the same ropes record command again"):
+        open_dataset(out)
+    kept = tiny.tree(out / "data")
+    assert len(kept) == 2
+    kind.fault = lambda goals: None
+    lines = record(options, out)
+    assert lines[0].startswith("plan: 2 are recorded, 2 are left; 4 anchors of 5 poses")
+    assert len(kind.robots[1].goals) == 10
+    assert tiny.tree(out / "data").items() >= kept.items()
+    assert validate(out, progress=False).frames == 20
+    assert regimes_of(out) == [(anchor, regime) for anchor in range(4) for regime in range(5)]
+    log = files.read_json(out / LOG)["anchors"]
+    assert sorted(entry["anchor"] for entry in log) == [0, 1, 2, 3]
+    # The same poses as without the interruption, in some order of the anchors.
+    record(options, tmp_path / "whole")
+    one, other = (open_dataset(path).states("train").reshape(4, -1) for path in (out, tmp_path / "whole"))
+    assert np.sort(one, axis=0) == pytest.approx(np.sort(other, axis=0), abs=1e-6)
+
+
+def test_a_power_cut_loses_one_anchor(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+    out, options = tmp_path / "D", make_options(kind="scripted", anchors=3)
+    record(options, out)
+    whole = tiny.tree(out)
+    # The file of the last anchor is there and its entry in the log is not; a file before it is torn.
+    log = files.read_json(out / LOG)
+    files.write_json(out / LOG, {"anchors": log["anchors"][:2]})
+    (out / schema.data_file(1)).write_bytes((out / schema.data_file(1)).read_bytes()[:300])
+    note = files.read_json(out / schema.PROVENANCE)
+    files.write_json(out / schema.PROVENANCE, {**note, "complete": False})
+    record(options, out)
+    assert len(kind.robots[1].goals) == 10
+    assert validate(out, progress=False).frames == 15
+    assert tiny.tree(out).keys() == whole.keys()
+    # A torn file in the middle costs its own anchor alone; lost metadata cost none.
+    whole = tiny.tree(out / "data")
+    (out / schema.data_file(1)).write_bytes(b"torn")
+    (out / schema.INFO).unlink()
+    record(options, out)
+    assert len(kind.robots[2].goals) == 5
+    assert validate(out, progress=False).frames == 15
+    assert sum(tiny.tree(out / "data")[name] == digest for name, digest in whole.items()) >= 2
+    (out / schema.INFO).unlink()
+    record(options, out)
+    assert len(kind.robots) == 3
+    assert validate(out, progress=False).frames == 15
+
+
+@pytest.mark.slow
+def test_a_finished_recording_is_left_alone_and_can_grow(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path
+) -> None:
+    out = tmp_path / "D"
+    record(make_options(kind="scripted", anchors=2), out)
+    before = tiny.tree(out)
+    assert record(make_options(kind="scripted", anchors=2), out) == []
+    assert tiny.tree(out) == before
+    assert len(kind.robots) == 1
+    record(make_options(kind="scripted", anchors=3), out)
+    assert validate(out, progress=False).frames == 15
+    assert (
+        tiny.tree(out).items() >= {name: digest for name, digest in before.items() if name.startswith("data/")}.items()
+    )
+    with pytest.raises(UserError, match="holds 3 anchors already; give --anchors 3 or more"):
+        record(make_options(kind="scripted", anchors=2), out)
+
+
+def test_an_interrupted_recording_can_end_early(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+    out = tmp_path / "D"
+
+    def die(goals: int) -> None:
+        if goals == 12:
+            raise ConnectionError("gone")
+
+    kind.fault = die
+    line = "the robot does not answer: ConnectionError: gone; the arm is stopped; 2 anchors are kept: run the same"
+    with pytest.raises(UserError, match=line):
+        record(make_options(kind="scripted", anchors=9), out)
+    record(make_options(kind="scripted", anchors=2), out)
+    assert len(kind.robots) == 1
+    assert validate(out, progress=False).frames == 10
+
+
+def test_another_recording_is_refused(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+    out = tmp_path / "D"
+    record(make_options(kind="scripted", anchors=1), out)
+    before = tiny.tree(out)
+    for changes, what in (({"seed": 1}, "seed 0"), ({"state": False}, "state True"), ({"redraw": True}, "redraw")):
+        with pytest.raises(UserError, match=rf"holds another recording \({what}"):
+            record(make_options(kind="scripted", anchors=2, **changes), out)
+    kind.change = lambda image, number: image[:24]
+    with pytest.raises(UserError, match="other views or image sizes"):
+        record(make_options(kind="scripted", anchors=2), out)
+    assert tiny.tree(out) == before
+    tiny.write_data(tmp_path / "other", anchors=4, tests=0)
+    with pytest.raises(UserError, match="holds something else, not a recording"):
+        record(make_options(kind="scripted"), tmp_path / "other")
+
+
+def test_a_camera_unplugged_halfway_keeps_what_was_recorded(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path
+) -> None:
+    def unplugged(image: Image, number: int) -> Image:
+        if len(kind.robots[-1].goals) == 8:
+            raise OSError("device is gone")
+        return image
+
+    kind.change = unplugged
+    with pytest.raises(UserError, match="camera cam does not answer: OSError: device is gone; the arm is stopped; 1"):
+        record(make_options(kind="scripted"), tmp_path / "D")
+    assert kind.robots[0].stops > 0
+    assert len(tiny.tree(tmp_path / "D" / "data")) == 1
+
+
+def test_an_arm_that_cannot_be_stopped_is_told(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*given: object) -> None:
+        raise ConnectionError("gone")
+
+    kind.fault = lambda goals: gone() if goals == 3 else None
+    monkeypatch.setattr(ScriptedRobot, "stop", gone)
+    with pytest.raises(UserError, match=r"THE ARM MAY STILL MOVE, PRESS THE EMERGENCY STOP \(ConnectionError: gone\)$"):
+        record(make_options(kind="scripted"), tmp_path / "D")
+
+
+def test_without_encoders_no_angles_are_stored(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+    kind.robot = {"encoders": False}
+    with pytest.raises(UserError, match="the robot has no encoders; give --state none"):
+        record(make_options(kind="scripted"), tmp_path / "D")
+    assert not (tmp_path / "D").exists()
+    record(make_options(kind="scripted", state=False), tmp_path / "D")
+    assert not validate(tmp_path / "D", progress=False).states
+
+
+def test_a_blurred_anchor_is_recorded_again(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def blurred(image: Image, number: int) -> Image:
+        return image // 8 + 100 if len(kind.robots[-1].goals) == 7 else image
+
+    kind.change = blurred
+    record(make_options(kind="scripted"), tmp_path / "D")
+    assert len(kind.robots[0].goals) == 15
+    assert "is blurred; the anchor is recorded again" in capsys.readouterr().err
+    assert [entry["faults"] for entry in files.read_json(tmp_path / "D" / LOG)["anchors"]] == [[], []]
+
+
+def test_nothing_moves_before_the_plan_is_free(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+    limits = replace(make_options().limits, workspace=Workspace((-0.2, -0.3, -0.1), (0.2, 0.3, 1.2), 0.0))
+    with pytest.raises(UserError, match=r"the plan is not free: middle leaves the workspace by .* of anchor \d+"):
+        record(make_options(kind="scripted", anchors=30, limits=limits), tmp_path / "D")
+    assert kind.robots == []
+    assert not (tmp_path / "D").exists()
+
+
+def test_only_the_plan(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+    lines = record(make_options(kind="scripted", only_plan=True), tmp_path / "D")
+    assert lines[0].startswith("plan: 2 anchors of 5 poses")
+    assert kind.robots == []
+    assert not (tmp_path / "D").exists()
+
+
+def test_nobody_who_agrees_moves_nothing(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+    def no() -> None:
+        raise UserError("nothing was moved")
+
+    with pytest.raises(UserError, match="nothing was moved"):
+        record(make_options(kind="scripted", confirm=no), tmp_path / "D")
+    assert kind.robots == []
+
+
+def test_unknown_kinds_are_named(make_options: MakeOptions, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="unknown robot 'simulatd': did you mean simulated"):
+        record(make_options(kind="simulatd"), tmp_path / "D")
+    options = make_options(robot_options={"camera-dela": "1"})
+    with pytest.raises(UserError, match="no option 'camera-dela': did you mean camera-delay"):
+        record(options, tmp_path / "D")
+    with pytest.raises(UserError, match="camera-delay is '9'; it must be 0 to 1 seconds"):
+        record(make_options(robot_options={"camera-delay": "9"}), tmp_path / "D")
+    assert not (tmp_path / "D").exists()

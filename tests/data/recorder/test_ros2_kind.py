@@ -1,0 +1,158 @@
+"""An arm behind a rosbridge: a small server on this machine speaks the bridge's protocol."""
+
+import json
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import Server, ServerConnection, serve
+
+from ropes.data.recorder.interfaces import Robot
+from ropes.data.recorder.registry import RobotRequest, open_robot
+from ropes.errors import UserError
+from tests.data.recorder.conftest import MakeOptions
+
+pytest.importorskip("roslibpy")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+class Bridge:
+    """A rosbridge with an arm that follows its trajectories, and publishes joint states."""
+
+    def __init__(self) -> None:
+        self.names = ["gripper", "elbow", "shoulder"]
+        self.at = {"gripper": 0.5, "elbow": 0.0, "shoulder": 0.1}
+        self.silent = False
+        self.received: list[dict[str, Any]] = []
+        self.server: Server = serve(self._serve, "127.0.0.1", 0)
+        self.port = int(self.server.socket.getsockname()[1])
+        self._thread = threading.Thread(target=self.server.serve_forever)
+        self._thread.start()
+
+    def _serve(self, connection: ServerConnection) -> None:
+        ended = threading.Event()
+        publisher = threading.Thread(target=self._publish, args=(connection, ended))
+        try:
+            for text in connection:
+                message = json.loads(text)
+                self.received.append(message)
+                if message["op"] == "subscribe" and message["topic"] == "/joint_states":
+                    publisher.start()
+                if message["op"] == "publish":
+                    self._follow(message["msg"])
+        except ConnectionClosed:
+            pass
+        finally:
+            ended.set()
+            if publisher.ident:
+                publisher.join()
+
+    def _follow(self, trajectory: dict[str, Any]) -> None:
+        self.at |= dict(zip(trajectory["joint_names"], trajectory["points"][-1]["positions"], strict=True))
+
+    def _publish(self, connection: ServerConnection, ended: threading.Event) -> None:
+        while not ended.wait(0.02):
+            if self.silent:
+                continue
+            state = {"name": self.names, "position": [self.at[name] for name in self.names]}
+            try:
+                connection.send(json.dumps({"op": "publish", "topic": "/joint_states", "msg": state}))
+            except ConnectionClosed:
+                return
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self._thread.join()
+
+    @property
+    def trajectories(self) -> list[dict[str, Any]]:
+        return [each["msg"] for each in self.received if each["op"] == "publish"]
+
+
+@pytest.fixture
+def bridge() -> Iterator[Bridge]:
+    made = Bridge()
+    yield made
+    made.close()
+
+
+def opened(options: Any, **given: str) -> Robot:
+    return open_robot(
+        "ros2",
+        RobotRequest(joints=("shoulder", "elbow"), setting=options.setting, limits=options.limits, options=given),
+    )
+
+
+def wait_until(what: Any) -> None:
+    end = time.monotonic() + 5
+    while not what() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert what()
+
+
+@pytest.mark.slow
+def test_an_arm_behind_a_bridge(bridge: Bridge, make_options: MakeOptions) -> None:
+    robot = opened(make_options(), host="127.0.0.1", port=str(bridge.port))
+    try:
+        assert robot.positions() == pytest.approx(np.array([0.1, 0.0]))
+        robot.move_to(np.array([0.6, -0.3]), np.array([0.4, 0.4]))
+        wait_until(lambda: near(robot, [0.6, -0.3]))
+        [trajectory] = bridge.trajectories
+        assert trajectory["joint_names"] == ["shoulder", "elbow"]
+        [point] = trajectory["points"]
+        # .5 rad at .4 rad/s, and the time to speed up.
+        assert point["time_from_start"] == {"sec": 1, "nanosec": pytest.approx(450_000_000, abs=1e6)}
+        assert point["velocities"] == [0, 0]
+        bridge.at |= {"shoulder": 0.3}
+        wait_until(lambda: near(robot, [0.3, -0.3]))
+        robot.stop()
+        wait_until(lambda: len(bridge.trajectories) == 2)
+        assert bridge.trajectories[-1]["points"][0]["positions"] == pytest.approx([0.3, -0.3])
+        assert bridge.at["gripper"] == 0.5
+        bridge.silent = True
+        time.sleep(1.1)
+        with pytest.raises(UserError, match=r"no message on /joint_states for 1\.\d s"):
+            robot.positions()
+    finally:
+        robot.close()
+    kinds = [(each["op"], each.get("type")) for each in bridge.received]
+    assert ("advertise", "trajectory_msgs/JointTrajectory") in kinds
+
+
+def near(robot: Robot, goal: list[float]) -> bool:
+    found = robot.positions()
+    return found is not None and bool(np.allclose(found, goal))
+
+
+@pytest.mark.slow
+def test_a_joint_without_a_state_is_named(
+    bridge: Bridge, make_options: MakeOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ropes.data.recorder.kinds.ros2._TIMEOUT", 0.5)
+    bridge.names = ["gripper", "elbow"]
+    with pytest.raises(UserError, match=r"gives no position of joint shoulder in 0.5 s; it has gripper, elbow"):
+        opened(make_options(), port=str(bridge.port))
+
+
+def test_wrong_options_are_refused(make_options: MakeOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="port is '70000', which is no number of a port"):
+        opened(make_options(), port="70000")
+    monkeypatch.setitem(sys.modules, "roslibpy", None)
+    with pytest.raises(UserError, match=r"needs roslibpy .*: pip install 'ropes\[record\]'"):
+        opened(make_options())
+
+
+@pytest.mark.slow
+def test_nobody_who_answers_is_named(make_options: MakeOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ropes.data.recorder.kinds.ros2._TIMEOUT", 0.5)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        with pytest.raises(UserError, match=rf"no rosbridge answers at 127.0.0.1:{port}"):
+            opened(make_options(), port=str(port))

@@ -1,0 +1,117 @@
+"""Frames are taken when the arm stands still; an arm or a camera that does not answer is named."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes.data.recorder.interfaces import Image
+from ropes.data.recorder.stillness import Noise, Poser, Settling, measure_noise, read_positions, take
+from ropes.errors import UserError
+from tests import tiny
+from tests.data.recorder.doubles import DrawnCamera, ScriptedRobot
+
+SPEED, GOAL = np.full(2, 1.0), np.array([0.7, -0.4])
+
+
+def poser(robot: ScriptedRobot, camera: DrawnCamera, **settling: Any) -> Poser:
+    noise = {"cam": measure_noise("cam", camera)}
+    ranges = np.full(2, -1.5), np.full(2, 1.5)
+    return Poser(robot, {"cam": camera}, noise, {"cam": (32, 32)}, SPEED, ranges, Settling(**settling))
+
+
+@pytest.mark.parametrize("encoders", [True, False])
+@pytest.mark.parametrize("delay", [0.0, 0.25])
+def test_the_frame_shows_the_goal(encoders: bool, delay: float) -> None:
+    robot = ScriptedRobot(encoders=encoders)
+    camera = DrawnCamera(robot, delay)
+    taken = poser(robot, camera).take(GOAL)
+    assert np.array_equal(taken.frames["cam"], np.maximum(tiny.draw(GOAL, 32)[0], 20))
+    assert taken.still
+    assert (taken.positions is None) == (not encoders)
+    assert 0.9 < taken.seconds < (2.0 if encoders else 3.5)
+
+
+def test_a_camera_later_than_it_is_waited_for_shows_motion_and_is_waited_for() -> None:
+    robot = ScriptedRobot()
+    taken = poser(robot, DrawnCamera(robot, 0.5), settle=0.1).take(GOAL)
+    assert np.abs(taken.frames["cam"].astype(int) - np.maximum(tiny.draw(GOAL, 32)[0], 20)).max() <= 8
+
+
+def test_somebody_who_moves_in_the_picture_is_noticed() -> None:
+    robot = ScriptedRobot()
+
+    def passing(image: Image, number: int) -> Image:
+        image = image.copy()
+        if number > 16:  # the noise is measured by then
+            image[:, 8 * (number % 4) :][:, :8] = 255
+        return image
+
+    assert not poser(robot, DrawnCamera(robot, change=passing)).take(GOAL).still
+
+
+def test_noise_is_no_motion() -> None:
+    robot, rng = ScriptedRobot(), np.random.default_rng(0)
+
+    def noisy(image: Image, number: int) -> Image:
+        return np.clip(image + rng.normal(0, 6, image.shape).round(), 0, 255).astype(np.uint8)
+
+    camera = DrawnCamera(robot, change=noisy)
+    assert measure_noise("cam", camera).pixel == pytest.approx(6, rel=0.15)
+    assert poser(robot, camera).take(GOAL).still
+
+
+def test_somebody_who_passes_while_noise_is_measured_does_not_count_for_long() -> None:
+    noise = Noise([60.0] * 15, 2.0)
+    assert noise.moved == pytest.approx(121.5)
+    for _ in range(6):
+        noise.add(3.0)
+    assert noise.moved == pytest.approx(7.5)
+
+
+def test_an_arm_that_does_not_arrive_is_named() -> None:
+    robot = ScriptedRobot(stuck=0.5)
+    with pytest.raises(UserError, match=r"does not arrive: joint elbow is at 0.500, not at 0.700; free the arm"):
+        poser(robot, DrawnCamera(robot)).take(GOAL)
+
+
+def test_an_arm_outside_its_range_is_named() -> None:
+    robot = ScriptedRobot()
+    with pytest.raises(UserError, match=r"joint elbow is at 1.\d+, outside \[-1.5, 1.5\]"):
+        poser(robot, DrawnCamera(robot)).take(np.array([2.0, 0.0]))
+
+
+def breaking() -> None:
+    raise ConnectionError("no reply\nfrom motor 3")
+
+
+@pytest.mark.parametrize("method", ["positions", "move_to"])
+def test_a_robot_that_does_not_answer_is_named(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = ScriptedRobot()
+    ready = poser(robot, DrawnCamera(robot))
+    monkeypatch.setattr(robot, method, lambda *given: breaking())
+    with pytest.raises(UserError, match=r"^the robot does not answer: ConnectionError: no reply from motor 3$"):
+        ready.take(GOAL)
+
+
+@pytest.mark.parametrize("values", [[0.0], [0.0, np.nan], [[0.0, 0.0]]])
+def test_positions_that_are_none_are_refused(values: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = ScriptedRobot()
+    monkeypatch.setattr(robot, "positions", lambda: np.array(values))
+    with pytest.raises(UserError, match="not 2 finite angles in radians"):
+        read_positions(robot)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda image, number: image[:16], r"gives images of \(16, 32\), and gave \(32, 32\) before; was it unplugged"),
+        (lambda image, number: image.astype(float), "gives no image of uint8"),
+        (lambda image, number: np.stack([image] * 4, axis=2), "images of 4 channels"),
+        (lambda image, number: None, "gives no image of uint8"),
+    ],
+)
+def test_frames_of_another_kind_are_refused(change: Callable[[Image, int], Image], line: str) -> None:
+    with pytest.raises(UserError, match=line):
+        take("cam", DrawnCamera(ScriptedRobot(), change=change), (32, 32))

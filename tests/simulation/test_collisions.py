@@ -1,0 +1,85 @@
+"""A folded arm touches itself, a low one the table, and a stretched one leaves its workspace."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ropes.errors import UserError
+from ropes.simulation.arm import arm_robot
+from ropes.simulation.collisions import CollisionChecker, Workspace
+from ropes.simulation.settings import Robot
+from ropes.simulation.urdf import read_urdf
+from tests.data.recorder.conftest import ARM, JOINTS
+
+WORKSPACE = Workspace((-0.9, -0.3, -0.1), (0.9, 0.3, 1.2), 0.0)
+
+
+@pytest.fixture
+def robot(tmp_path: Path) -> Robot:
+    path = tmp_path / "small.urdf"
+    path.write_text(ARM)
+    return arm_robot(path, read_urdf(path))
+
+
+@pytest.fixture
+def checker(robot: Robot) -> Iterator[CollisionChecker]:
+    with CollisionChecker(robot, JOINTS, np.zeros(2), WORKSPACE) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("pose", "what"),
+    [
+        ((0.0, 0.0), None),
+        ((0.5, -1.0), None),
+        ((0.0, 3.0), "lower touches upper"),
+        ((1.5, 1.2), "lower touches the table"),
+        ((1.4, 0.0), None),
+    ],
+)
+def test_contacts_are_found(checker: CollisionChecker, pose: tuple[float, float], what: str | None) -> None:
+    found = checker.first(np.array([pose]))
+    assert (found and found.what) == what
+
+
+def test_the_first_pose_that_is_not_free_is_named(checker: CollisionChecker) -> None:
+    free, folded = [0.0, 0.5], [0.0, 3.0]
+    found = checker.first(np.array([free, free, folded, free, folded]))
+    assert found is not None
+    assert found.pose == 2
+    assert checker.first(np.array([free, free])) is None
+
+
+def test_the_workspace_bounds_every_moving_link(robot: Robot) -> None:
+    narrow = replace(WORKSPACE, high=(0.4, 0.3, 1.2))
+    with CollisionChecker(robot, JOINTS, np.zeros(2), narrow) as checker:
+        found = checker.first(np.array([[0.0, 0.0], [0.3, 0.0], [1.0, 0.0], [0.0, 3.0]]))
+    assert found is not None
+    # The end of the lower link is at .59 sin(1), plus the half width of the box, .025 cos(1).
+    assert (found.pose, found.what) == (2, "lower leaves the workspace by 0.110 m (above x = 0.4)")
+    low = replace(WORKSPACE, high=(0.9, 0.3, 0.6))
+    with CollisionChecker(robot, JOINTS, np.zeros(2), low) as checker:
+        first = checker.first(np.array([[0.0, 0.0]]))
+    assert first is not None
+    assert "above z = 0.6" in first.what
+
+
+def test_the_table_may_stand_higher(robot: Robot) -> None:
+    with CollisionChecker(robot, JOINTS, np.zeros(2), replace(WORKSPACE, table=0.25)) as checker:
+        found = checker.first(np.array([[1.5, 0.0]]))
+    assert found is not None
+    assert "the table" in found.what
+
+
+def test_links_that_touch_in_the_middle_of_the_ranges_are_left_out(robot: Robot) -> None:
+    with CollisionChecker(robot, JOINTS, np.array([0.0, 3.0]), WORKSPACE) as checker:
+        assert checker.ignored == {frozenset(("upper", "lower"))}
+        assert checker.first(np.array([[0.0, 3.0]])) is None
+
+
+def test_another_joint_is_refused(robot: Robot) -> None:
+    with pytest.raises(UserError, match="no movable joint 'elbo': did you mean elbow"):
+        CollisionChecker(robot, ("elbo",), np.zeros(1), WORKSPACE)
