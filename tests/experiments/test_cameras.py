@@ -87,6 +87,7 @@ def test_a_scene_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert not (tmp_path / "R").exists()
 
 
+@pytest.mark.pybullet
 @pytest.mark.parametrize("words", ["cameras", "demo --scene room"])
 def test_without_egl_nothing_is_left_behind(
     words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], without_egl: None

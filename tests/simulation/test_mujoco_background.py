@@ -11,7 +11,7 @@ import pytest
 from ropes.errors import UserError
 from ropes.simulation import settings
 from ropes.simulation.mujoco_scene import MujocoScene
-from ropes.simulation.scene import Scene
+from ropes.simulation.scene import Mesh, Scene
 from ropes.simulation.settings import SceneName, Setting, default_renderer
 from tests.simulation.test_mujoco_scene import JOINTS, POSES, SETTING, needs_egl
 
@@ -33,7 +33,8 @@ def test_the_background_has_the_levels_of_pybullet(scene: SceneName, levels: set
 @needs_egl
 @pytest.mark.parametrize("scene", ["white", "panda-gym"])
 def test_it_looks_as_pybullet_draws_it(scene: SceneName) -> None:
-    given = SETTING.robot, SETTING.cameras, 128, "full", JOINTS, scene
+    full: Mesh = "full"
+    given = SETTING.robot, SETTING.cameras, 128, full, JOINTS, scene
     with MujocoScene(*given) as ours, Scene(*given) as theirs:
         drawn = zip(ours.render_with_arms(POSES), theirs.render_all(POSES), strict=True)
         apart = [(np.abs(one.astype(int) - other), arm) for (one, arm), other in drawn]
