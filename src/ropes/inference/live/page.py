@@ -1,6 +1,6 @@
 """The live page in the browser, served by viser: images, the arm at the estimated angles, figures.
 
-The page draws the newest estimate at most ten times a second, in a thread of its own, and never delays an estimate.
+The page draws the newest estimate at most ten times a second, while a browser is connected, in a thread of its own.
 """
 
 import importlib
@@ -123,8 +123,8 @@ class Page(Sink):
     def _draw_newest(self) -> None:
         while True:
             with self._changed:
-                while self._newest is None and not self._stopped:
-                    self._changed.wait()
+                while not self._stopped and (self._newest is None or not self._server.get_clients()):
+                    self._changed.wait(_PERIOD)  # nobody looks, so nothing is drawn
                 estimate, self._newest = self._newest, None
                 if self._stopped:
                     return
