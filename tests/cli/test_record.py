@@ -14,6 +14,8 @@ from ropes.simulation.collisions import Workspace
 from tests.command_line import refusal
 from tests.data.recorder.conftest import ARM
 
+pytestmark = pytest.mark.pybullet
+
 LIMITS = """
 [joints.shoulder]
 low = -0.5

@@ -14,6 +14,8 @@ from ropes.simulation.settings import Robot
 from ropes.simulation.urdf import read_urdf
 from tests.data.recorder.conftest import ARM, JOINTS
 
+pytestmark = pytest.mark.pybullet
+
 WORKSPACE = Workspace((-0.9, -0.3, -0.1), (0.9, 0.3, 1.2), 0.0)
 
 

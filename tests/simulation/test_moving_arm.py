@@ -11,6 +11,8 @@ from ropes.simulation.moving_arm import RATE, MovingArm
 from ropes.simulation.urdf import read_urdf
 from tests.data.recorder.conftest import ARM, JOINTS
 
+pytestmark = pytest.mark.pybullet
+
 START, GOAL = np.array([0.3, -0.2]), np.array([0.8, 0.4])
 
 

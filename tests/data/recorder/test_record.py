@@ -25,6 +25,8 @@ from tests.data.recorder.conftest import JOINTS, MakeOptions
 from tests.data.recorder.doubles import DrawnCamera, ScriptedRobot
 from tests.data.recordings.conftest import require_fit_accepts
 
+pytestmark = pytest.mark.pybullet
+
 
 def record(options: RecordOptions, out: Path) -> list[str]:
     """Record, and give the lines that are printed."""
@@ -36,13 +38,8 @@ def record(options: RecordOptions, out: Path) -> list[str]:
 @pytest.mark.slow
 def test_a_simulated_recording_is_what_a_scene_draws(make_options: MakeOptions, tmp_path: Path) -> None:
     lines = record(make_options(), tmp_path / "D")
-    assert [line.partition(":")[0] for line in lines if not line.startswith(" ")] == [
-        "plan",
-        "robot time",
-        "order of poses",
-        "simulated",
-        lines[-1].partition(":")[0],
-    ]
+    headings = ["plan", "robot time", "order of poses", "simulated", lines[-1].partition(":")[0]]
+    assert [line.partition(":")[0] for line in lines if not line.startswith(" ")] == headings
     assert lines[-1].startswith("recorded 2 anchors in ")
     report = validate(tmp_path / "D", progress=False)
     assert (report.frames, report.cameras, report.joints, report.states) == (10, ("side",), JOINTS, True)

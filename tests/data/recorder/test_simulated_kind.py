@@ -10,6 +10,8 @@ from ropes.data.recorder.registry import RobotRequest
 from ropes.simulation.scene import Scene
 from tests.data.recorder.conftest import JOINTS, MakeOptions
 
+pytestmark = pytest.mark.pybullet
+
 GOAL, SPEED = np.array([0.6, -0.5]), np.array([0.5, 1.0])
 
 
