@@ -72,7 +72,7 @@ AVX2 := ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS
 portable: $(STAMP) ## the tests whose outcome depends on the processor, as on one without AMX and AVX-512
 	$(AVX2) $(PYTEST) -m 'not any_processor' $(TRAINING) $(PYTEST_FLAGS)
 
-# The wheel is installed, so this also finds files that a wheel lacks.
+# The wheel is installed, so this also finds files that a wheel lacks; a left build/lib would bring them back.
 later: $(STAMP) ## the quick tests of the built wheel with Python 3.12 or later, where one is found
 	@set -e; found=; \
 	for python in $(LATER_PYTHONS); do \
@@ -81,8 +81,8 @@ later: $(STAMP) ## the quick tests of the built wheel with Python 3.12 or later,
 	done; \
 	if [ -z "$$found" ]; then echo "make: no Python 3.12 or later found; nothing to do"; exit 0; fi; \
 	echo "make: $$("$$found" --version) in $(LATER)"; \
-	[ -x $(LATER)/bin/python ] || "$$found" -m venv --clear $(LATER); \
-	rm -rf build/wheel; $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .; \
+	$(LATER)/bin/python -m pip --version >/dev/null 2>&1 || "$$found" -m venv --clear $(LATER); \
+	rm -rf build/wheel build/lib; $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .; \
 	$(LATER)/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/*.whl)[dev]"; \
 	$(LATER)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl; \
 	$(LATER)/bin/pytest --numprocesses auto --dist loadfile -m 'not slow' $(PYTEST_FLAGS)

@@ -70,7 +70,7 @@ def test_robots_of_pybullet_are_missed_in_one_line(monkeypatch: pytest.MonkeyPat
     from ropes.simulation.availability import locate
 
     assert locate("franka_panda/panda.urdf").is_file()  # which is part of ropes
-    with pytest.raises(UserError, match=r"no URDF file at kuka_iiwa/model\.urdf.*those of pybullet_data need PyBullet"):
+    with pytest.raises(UserError, match=r"no URDF file at kuka_iiwa/model\.urdf.*data need PyBullet: pip install"):
         locate("kuka_iiwa/model.urdf")
 
 

@@ -230,12 +230,17 @@ def _of_rendering(dataset: Dataset, name: str, default: str) -> str | None:
 
 
 def warn_if_other_scene(run: Run, dataset: Dataset) -> None:
-    """Warn on standard error if a data set has another scene than the run's training data, where both are known."""
-    if run.scene is not None and (shown := scene_of(dataset)) not in (None, run.scene):
-        print(
-            f"ropes: warning: {dataset.path} shows the scene {shown}, and the run was fitted on {run.scene}",
-            file=sys.stderr,
-        )
+    """Warn on standard error if a data set has another scene or renderer than the run's training data.
+
+    Nothing is said where one of the two is not known.
+    """
+    for does, shown, fitted in (
+        ("shows the scene", scene_of(dataset), run.scene),
+        ("is drawn by the renderer", renderer_of(dataset), run.renderer),
+    ):
+        if fitted is not None and shown not in (None, fitted):
+            print(f"ropes: warning: {dataset.path} {does} {shown}, and the run was fitted on {fitted}", file=sys.stderr)
+            return
 
 
 def require_pretraining_precision(run: Path, precision: Precision | None) -> None:

@@ -12,12 +12,17 @@ _ROBOTS = Path(__file__).parent / "robots"
 
 def pybullet_missing() -> UserError:
     """The error for a missing PyBullet or pybullet_data (one wheel), with the command that installs it."""
+    return UserError(f"this needs PyBullet, which is not installed: {_install()}")
+
+
+def _install() -> str:
+    """The command that installs PyBullet, and what it takes on this machine."""
     how = "pip install pybullet"
     if (machine := platform.machine()) not in ("x86_64", "AMD64"):
         how += f" (for {machine} it is built from source, which takes a C++ compiler)"
     elif sys.version_info >= (3, 12):
         how += " (after Python 3.11 it is built from source, which takes a C++ compiler)"
-    return UserError(f"this needs PyBullet, which is not installed: {how}")
+    return how
 
 
 def locate(urdf: str) -> Path:
@@ -34,7 +39,7 @@ def locate(urdf: str) -> Path:
             import pybullet_data
         except ModuleNotFoundError as error:
             missing = f"no URDF file at {path}, nor among the robots of ropes; those of pybullet_data need PyBullet"
-            raise UserError(missing) from error
+            raise UserError(f"{missing}: {_install()}") from error
         path = Path(pybullet_data.getDataPath()) / path
     if not path.is_file():
         raise UserError(f"no URDF file at {path}; give the path of an existing one")

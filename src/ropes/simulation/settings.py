@@ -4,7 +4,7 @@ import math
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, Literal, get_args
@@ -114,6 +114,10 @@ class Setting:
     def renderer(self) -> RendererName:
         """The renderer that draws the scene on this machine."""
         return self.requested_renderer or default_renderer(self.scene)
+
+    def with_renderer(self) -> "Setting":
+        """The setting with `renderer` as the requested one, so that its description is the same on every machine."""
+        return replace(self, requested_renderer=self.renderer)
 
     @property
     def independent(self) -> bool:

@@ -131,7 +131,9 @@ class SimulatedRobot(Robot):
 def _scene(setting: Setting, view: View, seed: int) -> ArmScene:
     """The renderer of one camera."""
     if setting.renderer == "mujoco":
-        return MujocoScene(setting.robot, [view], setting.image_size, colour=setting.colour, seed=seed)
+        return MujocoScene(
+            setting.robot, [view], setting.image_size, scene=setting.scene, colour=setting.colour, seed=seed
+        )
     return Scene(setting.robot, [view], setting.image_size, scene=setting.scene, colour=setting.colour)
 
 

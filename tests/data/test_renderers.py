@@ -1,0 +1,75 @@
+"""Data sets name the renderer that drew them, also where nobody asked for one; runs warn of another renderer."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ropes.data import build as building
+from ropes.data.recorder.kinds import simulated
+from ropes.errors import UserError
+from ropes.methods.run import Run, warn_if_other_scene
+from ropes.simulation import settings
+from ropes.simulation.camera_scene import ArmScene
+from ropes.simulation.settings import Camera, Setting
+from tests import tiny
+from tests.fake_renderer import SMALL, FakeRenderer, make, renderer
+
+__all__ = ["renderer"]
+
+
+@pytest.fixture
+def without_pybullet(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    monkeypatch.setattr(building, "graphics", lambda: "a driver")
+    with monkeypatch.context() as patch:
+        patch.setattr(settings, "find_spec", lambda name: None)
+        yield patch
+
+
+def test_a_data_set_goes_on_where_its_renderer_is_named(
+    renderer: FakeRenderer, tmp_path: Path, without_pybullet: pytest.MonkeyPatch
+) -> None:
+    dataset = make(tmp_path / "D")
+    drawn, provenance = renderer.drawn, dataset.provenance or {}
+    stored = Setting.from_dict(provenance["setting"])
+    assert (stored.requested_renderer, provenance["renderer"]["name"]) == ("mujoco", "mujoco")
+    make(tmp_path / "D", replace(SMALL, requested_renderer="mujoco"))
+    assert renderer.drawn == drawn
+    without_pybullet.undo()  # with PyBullet the same command would draw other images
+    if SMALL.renderer == "pybullet":
+        with pytest.raises(UserError, match="holds something else, a data set with another setting"):
+            make(tmp_path / "D")
+
+
+def test_a_run_warns_of_images_of_another_renderer(
+    renderer: FakeRenderer, tmp_path: Path, without_pybullet: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = make(tmp_path / "D")
+    run = Run.of(dataset, method="ropes", recipe=tiny.recipe(), seed=0)
+    capsys.readouterr()
+    for fitted in (run, replace(run, renderer=None), replace(run, renderer=None, scene=None)):
+        warn_if_other_scene(fitted, dataset)
+    assert capsys.readouterr().err == ""
+    warn_if_other_scene(replace(run, renderer="pybullet"), dataset)
+    warn_if_other_scene(replace(run, renderer="pybullet", scene="room"), dataset)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.removeprefix(f"ropes: warning: {tmp_path / 'D'} ") for line in lines] == [
+        "is drawn by the renderer mujoco, and the run was fitted on pybullet",
+        "shows the scene white, and the run was fitted on room",
+    ]
+
+
+def test_a_simulated_recording_has_the_scene_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    class Drawn:
+        def __init__(self, robot: object, cameras: list[Camera], size: int, **options: object) -> None:
+            given.update(options)
+
+    monkeypatch.setattr(simulated, "MujocoScene", Drawn)
+    setting = replace(SMALL, scene="panda-gym", requested_renderer="mujoco", colour=True)
+    made: ArmScene = simulated._scene(setting, setting.cameras[0], seed=3)
+    assert isinstance(made, Drawn)
+    assert given == {"scene": "panda-gym", "colour": True, "seed": 3}
