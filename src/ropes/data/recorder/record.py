@@ -118,7 +118,7 @@ def record_data(
         left = sorted(set(range(options.anchors)) - done)[: options.anchors - len(done)]
         redraw = Redraw(options.model, options.seed) if options.redraw else None
         route = free_route(plan, left, checker.first, redraw=redraw, show=progress)
-        for line in describe(route, options.settling.settle, checker.ignored, len(done)):
+        for line in describe(route, options.settling.settle, checker.ignored, len(done), checker.unchecked):
             say(line)
         if options.only_plan:
             return None
