@@ -129,7 +129,9 @@ def _require_angles(arm: object, joints: tuple[str, ...], unit: float) -> None:
         UserError: a motor has another unit.
     """
     motors = getattr(getattr(arm, "bus", None), "motors", None)
-    for joint in joints if isinstance(motors, Mapping) else ():
+    if not isinstance(motors, Mapping):
+        return
+    for joint in joints:
         mode = getattr(motors.get(joint), "norm_mode", None)
         told = str(getattr(mode, "value", mode))
         if mode is not None and told != _DEGREES:
