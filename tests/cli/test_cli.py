@@ -163,7 +163,7 @@ sys.exit(main(["validate", sys.argv[1]]))
 """
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 @pytest.mark.parametrize("behaviour", ["plain", "lightning"])
 def test_signals_end_with_their_exit_codes(number: int, code: int, behaviour: str) -> None:
     process = subprocess.Popen(
@@ -181,6 +181,17 @@ def test_an_interrupt_that_another_handler_took_ends_alike(stub: Stub, capsys: p
     stub("ropes.data.validate.validate", result=KeyboardInterrupt())
     assert cli.main(["validate", "D"]) == 130
     assert capsys.readouterr().err == "ropes: interrupted; run the same command again to resume\n"
+
+
+def test_under_nohup_a_closed_terminal_is_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with cli.recorded_signals() as received:
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert received == []
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_forked_worker_dies_of_the_signal_without_a_word() -> None:

@@ -1,5 +1,6 @@
 """`ropes record` passes its options on, and refuses in one line what would be unsafe or contradicts itself."""
 
+import types
 from pathlib import Path
 
 import numpy as np
@@ -154,3 +155,13 @@ def test_a_real_arm_is_asked_about(capsys: pytest.CaptureFixture[str], monkeypat
     assert printed.err == "ropes: nobody can say whether the arm may move; give --yes\n"
     assert "plan: 3 anchors of 5 poses" in printed.out
     assert not Path("D").exists()
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(isatty=lambda: True))
+    for answer in ("n", ""):
+        monkeypatch.setattr("builtins.input", lambda question, answer=answer: answer)
+        assert refusal(capsys, "record", *words, "--anchors", "3", "--out", "D").endswith("nothing was moved")
+
+    def control_d(question: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", control_d)
+    assert refusal(capsys, "record", *words, "--anchors", "3", "--out", "D").endswith("nothing was moved")

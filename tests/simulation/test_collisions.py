@@ -76,6 +76,31 @@ def test_the_table_may_stand_higher(robot: Robot) -> None:
     assert "the table" in found.what
 
 
+@pytest.mark.parametrize(("gap", "free"), [(0.002, False), (0.009, False), (0.011, True)])
+def test_a_centimetre_is_kept_free(robot: Robot, gap: float, free: bool) -> None:
+    # The upper arm and the lower one lie flat, their axes at .22, half as thick as .05.
+    with CollisionChecker(
+        robot, JOINTS, np.zeros(2), replace(WORKSPACE, low=(-0.9, -0.3, -1), table=0.195 - gap)
+    ) as checker:
+        found = checker.first(np.array([[np.pi / 2, 0.0]]))
+    assert (found is None) == free
+
+
+def test_links_without_a_collision_shape_are_named(robot: Robot, tmp_path: Path) -> None:
+    parts = ARM.split("<collision>")  # of the base, the upper link, the one in the middle, and the lower one
+    shapes = [part.partition("</collision>") for part in parts[1:]]
+    path = tmp_path / "hollow.urdf"
+    path.write_text(parts[0] + "".join("<collision>" + part for part in parts[1:3]) + shapes[2][2] + shapes[3][2])
+    with CollisionChecker(arm_robot(path, read_urdf(path)), JOINTS, np.zeros(2), WORKSPACE) as checker:
+        assert checker.unchecked == ["middle", "lower"]
+        assert checker.first(np.array([[0.0, 3.0]])) is None
+    with CollisionChecker(robot, JOINTS, np.zeros(2), WORKSPACE) as checker:
+        assert checker.unchecked == []
+    path.write_text(parts[0] + "<collision>" + parts[1] + "".join(shape[2] for shape in shapes[1:]))
+    with pytest.raises(UserError, match=r"hollow.urdf has no collision shape of a moving link that can be read; add"):
+        CollisionChecker(arm_robot(path, read_urdf(path)), JOINTS, np.zeros(2), WORKSPACE)
+
+
 def test_links_that_touch_in_the_middle_of_the_ranges_are_left_out(robot: Robot) -> None:
     with CollisionChecker(robot, JOINTS, np.array([0.0, 3.0]), WORKSPACE) as checker:
         assert checker.ignored == {frozenset(("upper", "lower"))}

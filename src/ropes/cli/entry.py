@@ -1,6 +1,7 @@
 """Parses the command line and runs one command; a failure ends in one line and an exit code.
 
-0: done; 2: invalid input or a full disk; 130 and 143: Ctrl-C and SIGTERM, without partial files.
+0: done; 2: invalid input or a full disk; 130, 143 and 129: Ctrl-C, SIGTERM and a closed terminal (SIGHUP), without
+partial files.
 A failure of any other kind is a bug and keeps its traceback.
 """
 
@@ -47,7 +48,7 @@ example:
 
 
 class _Terminated(KeyboardInterrupt):
-    """SIGTERM, raised as an interrupt so that code that cleans up after Ctrl-C handles it too."""
+    """SIGTERM or SIGHUP, raised as an interrupt so that code that cleans up after Ctrl-C handles it too."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -222,7 +223,10 @@ def _discard_stdout() -> None:
 
 @contextmanager
 def recorded_signals() -> Iterator[list[int]]:
-    """Raise on SIGINT and SIGTERM and record their numbers, in this process only; forked workers exit."""
+    """Raise on SIGINT, SIGTERM and SIGHUP and record their numbers, in this process only; forked workers exit.
+
+    SIGHUP stays ignored under nohup.
+    """
     owner, received = os.getpid(), list[int]()
 
     def handle(number: int, frame: FrameType | None) -> None:
@@ -231,9 +235,12 @@ def recorded_signals() -> Iterator[list[int]]:
             os.kill(os.getpid(), number)
             return
         received.append(number)
-        raise _Terminated if number == signal.SIGTERM else KeyboardInterrupt
+        raise KeyboardInterrupt if number == signal.SIGINT else _Terminated
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, handle) for number in numbers}
     try:
         yield received
     finally:

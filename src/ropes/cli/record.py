@@ -189,5 +189,9 @@ def _ask() -> None:
     """
     if not sys.stdin.isatty():
         raise UserError("nobody can say whether the arm may move; give --yes")
-    if input("Is the way free, and the emergency stop at hand? The arm moves now [y/N] ").strip().lower() != "y":
+    try:
+        answer = input("Is the way free, and the emergency stop at hand? The arm moves now [y/N] ")
+    except EOFError:  # Ctrl-D
+        answer = ""
+    if answer.strip().lower() != "y":
         raise UserError("nothing was moved")

@@ -1,6 +1,6 @@
 """Finds poses in which an arm touches itself or the table, or leaves its workspace.
 
-PyBullet computes contacts of the URDF's collision shapes.  Links that a joint connects do not count, nor do links that
+PyBullet computes distances of the URDF's collision shapes.  Links that a joint connects do not count, nor do links that
 touch in the middle of the joints' ranges: collision shapes of neighbours often overlap.
 """
 
@@ -23,6 +23,8 @@ from ropes.simulation.urdf import Urdf, read_urdf
 Floats = NDArray[np.float64]
 #: Smallest distance that counts as free, metres.
 CLEARANCE = 0.01
+#: What links touch besides links.
+TABLE = "the table"
 #: Poses whose links are computed at once.
 _BLOCK = 4096
 
@@ -54,7 +56,7 @@ class CollisionChecker(BulletScene):
         workspace: the box and the table.
 
     Raises:
-        UserError: a file is missing or not a URDF, or there is no such joint.
+        UserError: a file is missing or not a URDF, there is no such joint, or no moving link has a collision shape.
     """
 
     def __init__(self, robot: Robot, joints: Sequence[str], middle: Floats, workspace: Workspace) -> None:
@@ -80,10 +82,22 @@ class CollisionChecker(BulletScene):
         self._index = {info[1].decode(): info[0] for info in infos}
         self._names = {-1: self._urdf.base} | {info[0]: info[12].decode() for info in infos}
         self._rigid = self._rigid_groups()
+        solid = [link for link in self._names if self._is_solid(link)]
+        self._solid = [link for link in solid if self._names[link] in self._moving_links()]
+        self._pairs = [(one, other) for one, other in combinations(solid, 2) if not self._neighbours(one, other)]
+        if not self._solid:
+            self.close()
+            raise UserError(f"{path} has no collision shape of a moving link that can be read; add <collision> to it")
         self._boxes = _boxes(read_urdf(resolve_urdf(robot, "simplified")), self._moving_links())
         for name, value in robot.neutral.items():
             bullet.resetJointState(self._body, self._index[name], value, physicsClientId=client)
         self.ignored = self._leave_out(middle)
+
+    @property
+    def unchecked(self) -> list[str]:
+        """Moving links that are visible and have no collision shape: they touch nothing here."""
+        unknown = self._moving_links() - {self._names[link] for link in self._solid}
+        return [link for link in self._urdf.links if link in unknown & {each.link for each in self._urdf.visuals}]
 
     @property
     def _count(self) -> int:
@@ -120,42 +134,35 @@ class CollisionChecker(BulletScene):
     def _contact(self, pose: Floats) -> str | None:
         """What touches in one pose, in words."""
         for pair in self._touching(pose):
-            if pair not in self.ignored:
-                one, other = sorted(pair)
-                return f"{one} touches {other}"
+            one, other = sorted(pair)
+            return f"{one} touches {other}"
         return None
 
     def _touching(self, pose: Floats) -> list[frozenset[str]]:
         """Pairs of names of links, or the table, nearer than `CLEARANCE`."""
-        bullet, client = self._bullet, self._client
+        bullet, client, names = self._bullet, self._client, self._names
         for name, angle in zip(self._joints, pose.tolist(), strict=True):
             bullet.resetJointState(self._body, self._index[name], angle, physicsClientId=client)
-        bullet.performCollisionDetection(physicsClientId=client)
-        pairs = []
-        for contact in bullet.getContactPoints(bodyA=self._body, physicsClientId=client):
-            if contact[8] < CLEARANCE:
-                other = "the table" if contact[2] == self._table else self._names[contact[4]]
-                pairs.append(frozenset((self._names[contact[3]], other)))
-        return pairs
+        near = [(one, other) for one, other in self._pairs if self._are_close(one, self._body, other)]
+        on_table = [link for link in self._solid if self._are_close(link, self._table, -1)]
+        pairs = [frozenset((names[one], names[other])) for one, other in near]
+        return pairs + [frozenset((names[link], TABLE)) for link in on_table]
+
+    def _are_close(self, link: int, body: int, other: int) -> bool:
+        # Contact points of a simulation step do not do: of small links they end at a few millimetres.
+        found = self._bullet.getClosestPoints(self._body, body, CLEARANCE, link, other, physicsClientId=self._client)
+        return bool(found)
 
     def _leave_out(self, middle: Floats) -> frozenset[frozenset[str]]:
-        """Turn the contacts of neighbours off; returns those pairs of other links that touch in the middle pose."""
-        links = range(-1, self._count)
-        moving = self._moving_links()
-        for one, other in combinations(links, 2):
-            if self._neighbours(one, other):
-                self._ignore(self._body, one, other)
-        for link in links:
-            if self._names[link] not in moving:
-                self._ignore(self._table, link, -1)
-        ignored = frozenset(pair for pair in self._touching(middle) if "the table" not in pair)
-        for one, other in combinations(links, 2):
-            if frozenset((self._names[one], self._names[other])) in ignored:
-                self._ignore(self._body, one, other)
+        """Leave out, and return, those pairs of links that touch in the middle pose."""
+        ignored = frozenset(pair for pair in self._touching(middle) if TABLE not in pair)
+        names = self._names
+        self._pairs = [pair for pair in self._pairs if frozenset(names[link] for link in pair) not in ignored]
         return ignored
 
-    def _ignore(self, body: int, one: int, other: int) -> None:
-        self._bullet.setCollisionFilterPair(self._body, body, one, other, 0, physicsClientId=self._client)
+    def _is_solid(self, link: int) -> bool:
+        """Whether a link has a collision shape."""
+        return bool(self._bullet.getCollisionShapeData(self._body, link, physicsClientId=self._client))
 
     def _rigid_groups(self) -> dict[int, int]:
         """Link → the first link of those that fixed joints join it to."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ropes.data.recorder import registry
 from ropes.data.recorder.limits import JointLimits, Limits
 from ropes.data.recorder.record import RecordOptions
 from ropes.data.recorder.stillness import Settling
@@ -13,6 +14,7 @@ from ropes.simulation.arm import arm_model, arm_robot
 from ropes.simulation.collisions import Workspace
 from ropes.simulation.settings import Camera, Setting
 from ropes.simulation.urdf import read_urdf
+from tests.data.recorder.doubles import ScriptedKind
 
 JOINTS = ("shoulder", "elbow")
 _LINK = """<link name="{name}">
@@ -76,3 +78,10 @@ def make_options(setting: Setting, limits: Limits) -> MakeOptions:
         return RecordOptions(**(given | changes))
 
     return make
+
+
+@pytest.fixture
+def kind(monkeypatch: pytest.MonkeyPatch) -> ScriptedKind:
+    made = ScriptedKind()
+    monkeypatch.setattr(registry, "load_plugins", lambda group, fault: ({"scripted": made}, {}))
+    return made

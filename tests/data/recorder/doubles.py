@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropes.data.recorder.interfaces import Camera, Clock, Image, Robot
+from ropes.data.recorder.record import RecordOptions, record_data
+from ropes.data.recorder.registry import RobotRequest
 from ropes.data.recorder.travel import progress_at, travel_time
 from tests import tiny
 
@@ -91,3 +95,35 @@ class DrawnCamera(Camera):
 
     def close(self) -> None:
         self.closed = True
+
+
+class ScriptedKind:
+    """A kind of robot whose arm and camera do as they are told."""
+
+    def __init__(self) -> None:
+        self.robots: list[ScriptedRobot] = []
+        self.cameras: list[DrawnCamera] = []
+        self.fault: Callable[[int], None] = lambda number: None
+        self.change: Callable[[Image, int], Image] = lambda image, number: image
+        self.robot: dict[str, Any] = {}
+
+    def __call__(self, request: RobotRequest) -> Robot:
+        kind = self
+
+        class Told(ScriptedRobot):
+            def cameras(self) -> dict[str, Camera]:
+                made = DrawnCamera(self, change=kind.change)
+                kind.cameras.append(made)
+                return {"cam": made}
+
+        robot = Told(joints=request.joints, **self.robot)
+        robot.fault = lambda: self.fault(len(robot.goals))
+        self.robots.append(robot)
+        return robot
+
+
+def record(options: RecordOptions, out: Path) -> list[str]:
+    """Record, and give the lines that are printed."""
+    lines: list[str] = []
+    record_data(options, out, say=lines.append, progress=False)
+    return lines

@@ -84,11 +84,11 @@ class Capture:
 
 def test_opencv_gives_fresh_frames_in_rgb_until_it_is_unplugged() -> None:
     device = Capture(30)
-    camera = OpenCVCamera(lambda: device)
+    camera = OpenCVCamera(lambda: device, "camera 2")
     assert camera.frame()[0, 0].tolist() == [3, 2, 1]
     camera.drop(0.05, Clock())
     assert device.left < 25
-    with pytest.raises(UserError, match=r"gives no frame any more; was it unplugged\?"):
+    with pytest.raises(UserError, match=r"^camera 2 gives no frame any more; was it unplugged\?"):
         camera.drop(5.0, Clock())
     camera.close()
     assert device.released

@@ -135,6 +135,19 @@ def test_a_class_of_ones_own_is_made_by_its_configuration(
             open_robot("lerobot", given(request_for, {**options, **changes}))
 
 
+def test_motors_that_do_not_tell_degrees_are_refused() -> None:
+    arm = Follower(Configuration("port"))
+    modes = {"elbow": "degrees", "shoulder": "degrees", "gripper": "range_0_100"}
+    motors = {name: types.SimpleNamespace(norm_mode=types.SimpleNamespace(value=mode)) for name, mode in modes.items()}
+    arm.__dict__["bus"] = types.SimpleNamespace(motors=motors)
+    LeRobotRobot(arm, ("elbow", "shoulder"), DEGREE)
+    with pytest.raises(UserError, match="tells the position of joint gripper as range_0_100, not in degrees; leave it"):
+        LeRobotRobot(arm, ("elbow", "gripper"), DEGREE)
+    with pytest.raises(UserError, match="this robot tells degrees; leave unit=radians out"):
+        LeRobotRobot(arm, ("elbow", "shoulder"), 1.0)
+    assert arm.calls == ["connect, calibrate False"]
+
+
 def given(request: RobotRequest, options: dict[str, str]) -> RobotRequest:
     return RobotRequest(joints=request.joints, setting=request.setting, limits=request.limits, options=options)
 

@@ -58,10 +58,11 @@ def test_the_order_saves_time() -> None:
     moving, returning = travel_seconds(plan, plan.route(range(10)))
     assert len(plan.returning(range(10))) == 10 * 8
     assert moving < 0.65 * returning
-    lines = list(describe(Route(plan, plan.route(range(4, 10)), 99), 0.3, {frozenset(("a", "b"))}, 4))
+    lines = list(describe(Route(plan, plan.route(range(4, 10)), 99), 0.3, {frozenset(("a", "b"))}, 4, ["c", "d"]))
     assert lines[0].startswith("plan: 4 are recorded, 6 are left; 10 anchors of 5 poses, joints elbow, wrist")
     assert any("saves" in line for line in lines)
     assert lines[-1].endswith("a and b")
+    assert lines[-2] == "not checked, as the URDF gives them no collision shape: c, d"
 
 
 def test_a_plan_that_collides_names_the_pose() -> None:

@@ -1,9 +1,6 @@
 """A recording drives the arm through every pose, writes anchor by anchor, stops, and goes on."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,28 +8,17 @@ import pytest
 from ropes.common import files
 from ropes.data import schema
 from ropes.data.layout import open_dataset
-from ropes.data.recorder import registry
 from ropes.data.recorder.folder import LOG
-from ropes.data.recorder.interfaces import Camera, Image, Robot
-from ropes.data.recorder.record import RecordOptions, record_data
-from ropes.data.recorder.registry import RobotRequest
+from ropes.data.recorder.interfaces import Image
 from ropes.data.validate import validate
 from ropes.errors import UserError
-from ropes.simulation.collisions import Workspace
 from ropes.simulation.scene import Scene
 from tests import tiny
 from tests.data.recorder.conftest import JOINTS, MakeOptions
-from tests.data.recorder.doubles import DrawnCamera, ScriptedRobot
+from tests.data.recorder.doubles import ScriptedKind, record
 from tests.data.recordings.conftest import require_fit_accepts
 
 pytestmark = pytest.mark.pybullet
-
-
-def record(options: RecordOptions, out: Path) -> list[str]:
-    """Record, and give the lines that are printed."""
-    lines: list[str] = []
-    record_data(options, out, say=lines.append, progress=False)
-    return lines
 
 
 @pytest.mark.slow
@@ -62,38 +48,6 @@ def test_a_simulated_recording_is_what_a_scene_draws(make_options: MakeOptions, 
     [first, second] = files.read_json(tmp_path / "D" / LOG)["anchors"]
     assert sorted(first["order"]) == list(range(5))
     assert {first["anchor"], second["anchor"]} == {0, 1}
-
-
-class ScriptedKind:
-    """A kind of robot whose arm and camera do as they are told."""
-
-    def __init__(self) -> None:
-        self.robots: list[ScriptedRobot] = []
-        self.cameras: list[DrawnCamera] = []
-        self.fault: Callable[[int], None] = lambda number: None
-        self.change: Callable[[Image, int], Image] = lambda image, number: image
-        self.robot: dict[str, Any] = {}
-
-    def __call__(self, request: RobotRequest) -> Robot:
-        kind = self
-
-        class Told(ScriptedRobot):
-            def cameras(self) -> dict[str, Camera]:
-                made = DrawnCamera(self, change=kind.change)
-                kind.cameras.append(made)
-                return {"cam": made}
-
-        robot = Told(joints=request.joints, **self.robot)
-        robot.fault = lambda: self.fault(len(robot.goals))
-        self.robots.append(robot)
-        return robot
-
-
-@pytest.fixture
-def kind(monkeypatch: pytest.MonkeyPatch) -> ScriptedKind:
-    made = ScriptedKind()
-    monkeypatch.setattr(registry, "load_plugins", lambda group, fault: ({"scripted": made}, {}))
-    return made
 
 
 def regimes_of(out: Path) -> list[tuple[int, int]]:
@@ -227,27 +181,6 @@ def test_a_camera_unplugged_halfway_keeps_what_was_recorded(
     assert len(tiny.tree(tmp_path / "D" / "data")) == 1
 
 
-def test_an_arm_that_cannot_be_stopped_is_told(
-    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def gone(*given: object) -> None:
-        raise ConnectionError("gone")
-
-    kind.fault = lambda goals: gone() if goals == 3 else None
-    monkeypatch.setattr(ScriptedRobot, "stop", gone)
-    with pytest.raises(UserError, match=r"THE ARM MAY STILL MOVE, PRESS THE EMERGENCY STOP \(ConnectionError: gone\)$"):
-        record(make_options(kind="scripted"), tmp_path / "D")
-
-
-def test_without_encoders_no_angles_are_stored(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
-    kind.robot = {"encoders": False}
-    with pytest.raises(UserError, match="the robot has no encoders; give --state none"):
-        record(make_options(kind="scripted"), tmp_path / "D")
-    assert not (tmp_path / "D").exists()
-    record(make_options(kind="scripted", state=False), tmp_path / "D")
-    assert not validate(tmp_path / "D", progress=False).states
-
-
 def test_a_blurred_anchor_is_recorded_again(
     kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -261,28 +194,11 @@ def test_a_blurred_anchor_is_recorded_again(
     assert [entry["faults"] for entry in files.read_json(tmp_path / "D" / LOG)["anchors"]] == [[], []]
 
 
-def test_nothing_moves_before_the_plan_is_free(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
-    limits = replace(make_options().limits, workspace=Workspace((-0.2, -0.3, -0.1), (0.2, 0.3, 1.2), 0.0))
-    with pytest.raises(UserError, match=r"the plan is not free: middle leaves the workspace by .* of anchor \d+"):
-        record(make_options(kind="scripted", anchors=30, limits=limits), tmp_path / "D")
-    assert kind.robots == []
-    assert not (tmp_path / "D").exists()
-
-
 def test_only_the_plan(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
     lines = record(make_options(kind="scripted", only_plan=True), tmp_path / "D")
     assert lines[0].startswith("plan: 2 anchors of 5 poses")
     assert kind.robots == []
     assert not (tmp_path / "D").exists()
-
-
-def test_nobody_who_agrees_moves_nothing(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
-    def no() -> None:
-        raise UserError("nothing was moved")
-
-    with pytest.raises(UserError, match="nothing was moved"):
-        record(make_options(kind="scripted", confirm=no), tmp_path / "D")
-    assert kind.robots == []
 
 
 def test_unknown_kinds_are_named(make_options: MakeOptions, tmp_path: Path) -> None:

@@ -105,10 +105,16 @@ def test_an_arm_behind_a_bridge(bridge: Bridge, make_options: MakeOptions) -> No
         wait_until(lambda: near(robot, [0.6, -0.3]))
         [trajectory] = bridge.trajectories
         assert trajectory["joint_names"] == ["shoulder", "elbow"]
-        [point] = trajectory["points"]
+        first, second, point = trajectory["points"]
         # .5 rad at .4 rad/s, and the time to speed up.
         assert point["time_from_start"] == {"sec": 1, "nanosec": pytest.approx(450_000_000, abs=1e6)}
         assert point["velocities"] == [0, 0]
+        # A cubic spline through these points is nowhere faster.
+        for each in (first, second):
+            assert each["velocities"] == pytest.approx([0.4, -0.24])
+        assert first["positions"] == pytest.approx([0.14, -0.024])
+        assert second["positions"] == pytest.approx([0.56, -0.276])
+        assert first["time_from_start"] == {"sec": 0, "nanosec": 200_000_000}
         bridge.at |= {"shoulder": 0.3}
         wait_until(lambda: near(robot, [0.3, -0.3]))
         robot.stop()
@@ -119,8 +125,15 @@ def test_an_arm_behind_a_bridge(bridge: Bridge, make_options: MakeOptions) -> No
         time.sleep(1.1)
         with pytest.raises(UserError, match=r"no message on /joint_states for 1\.\d s"):
             robot.positions()
+        # An arm that goes back to where it was a second ago takes a second.
+        with pytest.raises(UserError, match=r"no message on /joint_states for 1\.\d s"):
+            robot.stop()
+        wait_until(lambda: len(bridge.trajectories) == 3)
+        assert bridge.trajectories[-1]["points"][0]["time_from_start"]["sec"] == 1
     finally:
         robot.close()
+    with pytest.raises(UserError, match="the connection to the rosbridge is lost"):
+        robot.stop()
     kinds = [(each["op"], each.get("type")) for each in bridge.received]
     assert ("advertise", "trajectory_msgs/JointTrajectory") in kinds
 

@@ -4,8 +4,9 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicHermiteSpline
 
-from ropes.data.recorder.travel import RAMP, progress_at, samples, shortest_order, travel_time
+from ropes.data.recorder.travel import RAMP, knots, progress_at, samples, shortest_order, travel_time
 from tests import tiny
 
 SPEED = np.array([1.0, 0.5])
@@ -61,3 +62,11 @@ def test_the_order_begins_near_the_arm() -> None:
     poses = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])
     assert shortest_order(poses, np.array([3.1, 0.0]), np.ones(2)) == [3, 2, 1, 0]
     assert shortest_order(poses, np.array([-1.0, 0.0]), np.ones(2)) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("total", [0.1, 0.4, 0.45, 3.0])
+def test_a_spline_through_the_knots_is_the_move(total: float) -> None:
+    times, shares, rates = np.array([(0.0, 0.0, 0.0), *knots(total)]).T
+    spline, seconds = CubicHermiteSpline(times, shares, rates), np.linspace(0, total, 200)
+    assert spline(seconds) == pytest.approx([progress_at(each, total) for each in seconds], abs=1e-9)
+    assert spline(seconds, 1).max() <= 1 / (total - min(RAMP, total / 2)) + 1e-9

@@ -90,6 +90,11 @@ def test_a_mcap_file_with_foxgloves_schemas(tmp_path: Path) -> None:
             found.setdefault(channel.topic, []).append((message.log_time, json.loads(message.data)))
     assert set(found) == {"/joint_states", "/estimate", "/tf", "/camera/right", "/camera/left"}
     assert [at for at, _ in found["/joint_states"]] == [1234567890_250_000_000, 1234567890_500_000_000]
+    killed = tmp_path / "b.mcap.partial"
+    killed.write_bytes(b"what a kill left")
+    with pytest.raises(UserError, match=r"b.mcap.partial is left of a watch that was killed; mcap recover it, then"):
+        publisher(str(tmp_path / "b.mcap"), None)
+    assert killed.read_bytes() == b"what a kill left"
     with pytest.raises(UserError, match=r"live.mcap exists; give another name, or remove it"):
         McapLog(path, arm)
     states = [content["joints"] for _, content in found["/joint_states"]]
@@ -155,6 +160,9 @@ def test_rosbridge_drops_what_it_cannot_send(capsys: pytest.CaptureFixture[str])
     assert topic.ros.ended
     with pytest.raises(UserError, match="no rosbridge answers at ws://robot:1; start rosbridge_server there"):
         Rosbridge("ws://robot:1")
+    for address in ("ws://robot:bridge", "ws://robot:99999", "ws://:9090"):
+        with pytest.raises(UserError, match=f"--publish {address} is not ws://HOST:PORT"):
+            Rosbridge(address)
 
 
 def test_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

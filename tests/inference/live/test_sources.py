@@ -1,6 +1,7 @@
 """Sources: a video at its own speed, a folder that fills, a data set, a camera, and how each of them ends."""
 
 import itertools
+import os
 import sys
 import threading
 import time
@@ -13,6 +14,7 @@ from PIL import Image
 
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
+from ropes.inference.live import sources
 from ropes.inference.live.sources import Device, Folders, Recorded, VideoFile, cameras_of
 from tests import tiny
 from tests.estimators import run_of
@@ -64,6 +66,31 @@ def test_a_folder_gives_the_newest_complete_pose(tmp_path: Path) -> None:
     found = next(captures)
     assert [image[0, 0] for image in found.images.values()] == [4, 4]
     assert source.skipped == 1
+
+
+def test_the_pose_written_last_counts_whatever_its_name(tmp_path: Path) -> None:
+    captures = Folders(folders={"right": tmp_path}).captures(0.0)
+    save(tmp_path, "8.png", 8)
+    assert next(captures).images["right"][0, 0] == 8
+    for number, seconds in ((9, 100), (10, 101)):
+        save(tmp_path, f"{number}.png", number)
+        os.utime(tmp_path / f"{number}.png", (seconds, seconds))
+    assert next(captures).images["right"][0, 0] == 10
+
+
+def test_a_folder_without_a_new_image_gives_none_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ropes.inference.live.sources._PULSE", 0.02)
+    listed = list[Path]()
+
+    def images_in(folder: Path) -> dict[str, Path]:
+        listed.append(folder)
+        return {}
+
+    monkeypatch.setattr(sources, "_images_in", images_in)
+    os.utime(tmp_path, (100, 100))
+    captures = Folders(folders={"right": tmp_path}).captures(0.0)
+    assert [dict(next(captures).images) for _ in range(3)] == [{}] * 3
+    assert len(listed) == 1  # a folder that did not change is not listed again
 
 
 def test_a_damaged_image_and_a_missing_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ def test_other_files_are_refused(text: str, fault: str, tmp_path: Path) -> None:
         read_truth(run_of(), tmp_path / "gone.csv")
 
 
-def test_frames_of_a_video_bring_them(tmp_path: Path) -> None:
+def test_frames_of_a_video_bring_them(tmp_path: Path, tiny_data: Path) -> None:
     table = write(tmp_path / "t.csv", "time,elbow,wrist\n0,0,0\n10,10,-10\n")
     video = write_video(tmp_path / "v.mkv", [1, 2, 3, 4], fps=50)
     options = WatchOptions(cameras=[str(video), str(video)], rotate={}, crop={}, truth=table)
@@ -60,3 +60,22 @@ def test_frames_of_a_video_bring_them(tmp_path: Path) -> None:
     folders = WatchOptions(cameras=[str(tmp_path / "right"), str(tmp_path / "left")], rotate={}, crop={}, truth=table)
     with pytest.raises(UserError, match="--truth goes with video files; leave it out"):
         open_sources(run_of(), folders)
+    for options in (
+        WatchOptions(cameras=[str(tiny_data)], rotate={}, crop={}, truth=table),
+        WatchOptions(cameras=[str(tmp_path)], rotate={}, crop={}, truth=table),
+    ):
+        with pytest.raises(UserError, match="--truth goes with video files; leave it out"):
+            open_sources(run_of(), options)
+
+
+def test_one_folder_stands_for_all_cameras_or_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "right").mkdir()
+    given = WatchOptions(cameras=[str(tmp_path)], rotate={}, crop={})
+    with pytest.raises(UserError, match="is no data set, and has no folder left with the images of that camera"):
+        open_sources(run_of(), given)
+    (tmp_path / "left").mkdir()
+    [source] = open_sources(run_of(), given)
+    assert source.cameras == ("right", "left")
+    for cameras in ([str(tmp_path)], ["0", "1"]):
+        with pytest.raises(UserError, match="--split goes with a data set; leave it out"):
+            open_sources(run_of(), WatchOptions(cameras=cameras, rotate={}, crop={}, split="test"))

@@ -1,5 +1,6 @@
 """From sources to estimates: the newest pair, the filter, the truth, and every way to end."""
 
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.inference.live.frames import Capture, Fit
 from ropes.inference.live.kalman import Kalman
-from ropes.inference.live.sources import Recorded, Source
+from ropes.inference.live.sources import Folders, Recorded, Source
 from ropes.inference.live.watch import Watch
 from tests import tiny
 from tests.estimators import blobs
@@ -95,6 +96,18 @@ def test_a_camera_that_gives_nothing_and_cameras_that_never_agree(monkeypatch: p
         next(watch(first, Silent(cameras=("left",))).estimates())
     with pytest.raises(UserError, match=r"right and left are never within 0.001 s of each other; give a larger"):
         next(watch(*streams(poses(400), late=0.01), tolerance=0.001).estimates())
+
+
+def test_it_ends_in_time_without_an_image_and_so_do_its_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ropes.inference.live.sources._PULSE", 0.05)
+    before = set(threading.enumerate())
+    assert list(watch(Folders(folders=dict.fromkeys(tiny.CAMERAS, tmp_path))).estimates(seconds=0.1)) == []
+    end = time.monotonic() + 20
+    while set(threading.enumerate()) - before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not set(threading.enumerate()) - before
 
 
 def test_a_wrong_size_ends_it_with_the_reason() -> None:

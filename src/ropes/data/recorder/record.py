@@ -18,9 +18,9 @@ from ropes.data.recorder.cameras.registry import open_camera
 from ropes.data.recorder.folder import RecordingFolder, versions
 from ropes.data.recorder.interfaces import Camera
 from ropes.data.recorder.limits import Limits
-from ropes.data.recorder.plan import Plan, draw_plan
+from ropes.data.recorder.plan import Plan, Stop, draw_plan
 from ropes.data.recorder.registry import RobotRequest, kind_named, open_robot
-from ropes.data.recorder.route import Redraw, free_route, require_free_start
+from ropes.data.recorder.route import Checker, Redraw, free_route, require_free_start
 from ropes.data.recorder.session import Session, record
 from ropes.data.recorder.stillness import Settling, read_positions
 from ropes.data.recorder.summary import describe
@@ -118,7 +118,7 @@ def record_data(
         left = sorted(set(range(options.anchors)) - done)[: options.anchors - len(done)]
         redraw = Redraw(options.model, options.seed) if options.redraw else None
         route = free_route(plan, left, checker.first, redraw=redraw, show=progress)
-        for line in describe(route, options.settling.settle, checker.ignored, len(done)):
+        for line in describe(route, options.settling.settle, checker.ignored, len(done), checker.unchecked):
             say(line)
         if options.only_plan:
             return None
@@ -126,9 +126,14 @@ def record_data(
             return _finish_as_it_is(options, folder, progress)
         if options.confirm is not None:
             options.confirm()
-        session = _open(stack, options, route.plan, (low, high))
+        session = _open(stack, options, route.plan, (low, high), checker.first)
+        first = route.stops[0][0]
         if (start := read_positions(session.robot)) is not None:
-            require_free_start(start, route.stops[0][0], checker.first)
+            require_free_start(start, first, checker.first)
+        else:
+            say(_unknown_start(route.plan, first))
+            if options.confirm is not None:
+                options.confirm()
         features = record(session, folder, route.stops, say=say, progress=progress)
     return folder.finish(features, locate(options.setting.robot.urdf), _robot_name(options), progress=progress)
 
@@ -151,7 +156,18 @@ def _finish_as_it_is(options: RecordOptions, folder: RecordingFolder, progress: 
     return folder.finish(features, locate(options.setting.robot.urdf), _robot_name(options), progress=progress)
 
 
-def _open(stack: ExitStack, options: RecordOptions, plan: Plan, ranges: tuple[Floats, Floats]) -> Session:
+def _unknown_start(plan: Plan, first: Stop) -> str:
+    """What somebody must do before an arm without encoders moves."""
+    pose = ", ".join(f"{joint} {angle:.2f}" for joint, angle in zip(plan.joints, first.pose.tolist(), strict=True))
+    return (
+        "no encoders: the first move starts from an unknown place and is not checked; bring the arm near its goal "
+        f"first, radians: {pose}"
+    )
+
+
+def _open(
+    stack: ExitStack, options: RecordOptions, plan: Plan, ranges: tuple[Floats, Floats], check: Checker
+) -> Session:
     """Connect to the robot and the cameras; `stack` closes them."""
     request = RobotRequest(
         joints=plan.joints,
@@ -187,6 +203,7 @@ def _open(stack: ExitStack, options: RecordOptions, plan: Plan, ranges: tuple[Fl
         ranges=ranges,
         settling=options.settling,
         state=options.state,
+        check=check,
     )
 
 

@@ -19,14 +19,18 @@ from ropes.data.recorder.checks import AnchorChecks
 from ropes.data.recorder.folder import Entry, RecordingFolder
 from ropes.data.recorder.interfaces import Camera, Image, Robot
 from ropes.data.recorder.plan import Plan, Stop
+from ropes.data.recorder.route import Checker
 from ropes.data.recorder.stillness import Poser, Settling, Taken, asked, measure_noise, take
 from ropes.data.recorder.summary import duration
+from ropes.data.recorder.travel import samples
 from ropes.data.recordings.views import View
 from ropes.errors import UserError
 
 Floats = NDArray[np.float64]
 #: Times that an anchor is recorded again where another try can mend a fault.
 _AGAIN = 1
+#: Times that an arm is told to stop until it does.
+_STOPS = 5
 #: Lines about faults of one kind that are printed.
 _LINES = 3
 
@@ -43,6 +47,7 @@ class Session:
         ranges: lowest and highest angles, (joints,) each.
         settling: how to decide that the arm stands still.
         state: store what the encoders read.
+        check: finds the first position that is not free.
     """
 
     robot: Robot
@@ -52,6 +57,7 @@ class Session:
     ranges: tuple[Floats, Floats]
     settling: Settling
     state: bool
+    check: Checker
 
     def features(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, Any]:
         """The features of the data set, see `schema.features`."""
@@ -97,12 +103,15 @@ def record(
 
 
 def _stopped(robot: Robot) -> str:
-    """Stop the arm, and say whether it is stopped."""
-    try:
-        robot.stop()
-    except Exception as error:  # drivers raise whatever they like
-        return f"THE ARM MAY STILL MOVE, PRESS THE EMERGENCY STOP ({type(error).__name__}: {error})"
-    return "the arm is stopped"
+    """Stop the arm, and say whether it is stopped; a further Ctrl-C, or one lost message, does not prevent it."""
+    reason = ""
+    for _ in range(_STOPS):
+        try:
+            robot.stop()
+            return "the arm is stopped"
+        except (Exception, KeyboardInterrupt) as error:  # drivers raise whatever they like
+            reason = f"{type(error).__name__}: {error}"
+    return f"THE ARM MAY STILL MOVE, PRESS THE EMERGENCY STOP ({reason})"
 
 
 def _record(
@@ -164,6 +173,8 @@ def _anchor(
         if attempt == _AGAIN or not any(fault.again for fault in faults):
             break
         report(number, f"{next(fault.what for fault in faults if fault.again)}; the anchor is recorded again")
+        for pose in _way_back(stops, session.check):
+            poser.move(pose)
     for fault in faults:
         report(number, fault.what)
     entry = Entry(
@@ -174,6 +185,15 @@ def _anchor(
         faults=tuple(fault.what for fault in faults),
     )
     return entry, ordered
+
+
+def _way_back(stops: Sequence[Stop], check: Checker) -> list[Floats]:
+    """Poses on the way from the last pose of an anchor to its first one, both left out.
+
+    None if the direct move is free.  The plan does not have this move; it has the way through all poses.
+    """
+    direct = check(samples(np.array([stops[-1].pose, stops[0].pose]))[0])
+    return [] if direct is None else [stop.pose for stop in stops[-2:0:-1]]
 
 
 class _Reporter:

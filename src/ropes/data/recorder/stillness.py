@@ -180,6 +180,14 @@ class Poser:
         positions = read_positions(self._robot)
         return Taken(frames=frames, positions=positions, still=still, seconds=clock.now() - began)
 
+    def move(self, goal: Floats) -> None:
+        """Move to a pose (joints,) in radians on the way to another one, and take no frame.
+
+        Raises:
+            UserError: the robot does not answer, or the arm does not arrive.
+        """
+        self._arrive(goal, self._robot.clock.now())
+
     def _arrive(self, goal: Floats, began: float) -> None:
         robot, clock = self._robot, self._robot.clock
         before = read_positions(robot)

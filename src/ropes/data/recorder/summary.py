@@ -11,7 +11,9 @@ from ropes.data.recorder.route import Route
 _STANDING = 0.6
 
 
-def describe(found: Route, settle: float, ignored: Iterable[frozenset[str]], done: int) -> Iterator[str]:
+def describe(
+    found: Route, settle: float, ignored: Iterable[frozenset[str]], done: int, unchecked: Sequence[str] = ()
+) -> Iterator[str]:
     """The plan in lines.
 
     Args:
@@ -19,6 +21,7 @@ def describe(found: Route, settle: float, ignored: Iterable[frozenset[str]], don
         settle: seconds for which frames are dropped in each pose.
         ignored: pairs of links that may touch.
         done: number of anchors that are recorded.
+        unchecked: links without a collision shape.
     """
     plan, route = found.plan, found.stops
     anchors, regimes = plan.poses.shape[:2]
@@ -38,6 +41,8 @@ def describe(found: Route, settle: float, ignored: Iterable[frozenset[str]], don
         "goes back to the observational pose after each intervention"
     )
     yield f"simulated: {found.positions:,} positions on the way; no contact with arm or table, inside the workspace"
+    if unchecked:
+        yield f"not checked, as the URDF gives them no collision shape: {', '.join(unchecked)}"
     if pairs := sorted(" and ".join(sorted(pair)) for pair in ignored):
         yield f"not checked, as they touch in the middle of the ranges: {'; '.join(pairs)}"
 

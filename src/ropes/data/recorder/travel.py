@@ -48,6 +48,21 @@ def progress_at(seconds: float, total: float) -> float:
     return top * (seconds - ramp / 2)
 
 
+def knots(total: float) -> list[tuple[float, float, float]]:
+    """Where the acceleration of `progress_at` changes, the start left out: between them a cubic spline is exact.
+
+    Args:
+        total: `travel_time` of the move, above 0.
+
+    Returns:
+        Seconds since the start, share of the move, and share of the move a second, of each.
+    """
+    ramp = min(RAMP, total / 2)
+    top = 1 / (total - ramp)
+    times = [ramp] if total <= 2 * ramp else [ramp, total - ramp]
+    return [*((time, progress_at(time, total), top) for time in times), (total, 1.0, 0.0)]
+
+
 def samples(path: Floats, step: float = STEP) -> tuple[Floats, NDArray[np.int64]]:
     """Positions along the moves from pose to pose, at most `step` apart in any joint.
 

@@ -58,7 +58,8 @@ class McapLog(Sink):
         arm: whose link poses are written to /tf; None for none.
 
     Raises:
-        UserError: the package mcap is not installed, or the file exists or cannot be written.
+        UserError: the package mcap is not installed, the file exists or cannot be written, or what a kill left of it is
+            still there.
     """
 
     def __init__(self, path: Path, arm: Arm | None = None) -> None:
@@ -70,6 +71,8 @@ class McapLog(Sink):
             raise UserError(f"{path} exists; give another name, or remove it")
         self._path, self._arm = path, arm
         self._partial = path.with_name(f"{path.name}.partial")
+        if self._partial.exists():
+            raise UserError(f"{self._partial} is left of a watch that was killed; mcap recover it, then remove it")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._stream = self._partial.open("wb")

@@ -52,10 +52,14 @@ class Rosbridge(Sink):
             roslibpy = importlib.import_module("roslibpy")
         except ModuleNotFoundError as error:
             raise UserError(f"--publish {address} needs the package roslibpy: pip install 'ropes[live]'") from error
-        parts = urlsplit(address)
-        if not parts.hostname:
+        try:
+            parts = urlsplit(address)
+            host, port = parts.hostname, parts.port or 9090
+        except ValueError as error:
+            raise UserError(f"--publish {address} is not ws://HOST:PORT ({error})") from error
+        if not host:
             raise UserError(f"--publish {address} is not ws://HOST:PORT")
-        self._ros = roslibpy.Ros(parts.hostname, parts.port or 9090, is_secure=parts.scheme == "wss")
+        self._ros = roslibpy.Ros(host, port, is_secure=parts.scheme == "wss")
         self._message, self._dropped = roslibpy.Message, False
         try:
             self._ros.run(timeout=_CONNECT)

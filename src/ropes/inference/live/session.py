@@ -1,7 +1,6 @@
 """`watch`: opens sources, page and publishers of `ropes watch`, and runs until the sources end."""
 
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -92,12 +91,9 @@ def watch(run: Path, options: WatchOptions) -> None:
             sinks.append(page)
             stack.callback(page.close)
             print(f"ropes: watch at {page.address}", file=sys.stderr)
-        began = time.monotonic()
-        for estimate in watched.estimates():
+        for estimate in watched.estimates(options.seconds):
             for sink in sinks:
                 sink.send(estimate)
-            if options.seconds is not None and time.monotonic() - began > options.seconds:
-                return
 
 
 def open_sources(run: Run, options: WatchOptions) -> list[Source]:
@@ -107,14 +103,13 @@ def open_sources(run: Run, options: WatchOptions) -> list[Source]:
         UserError: another number of sources than cameras, or a source does not exist.
     """
     texts = options.cameras
+    if len(texts) == 1 and (whole := _of_all_cameras(run, Path(texts[0]), options)) is not None:
+        if options.truth is not None:
+            raise UserError("--truth goes with video files; leave it out")
+        return [whole]
+    if options.split is not None:
+        raise UserError("--split goes with a data set; leave it out")
     truth = None if options.truth is None else read_truth(run, options.truth)
-    if len(texts) == 1 and truth is None:
-        folder = Path(texts[0])
-        if (folder / "meta" / "info.json").exists():
-            dataset = open_dataset(folder)
-            return [Recorded(run=run, dataset=dataset, split=options.split, rate=options.rate, loop=options.loop)]
-        if folder.is_dir() and all((folder / camera).is_dir() for camera in run.cameras):
-            return [Folders(folders={camera: folder / camera for camera in run.cameras})]
     by_camera = cameras_of(run, texts)
     folders = {camera: Path(text) for camera, text in by_camera.items() if Path(text).is_dir()}
     sources: list[Source] = [Folders(folders=folders)] if folders else []
@@ -128,6 +123,27 @@ def open_sources(run: Run, options: WatchOptions) -> list[Source]:
     if truth is not None and not any(isinstance(source, VideoFile) for source in sources):
         raise UserError("--truth goes with video files; leave it out")
     return sources
+
+
+def _of_all_cameras(run: Run, folder: Path, options: WatchOptions) -> Source | None:
+    """The source of a data set, or of a folder with a folder for each camera; None for anything else.
+
+    Raises:
+        UserError: see `Recorded`; or the folder lacks that of a camera.
+    """
+    if (folder / "meta" / "info.json").exists():
+        dataset = open_dataset(folder)
+        return Recorded(run=run, dataset=dataset, split=options.split, rate=options.rate, loop=options.loop)
+    if not folder.is_dir():
+        return None
+    missing = [camera for camera in run.cameras if not (folder / camera).is_dir()]
+    if missing and len(run.cameras) == 1:
+        return None  # a folder of images
+    if missing:
+        raise UserError(f"{folder} is no data set, and has no folder {missing[0]} with the images of that camera")
+    if options.split is not None:
+        raise UserError("--split goes with a data set; leave it out")
+    return Folders(folders={camera: folder / camera for camera in run.cameras})
 
 
 def _arm(run: Run, options: WatchOptions) -> Arm | None:

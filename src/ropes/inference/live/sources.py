@@ -3,7 +3,7 @@
 import importlib
 import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +23,9 @@ from ropes.methods.run import Run
 
 #: Seconds between two looks into a folder, and after which an image that cannot be read is reported.
 _POLL, _PATIENCE = 0.005, 2.0
+#: Nanoseconds within which two changes of a folder may have one time stamp; seconds after which a folder that has
+#: nothing new gives no images.
+_TICK, _PULSE = 100_000_000, 1.0
 _SUFFIXES = {".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 
 
@@ -151,7 +154,7 @@ class VideoFile:
 class Folders:
     """Folders that fill with images, one for each camera; equal names (without suffix) are one pose.
 
-    Of several new poses the last by name counts.  An image that is still being written is read when it is complete.
+    Of several new poses the one written last counts.  An image that is still being written is read when it is complete.
 
     Args:
         folders: camera → its folder.
@@ -170,16 +173,19 @@ class Folders:
             raise UserError(f"no folder {missing[0]}")
 
     def captures(self, start: float) -> Iterator[Capture]:
-        """The images of the newest pose, whenever there is a new one."""
-        known, changes, waiting_since = set[str](), tuple[int, ...](), float("inf")
-        files: list[dict[str, Path]] = []
+        """The images of the newest pose, whenever there is a new one; while there is none, now and then no images."""
+        known, changes, waiting_since, told = set[str](), tuple[int, ...](), float("inf"), time.monotonic()
+        files, names, fresh = list[dict[str, Path]](), set[str](), list[str]()
         while True:
             now = tuple(path.stat().st_mtime_ns for path in self.folders.values())
-            if now != changes:
+            if now != changes or time.time_ns() - max(now) < _TICK:
                 changes, files = now, [_images_in(path) for path in self.folders.values()]
-            names = set(files[0]).intersection(*files[1:])
-            fresh = sorted(names - known)
+                names = set(files[0]).intersection(*files[1:])
+                fresh = sorted(names - known, key=lambda name: (_changed(paths[name] for paths in files), name))
             if not fresh:
+                if time.monotonic() - told > _PULSE:
+                    told = time.monotonic()
+                    yield Capture(told, {})  # the reader may have gone
                 time.sleep(_POLL)
                 continue
             stamp = time.monotonic()
@@ -192,7 +198,7 @@ class Folders:
                 time.sleep(_POLL)
                 continue
             self.skipped = len(fresh) - 1 if known else 0  # what lay there before is no stream
-            known, waiting_since = names, float("inf")
+            known, fresh, waiting_since, told = names, [], float("inf"), stamp
             shown = {camera: image for camera, image in zip(self.cameras, images, strict=True) if image is not None}
             yield Capture(stamp, shown)
 
@@ -250,6 +256,14 @@ def _images_in(folder: Path) -> dict[str, Path]:
     """The images of a folder by name without suffix; files whose names begin with a dot are left out."""
     paths = (path for path in folder.iterdir() if path.suffix.lower() in _SUFFIXES and path.name[0] != ".")
     return {path.stem: path for path in paths}
+
+
+def _changed(paths: Iterable[Path]) -> int:
+    """When the last of some files was written, nanoseconds since 1970; 0 if one is gone."""
+    try:
+        return max(path.stat().st_mtime_ns for path in paths)
+    except FileNotFoundError:
+        return 0
 
 
 def _read(path: Path) -> Images | None:

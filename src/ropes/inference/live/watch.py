@@ -125,8 +125,11 @@ class Watch:
         self._board = Board(estimator.run.cameras, tolerance)
         self._stopped = threading.Event()
 
-    def estimates(self) -> Iterator[Estimate]:
+    def estimates(self, seconds: float | None = None) -> Iterator[Estimate]:
         """Estimates until the sources end or the caller stops; threads of sources run meanwhile.
+
+        Args:
+            seconds: end after so many seconds, also where no image comes; None for no end.
 
         Raises:
             UserError: a source has ended or failed, or images never fit together.
@@ -137,7 +140,7 @@ class Watch:
             threading.Thread(target=self._feed, args=(source, start), daemon=True).start()
         speed, last = _Speed(), start
         try:
-            while True:
+            while seconds is None or time.monotonic() - start < seconds:
                 found = self._board.take(timeout=0.2)
                 if found is None:
                     self._check_silence(last, start)

@@ -35,13 +35,14 @@ class OpenCVCamera(Camera):
 
     Args:
         open_capture: opens the device.
+        source: of the frames, for messages.
 
     Raises:
         UserError: the device cannot be opened.
     """
 
-    def __init__(self, open_capture: Callable[[], Capture]) -> None:
-        self._capture = open_capture()
+    def __init__(self, open_capture: Callable[[], Capture], source: str = "a camera") -> None:
+        self._capture, self._source = open_capture(), source
         if not self._capture.isOpened():
             self._capture.release()
             raise UserError("it cannot be opened; is it plugged in, and used by no other program?")
@@ -70,7 +71,7 @@ class OpenCVCamera(Camera):
             seen = self._count
             self._condition.wait_for(lambda: self._count > seen or self._ended, _TIMEOUT)
             if self._count == seen:
-                raise UserError("a camera gives no frame any more; was it unplugged?")
+                raise UserError(f"{self._source} gives no frame any more; was it unplugged?")
             image = self._frame
         return np.ascontiguousarray(image[..., ::-1]) if image.ndim == 3 else image
 
@@ -91,4 +92,5 @@ def open_opencv(source: str) -> OpenCVCamera:
         import cv2
     except ModuleNotFoundError as error:
         raise UserError("this camera needs OpenCV, which is not installed: pip install 'ropes[record]'") from error
-    return OpenCVCamera(lambda: cv2.VideoCapture(int(source) if source.isdecimal() else source))
+    number = int(source) if source.isdecimal() else source
+    return OpenCVCamera(lambda: cv2.VideoCapture(number), f"camera {source}")

@@ -21,7 +21,8 @@ from ropes.errors import UserError, suggestion
 Floats = NDArray[np.float64]
 #: Goals a second.
 _RATE = 30.0
-_UNITS = {"degrees": math.pi / 180, "radians": 1.0}
+_DEGREES = "degrees"
+_UNITS = {_DEGREES: math.pi / 180, "radians": 1.0}
 #: Ends of the names of positions in observations and actions.
 _POSITION = ".pos"
 
@@ -56,7 +57,7 @@ class LeRobotRobot(Robot):
         clock: of goals along the way.
 
     Raises:
-        UserError: the arm has no such joint.
+        UserError: the arm has no such joint, or tells its position in another unit.
     """
 
     def __init__(self, arm: LeRobotArm, joints: tuple[str, ...], unit: float, clock: Clock | None = None) -> None:
@@ -67,6 +68,7 @@ class LeRobotRobot(Robot):
         for joint in joints:
             if joint not in known:
                 raise UserError(f"the robot has no joint {joint!r}: {suggestion(joint, known, ', '.join(known))}")
+        _require_angles(arm, joints, unit)
         # With calibrate=True a robot without a calibration would ask for one here.
         arm.connect(calibrate=False)
         try:
@@ -118,6 +120,26 @@ class LeRobotRobot(Robot):
         self._arm.disconnect()
 
 
+def _require_angles(arm: object, joints: tuple[str, ...], unit: float) -> None:
+    """Check the unit of the arm's motors: LeRobot tells some positions, as those of grippers, in percent of the range.
+
+    Arms without a bus of LeRobot's motors do not say their unit.
+
+    Raises:
+        UserError: a motor has another unit.
+    """
+    motors = getattr(getattr(arm, "bus", None), "motors", None)
+    if not isinstance(motors, Mapping):
+        return
+    for joint in joints:
+        mode = getattr(motors.get(joint), "norm_mode", None)
+        told = str(getattr(mode, "value", mode))
+        if mode is not None and told != _DEGREES:
+            raise UserError(f"LeRobot tells the position of joint {joint} as {told}, not in degrees; leave it out")
+        if mode is not None and unit != _UNITS[_DEGREES]:
+            raise UserError("--robot-options: this robot tells degrees; leave unit=radians out")
+
+
 def open_robot(request: RobotRequest) -> LeRobotRobot:
     """Connect to a robot of LeRobot.
 
@@ -128,7 +150,7 @@ def open_robot(request: RobotRequest) -> LeRobotRobot:
         UserError: LeRobot is missing, an option is wrong, or the robot has no such joint.
     """
     options = dict(request.options)
-    unit, kind, named = options.pop("unit", "degrees"), options.pop("type", ""), options.pop("class", "")
+    unit, kind, named = options.pop("unit", _DEGREES), options.pop("type", ""), options.pop("class", "")
     if unit not in _UNITS:
         raise UserError(f"--robot-options: unit is {unit!r}, not degrees or radians")
     if bool(kind) == bool(named):
@@ -136,7 +158,7 @@ def open_robot(request: RobotRequest) -> LeRobotRobot:
     configuration, make = _of_class(named) if named else _of_type(kind)
     known = {field.name for field in fields(configuration)}
     # The arm must not fall when the recording ends, and its unit must be the one that is told.
-    fixed = {"disable_torque_on_disconnect": False, "use_degrees": unit == "degrees"}
+    fixed = {"disable_torque_on_disconnect": False, "use_degrees": unit == _DEGREES}
     try:
         arm = make(configuration(**options, **{name: value for name, value in fixed.items() if name in known}))
     except TypeError as error:

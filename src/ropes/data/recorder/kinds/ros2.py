@@ -6,7 +6,7 @@ ros2_control, `joint_trajectory_controller`.
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 
 from ropes.data.recorder.interfaces import Robot
 from ropes.data.recorder.registry import RobotRequest
-from ropes.data.recorder.travel import travel_time
+from ropes.data.recorder.travel import knots, travel_time
 from ropes.errors import UserError
 
 Floats = NDArray[np.float64]
-#: Seconds for the connection, and the oldest joint state that counts.
-_TIMEOUT, _OLDEST = 5.0, 1.0
+#: Seconds for the connection, the oldest joint state that counts, and the time to stop.
+_TIMEOUT, _OLDEST, _HALT = 5.0, 1.0, 0.1
 _STATES, _TRAJECTORY = "/joint_states", "/joint_trajectory_controller/joint_trajectory"
 
 
 class Ros2Robot(Robot):
-    """Publishes trajectories with one point, and reads joint states.
+    """Publishes trajectories, and reads joint states.
 
     Args:
         host: of the rosbridge.
@@ -87,27 +87,47 @@ class Ros2Robot(Robot):
         return np.array([state[joint] for joint in self.joints])
 
     def move_to(self, positions: Floats, speed: Floats) -> None:
-        """Start a move; its duration keeps the speed."""
-        seconds = float(travel_time(self.positions(), positions, speed))
-        self._publish(positions, max(seconds, 0.1))
+        """Start a move.
 
-    def _publish(self, positions: Floats, seconds: float) -> None:
-        whole = int(seconds)
-        point = {
-            "positions": positions.tolist(),
-            "velocities": [0.0] * len(self.joints),
-            "accelerations": [],
-            "effort": [],
-            "time_from_start": {"sec": whole, "nanosec": round((seconds - whole) * 1e9) % 1_000_000_000},
-        }
+        The controller connects points by cubic splines.  With the last point alone it would be 1.5 times as fast in the
+        middle; points where the acceleration changes keep the speed.
+        """
+        start = self.positions()
+        way, seconds = positions - start, float(travel_time(start, positions, speed))
+        if seconds > 0:
+            self._publish([(time, start + share * way, rate * way) for time, share, rate in knots(seconds)])
+
+    def _publish(self, points: Iterable[tuple[float, Floats, Floats]]) -> None:
+        """Publish points: seconds from now, angles and velocities."""
+        described = []
+        for seconds, positions, velocities in points:
+            whole, nanoseconds = divmod(round(seconds * 1e9), 1_000_000_000)
+            described.append(
+                {
+                    "positions": positions.tolist(),
+                    "velocities": velocities.tolist(),
+                    "accelerations": [],
+                    "effort": [],
+                    "time_from_start": {"sec": whole, "nanosec": nanoseconds},
+                }
+            )
         header = {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""}  # zero: at once
-        self._commands.publish(self._message({"header": header, "joint_names": list(self.joints), "points": [point]}))
+        self._commands.publish(self._message({"header": header, "joint_names": list(self.joints), "points": described}))
 
     def stop(self) -> None:
-        """Make where the arm is its goal, which replaces the trajectory."""
-        state = self._state
-        if self._ros.is_connected and all(joint in state for joint in self.joints):
-            self._publish(np.array([state[joint] for joint in self.joints]), 0.1)
+        """Make where the arm is its goal, which replaces the trajectory.
+
+        Raises:
+            UserError: the connection is lost, or the last joint state is old: the arm may have moved since.
+        """
+        if not self._ros.is_connected:
+            raise UserError("the connection to the rosbridge is lost")
+        state, age = self._state, time.monotonic() - self._stamp
+        # The arm goes back to an old state as slowly as it left it.
+        here = np.array([state[joint] for joint in self.joints])
+        self._publish([(_HALT + age, here, np.zeros(len(self.joints)))])
+        if age > _OLDEST:
+            raise UserError(f"no message on {self._topic} for {age:.1f} s")
 
     def close(self) -> None:
         """Close the connection, and wait for the bridge's answer: the last command must have left this machine."""

@@ -1,0 +1,108 @@
+"""Nothing moves that was not checked and agreed to, and whatever ends a recording stops the arm."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ropes.data.recorder.interfaces import Image
+from ropes.data.validate import validate
+from ropes.errors import UserError
+from ropes.simulation.collisions import Collision, CollisionChecker, Workspace
+from tests.data.recorder.conftest import MakeOptions
+from tests.data.recorder.doubles import ScriptedKind, ScriptedRobot, record
+
+
+def test_an_arm_that_cannot_be_stopped_is_told(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*given: object) -> None:
+        raise ConnectionError("gone")
+
+    kind.fault = lambda goals: gone() if goals == 3 else None
+    monkeypatch.setattr(ScriptedRobot, "stop", gone)
+    with pytest.raises(UserError, match=r"THE ARM MAY STILL MOVE, PRESS THE EMERGENCY STOP \(ConnectionError: gone\)$"):
+        record(make_options(kind="scripted"), tmp_path / "D")
+
+
+def test_an_impatient_ctrl_c_does_not_prevent_the_stop(
+    kind: ScriptedKind,
+    make_options: MakeOptions,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupt(goals: int) -> None:
+        if goals == 3:
+            raise KeyboardInterrupt
+
+    def stop(robot: ScriptedRobot) -> None:
+        robot.stops += 1
+        if robot.stops == 1:
+            raise KeyboardInterrupt
+        if robot.stops == 2:
+            raise ConnectionError("half a message")
+
+    kind.fault = interrupt
+    monkeypatch.setattr(ScriptedRobot, "stop", stop)
+    with pytest.raises(KeyboardInterrupt):
+        record(make_options(kind="scripted"), tmp_path / "D")
+    assert kind.robots[0].stops == 3
+    assert capsys.readouterr().err == "the arm is stopped\n"
+
+
+def test_without_encoders_no_angles_are_stored(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+    kind.robot = {"encoders": False}
+    with pytest.raises(UserError, match="the robot has no encoders; give --state none"):
+        record(make_options(kind="scripted"), tmp_path / "D")
+    assert not (tmp_path / "D").exists()
+    agreed: list[int] = []
+    options = make_options(kind="scripted", state=False, confirm=lambda: agreed.append(len(kind.robots)))
+    lines = record(options, tmp_path / "D")
+    assert not validate(tmp_path / "D", progress=False).states
+    # Nobody knows where the first move starts: somebody must agree again, once the goal is told.
+    assert agreed == [1, 2]
+    [line] = [line for line in lines if line.startswith("no encoders: the first move")]
+    first = kind.robots[1].goals[0]
+    assert line.endswith(f"radians: shoulder {first[0]:.2f}, elbow {first[1]:.2f}")
+
+
+def test_the_way_back_to_the_first_pose_is_free(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An anchor that is recorded again begins where it ended, and no plan has the direct move."""
+    first = CollisionChecker.first
+
+    def blocked(self: CollisionChecker, poses: NDArray[np.float64]) -> Collision | None:
+        back = bool(kind.robots and kind.robots[0].goals) and np.allclose(poses[-1], kind.robots[0].goals[0])
+        return Collision(0, "it touches") if back else first(self, poses)
+
+    def blurred(image: Image, number: int) -> Image:
+        return image // 8 + 100 if len(kind.robots[-1].goals) == 3 else image
+
+    kind.change = blurred
+    monkeypatch.setattr(CollisionChecker, "first", blocked)
+    record(make_options(kind="scripted"), tmp_path / "D")
+    goals = np.array(kind.robots[0].goals)
+    assert len(goals) == 5 + 3 + 5 + 5
+    assert np.array_equal(goals[5:8], goals[3:0:-1])
+    assert np.array_equal(goals[8:13], goals[:5])
+
+
+def test_nothing_moves_before_the_plan_is_free(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+    limits = replace(make_options().limits, workspace=Workspace((-0.2, -0.3, -0.1), (0.2, 0.3, 1.2), 0.0))
+    with pytest.raises(UserError, match=r"the plan is not free: middle leaves the workspace by .* of anchor \d+"):
+        record(make_options(kind="scripted", anchors=30, limits=limits), tmp_path / "D")
+    assert kind.robots == []
+    assert not (tmp_path / "D").exists()
+
+
+def test_nobody_who_agrees_moves_nothing(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+    def no() -> None:
+        raise UserError("nothing was moved")
+
+    with pytest.raises(UserError, match="nothing was moved"):
+        record(make_options(kind="scripted", confirm=no), tmp_path / "D")
+    assert kind.robots == []
