@@ -41,9 +41,10 @@ def test_contributing_names_files_that_exist() -> None:
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
-def test_the_diagram_of_the_method_is_that_of_its_script() -> None:
-    done = subprocess.run([sys.executable, ROOT / "tools" / "docs" / "method_diagram.py", "--check"], check=False)
-    assert done.returncode == 0, "run python tools/docs/method_diagram.py"
+@pytest.mark.parametrize("script", ["method_diagram.py", "protocol.py"])
+def test_a_drawing_is_that_of_its_script(script: str) -> None:
+    done = subprocess.run([sys.executable, ROOT / "tools" / "docs" / script, "--check"], check=False)
+    assert done.returncode == 0, f"run python tools/docs/{script}"
 
 
 def test_text_is_wrapped_and_tables_are_not() -> None:
