@@ -48,6 +48,16 @@ def test_samples_say_nothing_in_a_gap_and_after_the_last_one(import_one: ImportO
     assert imported.plan.dropped["no joint position within 0.02 s"] == 22 + round((13.5 - 12) * RATE)
 
 
+def test_joint_positions_may_come_more_slowly_than_frames(import_one: ImportOne, tmp_path: Path) -> None:
+    fast, rows = 6 * RATE, dense_log(3)[::3]  # frames at 120 Hz, of which few have a joint position, at 6.7 Hz
+    frames = [picture(angle) for angle in positions(3).repeat(6)]
+    path = write_video(tmp_path / "front.mp4", frames, rate=fast)
+    write_csv(path.with_suffix(".csv"), ("time", "policy", "elbow"), rows)
+    imported = import_one(path)
+    assert imported.plan.poses.policies == NAMES * 3
+    assert np.allclose(imported.dataset.states("train")[:, 0], angles(3))
+
+
 def test_policies_of_samples_end_where_the_samples_do() -> None:
     times = np.array([0.0, 0.1, 0.2, 0.3, 2.0, 2.1, 2.2])
     columns = {"time": times.tolist(), "policy": ["observational"] * 2 + ["elbow/1"] * 5}

@@ -132,6 +132,7 @@ def test_nobody_knows_what_the_arm_does_while_no_frame_is_there() -> None:
     times, still = np.array([0, 1, 2, 3, 9, 10, 11]) / 10, np.ones(6, dtype=bool)
     assert dwells.without_gaps(times, still).tolist() == [True, True, True, False, True, True]
     assert dwells.without_gaps(times[:1], still[:0]).tolist() == []
+    assert dwells.without_gaps(times, still, times[:2] * 3).all()  # joint positions come at a third of the frames' rate
 
 
 def made(names: Sequence[str], stretches: Sequence[int] | None = None, episodes: Sequence[int] | None = None) -> Poses:

@@ -13,7 +13,8 @@ from ropes.errors import UserError
 
 #: A joint stands still below this speed (rad/s), or if it moves less than this between two views (rad).
 STILL_SPEED, STILL_STEP = 0.02, 0.002
-#: Nobody knows what the arm does between two views that are further apart than so many of their median intervals.
+#: Nobody knows what the arm does between two views that are further apart than so many of their median intervals, or of
+#: those of the joint positions.
 _GAP = 5
 #: Rounding of time stamps, seconds.
 _ROUNDING = 1e-5
@@ -70,15 +71,19 @@ class Settled:
     left_out: Mapping[str, int]
 
 
-def without_gaps(times: Floats, still: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def without_gaps(times: Floats, still: NDArray[np.bool_], samples: Floats | None = None) -> NDArray[np.bool_]:
     """`still`, (n − 1,), but false from each view to the next where none is seen in between for long.
 
     Args:
         times: of the views, seconds, (n,).
         still: whether the arm stands still from each view to the next, (n − 1,).
+        samples: times of the joint positions by which `still` is known, seconds; views lie near them.
     """
     steps = np.diff(times)
-    return still if not len(steps) else still & (steps <= _GAP * np.median(steps) + _ROUNDING)
+    if not len(steps):
+        return still
+    usual = max(float(np.median(np.diff(each))) for each in (times, samples) if each is not None and len(each) > 1)
+    return still & (steps <= _GAP * usual + _ROUNDING)
 
 
 def settle(found: Sequence[Dwell], times: Floats, acting: Policies, shortest: float) -> Settled:

@@ -205,8 +205,10 @@ def _dwells(
     """
     times = [views.times for views in streams.views]
     still = [
-        dwells.without_gaps(views.times, _still(views, None if motion is None else motion[k]))
-        for k, views in enumerate(streams.views)
+        dwells.without_gaps(t, _still(views), None if episode.joints is None else episode.joints.times)
+        if motion is None
+        else dwells.without_gaps(t, motion[k])
+        for k, (t, views, episode) in enumerate(zip(times, streams.views, streams.recording.episodes, strict=True))
     ]
     found = [dwells.find_dwells(t, s, options.dwell) for t, s in zip(times, still, strict=True)]
     longest = max(dwells.longest_stillness(t, s) for t, s in zip(times, still, strict=True))
@@ -218,9 +220,7 @@ def _dwells(
     return found, settled
 
 
-def _still(views: Views, by_images: np.ndarray | None) -> np.ndarray:
-    if by_images is not None:
-        return by_images
+def _still(views: Views) -> np.ndarray:
     assert views.positions is not None
     return dwells.still_by_positions(views.times, views.positions)
 

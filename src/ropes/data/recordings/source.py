@@ -21,13 +21,14 @@ Image = NDArray[np.uint8]
 FrameId = tuple[int, int]
 #: Joint positions are in radians, in degrees, or left out.
 StateUnit = Literal["radians", "degrees", "none"]
-#: Commands come at longer intervals, samples of a position at shorter ones, seconds.
+#: Commands come at longer intervals, samples of a position at shorter ones, seconds; time stamps are rounded.
 COMMAND_INTERVAL = 0.2
+_ROUNDING = 1e-3
 
 
 def are_samples(times: Floats) -> bool:
     """Whether rows at these times (seconds) are samples, not commands."""
-    return len(times) > 1 and float(np.median(np.diff(times))) <= COMMAND_INTERVAL
+    return len(times) > 1 and float(np.median(np.diff(times))) <= COMMAND_INTERVAL + _ROUNDING
 
 
 def require_order(times: Floats, what: str) -> None:
