@@ -68,6 +68,7 @@ LONGEST = (
     "simulation/test_workers.py",
     "causal/test_calibration.py",
     "methods/test_registration.py",
+    "test_own_arm_page.py",
     "test_colour.py",
     "test_faults.py",
     "methods/test_registry.py",

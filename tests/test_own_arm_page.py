@@ -32,7 +32,7 @@ FIT = (
     "--encoder.window 16 --encoder.window-widths 8 8 --encoder.window-blocks 1 1 --foreign 0 --val-fraction 0.1 "
     "--training.epochs 12 --training.min-samples 1 --training.batch 28"
 )
-WATCH = "--no-page --publish - --rate 40 --seconds 2"
+WATCH = "--no-page --publish - --rate 40 --seconds 4"
 
 
 def commands() -> list[str]:
@@ -141,9 +141,9 @@ def test_every_command_of_the_page_runs(beside_the_arm: Path, capsys: pytest.Cap
     assert len(lines) > 10
     assert all(line["unit"] == "rad" for line in lines)
     assert all(tuple(line["joints"]) == tuple(line["truth"]) == JOINTS for line in lines)
-    # The sign of the angles is known without a label.
+    # Scale and sign of the angles are known without a label.
     read, true = (np.array([[line[key][joint] for joint in JOINTS] for line in lines]) for key in ("joints", "truth"))
-    assert np.corrcoef(read[:, 0], true[:, 0])[0, 1] > 0.5
+    assert min(np.corrcoef(read[:, joint], true[:, joint])[0, 1] for joint in (0, 1)) > 0.5
 
 
 @pytest.mark.slow
