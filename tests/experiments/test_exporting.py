@@ -246,6 +246,14 @@ def test_a_pretrained_estimator_is_a_folder_unless_a_download_is_allowed(
     images = np.zeros((1, 2, tiny.SIDE, tiny.SIDE), np.uint8)
     found = Estimator.from_pretrained("me/arm", download=True)
     np.testing.assert_array_equal(found.angles(images), Estimator.load(run).angles(images))
+    # A repository with an export for other runtimes: the file itself is not downloaded.
+    other = tmp_path / "models--me--onnx"
+    (other / "snapshots" / revision).mkdir(parents=True)
+    (other / "snapshots" / revision / "config.json").write_bytes((exported / "config.json").read_bytes())
+    (other / "refs").mkdir()
+    (other / "refs" / "main").write_text(revision)
+    with pytest.raises(UserError, match=r"^me/onnx holds model\.onnx, which runs without ropes"):
+        Estimator.from_pretrained("me/onnx", download=True)
 
 
 @pytest.mark.slow
@@ -258,4 +266,5 @@ def test_the_card_of_an_evaluated_run_has_its_metrics(run: Path, data: Path, tmp
     kinds = {(result.dataset_split, result.metric_type) for result in card.data.eval_results}
     assert kinds == {("test-id", "mse"), ("test-id", "mcc")}
     assert "## Figures" in card.text
+    assert "tiny is an export of the estimator below: `model.pt2`" in card.text
     assert json.loads((made / "config.json").read_text())["compared"]["images"] == "data set"

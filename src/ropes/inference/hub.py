@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+from ropes.common.files import read_json
 from ropes.errors import UserError
 from ropes.models.registry import RUN_FILE, find_run
 
+#: Describes an exported file, see `ropes.experiments.exporting`.
+_CONFIG_FILE = "config.json"
 #: The files that are downloaded; none of them can run code.
 _FILES = ("*.json", "*.safetensors", "*.md")
 
@@ -27,12 +30,18 @@ def pretrained_folder(name: Path | str, *, download: bool = False) -> Path:
         folder = _downloaded(text)
     else:
         raise UserError(f"{text} is no folder; download=True downloads the repository of that name from the Hub")
-    exported = next((file.name for file in folder.glob("model.*") if file.suffix in (".onnx", ".pt2")), None)
-    if exported and not (folder / RUN_FILE).is_file():
-        raise UserError(
-            f"{folder} holds {exported}, which runs without ropes; ropes reads folders of --format safetensors"
-        )
+    if not (folder / RUN_FILE).is_file() and (held := _exported_file(folder)):
+        raise UserError(f"{text} holds {held}, which runs without ropes; ropes reads folders of --format safetensors")
     return folder
+
+
+def _exported_file(folder: Path) -> str | None:
+    """Name of the file that `ropes package` exported for other runtimes; it is not downloaded, but described."""
+    path = folder / _CONFIG_FILE
+    content = read_json(path) if path.is_file() else None
+    if isinstance(content, dict) and content.get("library_name") == "ropes" and isinstance(content.get("file"), str):
+        return str(content["file"])
+    return None
 
 
 def _downloaded(repository: str) -> Path:

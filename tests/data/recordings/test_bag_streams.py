@@ -40,6 +40,20 @@ def test_joint_positions_without_time_stamps_follow_the_clock_of_the_headers(
     assert np.allclose(dataset.states("train")[:, 0], 0.3 * np.arange(6))
 
 
+def test_a_camera_with_a_clock_of_its_own_is_named(import_one: ImportOne, tmp_path: Path) -> None:
+    pixels = np.full((20, 24), 90, np.uint8)
+    shown = [
+        bag_files.image(name, k / 10, pixels, "mono8")._replace(stamp=100 + k / 10 + clock)
+        for k in range(30)
+        for name, clock in (("left", 0.0), ("right", 1000.0))
+    ]
+    stated = [bag_files.policy(k, name) for k, name in enumerate(("observational", "elbow/1", "elbow/2"))]
+    path = bag_files.write(tmp_path / "bag", "mcap", sorted([*shown, *stated], key=lambda message: message.time))
+    line = r"time stamps of camera right are 999 s away from those of camera left, at the median: record with one clock"
+    with pytest.raises(UserError, match=rf"^no frame is left \(30 left out: .*\); {line}"):
+        import_one(path)
+
+
 def test_texts_that_repeat_name_a_policy_once(import_one: ImportOne, tmp_path: Path) -> None:
     messages = []
     for each in protocol():

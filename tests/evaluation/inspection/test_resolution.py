@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from ropes.evaluation.inspection import inspect_data
-from ropes.evaluation.inspection.resolution import Resolution, _compare
+from ropes.evaluation.inspection.motion import Motion
+from ropes.evaluation.inspection.registered import Disturbance
+from ropes.evaluation.inspection.resolution import Resolution, _compare, resolution
+from ropes.evaluation.inspection.sample import Sample
+from ropes.evaluation.inspection.verdict import JointReport
+from ropes.methods.recipes import encoder_recipe
+from ropes.models.shapes import EncoderConfig
 from ropes.report.inspection import print_inspection
 from tests import tiny
 from tests.evaluation.inspection.test_inspect import images as blobs
@@ -43,6 +49,25 @@ def test_noise_is_no_change() -> None:
     assert pixels == pytest.approx(16, abs=1)
     assert window_pixels == pytest.approx(64, abs=4)
     assert lost < 0.02
+
+
+def test_of_a_recording_passers_by_and_noise_are_no_change() -> None:
+    """Two poses of a square before a ground; somebody passes in one, and the camera is noisier than a rendering."""
+    images = np.random.default_rng(0).normal(100, 6, (4, 256, 256)).round()
+    images[1::2, 100:110, 100:110] += 80
+    images[1, :, 200:240] = 20
+    sample = Sample((images.clip(0, 255).astype(np.uint8),), np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]))
+    moved = Motion(np.array([0.01]), (np.ones((256, 256)),), paired=True)
+    report = JointReport(joint="elbow", images=(2, 2), anchors=(2, 2), motion=moved, contrast=None, overlap=None)
+    regimes, shape = {"elbow": (0, 1, 1)}, encoder_recipe("compact").shape
+    assert isinstance(shape, EncoderConfig)
+    disturbance = Disturbance((30.0,), np.array([[False], [True], [False], [False]]))
+    naive, told = (resolution(sample, [report], regimes, ["front"], shape, each) for each in (None, disturbance))
+    assert naive is not None
+    assert told is not None
+    assert told.window_pixels == pytest.approx(100, abs=5)
+    assert told.pixels == pytest.approx(25, abs=2)
+    assert naive.window_pixels > 20 * told.window_pixels
 
 
 def write(path: Path, side: int, **options: Any) -> Path:

@@ -100,8 +100,8 @@ class BagRecording:
             if self._topics.get(topic) != _INFO:
                 continue
             with self._opened() as reader:
-                messages = [reader.deserialize(raw, kind) for kind, _, raw in self._messages(reader, topic)]
-            calibration = read_calibration(messages, rectified=rectified)
+                messages = (reader.deserialize(raw, kind) for kind, _, raw in self._messages(reader, topic))
+                calibration = read_calibration(messages, rectified=rectified)
             if calibration is not None:
                 found[name] = calibration
         return found

@@ -1,6 +1,6 @@
 """Calibrations of cameras: read from a recording, and adapted to the images that are stored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -53,7 +53,7 @@ class Calibrated(Protocol):
         """See the class."""
 
 
-def read_calibration(messages: Sequence[object], *, rectified: bool) -> Calibration | None:
+def read_calibration(messages: Iterable[object], *, rectified: bool) -> Calibration | None:
     """The calibration that all messages of a topic agree on; None where they differ or say nothing.
 
     Args:

@@ -13,7 +13,7 @@ from ropes.data.recordings import dwells, policies, poses
 from ropes.data.recordings.dwells import Dwell, Settled
 from ropes.data.recordings.poses import Grouped, Grouping, Poses, Selection
 from ropes.data.recordings.source import Floats, Options, Policies, Recording, StateUnit
-from ropes.data.recordings.synchronise import Views, synchronise
+from ropes.data.recordings.synchronise import Views, farthest, synchronise
 from ropes.data.recordings.views import Box, View
 from ropes.errors import UserError
 
@@ -131,7 +131,11 @@ def read_streams(recording: Recording, options: ImportOptions) -> Streams:
         dropped.update(views.dropped)
         found.append(_in_radians(views, options.state, episode.name))
     if not any(len(views.times) for views in found):
-        raise UserError(f"no frame is left ({_described(dropped)}); give a larger --tolerance, or --offset for the log")
+        apart = farthest(recording.episodes[0], recording.cameras, state=state)
+        raise UserError(
+            f"no frame is left ({_described(dropped)}); {apart}: record with one clock, or give a larger --tolerance, "
+            "or --offset for the log of a video"
+        )
     names = dict.fromkeys(views.joints for views in found)
     if len(names) > 1:
         raise UserError(f"episodes have different joints: {' and '.join(', '.join(each) or 'none' for each in names)}")

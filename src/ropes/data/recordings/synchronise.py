@@ -85,6 +85,17 @@ def synchronise(
     )
 
 
+def farthest(episode: Episode, cameras: Sequence[str], *, state: bool) -> str:
+    """Which stream has time stamps farthest from those of the first camera, in words: at the median of its frames."""
+    first, *others = cameras
+    times, streams = episode.frames[first], {f"camera {camera}": episode.frames[camera] for camera in others}
+    if state and episode.joints is not None:
+        streams["the joint positions"] = episode.joints.times
+    apart = {name: float(np.median(np.abs(stamps[nearest(times, stamps)] - times))) for name, stamps in streams.items()}
+    name = max(apart, key=lambda each: apart[each])
+    return f"time stamps of {name} are {apart[name]:.3g} s away from those of camera {first}, at the median"
+
+
 def nearest(times: Floats, others: Floats) -> Ints:
     """Index of the value of `others` (ascending) nearest to each of `times`, (n,)."""
     after = np.clip(np.searchsorted(others, times), 1, max(1, len(others) - 1))

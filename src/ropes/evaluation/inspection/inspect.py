@@ -146,7 +146,7 @@ def inspect_data(data: Path, *, seed: int = 0, show: bool = True) -> Inspection:
         joints=joints,
         fit_options=options,
         verdict=verdict(joints, fault=fault, options=options),
-        resolution=resolution(compared[0], joints, _regimes(dataset), dataset.cameras, shape),
+        resolution=resolution(compared[0], joints, _regimes(dataset), dataset.cameras, shape, compared[1]),
         nuisances=nuisances,
         advice=(
             *advice(joints, cameras=len(dataset.cameras), size=size, complete=complete),

@@ -54,18 +54,18 @@ def motion(
     if not len(pose):
         found = []
         for camera, crowd in zip(sample.images, crowded.T, strict=True):
-            one, other = (rows[_alone_or_all(~crowd[rows])] for rows in (sample.rows(first), sample.rows(second)))
+            one, other = (rows[alone_or_all(~crowd[rows])] for rows in (sample.rows(first), sample.rows(second)))
             found.append(_means(camera[one], camera[other]))
         heats, shares = zip(*found, strict=True)
         return Motion(np.array(shares), heats, paired=False)
     heat = []
     for camera, level, crowd in zip(sample.images, levels, crowded.T, strict=True):
-        alone = _alone_or_all(~(crowd[pose] | crowd[anchor]))
+        alone = alone_or_all(~(crowd[pose] | crowd[anchor]))
         heat.append(_moved(camera, pose[alone], anchor[alone], level))
     return Motion(np.array([float(each.mean()) for each in heat]), tuple(heat), paired=True)
 
 
-def _alone_or_all(alone: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def alone_or_all(alone: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Poses that show the arm alone; all poses if none does."""
     return alone if alone.any() else ~alone
 

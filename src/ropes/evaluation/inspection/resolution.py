@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.data.pictures import letterbox
-from ropes.evaluation.inspection.motion import LEVELS, pairs_with_anchors
+from ropes.evaluation.inspection.motion import LEVELS, alone_or_all, pairs_with_anchors
+from ropes.evaluation.inspection.registered import Disturbance
 from ropes.evaluation.inspection.sample import Ints, Sample
 from ropes.evaluation.inspection.verdict import JointReport
 from ropes.models.shapes import EncoderConfig
@@ -50,15 +51,19 @@ def resolution(
     regimes: dict[str, tuple[int, int, int]],
     cameras: Sequence[str],
     shape: EncoderConfig,
+    disturbance: Disturbance | None = None,
 ) -> Resolution | None:
     """Measure the resolution of the least visible joint.
 
+    Of a recording only changes above the camera's noise count, and frames without passers-by, as in `motion`.
+
     Args:
-        sample: images of all regimes.
+        sample: images of all regimes; of a recording registered.
         joints: their reports.
         regimes: joint → numbers of the observational regime and of its two policies.
         cameras: names of the cameras.
         shape: of the encoder that `ropes fit` trains by default.
+        disturbance: of a recording; None for renderings.
 
     Returns:
         None where the encoder has no window, the images are not at least twice as large as `shape` takes them, or
@@ -73,10 +78,14 @@ def resolution(
     pose, anchor = pairs_with_anchors(sample, *regimes[joint])
     if not len(pose):
         return None
-    view = int(shares[joint].argmax())
+    view, level = int(shares[joint].argmax()), float(LEVELS)
+    if disturbance is not None:
+        level, crowd = disturbance.levels[view], disturbance.crowded[:, view]
+        alone = alone_or_all(~(crowd[pose] | crowd[anchor]))
+        pose, anchor = pose[alone], anchor[alone]
     chosen = np.unique(np.linspace(0, len(pose) - 1, _PAIRS).round().astype(np.int64))
     pixels, window_pixels, lost = _compare(
-        sample.images[view], pose[chosen], anchor[chosen], shape.image_size, zoom * shape.image_size
+        sample.images[view], pose[chosen], anchor[chosen], shape.image_size, zoom * shape.image_size, level
     )
     return Resolution(
         joint=joint,
@@ -89,7 +98,9 @@ def resolution(
     )
 
 
-def _compare(images: NDArray[np.uint8], pose: Ints, anchor: Ints, small: int, large: int) -> tuple[float, float, float]:
+def _compare(
+    images: NDArray[np.uint8], pose: Ints, anchor: Ints, small: int, large: int, level: float = LEVELS
+) -> tuple[float, float, float]:
     """Changed pixels at both sides, and the share of the energy that is lost, see `Resolution`.
 
     Args:
@@ -98,15 +109,16 @@ def _compare(images: NDArray[np.uint8], pose: Ints, anchor: Ints, small: int, la
         anchor: rows of the poses that these are compared with.
         small: side of the smaller size in pixels.
         large: side of the larger size, a multiple of it.
+        level: smallest change of a changed pixel, grey levels.
     """
     zoom, counts, energies = large // small, np.zeros(2), np.zeros(2)
     for k, rest in zip(pose, anchor, strict=True):
         pair = letterbox(images[[k, rest]], large)
         fine, coarse = _change(pair), _change(letterbox(pair, small)).repeat(zoom, axis=0).repeat(zoom, axis=1)
         mean = np.abs(fine).max(axis=2).reshape(small, zoom, small, zoom).mean(axis=(1, 3))
-        area = (mean > LEVELS).repeat(zoom, axis=0).repeat(zoom, axis=1)  # where it is more than noise
+        area = (mean > level).repeat(zoom, axis=0).repeat(zoom, axis=1)  # where it is more than noise
         changes = coarse[area], fine[area]
-        counts += [(np.abs(each).max(axis=1) > LEVELS).sum() for each in changes]
+        counts += [(np.abs(each).max(axis=1) > level).sum() for each in changes]
         energies += [np.square(each).sum() for each in changes]
     lost = 1 - energies[0] / energies[1] if energies[1] else 0.0
     return float(counts[0] / zoom**2 / len(pose)), float(counts[1] / len(pose)), max(float(lost), 0.0)
