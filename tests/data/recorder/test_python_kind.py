@@ -74,6 +74,7 @@ def test_joints_that_the_plan_leaves_out_stay(request_for: Any, tmp_path: Path) 
     robot = open_robot("python", request_for(**options))
     robot.move_to(np.array([0.1, 0.2]), np.array([1.0, 2.0]))
     assert robot.positions() == pytest.approx(np.array([0.1, 0.2]))
+    assert robot.others() == {"gripper": 0.5}
     arm = robot.__dict__["_arm"]
     assert arm.at.tolist() == [0.5, 0.2, 0.1]
     robot.stop()

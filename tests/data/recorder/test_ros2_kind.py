@@ -101,6 +101,7 @@ def test_an_arm_behind_a_bridge(bridge: Bridge, make_options: MakeOptions) -> No
     robot = opened(make_options(), host="127.0.0.1", port=str(bridge.port))
     try:
         assert robot.positions() == pytest.approx(np.array([0.1, 0.0]))
+        assert robot.others() == {"gripper": 0.5}
         robot.move_to(np.array([0.6, -0.3]), np.array([0.4, 0.4]))
         wait_until(lambda: near(robot, [0.6, -0.3]))
         [trajectory] = bridge.trajectories

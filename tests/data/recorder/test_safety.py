@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ropes.data.recorder.interfaces import Image
+from ropes.data.recorder.record import _elsewhere
 from ropes.data.validate import validate
 from ropes.errors import UserError
 from ropes.simulation.collisions import Collision, CollisionChecker, Workspace
@@ -67,6 +68,22 @@ def test_without_encoders_no_angles_are_stored(kind: ScriptedKind, make_options:
     [line] = [line for line in lines if line.startswith("no encoders: the first move")]
     first = kind.robots[1].goals[0]
     assert line.endswith(f"radians: shoulder {first[0]:.2f}, elbow {first[1]:.2f}")
+
+
+def test_a_joint_that_is_not_where_the_plan_has_it_is_told(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agreed: list[int] = []
+    options = make_options(kind="scripted", confirm=lambda: agreed.append(len(kind.robots)))
+    neutral = {"gripper": 0.0, "wrist": 0.0}
+    robot = replace(options.setting.robot, neutral={**options.setting.robot.neutral, **neutral})
+    assert _elsewhere({"gripper": 0.5, "wrist": 0.02, "light": 7.0}, robot.neutral) == [
+        "joint gripper stands at 0.50; the plan was simulated with it at 0.00: move it there"
+    ]
+    monkeypatch.setattr(ScriptedRobot, "others", lambda self: {"elbow": 0.5}, raising=False)
+    lines = record(options, tmp_path / "D")
+    assert agreed == [0, 1]
+    assert "joint elbow stands at 0.50; the plan was simulated with it at 0.00: move it there" in lines
 
 
 def test_the_way_back_to_the_first_pose_is_free(

@@ -59,6 +59,10 @@ class Robot(ABC):
     def stop(self) -> None:
         """Stop the arm where it is; called after every fault and interrupt, also when the arm stands still."""
 
+    def others(self) -> Mapping[str, float]:
+        """Where the joints stand that are not commanded, by name, radians; none unless a kind knows."""
+        return {}
+
     def cameras(self) -> Mapping[str, "Camera"]:
         """The robot's own cameras by name; none unless a kind has some."""
         return {}

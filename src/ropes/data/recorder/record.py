@@ -22,7 +22,7 @@ from ropes.data.recorder.plan import Plan, Stop, draw_plan
 from ropes.data.recorder.registry import RobotRequest, kind_named, open_robot
 from ropes.data.recorder.route import Checker, Redraw, free_route, require_free_start
 from ropes.data.recorder.session import Session, record
-from ropes.data.recorder.stillness import Settling, read_positions
+from ropes.data.recorder.stillness import Settling, asked, read_positions
 from ropes.data.recorder.summary import describe
 from ropes.data.recordings.views import View
 from ropes.errors import UserError
@@ -31,6 +31,8 @@ from ropes.simulation.collisions import CollisionChecker
 from ropes.simulation.settings import Setting
 
 Floats = NDArray[np.float64]
+#: Distance from its place in the simulated plan at which a joint that is not commanded is told, radians.
+_ELSEWHERE = 0.1
 #: Frames of a pose, about, for which a simulated camera draws its faults.
 _FRAMES = 3
 
@@ -130,10 +132,12 @@ def record_data(
         first = route.stops[0][0]
         if (start := read_positions(session.robot)) is not None:
             require_free_start(start, first, checker.first)
-        else:
-            say(_unknown_start(route.plan, first))
-            if options.confirm is not None:
-                options.confirm()
+        doubts = [] if start is not None else [_unknown_start(route.plan, first)]
+        doubts += _elsewhere(asked("the robot", session.robot.others), robot.neutral)
+        for line in doubts:
+            say(line)
+        if doubts and options.confirm is not None:
+            options.confirm()
         features = record(session, folder, route.stops, say=say, progress=progress)
     return folder.finish(features, locate(options.setting.robot.urdf), _robot_name(options), progress=progress)
 
@@ -163,6 +167,15 @@ def _unknown_start(plan: Plan, first: Stop) -> str:
         "no encoders: the first move starts from an unknown place and is not checked; bring the arm near its goal "
         f"first, radians: {pose}"
     )
+
+
+def _elsewhere(others: Mapping[str, float], neutral: Mapping[str, float]) -> list[str]:
+    """A line for each joint that the plan leaves out and that is not where the plan was simulated with it."""
+    return [
+        f"joint {name} stands at {angle:.2f}; the plan was simulated with it at {neutral[name]:.2f}: move it there"
+        for name, angle in others.items()
+        if name in neutral and abs(angle - neutral[name]) > _ELSEWHERE
+    ]
 
 
 def _open(

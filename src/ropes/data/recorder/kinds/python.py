@@ -71,6 +71,13 @@ class PythonRobot(Robot):
         found = self._arm.positions()
         return None if found is None else np.asarray(found, dtype=np.float64)[self._places]
 
+    def others(self) -> Mapping[str, float]:
+        """Angles of the object's other joints."""
+        found = self._arm.positions()
+        if found is None:
+            return {}
+        return {name: float(angle) for name, angle in zip(self._all, found, strict=True) if name not in self.joints}
+
     def move_to(self, positions: Floats, speed: Floats) -> None:
         """Move the plan's joints; the others stay."""
         if len(self._all) == len(self.joints):

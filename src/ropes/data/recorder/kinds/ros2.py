@@ -86,6 +86,10 @@ class Ros2Robot(Robot):
         state = self._state
         return np.array([state[joint] for joint in self.joints])
 
+    def others(self) -> Mapping[str, float]:
+        """Angles of the other joints in the last joint state."""
+        return {name: angle for name, angle in self._state.items() if name not in self.joints}
+
     def move_to(self, positions: Floats, speed: Floats) -> None:
         """Start a move.
 
