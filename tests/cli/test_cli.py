@@ -146,8 +146,9 @@ def test_closed_pipe_is_silent() -> None:
 
 
 SLEEPER = """
-import os, sys, time, types
+import os, signal, sys, time, types
 from ropes.cli.entry import main
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup, or whatever started the tests, may ignore it
 def validate(path):
     print("ready", flush=True)
     try:
