@@ -15,6 +15,8 @@ from ropes.simulation.collisions import Collision, CollisionChecker, Workspace
 from tests.data.recorder.conftest import MakeOptions
 from tests.data.recorder.doubles import ScriptedKind, ScriptedRobot, record
 
+pytestmark = pytest.mark.pybullet
+
 
 def test_an_arm_that_cannot_be_stopped_is_told(
     kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
