@@ -122,7 +122,7 @@ def _one_core() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _said_once() -> None:
-    """Without PyBullet, one line a process says that MuJoCo draws; it comes before the tests, not beside their errors."""
+    """Without PyBullet, one line a process says that MuJoCo draws: before the tests, not beside their errors."""
     if find_spec("pybullet") is None:
         from ropes.simulation.settings import default_renderer
 
