@@ -93,11 +93,11 @@ def read_files(run: Run, poses: Sequence[Mapping[str, Path]]) -> Views:
     return joined([np.stack([_read(run, camera, pose[camera]) for pose in poses]) for camera in run.cameras])
 
 
-def read_labels(run: Run, path: Path) -> tuple[Views, NDArray[np.float64]]:
-    """Images and angles (n, d), radians, of a CSV file.
+def csv_rows(path: Path, columns: Sequence[str], content: str) -> list[dict[str, str]]:
+    """The rows of a CSV file, one at least, which has the given columns; `content` names the rows in an error.
 
     Raises:
-        UserError: the file, a column or an image is missing, or an angle is not a finite number.
+        UserError: the file cannot be read, is empty, or lacks a column.
     """
     try:
         with path.open(encoding="utf-8", newline="") as stream:
@@ -107,9 +107,19 @@ def read_labels(run: Run, path: Path) -> tuple[Views, NDArray[np.float64]]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path} is no CSV file ({error})") from error
     if not rows:
-        raise UserError(f"{path} holds no labelled samples")
-    if missing := [name for name in (*run.cameras, *run.joints) if name not in rows[0]]:
-        raise UserError(f"{path} has no column {missing[0]}; it needs {', '.join((*run.cameras, *run.joints))}")
+        raise UserError(f"{path} holds no {content}")
+    if missing := [name for name in columns if name not in rows[0]]:
+        raise UserError(f"{path} has no column {missing[0]}; it needs {', '.join(columns)}")
+    return rows
+
+
+def read_labels(run: Run, path: Path) -> tuple[Views, NDArray[np.float64]]:
+    """Images and angles (n, d), radians, of a CSV file.
+
+    Raises:
+        UserError: the file, a column or an image is missing, or an angle is not a finite number.
+    """
+    rows = csv_rows(path, (*run.cameras, *run.joints), "labelled samples")
     poses: list[dict[str, Path]] = []
     angles = []
     for number, row in enumerate(rows, start=2):

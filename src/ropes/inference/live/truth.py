@@ -1,12 +1,12 @@
 """True joint angles of a video, from a CSV file with the angles at some times."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ropes.errors import UserError
+from ropes.inference.sources import csv_rows
 from ropes.methods.run import Run
 
 _TIME = "time"
@@ -38,17 +38,7 @@ def read_truth(run: Run, path: Path) -> Truth:
         UserError: the file or a column is missing, a value is not a finite number, or times do not ascend.
     """
     names = (_TIME, *run.joints)
-    try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            rows = list(csv.DictReader(stream))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is no CSV file ({error})") from error
-    if not rows:
-        raise UserError(f"{path} holds no angles")
-    if missing := [name for name in names if name not in rows[0]]:
-        raise UserError(f"{path} has no column {missing[0]}; it needs {', '.join(names)}")
+    rows = csv_rows(path, names, "angles")
     values = np.empty((len(rows), len(names)))
     for number, row in enumerate(rows):
         try:
