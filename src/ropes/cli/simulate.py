@@ -132,22 +132,20 @@ class Simulate:
         """Simulate the data set."""
         common: dict[str, Any] = {"out": self.out, "seed": self.seed, "workers": self.workers}
         pairs = {**common, "samples": self.samples, "test_samples": self.test_anchors}
+        renderer: dict[str, Any] = {} if self.renderer is None else {"renderer": self.renderer}
         if self.setting == _FINGER_CUBE:
             from ropes.data.generate_finger import simulate_finger
             from ropes.simulation.finger_setting import FingerSetting
-            from ropes.simulation.settings import default_renderer
 
-            renderer = self.renderer or default_renderer("white")
-            simulate_finger(FingerSetting(renderer=renderer), **pairs, labelled=self.labelled, state=self.state)
+            simulate_finger(FingerSetting(**renderer), **pairs, labelled=self.labelled, state=self.state)
         elif self.setting == _PAIRS:
             from ropes.data.generate_actions import simulate_pairs
             from ropes.simulation.actions import PairsSetting
-            from ropes.simulation.settings import ACTION_PAIRS, OBJECT_SCENES, default_renderer
+            from ropes.simulation.settings import ACTION_PAIRS, OBJECT_SCENES
 
-            renderer = self.renderer or default_renderer("white")
             objects = 1 if self.objects is None else self.objects
             name = OBJECT_SCENES if objects > 1 else ACTION_PAIRS
-            simulate_pairs(PairsSetting(name=name, objects=objects, renderer=renderer), **pairs)
+            simulate_pairs(PairsSetting(name=name, objects=objects, **renderer), **pairs)
         elif self.setting == _ARM_ACTIONS:
             from ropes.data.generate_actions import simulate_arm_actions
 

@@ -26,7 +26,6 @@ from ropes.simulation.settings import (
     RANDOM_HOLD_OUTS,
     RECORDED_PAIRS,
     RECORDED_SCENES,
-    default_renderer,
     setting_named,
 )
 
@@ -58,12 +57,11 @@ def generate_dataset(plan: Experiment, name: str, out: Path, workers: int | None
     options: dict[str, Any] = {"out": data, "seed": plan.data_seed, "workers": workers, "progress": show}
     counts: dict[str, Any] = {"samples": count, "test_samples": plan.test_anchors}
     if name == FINGER_CUBE:
-        finger = FingerSetting(image_size=size, renderer=default_renderer("white"))
+        finger = FingerSetting(image_size=size)
         dataset = simulate_finger(finger, labelled=plan.labelled, **counts, **options)
         write_feasibility(out / ARTEFACTS / name / FEASIBILITY_FILE, finger)
     elif name in (ACTION_PAIRS, OBJECT_SCENES, *RANDOM_HOLD_OUTS):
-        objects = 4 if name == OBJECT_SCENES else 1
-        pairs = PairsSetting(name=name, image_size=size, objects=objects, renderer=default_renderer("white"))
+        pairs = PairsSetting(name=name, image_size=size, objects=4 if name == OBJECT_SCENES else 1)
         if name in RANDOM_HOLD_OUTS:
             pairs = replace(pairs, held_out=random_hold_out(seed=RANDOM_HOLD_OUTS[name]))
         dataset = simulate_pairs(pairs, **counts, **options)
