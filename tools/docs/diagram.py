@@ -4,9 +4,10 @@ python tools/docs/diagram.py [--check]
 """
 
 import ast
-import sys
 from collections import Counter
 from pathlib import Path
+
+from svg import write_or_check
 
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "docs" / "images" / "packages.svg"
@@ -71,6 +72,4 @@ def drawn() -> str:
 
 
 if __name__ == "__main__":
-    if "--check" in sys.argv[1:]:
-        sys.exit(PICTURE.read_text(encoding="utf-8") != drawn())
-    PICTURE.write_text(drawn(), encoding="utf-8")
+    write_or_check(PICTURE, drawn)

@@ -3,8 +3,9 @@
 python tools/docs/method_diagram.py [--check]
 """
 
-import sys
 from pathlib import Path
+
+from svg import opening, write_or_check
 
 PICTURE = Path(__file__).parents[2] / "docs" / "images" / "method.svg"
 _WIDTH, _HEIGHT = 980, 520
@@ -90,13 +91,7 @@ HEADINGS = (
 
 def drawn() -> str:
     """The picture."""
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" '
-        'font-size="13">',
-        '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0,0 L8,4 L0,8 z" fill="#456"/></marker></defs>',
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
-    ]
+    lines = opening(_WIDTH, _HEIGHT)
     heading = 'font-size="15" font-weight="bold" fill="#123"'
     lines += [f'<text x="{x}" y="{y}" {heading}>{text}</text>' for x, y, text in HEADINGS]
     lines += [_arrow(*ends) for ends in ARROWS]
@@ -128,6 +123,4 @@ def _arrow(source: str, target: str, dashed: bool) -> str:
 
 
 if __name__ == "__main__":
-    if "--check" in sys.argv[1:]:
-        sys.exit(PICTURE.read_text(encoding="utf-8") != drawn())
-    PICTURE.write_text(drawn(), encoding="utf-8")
+    write_or_check(PICTURE, drawn)

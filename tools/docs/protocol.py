@@ -4,9 +4,10 @@ python tools/docs/protocol.py [--check]
 """
 
 import math
-import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from svg import opening, write_or_check
 
 PICTURE = Path(__file__).parents[2] / "docs" / "images" / "protocol.svg"
 _WIDTH, _HEIGHT = 980, 430
@@ -29,11 +30,7 @@ def drawn() -> str:
     """The picture."""
     heading = 'font-size="15" font-weight="bold" fill="#123"'
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" '
-        'font-size="13">',
-        '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0,0 L8,4 L0,8 z" fill="#456"/></marker></defs>',
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>',
+        *opening(_WIDTH, _HEIGHT),
         f'<text x="15" y="30" {heading}>One anchor of an arm with three joints: seven poses</text>',
     ]
     poses = [("observational", None, _REST)]
@@ -113,6 +110,4 @@ def _moment(left: int, width: int, name: str, what: str, fill: str) -> list[str]
 
 
 if __name__ == "__main__":
-    if "--check" in sys.argv[1:]:
-        sys.exit(not PICTURE.exists() or PICTURE.read_text(encoding="utf-8") != drawn())
-    PICTURE.write_text(drawn(), encoding="utf-8")
+    write_or_check(PICTURE, drawn)
