@@ -101,7 +101,14 @@ class Training:
         taught = images, torch.randn(len(images), joints), look
         scale = torch.ones(joints)
         stage = StudentStage(
-            network, recipe, steps=1_000, seed=0, scale=scale, occlude=add_foreign_objects, held_out=taught
+            network,
+            recipe.student,
+            share=recipe.foreign,
+            steps=1_000,
+            seed=0,
+            scale=scale,
+            occlude=add_foreign_objects,
+            held_out=taught,
         )
         rows = [torch.randperm(len(images))[: recipe.student.batch] for _ in range(_WARM + _STEPS)]
 

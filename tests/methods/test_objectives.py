@@ -133,10 +133,11 @@ def test_the_log_ratios_have_no_score_loss() -> None:
     scores = inverse[:, None].expand(3, 4, 3)
     _, gradients = encode_with_gradients(lambda y: y @ inverse.T + 7, torch.randn(4, 3), [0, 1, 2])
     assert float(score_loss(gradients, scores)) == pytest.approx(0.0, abs=1e-10)
-    # off by .5 in one of three entries of row 1: a square of .25 in every pose
+    # off by .5 in one of three entries of row 1: a square of .25 in every pose, relative to that of the row
     off = gradients.clone()
     off[1, :, 2] += 0.5
-    assert float(score_loss(off, scores)) == pytest.approx(0.25, rel=1e-4)
+    relative = 0.25 / float(inverse[1].square().sum())
+    assert float(score_loss(off, scores)) == pytest.approx(relative, rel=1e-4)
 
 
 def test_the_tangent_s_share_is_a_cosine() -> None:

@@ -36,7 +36,7 @@ from ropes.methods.registration import register
 from ropes.methods.run import Run
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
-from ropes.methods.student import fit_student
+from ropes.methods.student import EncoderTeacher, fit_student
 from ropes.methods.training.loop import BatchAt
 from ropes.methods.training_summary import write_training_summary
 from ropes.methods.uncertainty.fit import fit_uncertainty
@@ -111,7 +111,8 @@ def fit(
     stages, seconds = {"encoder": curves, "ldr": contrasts}, {"encoder": summary["seconds"]}
     if recipe.foreign:
         kept, held = poses.kept.trusted_rows(), poses.held.trusted_rows()
-        student = fit_student(context, recipe, stage.network.encoder, kept, held)
+        teacher = EncoderTeacher(stage.network.encoder, context)
+        student = fit_student(context, teacher, recipe.encoder, recipe.student, recipe.foreign, kept, held)
         stages["student"], seconds["student"] = student["history"], student["seconds"]
     fit_uncertainty(context, dataset, poses.kept.trusted_rows(), poses.held.trusted_anchors())
     write_training_summary(

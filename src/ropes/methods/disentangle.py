@@ -20,6 +20,8 @@ from ropes.models.autoencoder import AE2, Standardise
 from ropes.models.dense import DenseAE2, Directions
 
 _HELD_OUT_POSES = 512
+#: Version of `score_loss`: a training under an earlier one begins anew.
+_SCORE_LOSS = 2
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ class _Trainer:
         recipe = self.context.recipe
         if recipe.basis == "none":
             return None
-        count = recipe.directions or len(self.context.run.joints)
+        run = self.context.run
+        count = recipe.count_directions(views=len(run.cameras), joints=len(run.joints))
         directions = Directions.of(self.codes.values, count, self.scores if recipe.basis == "scores" else None)
         self.codes, self.held_out = (
             Codes(directions(part.values), part.regime, part.regimes) for part in (self.codes, self.held_out)
@@ -121,7 +124,13 @@ class _Trainer:
             held_out=(*self._held(columns), targets[columns], self.held_logits[self.sample][:, columns]),
         )
         folder = f"ae2/{name}" if share == 1.0 else f"search/lambda-{weight:g}/{name}"
-        settings = name, weight, count, recipe.logit_weight, *([recipe.score_weight] if recipe.score_weight else [])
+        settings = (
+            name,
+            weight,
+            count,
+            recipe.logit_weight,
+            *([recipe.score_weight, _SCORE_LOSS] if recipe.score_weight else []),
+        )
         settings += (recipe.basis, recipe.directions) if self.directions else ()
         fingerprint = context.digest("ae2", *settings, asdict(recipe.ae2), recipe_to_dict(optimisation), self.upstream)
         return network, context.train(stage, batch_at, folder, fingerprint, full=True)

@@ -14,6 +14,8 @@ Encoder = Callable[[Tensor], Tensor]
 Decoder = Callable[[Tensor], Tensor]
 #: Singular values of J_g below this share of the largest count as zero.
 _RANK = 1e-4
+#: Lower bound on the mean square of a score difference.
+_TINY = 1e-12
 
 
 def reconstruction_loss(images: Tensor, reconstructed: Tensor) -> Tensor:
@@ -94,16 +96,17 @@ def encode_with_gradients(encoder: Encoder, codes: Tensor, columns: Sequence[int
 
 
 def score_loss(gradients: Tensor, scores: Tensor) -> Tensor:
-    """Σ_i E ‖∇_y h_i(y) − Δs_i(y)‖², the mean over poses and the sum over rows; both (k, B, V, 8, 8).
+    """Σ_i E ‖∇_y h_i(y) − Δs_i(y)‖² / E ‖Δs_i(y)‖², the means over poses; both (k, B, V, 8, 8) or (k, B, directions).
 
     Where it is zero, h_i is the log density ratio of joint i's two policies up to a constant, and so a function of
-    that joint alone (ROPES Section 3.1).
+    that joint alone (ROPES Section 3.1).  Each joint counts the same, however far it moves the codes.
 
     Deviation: with `score_weight` score differences are imposed on AE2's encoder, where Eq. 3 imposes them on its
     decoder.  Why: the decoder can satisfy Eq. 3 by steps that leave the surface of the codes, which no image takes.
     Effect: in a trial with one camera the correlations of joints 2, 4 and 6 were .98 .99 .89; Eq. 3 gave .80 .77 .04.
     """
-    return (gradients - scores).square().flatten(2).sum(-1).mean(1).sum()
+    apart, whole = (values.square().flatten(2).sum(-1).mean(1) for values in (gradients - scores, scores))
+    return (apart / whole.clamp_min(_TINY)).sum()
 
 
 def sparsity_matrix(latent_scores: Tensor) -> Tensor:

@@ -28,7 +28,10 @@ Module = TypeVar("Module", bound=torch.nn.Module)
 
 
 class RopesReader(Reader):
-    """Method ropes: AE1's codes, then the coordinates of one AE2, or of one AE2 per joint, or the LDRs' logits."""
+    """Method ropes: AE1's codes, then the coordinates of one AE2, or of one AE2 per joint, or the LDRs' logits.
+
+    With a student these three stages only give the reconstructions.
+    """
 
     precision: Precision = "32-true"
 
@@ -44,13 +47,18 @@ class RopesReader(Reader):
         self._ae1 = loaded(AE1(recipe.ae1, run.channels), "ae1")
         make = partial(network_of_codes, recipe, views=views, joints=self._joints)
         self._ae2 = {name: loaded(make(), f"ae2/{name}") for name in self._columns}
+        self._student: StudentNetwork | None = None
+        if recipe.foreign:
+            self._student = loaded(student_of(recipe, run), "student")
         self._ratios: list[LDR] = []
         if recipe.coordinates == "logits":
             self._standardise = loaded(Standardise(views), "codes")
             self._ratios = [loaded(LDR(recipe.ldr, views=views), f"ldr/{joint}") for joint in run.joints]
 
     def read(self, images: Tensor) -> Read:
-        """(n, P, size, size) → coordinates (n, d), and AE1's codes as features."""
+        """(n, P, size, size) → coordinates (n, d), and as features AE1's codes or the student's own."""
+        if self._student is not None:
+            return Read(*self._student.read(images))
         codes = self._ae1.encode_views(_in_unit(images))
         if self._ratios:
             standardised = self._standardise(codes)
@@ -62,7 +70,9 @@ class RopesReader(Reader):
         return Read(coordinates, codes.flatten(1))
 
     def networks(self) -> Sequence[torch.nn.Module]:
-        """AE1, and the networks from its codes to coordinates."""
+        """The student; without one, AE1 and the networks from its codes to coordinates."""
+        if self._student is not None:
+            return (self._student,)
         if self._ratios:
             return self._ae1, self._standardise, *self._ratios
         return self._ae1, *self._ae2.values()
@@ -76,11 +86,22 @@ class RopesReader(Reader):
         return self._ae1.decode_views(codes), self._ae1.decode_views(rebuilt)
 
 
+def student_of(recipe: RopesRecipe, run: Run) -> StudentNetwork:
+    """The student of method ropes, untrained."""
+    return StudentNetwork(
+        recipe.student_encoder,
+        views=len(run.cameras),
+        joints=len(run.joints),
+        channels=run.channels,
+        with_teacher=False,
+    )
+
+
 def network_of_codes(recipe: RopesRecipe, *, views: int, joints: int) -> AE2 | DenseAE2:
     """The AE2 of a recipe, untrained."""
     if recipe.basis == "none":
         return AE2(recipe.ae2, views=views, joints=joints)
-    return DenseAE2(views=views, joints=joints, directions=recipe.directions or joints)
+    return DenseAE2(views=views, joints=joints, directions=recipe.count_directions(views=views, joints=joints))
 
 
 class NetworkReader(Reader):
@@ -142,10 +163,15 @@ def ropes_weights(run: Run) -> list[str]:
     """The weight files of method ropes."""
     recipe = run.recipe
     assert isinstance(recipe, RopesRecipe)
-    folders = [f"ae2/{name}" for name in recipe.networks(run.joints)]
+    folders = [*stage_folders(recipe, run.joints), *(["student"] if recipe.foreign else [])]
+    return [f"{folder}/{WEIGHTS}" for folder in folders]
+
+
+def stage_folders(recipe: RopesRecipe, joints: Sequence[str]) -> list[str]:
+    """The folders of the weights of the three stages that give the coordinates of method ropes."""
     if recipe.coordinates == "logits":
-        folders = ["codes", *(f"ldr/{joint}" for joint in run.joints)]
-    return [f"{folder}/{WEIGHTS}" for folder in ("ae1", *folders)]
+        return ["ae1", "codes", *(f"ldr/{joint}" for joint in joints)]
+    return ["ae1", *(f"ae2/{name}" for name in recipe.networks(joints))]
 
 
 def encoder_weights(run: Run) -> list[str]:

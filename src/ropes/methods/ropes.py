@@ -6,7 +6,7 @@ e_i.  Each stage is stored with a digest of its inputs: it is skipped while they
 """
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,13 @@ from ropes.methods.criteria import held_out_contrast
 from ropes.methods.disentangle import fit_ae2
 from ropes.methods.image_size import require_size
 from ropes.methods.policies import bayes_floors, require_both_policies
+from ropes.methods.readers import RopesReader, stage_folders
 from ropes.methods.recipes import RopesRecipe, recipe_to_dict
 from ropes.methods.registration import register
 from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import AE1Stage, LDRStage, seeded
+from ropes.methods.student import ReaderTeacher, fit_student
 from ropes.methods.training.loop import SUMMARY, BatchAt, is_finished
 from ropes.methods.training_summary import write_training_summary
 from ropes.methods.uncertainty.fit import fit_uncertainty
@@ -124,9 +126,20 @@ def fit(
             "search": ae2.search,
             "coordinate_contrast": ae2.contrasts,
         }
+    if recipe.foreign:
+        student = _fit_student(context, kept, held)
+        stages["student"], seconds["student"] = student["history"], student["seconds"]
     fit_uncertainty(context, dataset, kept, parts[1].trusted_anchors())
     write_training_summary(context, dataset, stages=stages, seconds=seconds, **more)
     return context.run
+
+
+def _fit_student(context: Context, kept: TrainingImages, held: TrainingImages) -> dict[str, Any]:
+    """Train a student of the three stages; returns the summary of the training."""
+    recipe = context.recipe
+    reader = RopesReader(context.run, replace(recipe, foreign=0.0), context.folder, context.device)
+    teacher = ReaderTeacher(reader, stage_folders(recipe, context.run.joints))
+    return fit_student(context, teacher, recipe.student_encoder, recipe.student, recipe.foreign, kept, held)
 
 
 def _fit_ae1(context: Context, kept: TrainingImages, held: TrainingImages) -> tuple[AE1, dict[str, Any]]:

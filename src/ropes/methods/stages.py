@@ -147,17 +147,23 @@ class AE2Stage(Stage):
         self.logit_weight, self.score_weight = logit_weight, score_weight
         self.held_out = held_out
 
-    def _losses(self, codes: Tensor, scores: Tensor, targets: Tensor, logits: Tensor) -> dict[str, Tensor]:
-        scale, further = len(self.columns) / len(targets), {}
+    def _losses(
+        self, codes: Tensor, scores: Tensor, targets: Tensor, logits: Tensor, *, with_sparsity: bool
+    ) -> dict[str, Tensor]:
+        scale = len(self.columns) / len(targets)
+        further: dict[str, Tensor] = {}
         if self.score_weight:
             coordinates, gradients = encode_with_gradients(self.network.encode, codes, targets.argmax(1).tolist())
             further = {"score": scale * score_loss(gradients, scores)}
         else:
             coordinates = self.network.encode(codes)
-        decoded, latent = decode_with_scores(self.network.decode, coordinates, scores)
+        if with_sparsity:
+            decoded, latent = decode_with_scores(self.network.decode, coordinates, scores)
+            further["sparsity"] = scale * sparsity_loss(sparsity_matrix(latent), targets)
+        else:
+            decoded = self.network.decode(coordinates)
         return {
             "reconstruction": reconstruction_loss(codes, decoded),
-            "sparsity": scale * sparsity_loss(sparsity_matrix(latent), targets),
             "logit": logit_loss(coordinates[:, self.columns], logits),
             **further,
         }
@@ -167,8 +173,10 @@ class AE2Stage(Stage):
 
         With directions, codes are (B, directions) and scores (k, B, directions).
         """
-        terms = self._losses(*batch)
-        loss = terms["reconstruction"] + self.sparsity_weight * terms["sparsity"]
+        terms = self._losses(*batch, with_sparsity=self.sparsity_weight > 0)
+        loss = terms["reconstruction"]
+        if self.sparsity_weight:
+            loss = loss + self.sparsity_weight * terms["sparsity"]
         if self.logit_weight:
             loss = loss + self.logit_weight * terms["logit"]
         if self.score_weight:
@@ -178,7 +186,7 @@ class AE2Stage(Stage):
 
     def evaluate(self) -> dict[str, float]:
         """Each term of the loss on held-out anchors."""
-        terms = self._losses(*(tensor.to(self.device) for tensor in self.held_out))
+        terms = self._losses(*(tensor.to(self.device) for tensor in self.held_out), with_sparsity=True)
         return {f"held_out_{name}": float(value) for name, value in terms.items()}
 
 

@@ -1,7 +1,10 @@
-"""Fits a student encoder on images with foreign objects, by distillation of a trained encoder."""
+"""Fits a student encoder on images with foreign objects, by distillation of a trained method."""
 
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -13,13 +16,14 @@ from ropes.common.progress import progress
 from ropes.data.batches import TrainingImages
 from ropes.methods.context import Context
 from ropes.methods.foreign import add_foreign_objects
-from ropes.methods.reader import autocast
-from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
+from ropes.methods.reader import Reader, autocast
+from ropes.methods.recipes import Optimisation, recipe_to_dict
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.methods.student_stage import Batch, StudentStage
 from ropes.models.checkpoints import WEIGHTS
 from ropes.models.encoder import PoseEncoder
+from ropes.models.shapes import EncoderConfig
 from ropes.models.student import StudentNetwork
 
 #: Version of the network and its targets: a training of an earlier one begins anew.
@@ -27,24 +31,96 @@ _STUDENT = 4
 #: Held-out poses that a record evaluates, and the largest size of their images, of which there are two copies, bytes.
 _EVALUATED, _EVALUATED_BYTES = 1_024, 1 << 29
 _CHUNK = 256
+#: Poses from which a student without an encoder as its teacher takes the background.
+_BACKGROUND_POSES = 256
+
+
+class Teacher(Protocol):
+    """A trained method that a student reproduces.
+
+    Attributes:
+        weights: names of the folders of its weights.
+    """
+
+    weights: Sequence[str]
+
+    @abstractmethod
+    def look(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
+        """uint8 (B, P, S, S) → coordinates (B, d), and attention logits (B, V, s, s) if it has attention."""
+
+    @abstractmethod
+    def student(self, config: EncoderConfig, context: Context, kept: TrainingImages) -> StudentNetwork:
+        """The student before its training."""
+
+
+class EncoderTeacher(Teacher):
+    """A trained encoder; its student starts with its weights, and keeps a copy of it."""
+
+    weights = ("encoder",)
+
+    def __init__(self, encoder: PoseEncoder, context: Context) -> None:
+        self.encoder, self.precision = encoder.to(context.device).eval(), context.precision
+
+    def look(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
+        """See `Teacher.look`."""
+        with autocast(images, self.precision):
+            return self.encoder.look(images)
+
+    def student(self, config: EncoderConfig, context: Context, kept: TrainingImages) -> StudentNetwork:
+        """See `Teacher.student`."""
+        network = _seeded_student(config, context, kept, with_teacher=True)
+        network.initialise_from(self.encoder)
+        return network
+
+
+class ReaderTeacher(Teacher):
+    """Any method's reader; its student starts with random weights.
+
+    Args:
+        reader: of images of the student's size.
+        weights: names of the folders of its weights.
+    """
+
+    def __init__(self, reader: Reader, weights: Sequence[str]) -> None:
+        self.reader, self.weights = reader, weights
+
+    def look(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
+        """See `Teacher.look`."""
+        return self.reader.coordinates(images), None
+
+    def student(self, config: EncoderConfig, context: Context, kept: TrainingImages) -> StudentNetwork:
+        """See `Teacher.student`."""
+        network = _seeded_student(config, context, kept, with_teacher=False)
+        sample = EpochShuffle(len(kept), min(len(kept), _BACKGROUND_POSES), context.seed("background"))
+        network.encoder.adapt(torch.from_numpy(kept.pixels(sample(0))))
+        return network
 
 
 def fit_student(
-    context: Context, recipe: EncoderRecipe, teacher: PoseEncoder, kept: TrainingImages, held: TrainingImages
+    context: Context,
+    teacher: Teacher,
+    config: EncoderConfig,
+    optimisation: Optimisation,
+    share: float,
+    kept: TrainingImages,
+    held: TrainingImages,
 ) -> dict[str, Any]:
-    """Train a student of a trained encoder; returns the summary of the training.
+    """Train a student of a trained method; returns the summary of the training.
 
     Args:
-        context: of the fit, whose folder has the encoder's weights.
-        recipe: of the fit.
-        teacher: the encoder.
+        context: of the fit, whose folder has the teacher's weights.
+        teacher: the trained method.
+        config: shape of the student.
+        optimisation: its optimiser.
+        share: share of the poses with foreign objects.
         kept: training poses.
         held: held-out poses.
     """
-    depends_on = sha256(context.folder / "encoder" / WEIGHTS), recipe.foreign, recipe_to_dict(recipe.student), _STUDENT
-    fingerprint = context.digest("student", *depends_on)
+    hashes = [sha256(context.folder / name / WEIGHTS) for name in teacher.weights]
+    shape = [] if isinstance(teacher, EncoderTeacher) else [asdict(config)]  # an encoder's weights tell its shape
+    fingerprint = context.digest("student", *hashes, share, recipe_to_dict(optimisation), _STUDENT, *shape)
     rows = evaluated_rows(held, context.seed("student", "held out"))
-    order = EpochShuffle(len(kept), min(len(kept), recipe.student.batch), context.seed("student", "order"))
+    order = EpochShuffle(len(kept), min(len(kept), optimisation.batch), context.seed("student", "order"))
     coordinates, attention = teacher_outputs(teacher, held.take(rows), context)
 
     @cache
@@ -60,22 +136,30 @@ def fit_student(
     def occlude(images: Tensor) -> Tensor:
         return context.cleaned(add_foreign_objects(images, kept.channels))
 
-    views, joints = len(context.run.cameras), len(context.run.joints)
-    network = seeded(
-        context.seed("student", "weights"),
-        lambda: StudentNetwork(recipe.encoder, views=views, joints=joints, channels=kept.channels),
-    ).to(memory_format=torch.channels_last)
-    network.initialise_from(teacher)
     stage = StudentStage(
-        network,
-        recipe,
-        steps=recipe.student.steps(len(kept)),
+        teacher.student(config, context, kept),
+        optimisation,
+        share=share,
+        steps=optimisation.steps(len(kept)),
         seed=context.seed("student"),
         scale=coordinates.std(0).clamp_min(1e-6),
         occlude=occlude,
         held_out=(torch.from_numpy(held.pixels(rows)), coordinates, attention),
     )
     return context.train(stage, batch_at, "student", fingerprint, full=False)
+
+
+def _seeded_student(
+    config: EncoderConfig, context: Context, kept: TrainingImages, *, with_teacher: bool
+) -> StudentNetwork:
+    """A student with random weights."""
+    views, joints = len(context.run.cameras), len(context.run.joints)
+    made = seeded(
+        context.seed("student", "weights"),
+        lambda: StudentNetwork(config, views=views, joints=joints, channels=kept.channels, with_teacher=with_teacher),
+    )
+    network: StudentNetwork = made.to(memory_format=torch.channels_last)
+    return network
 
 
 def evaluated_rows(held: TrainingImages, seed: int) -> NDArray[np.int64]:
@@ -85,19 +169,16 @@ def evaluated_rows(held: TrainingImages, seed: int) -> NDArray[np.int64]:
 
 
 @torch.no_grad()
-def teacher_outputs(teacher: PoseEncoder, images: TrainingImages, context: Context) -> tuple[Tensor, Tensor | None]:
+def teacher_outputs(teacher: Teacher, images: TrainingImages, context: Context) -> tuple[Tensor, Tensor | None]:
     """The teacher's coordinates (n, d) and attention maps (n, V, s, s) in half precision; None for no attention.
 
     Chunks are the same in every call: their sizes affect the last bits.
     """
-    teacher.to(context.device).eval()
     coordinates, attention = [], []
     with progress("student: its targets", len(images), show=context.show) as update:
         for start in range(0, len(images), _CHUNK):
             rows = np.arange(start, min(start + _CHUNK, len(images)))
-            pixels = torch.from_numpy(images.pixels(rows)).to(context.device)
-            with autocast(pixels, context.precision):
-                part, logits = teacher.look(pixels)
+            part, logits = teacher.look(torch.from_numpy(images.pixels(rows)).to(context.device))
             coordinates.append(part.float().cpu())
             if logits is not None:
                 attention.append(logits.float().flatten(2).softmax(-1).view_as(logits).half().cpu())

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from ropes.common.seeds import integer
 from ropes.methods.best_weights import BestWeightsStage
-from ropes.methods.recipes import EncoderRecipe
+from ropes.methods.recipes import Optimisation
 from ropes.models.student import StudentNetwork
 
 #: Error, in standard deviations of a coordinate, at which the Huber loss becomes linear.
@@ -39,8 +39,9 @@ class StudentStage(BestWeightsStage):
     trained on none.
 
     Args:
-        network: initialised from its teacher, see `ropes.models.student.StudentNetwork.initialise_from`.
-        recipe: its settings.
+        network: initialised from its teacher if that is an encoder, see `StudentNetwork.initialise_from`.
+        optimisation: its optimiser.
+        share: share of the poses with foreign objects.
         steps: number of training steps.
         seed: of the foreign objects.
         scale: standard deviations of the teacher's coordinates, (d,).
@@ -55,16 +56,17 @@ class StudentStage(BestWeightsStage):
     def __init__(
         self,
         network: StudentNetwork,
-        recipe: EncoderRecipe,
+        optimisation: Optimisation,
         *,
+        share: float,
         steps: int,
         seed: int,
         scale: Tensor,
         occlude: Callable[[Tensor], Tensor],
         held_out: Batch,
     ) -> None:
-        super().__init__(network, recipe.student, steps=steps, seed=seed)
-        self.share, self.scale, self.occlude = recipe.foreign, scale, occlude
+        super().__init__(network, optimisation, steps=steps, seed=seed)
+        self.share, self.scale, self.occlude = share, scale, occlude
         self.held_out = held_out[0], held_out[1]
         with torch.random.fork_rng():
             torch.manual_seed(integer(seed, "held out"))

@@ -82,10 +82,9 @@ class Directions(nn.Module):
 class DenseAE2(nn.Module):
     """Autoencoder of dense layers from codes along a few directions to one coordinate per joint and back.
 
-    Deviation: with `basis`, never in a preset, AE2 works in linear directions of the codes, scaled to unit variance,
-    where Table 5 has convolutions on the codes.  Why: directions of small variance then count as much in the
-    reconstruction as those of large variance, and Eq. 1 can be imposed in as many dimensions as joints.  Effect: see
-    docs/eq3.md.
+    Deviation: with `basis`, as in the compact preset, AE2 works in linear directions of the codes, scaled to unit
+    variance, where Table 5 has convolutions on the codes.  Why: directions of small variance, along which the hand's
+    joints move the codes, then count as much as those of large variance.  Effect: see docs/eq3.md.
     """
 
     def __init__(self, *, views: int, joints: int, directions: int) -> None:

@@ -11,9 +11,13 @@ def with_tuples(content: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
 
 
+#: Metadata of a field of a later version, see `added`.
+ADDED = {"added": True}
+
+
 def added(default: Any) -> Any:
     """A field of a later version: JSON and digests leave it out at its default, so that older runs open and resume."""
-    return field(default=default, metadata={"added": True})
+    return field(default=default, metadata=ADDED)
 
 
 def is_stored(each: Field[Any], value: Any) -> bool:

@@ -70,29 +70,40 @@ class StudentNetwork(nn.Module):
     same images without foreign parts. Otherwise it is the student's. The mean of two networks has a smaller error. The
     teacher has large errors where the detector misses an occluder, and then the two differ.
 
+    Args:
+        config: shape of the student, and of its teacher.
+        views: number of cameras.
+        joints: d, number of coordinates.
+        channels: of each camera's images.
+        with_teacher: whether the teacher is an encoder of the same shape; otherwise the prediction is the student's.
+
     Attributes:
         encoder: the student.
         foreign: the detector of foreign objects.
         told: embedding of the mask for the encoder's first stage.
-        teacher: the encoder before the student's training, frozen.
+        teacher: the encoder before the student's training, frozen; None for a teacher of another kind.
         usual: (d,), usual difference of student and teacher, see `fit_agreement`; 0 to use the student only.
     """
 
     usual: Tensor
 
-    def __init__(self, config: EncoderConfig, *, views: int, joints: int, channels: int = 1) -> None:
+    def __init__(
+        self, config: EncoderConfig, *, views: int, joints: int, channels: int = 1, with_teacher: bool = True
+    ) -> None:
         super().__init__()
         self.encoder = PoseEncoder(config, views=views, joints=joints, channels=channels)
         self.foreign = ForeignMap(views, channels)
         self.told = nn.Conv2d(views, config.widths[0], 1, bias=False)  # no mask, no offset
         nn.init.zeros_(self.told.weight)
-        self.teacher = PoseEncoder(config, views=views, joints=joints, channels=channels).requires_grad_(False)
+        self.teacher = None
+        if with_teacher:
+            self.teacher = PoseEncoder(config, views=views, joints=joints, channels=channels).requires_grad_(False)
         self.register_buffer("usual", torch.zeros(joints))
 
     def initialise_from(self, teacher: PoseEncoder) -> None:
         """Initialise student and teacher with the weights of a trained encoder."""
-        self.encoder.load_state_dict(teacher.state_dict())
-        self.teacher.load_state_dict(teacher.state_dict())
+        for network in filter(None, (self.encoder, self.teacher)):
+            network.load_state_dict(teacher.state_dict())
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
         """For training, uint8 (B, P, N, N) → student's coordinates (B, d), attention, foreign logits (B, V, s, s)."""
@@ -102,22 +113,32 @@ class StudentNetwork(nn.Module):
 
     def read(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """uint8 (B, P, N, N) → coordinates (B, d), features (B, hidden), foreign logits (B, V, s, s)."""
-        student, teacher, features, foreign = self._both(images)
+        masked = self._mask_foreign(images)
+        features, _ = self._student(masked, images)
+        student = self.encoder.read_off(features)
+        if self.teacher is None:
+            return student, features, masked.foreign
+        teacher = self._read_teacher(self.teacher, masked, images)
         agree = ((student - teacher).abs() <= _AGREE * self.usual).all(1, keepdim=True)
-        return torch.where(agree, (student + teacher) / 2, student), features, foreign
+        return torch.where(agree, (student + teacher) / 2, student), features, masked.foreign
 
     @torch.no_grad()
     def fit_agreement(self, images: Iterable[Tensor]) -> None:
         """Set `usual` from batches of in-distribution images: 1.4826 times the median absolute difference."""
-        difference = torch.cat([student - teacher for student, teacher, *_ in map(self._both, images)])
-        self.usual.copy_(_TO_DEVIATION * difference.abs().float().median(0).values)
+        if self.teacher is None:
+            return
+        differences = []
+        for batch in images:
+            masked = self._mask_foreign(batch)
+            student = self.encoder.read_off(self._student(masked, batch)[0])
+            differences.append(student - self._read_teacher(self.teacher, masked, batch))
+        self.usual.copy_(_TO_DEVIATION * torch.cat(differences).abs().float().median(0).values)
 
-    def _both(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Coordinates of student and teacher, (B, d) each, the student's features, and foreign logits."""
-        masked = self._mask_foreign(images)
-        features, _ = self._student(masked, images)
-        teacher_features, _ = self.teacher.features(masked.channels, images, hidden=masked.hidden)
-        return self.encoder.read_off(features), self.teacher.read_off(teacher_features), features, masked.foreign
+    def _read_teacher(self, teacher: PoseEncoder, masked: "_Masked", images: Tensor) -> Tensor:
+        """The teacher's coordinates, (B, d)."""
+        features, _ = teacher.features(masked.channels, images, hidden=masked.hidden)
+        coordinates: Tensor = teacher.read_off(features)
+        return coordinates
 
     def _student(self, masked: "_Masked", images: Tensor) -> tuple[Tensor, Tensor | None]:
         """The student's features and attention logits."""

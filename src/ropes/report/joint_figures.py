@@ -153,8 +153,11 @@ def _curves(stages: Mapping[str, Any]) -> list[tuple[str, list[Line]]]:
         ("first autoencoder: reconstruction", pair("ae1")),
         ("first autoencoder: dead code units", [("dead", ae1, "dead_fraction")]),
         *(
-            (f"second autoencoder: {term}", [(joint_label(joint), curve, term) for joint, curve in ae2.items()])
-            for term in ("reconstruction", "sparsity")
+            (
+                f"second autoencoder: {term.replace('_', ' ')}",
+                [(joint_label(joint), curve, term) for joint, curve in ae2.items()],
+            )
+            for term in ("reconstruction", "held_out_sparsity", "held_out_score")
         ),
         ("encoder: classification of regimes", pair("encoder", "regimes")),
         ("encoder: variance within anchors", pair("encoder", "within", "held_out_within")),

@@ -4,7 +4,14 @@ from ropes.methods.recipes.base import Recipe, recipe_from_dict, recipe_to_dict
 from ropes.methods.recipes.delta import DeltaRecipe, delta_recipe
 from ropes.methods.recipes.encoder import EncoderRecipe, encoder_recipe
 from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset
-from ropes.methods.recipes.ropes import JOINT, RopesRecipe, compact_recipe, paper_recipe, ropes_recipe
+from ropes.methods.recipes.ropes import (
+    JOINT,
+    RopesRecipe,
+    compact_recipe,
+    paper_recipe,
+    ropes_recipe,
+    with_convolutions,
+)
 from ropes.methods.recipes.supervised import LABEL_FRACTIONS, CNNRecipe, JointNetRecipe, cnn_recipe, jointnet_recipe
 from ropes.methods.recipes.vae import VAERecipe, vae_recipe
 
@@ -32,6 +39,7 @@ __all__ = [
     "recipe_to_dict",
     "ropes_recipe",
     "vae_recipe",
+    "with_convolutions",
 ]
 
 LabelledRecipe = CNNRecipe | JointNetRecipe

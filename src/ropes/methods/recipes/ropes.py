@@ -2,19 +2,30 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from ropes.errors import UserError
 from ropes.methods.recipes.base import renamed
 from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require, require_name
-from ropes.models.shapes import AE1Config, AE2Config, LDRConfig
+from ropes.models.shapes import ADDED, CODE_SIDE, AE1Config, AE2Config, EncoderConfig, LDRConfig, added
 
+#: A student of images of 64 pixels, which starts with random weights.
+_STUDENT_ENCODER = EncoderConfig(image_size=64, stem=2, window=0)
+#: Fields of AE2, which coordinates of logits do without.
+_WITHOUT_AE2 = {
+    "logit_weight": 0.0,
+    "score_weight": 0.0,
+    "sparsity_weights": (0.0,),
+    "basis": "none",
+    "directions": 0,
+}
+_STUDENT = Optimisation(epochs=4, min_samples=280_800, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0)
 #: Name of the AE2 of all joints.
 JOINT = "joint"
 #: Source of the coordinates; linear directions of the codes that AE2 works in.
 Coordinates = Literal["ae2", "logits"]
-Basis = Literal["none", "codes", "scores"]
+Basis = Literal["none", "codes", "scores", "whitened"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +48,18 @@ class RopesRecipe:
         code_noise: standard deviation of Gaussian noise on the standardised codes that LDRs train on; 0 for none, as in
             the paper.
         coordinates: ae2: the code of AE2; logits: the log density ratios, without any AE2 and its terms.
-        basis: input of AE2. none: the codes; codes or scores: their coordinates, of unit variance, along the principal
-            directions of the codes or of the score differences (`ropes.models.dense.Directions`).
+        basis: input of AE2. none: the codes, in the paper's AE2 of convolutions. Otherwise their coordinates, of unit
+            variance, in an AE2 of dense layers: whitened, along all their principal directions; codes or scores, along
+            some directions of the codes or of the score differences (`ropes.models.dense.Directions`).
         directions: number of these directions; 0 for as many as joints.
         sparsity_weights: candidates for λ of Eq. 3; several are compared on held-out anchors.
         search_share: fraction of AE2's epochs for each candidate.
         val_fraction: fraction of the training anchors held out for early stopping and model selection.
         registration: register frames to their camera's background, where light, camera position or noise vary.
+        foreign: fraction of poses with foreign objects in the training of a student, which reproduces the coordinates
+            from images; 0 for no student, as in the paper.
+        student_encoder: shape of the student, whose images are as large as AE1's.  Ignored without a student.
+        student: optimiser of the student; samples are poses.  Ignored without a student.
     """
 
     preset: Preset
@@ -65,6 +81,9 @@ class RopesRecipe:
     search_share: float = 0.25
     val_fraction: float = renamed("held_out", 0.1)
     registration: bool = True
+    foreign: float = added(0.0)
+    student_encoder: EncoderConfig = field(default=_STUDENT_ENCODER, metadata=ADDED)
+    student: Optimisation = field(default=_STUDENT, metadata=ADDED)
 
     def __post_init__(self) -> None:
         if not self.sparsity_weights or not all(0 <= weight < math.inf for weight in self.sparsity_weights):
@@ -74,14 +93,27 @@ class RopesRecipe:
         require_name(self.coordinates, get_args(Coordinates), "coordinates")
         require_name(self.basis, get_args(Basis), "basis")
         if self.coordinates == "logits":
-            if self.basis != "none":
+            if self.basis in ("codes", "scores"):
                 raise UserError("coordinates of logits need no AE2: leave basis and directions out")
-            for name, unused in (("logit_weight", 0.0), ("score_weight", 0.0), ("sparsity_weights", (0.0,))):
+            for name, unused in _WITHOUT_AE2.items():
                 object.__setattr__(self, name, unused)  # recipes that give the same weights are equal
-        if self.directions < 0 or (self.directions and self.basis == "none"):
+        require("between 0 and 1", self, "foreign")
+        if not self.foreign:
+            object.__setattr__(self, "student_encoder", _STUDENT_ENCODER)
+            object.__setattr__(self, "student", _STUDENT)
+        elif self.student_encoder.window or self.student_encoder.image_size != self.ae1.image_size:
+            raise UserError(
+                f"a student of method ropes has no window, and images as large as AE1's, {self.ae1.image_size} pixels; "
+                f"change --student-encoder.window and --student-encoder.image-size, or leave it out with --foreign 0"
+            )
+        if self.directions < 0 or (self.directions and self.basis not in ("codes", "scores")):
             raise UserError(
                 f"directions must be at least 0, and need a basis of codes or scores, got {self.directions}"
             )
+
+    def count_directions(self, *, views: int, joints: int) -> int:
+        """Number of directions in which AE2 works, with a `basis`."""
+        return views * CODE_SIDE**2 if self.basis == "whitened" else self.directions or joints
 
     @property
     def shape(self) -> AE1Config:
@@ -125,8 +157,13 @@ def compact_recipe() -> RopesRecipe:
     """The same stages and the same 8×8×1 code with narrower networks and 64×64 images, for two CPU cores.
 
     Deviation: score differences are imposed on the encoder of AE2 (`score_loss`, the encoder's side of Lemma 8) and not
-    on its decoder, as Eq. 3 does, and LDRs learn from codes with noise.  Why: Eq. 3 reads one joint of three here, at
-    any λ; the gradients of LDRs without noise point off the codes.  Effect: docs/eq3.md; Table 1 has a row by Eq. 3.
+    on its decoder, as Eq. 3 does; AE2 works in the whitened codes, and LDRs learn from codes with noise.  Why: Eq. 3
+    reads one joint of three here, at any λ; the hand's joints move the codes least; the gradients of LDRs without noise
+    point off the codes.  Effect: docs/eq3.md; Table 1 has a row by Eq. 3.
+
+    Deviation: a student learns to reproduce the coordinates from images with foreign objects (`StudentStage`), where
+    the paper tests its one network under white squares.  Why: AE1, trained on clean images, takes a square on the
+    paper's scene for the arm.  Effect: results under occlusion are of the student; without it see docs/log.md.
 
     Deviation: images of 64 pixels, narrower networks; one AE2 for all joints; dropout and weight decay in the LDRs,
     one-cycle schedules, clipped gradients, and a gradient that leaks below zero at AE1's rectified ends.  Why: it fits
@@ -148,13 +185,23 @@ def compact_recipe() -> RopesRecipe:
         ae2=AE2Config(encoder_widths=(32, 64, 128), decoder_widths=(128, 64, 32), seed_width=128, blocks=1),
         ae1_training=Optimisation(epochs=0.4, min_samples=48_000, batch=16, learning_rate=3e-3, clip=0.5),
         ldr_training=Optimisation(epochs=24, batch=128, learning_rate=1.5e-3, weight_decay=0.05),
-        ae2_training=Optimisation(epochs=1, min_samples=144_000, batch=128, learning_rate=2e-3, clip=1.0),
+        ae2_training=Optimisation(epochs=1, min_samples=432_000, batch=128, learning_rate=2e-3, clip=1.0),
         joint_ae2=True,
-        sparsity_rows=1,
-        score_weight=1.0,
+        score_weight=10.0,
         code_noise=0.2,
+        basis="whitened",
         sparsity_weights=(0.0,),
+        foreign=0.5,
     )
+
+
+def with_convolutions(recipe: RopesRecipe) -> RopesRecipe:
+    """The recipe with AE2 by convolutions on the codes, as in the paper, without a student and without extra terms."""
+    plain = replace(recipe, logit_weight=0.0, score_weight=0.0, code_noise=0.0, foreign=0.0)
+    if recipe.basis == "none":
+        return plain
+    training = replace(recipe.ae2_training, min_samples=144_000)
+    return replace(plain, basis="none", sparsity_rows=1, ae2_training=training)
 
 
 def ropes_recipe(preset: str) -> RopesRecipe:

@@ -15,6 +15,8 @@ from ropes.methods.recipes import (
     Recipe,
     RopesRecipe,
     VAERecipe,
+    ropes_recipe,
+    with_convolutions,
 )
 from ropes.methods.registry import LABELLED_METHODS, recipe_of
 
@@ -37,6 +39,12 @@ _ENCODER: dict[str, Any] = {"joint_ae2": True, "sparsity_weights": (0.0,), "scor
 _NOISE: dict[str, Any] = {"code_noise": 0.2}
 _CODES: dict[str, Any] = {"basis": "codes", "directions": 32}
 _SCORES: dict[str, Any] = {"basis": "scores", "directions": 24}
+#: As in the compact preset: dense layers take more and quicker steps, of all rows.
+_WHITENED: dict[str, Any] = {
+    "basis": "whitened",
+    "sparsity_rows": 0,
+    "ae2_training": ropes_recipe("compact").ae2_training,
+}
 #: Variant of ropes → the objective that trains its coordinates, in words; changes of a recipe without extra terms.
 _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "classifier": ("the density ratios' logits themselves, no AE2", {"coordinates": "logits"}),
@@ -55,6 +63,7 @@ _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
         {**_EQ3, "basis": "scores"},
     ),
     "eq3-scores-24": ("Eq. 3, λ .1, in 24 directions of the score differences", {**_EQ3, **_SCORES}),
+    "eq3-whitened": ("Eq. 3, λ .1, whitened codes", {**_EQ3, **_WHITENED}),
     "encoder": ("reconstruction and score differences of the encoder", _ENCODER),
     "encoder-noise": (
         "reconstruction and score differences of the encoder, density ratios of noisy codes",
@@ -76,6 +85,14 @@ _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "encoder-scores-24": (
         "reconstruction and score differences of the encoder, in 24 directions of these",
         {**_ENCODER, **_SCORES},
+    ),
+    "encoder-whitened": (
+        "reconstruction and score differences of the encoder, weighing 10, whitened codes",
+        {**_ENCODER, **_WHITENED, "score_weight": 10.0},
+    ),
+    "encoder-whitened-noise": (
+        "the same, density ratios of noisy codes",
+        {**_ENCODER, **_WHITENED, **_NOISE, "score_weight": 10.0},
     ),
 }
 OBJECTIVES = {variant: words for variant, (words, _) in _OBJECTIVES.items()}
@@ -156,13 +173,13 @@ def objectives(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
     """
     if not isinstance(recipe, RopesRecipe):
         raise UserError("eq3 compares objectives of method ropes; leave the other ones out")
-    plain = replace(recipe, logit_weight=0.0, score_weight=0.0, code_noise=0.0)
+    plain = with_convolutions(recipe)
     for variant, (_, changes) in _OBJECTIVES.items():
         yield variant, replace(plain, **changes)
 
 
 def by_objective(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
-    """The recipe of a method; for ropes also the variants of Table 1.
+    """The recipe of a method; for ropes also the variants of Table 1.  `ropes` and its classifier have a student.
 
     Under the compact preset these include Eq. 3, under the paper preset (trained by Eq. 3) the encoder's side of it.
     """
@@ -171,7 +188,8 @@ def by_objective(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
         variants = dict(objectives(recipe))
         other = ("encoder", "encoder-noise") if recipe.preset == "paper" else ("eq3", "eq3-0.1")
         for label, variant in (("logit", "logit"), ("classifier", "classifier"), other):
-            yield f"{method}@{label}", variants[variant]
+            foreign = recipe.foreign if label == "classifier" else 0.0
+            yield f"{method}@{label}", replace(variants[variant], foreign=foreign)
 
 
 def curves(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:

@@ -19,7 +19,7 @@ from ropes.methods.contrast import head_regimes, targets
 from ropes.methods.descendants import descendants
 from ropes.methods.foreign import add_foreign_objects
 from ropes.methods.readers import load_reader
-from ropes.methods.recipes import EncoderRecipe, JointNetRecipe
+from ropes.methods.recipes import EncoderRecipe, JointNetRecipe, RopesRecipe
 from ropes.methods.run import UNCERTAINTY_FILE
 from ropes.methods.uncertainty.model import (
     ImageFeatures,
@@ -92,7 +92,7 @@ def fit_uncertainty(
     variance, scores = None, None
     if samples is not None:
         recipe = context.run.recipe
-        has_student = isinstance(recipe, EncoderRecipe) and recipe.foreign > 0
+        has_student = isinstance(recipe, EncoderRecipe | RopesRecipe) and recipe.foreign > 0
         hidden = features_of(context, held, hide=True) if has_student else None
         variance, scores = _fit_errors(clean, samples, first, hidden)
     write_uncertainty(context.folder, fingerprint, UncertaintyModel(ood, variance, scores))

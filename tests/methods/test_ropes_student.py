@@ -1,0 +1,102 @@
+"""A student of method ropes reproduces its coordinates from images with foreign objects."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.inference.estimator import Estimator
+from ropes.methods.readers import weight_files
+from ropes.methods.recipes import Optimisation, RopesRecipe
+from ropes.methods.ropes import fit
+from ropes.methods.run import TRAINING_FILE, Run
+from ropes.methods.student_stage import StudentStage
+from tests import tiny
+from tests.killing import killed
+from tests.methods.test_student import hidden
+
+SHAPE = replace(tiny.encoder_recipe().encoder, window=0)
+OPTIMISATION = Optimisation(epochs=12, batch=20, learning_rate=1e-2)
+
+
+def with_student(**changes: Any) -> RopesRecipe:
+    return tiny.recipe(**({"foreign": 0.5, "student_encoder": SHAPE, "student": OPTIMISATION} | changes))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.write_data(tmp_path_factory.mktemp("ropes-student") / "data", anchors=200)
+
+
+@pytest.fixture(scope="module")
+def stages(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("ropes-student") / "stages"
+    fit(data, run, tiny.recipe(), 0, show=False)
+    return run
+
+
+@pytest.fixture(scope="module")
+def student(data: Path, stages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = Path(shutil.copytree(stages, tmp_path_factory.mktemp("ropes-student") / "run"))
+    fit(data, run, with_student(), 0, show=False)
+    return run
+
+
+@pytest.mark.slow
+def test_it_reads_as_the_three_stages_do_and_on_where_those_are_misled(data: Path, stages: Path, student: Path) -> None:
+    before, after = tiny.weights(stages), tiny.weights(student)
+    assert {name: after[name] for name in before} == before
+    assert after.keys() - before.keys() == {"student/weights.safetensors"}
+    assert "student/weights.safetensors" in weight_files(Run.read(student))
+    dataset = open_dataset(data)
+    images = dataset.read_images(dataset.frames("test-id").index)
+    taught, reproduced = Estimator.load(stages), Estimator.load(student)
+    clean = taught.coordinates(images)
+
+    def apart(estimator: Estimator, shown: Any) -> Any:
+        return (np.abs(estimator.coordinates(shown) - clean) / clean.std(0)).mean()
+
+    shown = hidden(images, 1)
+    assert apart(reproduced, images) < 0.4
+    assert apart(reproduced, shown) < 0.75 * apart(taught, shown)
+    assert reproduced.read(images[:2]).foreign is not None
+    pictures, theirs = reproduced.reconstructions(images[:2]), taught.reconstructions(images[:2])
+    assert pictures is not None
+    assert theirs is not None
+    np.testing.assert_array_equal(pictures[1], theirs[1])  # of the three stages, as without a student
+
+
+@pytest.mark.slow
+def test_killed_it_goes_on_to_the_same_weights(data: Path, stages: Path, student: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(stages, tmp_path / "run"))
+    with killed(StudentStage, 7):
+        fit(data, run, with_student(), 0, show=False)
+    assert not (run / TRAINING_FILE).exists()
+    fit(data, run, with_student(), 0, show=False)
+    assert tiny.weights(run) == tiny.weights(student)
+
+
+@pytest.mark.slow
+def test_the_logits_have_a_student_too(data: Path, stages: Path, tmp_path: Path) -> None:
+    short = Optimisation(epochs=0.2, batch=20, learning_rate=1e-3)
+    recipe = with_student(coordinates="logits", student=short)
+    fit(data, tmp_path / "run", recipe, 0, pretrained=stages, show=False)
+    dataset = open_dataset(data)
+    assert Estimator.load(tmp_path / "run").read(dataset.read_images(np.arange(3))).foreign is not None
+
+
+@pytest.mark.parametrize("change", [{"window": 8}, {"image_size": 2 * tiny.SIDE}])
+def test_a_student_of_other_images_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=f"has no window, and images as large as AE1's, {tiny.SIDE} pixels"):
+        with_student(student_encoder=replace(SHAPE, **change))
+
+
+def test_without_a_student_its_settings_do_not_count() -> None:
+    assert with_student(foreign=0.0) == tiny.recipe()
+    with pytest.raises(UserError, match="foreign must be between 0 and 1"):
+        with_student(foreign=1.5)
