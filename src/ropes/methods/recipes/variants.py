@@ -87,12 +87,12 @@ _OBJECTIVES: Mapping[str, tuple[str, dict[str, Any]]] = {
         {**_ENCODER, **_SCORES},
     ),
     "encoder-whitened": (
-        "reconstruction and score differences of the encoder, weighing 10, whitened codes",
-        {**_ENCODER, **_WHITENED, "score_weight": 10.0},
+        "reconstruction and score differences of the encoder, weighing 30, whitened codes",
+        {**_ENCODER, **_WHITENED, "score_weight": 30.0},
     ),
     "encoder-whitened-noise": (
         "the same, density ratios of noisy codes",
-        {**_ENCODER, **_WHITENED, **_NOISE, "score_weight": 10.0},
+        {**_ENCODER, **_WHITENED, **_NOISE, "score_weight": 30.0},
     ),
 }
 OBJECTIVES = {variant: words for variant, (words, _) in _OBJECTIVES.items()}
