@@ -8,8 +8,7 @@ training).  A step of "predict" reads 256 poses with the packaged estimator, fro
 standard deviations and flags.  The bound is what the step would take if each of its operations ran at the speed of a
 large matrix product or at that of a copy in memory, whichever is slower for it (its roofline), both measured in the
 same run.  A copy of a few megabytes is faster than one of more, and layers are of that size, so the bound is rather too
-low than too high.  Operations count as they are run: copies that could be saved are in the bound too, and the share of
-the matrix product's speed tells of them.
+low than too high.  Copies that could be saved are part of it; the share of the matrix product's speed shows them.
 """
 
 import argparse
@@ -92,23 +91,16 @@ class Training:
         images = torch.from_numpy(dataset.read_images(dataset.frames("train").index[:_IMAGES]))
         joints = len(dataset.joints)
         torch.manual_seed(0)
-        network = StudentNetwork(recipe.encoder, views=images.shape[1], joints=joints)
+        network, share = StudentNetwork(recipe.encoder, views=images.shape[1], joints=joints), recipe.foreign
         torch.nn.utils.convert_conv2d_weight_memory_format(network, torch.channels_last)
         network.encoder.adapt(images)
         gaze = network.encoder.look(images[:2])[1]
         assert gaze is not None
         look = torch.full((len(images), *gaze.shape[1:]), 1 / gaze[0, 0].numel(), dtype=torch.half)
         taught = images, torch.randn(len(images), joints), look
-        scale = torch.ones(joints)
+        sizes, scale, occlude = {"steps": 1_000, "seed": 0}, torch.ones(joints), add_foreign_objects
         stage = StudentStage(
-            network,
-            recipe.student,
-            share=recipe.foreign,
-            steps=1_000,
-            seed=0,
-            scale=scale,
-            occlude=add_foreign_objects,
-            held_out=taught,
+            network, recipe.student, share=share, scale=scale, occlude=occlude, held_out=taught, **sizes
         )
         rows = [torch.randperm(len(images))[: recipe.student.batch] for _ in range(_WARM + _STEPS)]
 

@@ -157,7 +157,7 @@ def _curves(stages: Mapping[str, Any]) -> list[tuple[str, list[Line]]]:
                 f"second autoencoder: {term.replace('_', ' ')}",
                 [(joint_label(joint), curve, term) for joint, curve in ae2.items()],
             )
-            for term in ("reconstruction", "held_out_sparsity", "held_out_score")
+            for term in ("reconstruction", "sparsity", "held_out_score")
         ),
         ("encoder: classification of regimes", pair("encoder", "regimes")),
         ("encoder: variance within anchors", pair("encoder", "within", "held_out_within")),

@@ -10,22 +10,25 @@ from ropes.methods.recipes.base import renamed
 from ropes.methods.recipes.optimisation import PRESETS, Optimisation, Preset, require, require_name
 from ropes.models.shapes import ADDED, CODE_SIDE, AE1Config, AE2Config, EncoderConfig, LDRConfig, added
 
-#: A student of images of 64 pixels, which starts with random weights.
-_STUDENT_ENCODER = EncoderConfig(image_size=64, stem=2, window=0)
-#: Fields of AE2, which coordinates of logits do without.
-_WITHOUT_AE2 = {
-    "logit_weight": 0.0,
-    "score_weight": 0.0,
-    "sparsity_weights": (0.0,),
-    "basis": "none",
-    "directions": 0,
-}
-_STUDENT = Optimisation(epochs=4, min_samples=280_800, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0)
 #: Name of the AE2 of all joints.
 JOINT = "joint"
 #: Source of the coordinates; linear directions of the codes that AE2 works in.
 Coordinates = Literal["ae2", "logits"]
 Basis = Literal["none", "codes", "scores", "whitened"]
+
+#: Fields of AE2, which coordinates of logits do without.
+_WITHOUT_AE2 = {"logit_weight": 0.0, "score_weight": 0.0, "sparsity_weights": (0.0,), "basis": "none", "directions": 0}
+#: Cells of a student's first stage, along a side.
+_CELLS = 32
+
+
+def _student_encoder(image_size: int) -> EncoderConfig:
+    """Shape of a student of images of this size."""
+    return EncoderConfig(image_size=image_size, stem=max(1, image_size // _CELLS), window=0)
+
+
+_STUDENT_ENCODER = _student_encoder(64)
+_STUDENT = Optimisation(epochs=4, min_samples=280_800, batch=104, learning_rate=2e-3, weight_decay=0.05, clip=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +61,8 @@ class RopesRecipe:
         registration: register frames to their camera's background, where light, camera position or noise vary.
         foreign: fraction of poses with foreign objects in the training of a student, which reproduces the coordinates
             from images; 0 for no student, as in the paper.
-        student_encoder: shape of the student, whose images are as large as AE1's.  Ignored without a student.
+        student_encoder: shape of the student, whose images are as large as AE1's; the default has the same number of
+            cells for every size of at least 32 pixels.  Ignored without a student.
         student: optimiser of the student; samples are poses.  Ignored without a student.
     """
 
@@ -101,6 +105,8 @@ class RopesRecipe:
         if not self.foreign:
             object.__setattr__(self, "student_encoder", _STUDENT_ENCODER)
             object.__setattr__(self, "student", _STUDENT)
+        elif self.student_encoder == _STUDENT_ENCODER:
+            object.__setattr__(self, "student_encoder", _student_encoder(self.ae1.image_size))
         elif self.student_encoder.window or self.student_encoder.image_size != self.ae1.image_size:
             raise UserError(
                 f"a student of method ropes has no window, and images as large as AE1's, {self.ae1.image_size} pixels; "
