@@ -26,7 +26,7 @@ from ropes.methods.recipes.optimisation import PRESETS, require_name
 
 def _without_anchors(preset: str, _: float) -> EncoderRecipe:
     recipe = encoder_recipe(preset)
-    return replace(recipe, anchor_weight=0.0, foreign=0.0, encoder=replace(recipe.encoder, window=0))
+    return replace(recipe, anchor_weight=0.0, encoder=replace(recipe.encoder, window=0))
 
 
 def _action_method(name: str, summary: str) -> Method:
