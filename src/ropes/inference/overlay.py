@@ -41,7 +41,8 @@ def known_cameras(run: Run, dataset: Dataset | None = None, file: Path | None = 
     elif dataset is not None:
         records = (dataset.provenance or {}).get("cameras", [])
         try:
-            found = {record["name"]: Pinhole.from_record(record) for record in records if "intrinsics" in record}
+            # Calibrations of imported recordings do not say where the camera stands.
+            found = {record["name"]: Pinhole.from_record(record) for record in records if "extrinsics" in record}
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{dataset.path / PROVENANCE} has a damaged camera ({error}); restore it") from error
     elif (setting := find_setting(run.setting)) is not None:

@@ -12,6 +12,7 @@ from ropes.data.recorder.interfaces import Camera, Clock, Image, Robot
 from ropes.data.recorder.record import RecordOptions, record_data
 from ropes.data.recorder.registry import RobotRequest
 from ropes.data.recorder.travel import progress_at, travel_time
+from ropes.simulation.pinhole import Pinhole
 from tests import tiny
 
 Floats = NDArray[np.float64]
@@ -79,11 +80,13 @@ class DrawnCamera(Camera):
         robot: what it sees.
         delay: seconds.
         change: what happens to a frame, by its number.
+        known: its parameters.
     """
 
     robot: ScriptedRobot
     delay: float = 0.0
     change: Callable[[Image, int], Image] = lambda image, number: image
+    known: Pinhole | None = None
     frames: int = 0
     closed: bool = False
 
@@ -92,6 +95,9 @@ class DrawnCamera(Camera):
         self.frames += 1
         image = tiny.draw(self.robot.at(self.robot.clock.now() - self.delay), 32)[0]
         return self.change(np.maximum(image, 20), self.frames)
+
+    def pinhole(self) -> Pinhole | None:
+        return self.known
 
     def close(self) -> None:
         self.closed = True
@@ -105,6 +111,7 @@ class ScriptedKind:
         self.cameras: list[DrawnCamera] = []
         self.fault: Callable[[int], None] = lambda number: None
         self.change: Callable[[Image, int], Image] = lambda image, number: image
+        self.known: Pinhole | None = None
         self.robot: dict[str, Any] = {}
 
     def __call__(self, request: RobotRequest) -> Robot:
@@ -112,7 +119,7 @@ class ScriptedKind:
 
         class Told(ScriptedRobot):
             def cameras(self) -> dict[str, Camera]:
-                made = DrawnCamera(self, change=kind.change)
+                made = DrawnCamera(self, change=kind.change, known=kind.known)
                 kind.cameras.append(made)
                 return {"cam": made}
 

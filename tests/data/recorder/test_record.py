@@ -1,5 +1,7 @@
 """A recording drives the arm through every pose, writes anchor by anchor, stops, and goes on."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +12,17 @@ from ropes.data import schema
 from ropes.data.layout import open_dataset
 from ropes.data.recorder.folder import LOG
 from ropes.data.recorder.interfaces import Image
+from ropes.data.recordings.views import View
 from ropes.data.validate import validate
 from ropes.errors import UserError
+from ropes.inference.overlay import known_cameras
+from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.scene import Scene
 from tests import tiny
-from tests.data.recorder.conftest import JOINTS, MakeOptions
+from tests.data.recorder.conftest import CAMERA, JOINTS, MakeOptions
 from tests.data.recorder.doubles import ScriptedKind, record
 from tests.data.recordings.conftest import require_fit_accepts
+from tests.estimators import run_of
 
 pytestmark = pytest.mark.pybullet
 
@@ -179,6 +185,27 @@ def test_a_camera_unplugged_halfway_keeps_what_was_recorded(
         record(make_options(kind="scripted"), tmp_path / "D")
     assert kind.robots[0].stops > 0
     assert len(tiny.tree(tmp_path / "D" / "data")) == 1
+
+
+def test_parameters_of_cameras_are_those_of_the_stored_images(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path
+) -> None:
+    out, view = tmp_path / "D", View(rotate=90, crop=(4, 0, 20, 32))
+    options = partial(make_options, kind="scripted", views={None: view})
+    record(options(anchors=1), out)  # as recordings of earlier versions, without parameters
+    kind.known = Pinhole.of(replace(CAMERA, name="cam"), 32)
+    record(options(anchors=2), out)
+    run = run_of(cameras=("cam",))
+    known = known_cameras(run, open_dataset(out))["cam"]
+    assert (known.height, known.width) == (32, 20)
+    point = np.array([[0.3, 0.1, 0.6]])
+    [(x, y)], [depth] = kind.known.project(point)
+    [pixel], [again] = known.project(point)
+    assert pixel == pytest.approx([32 - y - 4, x])
+    assert again == pytest.approx(depth)
+    kind.known = Pinhole.of(replace(CAMERA, name="cam", yaw=20.0), 32)
+    with pytest.raises(UserError, match="other views or image sizes"):
+        record(options(anchors=3), out)
 
 
 def test_a_blurred_anchor_is_recorded_again(

@@ -23,6 +23,7 @@ from ropes.data.recorder.route import Checker
 from ropes.data.recorder.stillness import Poser, Settling, Taken, asked, measure_noise, take
 from ropes.data.recorder.summary import duration
 from ropes.data.recorder.travel import samples
+from ropes.data.recordings.calibration import stored_camera
 from ropes.data.recordings.views import View
 from ropes.errors import UserError
 
@@ -126,9 +127,7 @@ def _record(
     if len({len(shape) for shape in shapes.values()}) > 1:
         raise UserError("some cameras are grey and others in colour; give --grey to make all grey")
     features = session.features(shapes)
-    folder.begin(
-        [{"name": name, "view": session.views[name].to_dict(), "shape": list(shape)} for name, shape in shapes.items()]
-    )
+    folder.begin([_described(session, name, shape) for name, shape in shapes.items()])
     raw = {name: image.shape for name, image in first.items()}
     poser = Poser(robot, session.cameras, noise, raw, plan.speed, session.ranges, session.settling)
     checks = AnchorChecks(plan.regimes, plan.joints, noise)
@@ -144,6 +143,13 @@ def _record(
             update(done)
     report.total()
     return features
+
+
+def _described(session: Session, name: str, shape: Sequence[int]) -> dict[str, Any]:
+    """The record of a camera, with intrinsics and extrinsics of the stored images where they are known."""
+    view, pinhole = session.views[name], session.cameras[name].pinhole()
+    parameters = {} if pinhole is None else stored_camera(pinhole, view).to_record()
+    return {**parameters, "name": name, "view": view.to_dict(), "shape": list(shape)}
 
 
 def _pace(anchors: int, robot: float, wall: float) -> str:
