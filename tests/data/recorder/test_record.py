@@ -187,6 +187,27 @@ def test_a_camera_unplugged_halfway_keeps_what_was_recorded(
     assert len(tiny.tree(tmp_path / "D" / "data")) == 1
 
 
+def test_exchanged_cameras_are_refused(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+    out, options = tmp_path / "D", partial(make_options, kind="scripted")
+    slope = np.tile(np.linspace(20, 120, 32).astype(np.uint8), (32, 1))
+    places: list[Image | None] = [slope, slope.T, slope[:, ::-1]]
+    kind.backdrops = dict(zip(("left", "middle", "right"), places, strict=True))
+    record(options(anchors=1), out)
+    kind.change = lambda image, number: np.minimum(image, 240) + 9  # another day, another light
+    record(options(anchors=2), out)
+    before, goals = tiny.tree(out), len(kind.robots[-1].goals)
+    kind.backdrops = dict(zip(("left", "middle", "right"), (places[2], places[1], places[0]), strict=True))
+    line = f"^cameras were exchanged: left shows what right showed, right shows what left showed in {out}; give --cam"
+    with pytest.raises(UserError, match=line):
+        record(options(anchors=3), out)
+    assert (tiny.tree(out), kind.robots[-1].goals, goals) == (before, [], 5)
+    # Before one and the same wall nobody can tell; nothing is refused.
+    kind.backdrops = {"left": None, "right": None}
+    record(options(anchors=1), tmp_path / "alike")
+    record(options(anchors=2), tmp_path / "alike")
+    assert len(open_dataset(tmp_path / "alike").frames("train")) == 10
+
+
 def test_parameters_of_cameras_are_those_of_the_stored_images(
     kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path
 ) -> None:
