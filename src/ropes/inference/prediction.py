@@ -25,7 +25,7 @@ from ropes.inference.calibration import (
     write_calibration,
 )
 from ropes.inference.estimator import Estimator
-from ropes.inference.overlay import Overlay, file_name, known_cameras, write_pictures
+from ropes.inference.overlay import Overlay, file_name, known_cameras, origin_of, write_pictures
 from ropes.inference.poses import chosen_arm
 from ropes.inference.predictor import Predictor
 from ropes.inference.sources import files_in, named_files, read_files, read_labels
@@ -212,7 +212,8 @@ def predict_lines(
             if pictures is not None and overlay is not None:
                 angles = np.array([prediction["joints"][joint] for joint in estimator.run.joints])
                 drawn = pictures.draw([camera[row] for camera in by_camera(images)], angles)
-                write_pictures(overlay, file_name(name), dict(zip(estimator.run.cameras, drawn, strict=True)))
+                shown = dict(zip(estimator.run.cameras, drawn, strict=True))
+                write_pictures(overlay, file_name(name), shown, origin_of(name, dataset))
             yield json.dumps({"images": name, **prediction})
 
 

@@ -47,7 +47,7 @@ class JsonLines(Sink):
         """Write a line, or let it wait."""
         line = json.dumps(estimate.to_dict()) + "\n"
         if self._file is None:
-            self._stream.write(line)
+            print(line, end="", file=self._stream, flush=True)
             return
         self._lines.append(line.encode())
         self._write(self._file, seconds=0.0)
