@@ -9,6 +9,7 @@ from PIL import Image
 from ropes.cli import entry as cli
 from ropes.common import png
 from ropes.common.files import write_json
+from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, write_calibration
 from ropes.inference.estimator import Estimator
@@ -58,6 +59,15 @@ def test_parameters_come_from_the_file_then_the_setting(tmp_path: Path) -> None:
     (own,) = known_cameras(run, file=tmp_path / "c.json").values()
     assert (own.name, own.width) == ("cam45", 9)
     assert known_cameras(run_of()) == {}
+
+
+def test_a_calibration_without_a_place_is_no_damage(tmp_path: Path) -> None:
+    record = cameras.record(ABOVE, 9)
+    imported = {"name": "right", **{name: value for name, value in record.items() if name != "extrinsics"}}
+    assert known_cameras(run_of(), Dataset(tmp_path, {}, {"cameras": [imported]})) == {}
+    broken = {"name": "right", **record, "extrinsics": [[1.0]]}
+    with pytest.raises(UserError, match="has a damaged camera"):
+        known_cameras(run_of(), Dataset(tmp_path, {}, {"cameras": [broken]}))
 
 
 def test_names_of_files() -> None:

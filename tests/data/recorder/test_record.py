@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from ropes.common import files
 from ropes.data import schema
@@ -16,8 +17,11 @@ from ropes.data.recordings.views import View
 from ropes.data.validate import validate
 from ropes.errors import UserError
 from ropes.inference.overlay import known_cameras
+from ropes.inference.poses import chosen_arm
 from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.scene import Scene
+from ropes.simulation.silhouette import link_meshes, silhouette
+from ropes.simulation.urdf import read_urdf
 from tests import tiny
 from tests.data.recorder.conftest import CAMERA, JOINTS, MakeOptions
 from tests.data.recorder.doubles import ScriptedKind, record
@@ -44,6 +48,15 @@ def test_a_simulated_recording_is_what_a_scene_draws(make_options: MakeOptions, 
         drawn = np.stack([views[0] for views in scene.render_all(states)])
     assert np.abs(images.astype(int) - drawn).max() <= 12
     assert np.abs(images.astype(int) - drawn).mean() < 0.2
+    # The arm that the data set names lies where its cameras see it.
+    run = run_of(cameras=("side",), joints=JOINTS)
+    camera, arm = known_cameras(run, dataset)["side"], chosen_arm(run, dataset=dataset)
+    shown = link_meshes(read_urdf(Path(setting.robot.urdf)))
+    for image, state in zip(images, states, strict=True):
+        poses = {link: pose[0] for link, pose in arm.poses(state[None]).items()}
+        expected, seen = silhouette(shown, poses, camera), image < 255
+        for one, other in ((expected, seen), (seen, expected)):
+            assert not (one & ~ndimage.binary_dilation(other, np.ones((3, 3)))).any()
     # Each intervention leaves the other joint where it is.
     for anchor in range(2):
         rows = np.flatnonzero(frames.anchor == anchor)

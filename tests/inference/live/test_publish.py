@@ -95,8 +95,17 @@ def test_a_reader_that_never_reads_is_left(capfd: pytest.CaptureFixture[str], mo
         lines.close()
         assert "lines were dropped" in capfd.readouterr().err
         os.close(reader)
+
+
+def test_a_reader_that_has_gone_misses_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", encoding="utf-8") as stream:
+        lines = JsonLines(stream)
         with pytest.raises(BrokenPipeError):  # `ropes watch … | head`
             lines.send(estimate())
+        lines.close()
+    assert capfd.readouterr().err == ""
 
 
 def test_joint_state_of_images_and_of_the_filter() -> None:

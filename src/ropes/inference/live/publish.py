@@ -11,7 +11,6 @@ import select
 import sys
 import time
 from collections import deque
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import urlsplit
@@ -58,8 +57,10 @@ class JsonLines(Sink):
     def close(self) -> None:
         """Write what waits, for a second at most."""
         if self._file is not None:
-            with suppress(BrokenPipeError):  # the reader has gone
+            try:
                 self._write(self._file, seconds=_LAST)
+            except BrokenPipeError:  # the reader has gone, and misses nothing
+                return
             self._dropped += len(self._lines) + bool(self._begun)
         if self._dropped:
             print(f"ropes: the reader of --publish - is too slow: {self._dropped} lines were dropped", file=sys.stderr)
