@@ -120,15 +120,6 @@ def _one_core() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _said_once() -> None:
-    """Without PyBullet, one line a process says that MuJoCo draws: before the tests, not beside their errors."""
-    if find_spec("pybullet") is None:
-        from ropes.simulation.settings import default_renderer
-
-        default_renderer("white")
-
-
 @pytest.fixture
 def without_egl(monkeypatch: pytest.MonkeyPatch) -> None:
     """MuJoCo finds no EGL."""

@@ -57,6 +57,9 @@ def test_options_reach_the_import(tmp_path: Path, capsys: pytest.CaptureFixture[
         ("{bag} --policy-column policy", "--policy-column goes with lerobot and videos and frames, not with bag"),
         ("{bag} --out {bag}", "holds something else"),
         ("{bag} --out {bag}/data", "is inside the recording"),
+        ("{bag} --frames stretch --dwell 0.5", "--dwell goes with --frames dwell, not with --frames stretch; leave it"),
+        ("{bag} --manifest a.json", "--manifest goes with Causal Triplet's pairs; leave it out"),
+        ("{bag} --no-boxes", "--no-boxes goes with Causal Triplet's pairs; leave it out"),
         ("{bag} --tolerance inf", "--tolerance is inf; it must be above 0 and finite"),
         ("{bag} --offset nan", "--offset is nan; it must be finite"),
     ],
@@ -105,6 +108,10 @@ def test_pairs_are_still_told_by_their_tables(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "annotations.csv").write_text("scene,idx,figure,noun_class,verb_class,xmin,ymin,xmax,ymax\n")
     words = ["import", str(tmp_path), "--out", str(tmp_path / "out")]
     assert "its tables have no pairs" in refusal(capsys, *words)
+    assert "--policy-topic goes with recordings of arms; leave it out" in refusal(
+        capsys, *words, "--policy-topic", "/policy"
+    )
+    assert "--grey goes with recordings of arms; leave it out" in refusal(capsys, *words, "--grey")
     assert "is one number; leave the camera out" in refusal(capsys, *words, "--image-size", "left=64")
     assert "--preview shows recordings" in refusal(capsys, *words, "--preview", str(tmp_path / "look"))
 

@@ -10,10 +10,12 @@ from ropes.cli import entry as cli
 from ropes.data.recorder import record as recorder
 from ropes.data.recorder.limits import JointLimits
 from ropes.data.recorder.record import RecordOptions
+from ropes.data.recorder.registry import RobotRequest
 from ropes.data.recordings.views import View
 from ropes.simulation.collisions import Workspace
 from tests.command_line import refusal
 from tests.data.recorder.conftest import ARM
+from tests.data.recorder.doubles import DrawnCamera, ScriptedRobot
 
 pytestmark = pytest.mark.pybullet
 
@@ -148,7 +150,15 @@ def test_a_plan_that_collides_is_refused(capsys: pytest.CaptureFixture[str], cac
 
 
 def test_a_real_arm_is_asked_about(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    robots: list[ScriptedRobot] = []
+
+    def connected(kind: str, request: RobotRequest) -> ScriptedRobot:
+        robots.append(ScriptedRobot(joints=request.joints))
+        return robots[-1]
+
     monkeypatch.setattr(recorder, "kind_named", lambda name: None)
+    monkeypatch.setattr(recorder, "open_robot", connected)
+    monkeypatch.setattr(recorder, "open_camera", lambda name, source: DrawnCamera(ScriptedRobot()))
     words = ["--robot", "mine", "--urdf", "arm.urdf", "--limits", "limits.toml", "--cameras", "left=0"]
     assert cli.main(["record", *words, "--anchors", "3", "--out", "D"]) == 2
     printed = capsys.readouterr()
@@ -165,3 +175,4 @@ def test_a_real_arm_is_asked_about(capsys: pytest.CaptureFixture[str], monkeypat
 
     monkeypatch.setattr("builtins.input", control_d)
     assert refusal(capsys, "record", *words, "--anchors", "3", "--out", "D").endswith("nothing was moved")
+    assert [robot.goals for robot in robots] == [[]] * 4

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from ropes.cli import entry as cli
+from ropes.common import files
+from ropes.data import schema
 from ropes.simulation.settings import setting_named
 from tests.command_line import Stub, refusal
 
@@ -113,6 +115,25 @@ def test_pairs_take_a_renderer(stub: Stub) -> None:
         for renderer in ("pybullet", "mujoco"):
             assert cli.main([*words.split(), "--renderer", renderer]) == 0
             assert calls[-1][0][0].renderer == renderer
+
+
+def test_what_mujoco_draws_for_lack_of_pybullet_is_told_once(
+    stub: Stub, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = stub("ropes.data.generate.simulate"), stub("ropes.data.generate_actions.simulate_pairs")
+    monkeypatch.setattr("ropes.simulation.settings.find_spec", lambda name: None)
+    arm, pairs = "--setting panda-1c-independent --anchors 7", "--setting action-pairs --samples 8"
+    for words in (arm, pairs):
+        for more, said in (("", 1), ("--renderer mujoco", 0)):
+            assert cli.main(["simulate", *words.split(), *more.split(), "--out", str(tmp_path / "D")]) == 0
+            assert capsys.readouterr().err == "ropes: PyBullet is not installed; MuJoCo draws the scene\n" * said
+    # What is begun goes on with its renderer, and nothing is said.
+    files.write_json(tmp_path / "D" / schema.PROVENANCE, {"setting": {}, "renderer": {"name": "mujoco"}})
+    monkeypatch.setattr("ropes.simulation.settings.find_spec", lambda name: object())
+    for words in (arm, pairs):
+        assert cli.main(["simulate", *words.split(), "--out", str(tmp_path / "D")]) == 0
+    assert capsys.readouterr().err == ""
+    assert calls[1][-1][0][0].renderer == "mujoco"
 
 
 @pytest.mark.parametrize(

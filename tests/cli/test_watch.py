@@ -23,6 +23,8 @@ from tests.command_line import refusal
         ("R --camera a --no-page", "--no-page leaves nothing to do; add --publish -"),
         ("R --camera a --crop 1,2,3", "is not LEFT,TOP,WIDTH,HEIGHT"),
         ("R --camera a --filter particle", "particle"),
+        ("R --camera a --acceleration 3", "--acceleration goes with --filter kalman; add it, or leave --acc"),
+        ("R --camera a --topic /arm --publish a.mcap", "--topic goes with --publish ws://HOST:PORT; add it, or"),
         (
             "panda-2c --camera 0 --no-page --publish -",
             "--camera has 1 sources; this run reads 2 cameras: cam45",

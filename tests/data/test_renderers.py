@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from ropes.common import files
 from ropes.data import build as building
+from ropes.data import schema
 from ropes.data.recorder.kinds import simulated
 from ropes.errors import UserError
 from ropes.methods.run import Run, warn_if_other_scene
@@ -37,10 +39,28 @@ def test_a_data_set_goes_on_where_its_renderer_is_named(
     assert (stored.requested_renderer, provenance["renderer"]["name"]) == ("mujoco", "mujoco")
     make(tmp_path / "D", replace(SMALL, requested_renderer="mujoco"))
     assert renderer.drawn == drawn
-    without_pybullet.undo()  # with PyBullet the same command would draw other images
+    without_pybullet.undo()
+    # Once PyBullet is installed the same command goes on with MuJoCo, as it does after another version of PyBullet.
+    for libraries in ({"pybullet": "0.1"}, {}):
+        record = files.read_json(tmp_path / "D" / schema.PROVENANCE)
+        record["libraries"] = {k: v for k, v in record["libraries"].items() if k != "pybullet"} | libraries
+        files.write_json(tmp_path / "D" / schema.PROVENANCE, record)
+        assert make(tmp_path / "D").provenance == record
+    assert renderer.drawn == drawn
     if SMALL.renderer == "pybullet":
         with pytest.raises(UserError, match="holds something else, a data set with another setting"):
-            make(tmp_path / "D")
+            make(tmp_path / "D", replace(SMALL, requested_renderer="pybullet"))
+
+
+@pytest.mark.pybullet
+def test_what_pybullet_draws_needs_its_version(renderer: FakeRenderer, tmp_path: Path) -> None:
+    make(tmp_path / "D")
+    record = files.read_json(tmp_path / "D" / schema.PROVENANCE)
+    assert building.begun_renderer(tmp_path / "D") == "pybullet"
+    record["libraries"]["pybullet"] = "0.1"
+    files.write_json(tmp_path / "D" / schema.PROVENANCE, record)
+    with pytest.raises(UserError, match="a data set with another libraries"):
+        make(tmp_path / "D")
 
 
 def test_a_run_warns_of_images_of_another_renderer(

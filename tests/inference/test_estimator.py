@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 from ropes.data.layout import open_dataset
@@ -12,8 +13,11 @@ from ropes.data.pictures import Images
 from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, write_calibration
 from ropes.inference.estimator import Estimator
+from ropes.inference.predictor import Predictor
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
+from ropes.models.registration import Registration
 from tests import tiny
+from tests.estimators import FormulaReader, places, run_of
 
 
 @pytest.fixture(scope="module")
@@ -133,3 +137,26 @@ def test_damaged_weights_are_named(own_run: Path) -> None:
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(UserError, match=r"weights\.safetensors does not hold this network's weights"):
         Estimator.load(own_run)
+
+
+def test_a_prediction_registers_its_images_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = tiny.draw(np.random.default_rng(0).uniform(-0.8, 0.8, (40, 2)))
+    noisy = np.clip(frames + np.random.default_rng(1).normal(60, 4, frames.shape), 0, 255).astype(np.uint8)
+    registration = Registration(2, tiny.SIDE)
+    registration.adapt(torch.from_numpy(noisy))
+    estimator = Estimator(run_of(), FormulaReader(places), None, registration=registration)
+    coordinates, dark = estimator.coordinates(noisy), noisy // 3
+    estimate, calls = registration.estimate, list[int]()
+
+    def counted(levels: torch.Tensor) -> torch.Tensor:
+        calls.append(len(levels))
+        return estimate(levels)
+
+    monkeypatch.setattr(registration, "estimate", counted)
+    predictor = Predictor(estimator)
+    found = predictor(noisy)
+    assert calls == [40]
+    angles = np.array([list(each["joints"].values()) for each in found])
+    np.testing.assert_allclose(angles, coordinates, atol=1e-6)
+    assert "reasons" not in found[0]
+    assert predictor(dark)[0]["reasons"] == {camera: ["light"] for camera in tiny.CAMERAS}

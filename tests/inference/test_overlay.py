@@ -4,14 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from ropes.cli import entry as cli
 from ropes.common import png
 from ropes.common.files import write_json
+from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, write_calibration
 from ropes.inference.estimator import Estimator
-from ropes.inference.overlay import ESTIMATE, TRUTH, Overlay, file_name, known_cameras
+from ropes.inference.overlay import ESTIMATE, TRUTH, Overlay, file_name, known_cameras, origin_of, write_pictures
 from ropes.inference.poses import chosen_arm
 from ropes.inference.prediction import predict_lines
 from ropes.simulation import cameras
@@ -59,9 +61,31 @@ def test_parameters_come_from_the_file_then_the_setting(tmp_path: Path) -> None:
     assert known_cameras(run_of()) == {}
 
 
+def test_a_calibration_without_a_place_is_no_damage(tmp_path: Path) -> None:
+    record = cameras.record(ABOVE, 9)
+    imported = {"name": "right", **{name: value for name, value in record.items() if name != "extrinsics"}}
+    assert known_cameras(run_of(), Dataset(tmp_path, {}, {"cameras": [imported]})) == {}
+    broken = {"name": "right", **record, "extrinsics": [[1.0]]}
+    with pytest.raises(UserError, match="has a damaged camera"):
+        known_cameras(run_of(), Dataset(tmp_path, {}, {"cameras": [broken]}))
+
+
 def test_names_of_files() -> None:
     assert file_name({"split": "test-id", "index": 7}) == "test-id-7.png"
     assert file_name({"left": "a/left/3.png", "right": "b/5.png"}) == "3.png"
+
+
+def test_pictures_of_other_images_are_kept(tmp_path: Path) -> None:
+    def write(image: str, level: int) -> None:
+        names = {"left": str(tmp_path / image)}
+        pictures = dict.fromkeys(("left", "right"), np.full((4, 4, 3), level, np.uint8))
+        write_pictures(tmp_path / "o", file_name(names), pictures, origin_of(names))
+
+    for level, image in enumerate(("a/3.png", "b/3.png", "c/3.png", "b/3.png", "a/4.png")):
+        write(image, level)
+    for camera in ("left", "right"):
+        found = {path.name: int(np.asarray(Image.open(path)).max()) for path in (tmp_path / "o" / camera).iterdir()}
+        assert found == {"3.png": 0, "3-2.png": 3, "3-3.png": 2, "4.png": 4}
 
 
 @pytest.mark.slow

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from ropes.data import schema
+from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.inference.poses import Arm, arm_of, chosen_arm, robot_of
 from ropes.methods.run import Run
 from ropes.simulation.kinematics import link_poses
 from ropes.simulation.settings import SETTINGS, Robot, setting_named
+from ropes.simulation.urdf import kinematics_of
 from tests import planar, tiny
 
 ANGLES = np.random.default_rng(0).uniform(-2, 2, (5, 2))
@@ -118,6 +121,21 @@ def test_which_robot_it_is(run: Run, tmp_path: Path) -> None:
     assert robot_of(panda) == setting_named("panda-2c-causal").robot
     assert robot_of(panda, recorded) == robot
     assert arm_of(run, robot).neutral == {"spin": 0.5}
+
+
+def test_the_arm_of_a_data_set(run: Run, tmp_path: Path) -> None:
+    urdf = planar.write_urdf(tmp_path)
+    data = planar.name_robot(tiny.write_data(tmp_path / "data", anchors=1, tests=0), urdf, spin=0.5)
+    arm = chosen_arm(run, dataset=open_dataset(data))
+    assert (len(arm.urdf.visuals), arm.neutral) == (5, {"spin": 0.5})
+    (data / schema.ROBOT).write_text(kinematics_of(urdf), encoding="utf-8")
+    urdf.rename(tmp_path / "moved.urdf")  # as on another machine: the data set's copy has no shapes
+    arm = chosen_arm(run, dataset=open_dataset(data))
+    assert (len(arm.urdf.visuals), arm.neutral) == (0, {"spin": 0.5})
+    assert len(chosen_arm(run, tmp_path / "moved.urdf", open_dataset(data)).urdf.visuals) == 5
+    (data / schema.ROBOT).unlink()
+    with pytest.raises(UserError, match=r"no URDF file at .*planar\.urdf"):
+        chosen_arm(run, dataset=open_dataset(data))
 
 
 def test_an_arm_that_cannot_be_had_is_refused(run: Run, tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from scipy import ndimage
 from torch import Tensor
 from torch.nn import functional
 
-from ropes.models.recorded import are_recorded, crowded
+from ropes.models.recorded import are_recorded, crowded, crowded_share
 from ropes.models.registration import Registration
+from ropes.models.zoomed_registration import new_registration
 from tests.models.camera_frames import FRAMES, SIDE, frames
 
 
@@ -163,6 +164,20 @@ def test_drift_of_light_and_drift_of_place_are_distinguished(registration: Regis
     assert place.float().mean() > 0.9
 
 
+@pytest.mark.parametrize("zoom", [1, 2])
+def test_parameters_that_are_known_are_not_estimated_again(zoom: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = frames().images[:40]
+    registration = new_registration(2, SIDE, zoom=zoom)
+    registration.adapt(images)
+    composite, drifted = registration.composite(images), registration.drifted(images // 3)
+    parameters = registration.frame_parameters(images), registration.frame_parameters(images // 3)
+    monkeypatch.setattr(Registration, "estimate", None)
+    assert torch.equal(registration.cleaned(images, parameters[0])[0], composite)
+    again = registration.drifted(images // 3, parameters[1])
+    assert [(one != other).float().mean() < 0.05 for one, other in zip(drifted, again, strict=True)] == [True] * 2
+    assert drifted[0].float().mean() > 0.9
+
+
 def test_frames_with_passers_by_are_those_of_which_too_much_changes() -> None:
     rng = np.random.default_rng(0)
     areas = rng.normal(0.03, 0.004, (4000, 2))
@@ -171,6 +186,21 @@ def test_frames_with_passers_by_are_those_of_which_too_much_changes() -> None:
     found = crowded(areas)
     assert found[:1500].mean() > 0.95
     assert found[1500:].mean() < 0.01
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.8, 0.9])
+def test_the_share_of_frames_with_passers_by_is_found_up_to_nine_in_ten(share: float) -> None:
+    rng = np.random.default_rng(3)
+    areas = rng.normal(0.03, 0.004, 200)
+    areas[: round(200 * share)] += 0.04 + 0.1 * rng.random(round(200 * share))
+    assert crowded_share(rng.permutation(areas)) == pytest.approx(share, abs=0.05)
+
+
+def test_passers_by_of_all_sizes_in_most_frames_cannot_be_told_from_an_arm() -> None:
+    rng = np.random.default_rng(4)
+    areas = np.sort(0.03 * np.exp(rng.uniform(0, 3, 200)))
+    assert crowded(areas).mean() == 0
+    assert np.isnan(crowded_share(areas))
 
 
 @pytest.mark.parametrize("spread", [0.2, 0.4, 0.8])

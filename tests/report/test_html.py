@@ -98,6 +98,23 @@ def test_pictures_hold_the_recorded_pixels(run_folder: Path, page: Page) -> None
     )
 
 
+def test_images_of_interventions_are_shown_once(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 255, (3, 2, 1, 16, 16), np.uint8)
+    methods = ("ropes", "anchored", "ldr")
+    for method, shown in zip(methods, (images, images, 255 - images), strict=True):
+        arrays = {
+            "joints": np.array(["panda_joint2"]),
+            "cameras": np.array(["cam0"]),
+            "intervention_images": shown,
+            "intervention_names": np.array(["observational", "panda_joint2/1", "panda_joint2/2"]),
+        }
+        files.write_arrays(tmp_path / "artefacts" / ONE_CAMERA / method / "evaluation.npz", arrays)
+    page = Page(numbers_only(tmp_path, *(a_row(method=method) for method in methods)))
+    assert sum(link.startswith("data:image") for link in page.links) == 6
+    assert page.text.count("The same images as under One camera, independent joints · ropes.") == 1
+
+
 def test_absent_inputs_take_one_line_each(tmp_path: Path) -> None:
     text = Page(numbers_only(tmp_path, a_row())).text
     assert f"Not recorded: artefacts/{ONE_CAMERA}/ropes/evaluation.npz is missing" in text

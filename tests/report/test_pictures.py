@@ -35,6 +35,21 @@ def test_the_data_uri_is_a_lossless_png() -> None:
     np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(body)))), pixels)
 
 
+def test_large_pictures_of_noise_are_compressed() -> None:
+    rng = np.random.default_rng(0)
+    images = np.clip(rng.normal(120, 5, (4, 128, 128)), 0, 255).astype(np.uint8)
+    strip = pictures.strip(images)
+    head, _, body = pictures.data_uri(strip).partition(",")
+    assert head == "data:image/webp;base64"
+    encoded = base64.b64decode(body)
+    assert len(encoded) < 0.5 * len(pictures.png(strip))
+    shown = np.asarray(Image.open(io.BytesIO(encoded)))
+    np.testing.assert_array_equal(shown[..., 3], strip[..., 1])
+    assert np.abs(shown[:, :128, 0].astype(float) - images[0]).mean() < 5
+    flat = pictures.strip(np.kron(rng.integers(0, 255, (4, 8, 8), np.uint8), np.ones((1, 32, 32), np.uint8)))
+    assert pictures.data_uri(flat).startswith("data:image/png;base64,")
+
+
 def test_parts_are_outlined_in_red_and_nothing_else_changes() -> None:
     images = np.full((2, 6, 6), 9, dtype=np.uint8)
     there = np.zeros((2, 6, 6), dtype=bool)

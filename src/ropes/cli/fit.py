@@ -192,7 +192,8 @@ class Predict:
     poses: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="[LINK ...|all]")] = None
     """Add link poses in the base frame: of the end effector, of the named links, or of all."""
     urdf: Path | None = None
-    """URDF file of the arm for --poses and --overlay, a path or one of pybullet_data; default that of the setting."""
+    """URDF file of the arm for --poses and --overlay, a path or one of pybullet_data; default that of the data
+    set or the setting."""
     overlay: Path | None = None
     """Folder for pictures CAMERA/NAME.png: the arm at the estimated angles drawn over each image, or beside it where
     the camera's parameters are unknown."""

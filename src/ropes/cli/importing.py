@@ -1,6 +1,7 @@
 """`ropes import`: turns recordings of real arms, and Causal Triplet's image pairs, into data sets."""
 
-from dataclasses import dataclass
+from collections.abc import Set
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 #: Side of Causal Triplet's images where --image-size is not given, pixels.
 _PAIRS_SIZE = 64
+#: Options of all sources, and those of Causal Triplet's pairs alone.
+_OF_ALL, _OF_PAIRS = {"source", "out", "image_size"}, {"manifest", "boxes", "seed"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +87,8 @@ class Import:
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed)
+        if self.frames in ("every", "stretch") and self.dwell != Import.dwell:
+            raise UserError(f"--dwell goes with --frames dwell, not with --frames {self.frames}; leave it out")
 
     def execute(self) -> None:
         """Import the recording."""
@@ -92,8 +97,10 @@ class Import:
         if holds_pairs(self.source):
             if self.preview is not None:
                 raise UserError("--preview shows recordings; leave it out for Causal Triplet's pairs")
+            self._require_use(_OF_PAIRS, "recordings of arms")
             self._import_pairs()
             return
+        self._require_use({each.name for each in fields(self)} - _OF_PAIRS, "Causal Triplet's pairs")
         from ropes.data.recordings.importer import import_recording
         from ropes.data.recordings.previewing import preview_recording
 
@@ -103,6 +110,17 @@ class Import:
             return
         print(import_recording(self.source, out=self.out, options=self._options()))
         print(f"wrote {self.out}")
+
+    def _require_use(self, used: Set[str], others: str) -> None:
+        """Check that no option is given that only other sources use.
+
+        Raises:
+            UserError: there is one.
+        """
+        for each in fields(self):
+            if each.name not in _OF_ALL | used and getattr(self, each.name) != each.default:
+                option = f"{'no-' if each.default is True else ''}{each.name.replace('_', '-')}"
+                raise UserError(f"--{option} goes with {others}; leave it out")
 
     def _options(self) -> "ImportOptions":
         """The options of an import, parsed."""

@@ -1,6 +1,7 @@
 """Types, parsers and checks of options."""
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +22,14 @@ EvaluationFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="
 _CAMERA_FORM = "NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG]"
 #: Defaults of the optional camera parameters (ROPES App. D, the same as panda-gym's).
 _CAMERA_DEFAULTS = {"pitch": -30.0, "roll": 0.0, "fov": 60.0}
+
+
+def say_renderer(scene: str) -> None:
+    """Say on standard error if MuJoCo draws a scene because PyBullet is not installed."""
+    from ropes.simulation.settings import default_renderer, usual_renderer
+
+    if default_renderer(scene) != usual_renderer(scene):
+        print("ropes: PyBullet is not installed; MuJoCo draws the scene", file=sys.stderr)
 
 
 def at_least(lowest: int, **values: int) -> None:

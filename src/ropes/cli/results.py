@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from ropes.cli.options import EvaluationFolder, at_least, distinct
+from ropes.cli.options import EvaluationFolder, at_least, distinct, say_renderer
 from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
 from ropes.methods.recipes import Preset
@@ -136,6 +136,8 @@ class Reproduce:
         from ropes.report.terminal import print_table
 
         path, page = self.out / "results.json", self.out / "report.html"
+        if self.name != "cameras" and self.data is None:  # cameras names its renderers, recordings need none
+            say_renderer(self.scene or "white")
         try:
             results = reproduce(
                 self.name,

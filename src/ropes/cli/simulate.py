@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from ropes.cli.options import at_least, parse_cameras, parse_ranges
+from ropes.cli.options import at_least, parse_cameras, parse_ranges, say_renderer
 from ropes.errors import UserError
 
 if TYPE_CHECKING:
@@ -132,12 +132,12 @@ class Simulate:
         """Simulate the data set."""
         common: dict[str, Any] = {"out": self.out, "seed": self.seed, "workers": self.workers}
         pairs = {**common, "samples": self.samples, "test_samples": self.test_anchors}
-        renderer: dict[str, Any] = {} if self.renderer is None else {"renderer": self.renderer}
         if self.setting == _FINGER_CUBE:
             from ropes.data.generate_finger import simulate_finger
             from ropes.simulation.finger_setting import FingerSetting
 
-            simulate_finger(FingerSetting(**renderer), **pairs, labelled=self.labelled, state=self.state)
+            finger = FingerSetting(**self._renderer("white"))
+            simulate_finger(finger, **pairs, labelled=self.labelled, state=self.state)
         elif self.setting == _PAIRS:
             from ropes.data.generate_actions import simulate_pairs
             from ropes.simulation.actions import PairsSetting
@@ -145,7 +145,7 @@ class Simulate:
 
             objects = 1 if self.objects is None else self.objects
             name = OBJECT_SCENES if objects > 1 else ACTION_PAIRS
-            simulate_pairs(PairsSetting(name=name, objects=objects, **renderer), **pairs)
+            simulate_pairs(PairsSetting(name=name, objects=objects, **self._renderer("white")), **pairs)
         elif self.setting == _ARM_ACTIONS:
             from ropes.data.generate_actions import simulate_arm_actions
 
@@ -157,6 +157,15 @@ class Simulate:
             simulate(self._arm(self.setting), **common, mesh=self.mesh, state=self.state)
         print(f"wrote {self.out}")
 
+    def _renderer(self, scene: str) -> dict[str, Any]:
+        """The renderer that is asked for, or else that of what is begun; a scene without either may say a line."""
+        from ropes.data.build import begun_renderer
+
+        chosen = self.renderer or begun_renderer(self.out)
+        if chosen is None:
+            say_renderer(scene)
+        return {} if chosen is None else {"renderer": chosen}
+
     def _arm(self, name: str | None) -> "Setting":
         """The setting of the URDF file, or the paper's setting of that name."""
         if self.urdf is None:
@@ -165,6 +174,7 @@ class Simulate:
             assert name is not None
             setting = setting_named(name)
             level, colour = self._level or setting.camera_level, self.colour or setting.colour
+            self._renderer(self._scene(setting.scene))
             return replace(
                 setting,
                 scene=self._scene(setting.scene),
@@ -174,6 +184,7 @@ class Simulate:
             )
         from ropes.simulation.arm import arm_setting
 
+        self._renderer(self._scene("white"))
         setting = arm_setting(
             urdf=str(self.urdf),
             joints=self.joints,

@@ -42,20 +42,20 @@ class Watch:
     """Port of the page; the first free one from it on."""
     publish: tuple[str, ...] = ()
     """Where to send estimates: - for JSON lines on standard output, ws://HOST:PORT for rosbridge, FILE.mcap."""
-    topic: str = "/ropes/joint_states"
-    """Topic of the JointState messages on the rosbridge."""
+    topic: str | None = None
+    """Topic of the JointState messages on the rosbridge; /ropes/joint_states if omitted."""
     filter: Literal["none", "kalman"] = "none"
     """Filter of the angles over time: kalman, with the estimator's standard deviations."""
-    acceleration: float = 3.0
-    """Of the Kalman filter: spectral density of the acceleration, rad²/s³; larger values smooth less."""
+    acceleration: float | None = None
+    """Of the Kalman filter: spectral density of the acceleration, rad²/s³; larger values smooth less; 3 if omitted."""
     tolerance: float = 0.025
     """Largest difference of the cameras' time stamps in one pose, in seconds."""
     urdf: Path | None = None
-    """URDF file of the arm to draw, a path or one of pybullet_data; default that of the setting."""
+    """URDF file of the arm to draw, a path or one of pybullet_data; default that of the data set or the setting."""
     split: str | None = None
     """Split of a data set; a test split if omitted."""
-    rate: float = 10.0
-    """Poses a second of a data set."""
+    rate: float | None = None
+    """Poses a second of a data set; 10 if omitted."""
     loop: bool = False
     """Play videos and data sets again at their end."""
     truth: Path | None = None
@@ -67,20 +67,25 @@ class Watch:
 
     def __post_init__(self) -> None:
         numbers = {"acceleration": self.acceleration, "tolerance": self.tolerance, "rate": self.rate}
-        numbers |= {} if self.seconds is None else {"seconds": self.seconds}
-        for option, value in numbers.items():
-            if not 0 < value < math.inf:
+        for option, value in (numbers | {"seconds": self.seconds}).items():
+            if value is not None and not 0 < value < math.inf:
                 raise UserError(f"--{option} is {value:g}; it must be above 0 and finite")
         if not 0 <= self.port < 65536:
             raise UserError(f"--port is {self.port}; it must be 0 to 65535")
         if not self.camera:
             raise UserError("--camera needs a source for each camera of the run")
+        if self.acceleration is not None and self.filter != "kalman":
+            raise UserError("--acceleration goes with --filter kalman; add it, or leave --acceleration out")
+        if self.topic is not None and not any(target.startswith(("ws://", "wss://")) for target in self.publish):
+            raise UserError("--topic goes with --publish ws://HOST:PORT; add it, or leave --topic out")
         if not self.page and not self.publish:
             raise UserError("--no-page leaves nothing to do; add --publish - for JSON lines")
 
     def execute(self) -> None:
         """Watch until the sources end or Ctrl-C."""
         from ropes.data.recordings.views import by_camera, parse_box, parse_rotation
+        from ropes.inference.live.kalman import DENSITY
+        from ropes.inference.live.publish import TOPIC
         from ropes.inference.live.session import WatchOptions, watch
         from ropes.models.registry import find_run
 
@@ -92,8 +97,8 @@ class Watch:
             host=self.host,
             port=self.port,
             publish=self.publish,
-            topic=self.topic,
-            density=self.acceleration if self.filter == "kalman" else None,
+            topic=self.topic or TOPIC,
+            density=None if self.filter == "none" else self.acceleration or DENSITY,
             tolerance=self.tolerance,
             urdf=self.urdf,
             split=self.split,

@@ -11,7 +11,7 @@ from contextlib import closing
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from ropes.data import parquet, schema, writer
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.writer import SplitPlan
-from ropes.errors import UserError
+from ropes.errors import UserError, one_of
 from ropes.simulation import cameras as geometry
 from ropes.simulation.actions import Action
 from ropes.simulation.availability import pybullet_missing
@@ -60,6 +60,21 @@ def renderer_record(renderer: RendererName) -> dict[str, Any]:
         return {}
     drawn_by = graphics()
     return {"renderer": {"name": renderer, "version": version("mujoco"), "graphics": drawn_by}}
+
+
+def begun_renderer(out: Path | str) -> RendererName | None:
+    """The renderer of a simulated data set that is begun or finished in a folder; None where there is none.
+
+    Raises:
+        UserError: its description is damaged.
+    """
+    path = Path(out) / schema.PROVENANCE
+    content = files.read_json(path) if path.is_file() else None
+    if not isinstance(content, dict) or "setting" not in content or "recorder" in content:
+        return None
+    record = content.get("renderer")
+    name = record.get("name") if isinstance(record, dict) else "pybullet"
+    return one_of(get_args(RendererName), name, "renderer")
 
 
 def described(setting: Setting) -> dict[str, Any]:
@@ -173,6 +188,8 @@ def finished(root: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
         raise UserError(f"{path} is damaged; choose an empty or new folder")
     for key, value in files.as_json(request).items():
         stored = content.get(key)
+        if key == "libraries" and isinstance(stored, dict):
+            stored, value = _comparable_libraries(stored, value, request)
         if _comparable(key, stored) != _comparable(key, value):
             difference = f"no {key} recorded" if stored is None else f"{key} {stored}, not {value}"
             if isinstance(value, dict | list):
@@ -191,6 +208,15 @@ def _comparable(key: str, value: Any) -> Any:
     if key != "setting" or not isinstance(value, dict) or not isinstance(value.get("robot"), dict):
         return value
     return {**value, "robot": {name: part for name, part in value["robot"].items() if name != "urdf"}}
+
+
+def _comparable_libraries(
+    stored: Mapping[str, Any], now: Mapping[str, Any], request: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Both without PyBullet where it draws nothing: MuJoCo does, or it was installed or removed in between."""
+    unused = {"pybullet"} if "renderer" in request or ("pybullet" in stored) != ("pybullet" in now) else set()
+    one, other = ({name: each[name] for name in each if name not in unused} for each in (stored, now))
+    return one, other
 
 
 def _damaged(root: Path, paths: Sequence[str], checksums: Mapping[str, Any]) -> list[str]:

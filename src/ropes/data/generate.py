@@ -53,7 +53,7 @@ def simulate(
     """
     if anchors < 1 or test_anchors < 0:
         raise UserError(f"{anchors} anchors and {test_anchors} test anchors: give at least 1 and 0")
-    setting = setting.with_renderer()
+    setting = setting.with_renderer(building.begun_renderer(out))
     model, urdf, size = setting.splits["train"], locate(setting.robot.urdf), setting.image_size
     request = {
         **building.versions(),

@@ -135,7 +135,7 @@ def simulate_arm_actions(
     """
     _require_even(samples, test_samples)
     require_workers(workers)
-    setting = setting.with_renderer()
+    setting = setting.with_renderer(building.begun_renderer(out))
     model = setting.splits["train"]
     ranges, urdf = _ranges(setting), locate(setting.robot.urdf)
     actions = tuple(Action(f"{joint} {way}") for joint in model.joints for way in ("up", "down"))

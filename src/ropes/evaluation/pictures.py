@@ -14,7 +14,7 @@ from ropes.errors import UserError
 from ropes.evaluation.occlusion import occluded
 from ropes.inference.estimator import Estimator
 from ropes.inference.overlay import Overlay, known_cameras
-from ropes.inference.poses import Arm, arm_of, robot_of
+from ropes.inference.poses import Arm, chosen_arm
 from ropes.inference.prediction import images_of
 from ropes.methods.run import Run
 from ropes.methods.uncertainty.coverage import Condition, ToAngles
@@ -99,14 +99,10 @@ def _overlays(
 
 def _drawable_arm(run: Run, dataset: Dataset) -> Arm | None:
     """The arm in a data set's images, with its shapes where its URDF file is found; None if it is unknown."""
-    if (robot := robot_of(run, dataset.provenance)) is None:
+    try:
+        return chosen_arm(run, dataset=dataset)
+    except UserError:
         return None
-    for urdf in (None, dataset.urdf):
-        try:
-            return arm_of(run, robot, urdf)
-        except UserError:  # the file is on another machine; the data set's copy has no shapes
-            continue
-    return None
 
 
 def _reconstructions(estimator: Estimator, prefix: str, images: Views) -> dict[str, Any]:

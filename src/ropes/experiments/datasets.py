@@ -5,7 +5,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ropes.data.build import renderer_record
+from ropes.data.build import begun_renderer, renderer_record
 from ropes.data.cache import ImageCache
 from ropes.data.generate import simulate
 from ropes.data.generate_actions import simulate_arm_actions, simulate_pairs
@@ -56,12 +56,14 @@ def generate_dataset(plan: Experiment, name: str, out: Path, workers: int | None
     size = sizes[-1]
     options: dict[str, Any] = {"out": data, "seed": plan.data_seed, "workers": workers, "progress": show}
     counts: dict[str, Any] = {"samples": count, "test_samples": plan.test_anchors}
+    begun = begun_renderer(data)
+    drawn: dict[str, Any] = {} if begun is None else {"renderer": begun}
     if name == FINGER_CUBE:
-        finger = FingerSetting(image_size=size)
+        finger = FingerSetting(image_size=size, **drawn)
         dataset = simulate_finger(finger, labelled=plan.labelled, **counts, **options)
         write_feasibility(out / ARTEFACTS / name / FEASIBILITY_FILE, finger)
     elif name in (ACTION_PAIRS, OBJECT_SCENES, *RANDOM_HOLD_OUTS):
-        pairs = PairsSetting(name=name, image_size=size, objects=4 if name == OBJECT_SCENES else 1)
+        pairs = PairsSetting(name=name, image_size=size, objects=4 if name == OBJECT_SCENES else 1, **drawn)
         if name in RANDOM_HOLD_OUTS:
             pairs = replace(pairs, held_out=random_hold_out(seed=RANDOM_HOLD_OUTS[name]))
         dataset = simulate_pairs(pairs, **counts, **options)

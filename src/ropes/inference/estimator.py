@@ -21,13 +21,7 @@ from ropes.methods.registration import read_registration
 from ropes.methods.registry import LABELLED_METHODS, VAE_METHODS
 from ropes.methods.run import TRAINING_FILE, Run, read_training
 from ropes.methods.uncertainty.conformal import LEVEL, Intervals, intervals_from_held_out
-from ropes.methods.uncertainty.model import (
-    ImageFeatures,
-    Reading,
-    UncertaintyModel,
-    extract_features,
-    read_uncertainty,
-)
+from ropes.methods.uncertainty.model import ImageFeatures, Reading, UncertaintyModel, extract_features, read_uncertainty
 from ropes.models.registration import Registration
 from ropes.models.registry import find_run
 
@@ -154,10 +148,7 @@ class Estimator:
         Raises:
             UserError: images of another shape or type.
         """
-        if self._registration is None:
-            return None
-        light, place = self._registration.drifted(self._planes(images))
-        return light.cpu().numpy(), place.cpu().numpy()
+        return self.read(images, drift=True).drift
 
     def shown(self, images: Views) -> Images:
         """Images for pictures, squares: as they are where all are squares of one size, else as the networks see them.
@@ -209,30 +200,38 @@ class Estimator:
             out[start : start + _CHUNK] = coordinates.double().cpu().numpy()
         return out
 
-    def read(self, images: Views) -> Reading:
+    def read(self, images: Views, *, drift: bool = False) -> Reading:
         """Raw coordinates with standard deviations, out-of-distribution scores, and detected or removed foreign parts.
 
         Args:
             images: as for `coordinates`.
+            drift: find drift too.
 
         Raises:
             UserError: images of another shape or type.
         """
         cleans = self._registration is not None and self._registration.cleaner is not None
-        if not count(images) or (self.trust is None and not cleans):
+        drift = drift and self._registration is not None
+        if not count(images) or (self.trust is None and not cleans and not drift):
             return Reading(self.coordinates(images), None, None)
-        parts, removals = [], []
+        parts, removals, drifts = [], [], []
         for start in range(0, count(images), _CHUNK):
-            pixels, removed = self._pixels(take(images, slice(start, start + _CHUNK)))
+            pixels, removed = self._planes(take(images, slice(start, start + _CHUNK))), None
+            if self._registration is not None:
+                parameters = self._registration.frame_parameters(pixels)
+                drifts += [torch.stack(self._registration.drifted(pixels, parameters))] if drift else []
+                pixels, removed = self._registration.cleaned(pixels, parameters)
             parts.append(extract_features(self._reader, pixels))
             removals += [] if removed is None else [removed.cpu().numpy()]
+        both = torch.cat(drifts, dim=1).cpu().numpy() if drifts else None
+        drifted = None if both is None else (both[0], both[1])
         features, trust = ImageFeatures.join(parts), self.trust
         foreign = np.concatenate(removals) if removals else None
         if trust is None:
-            return Reading(features.coordinates, None, None, foreign)
+            return Reading(features.coordinates, None, None, foreign, drifted)
         detected = trust.foreign(features)
         foreign = detected if foreign is None else foreign if detected is None else foreign | detected
-        return Reading(features.coordinates, trust.deviation(features), trust.distance(features), foreign)
+        return Reading(features.coordinates, trust.deviation(features), trust.distance(features), foreign, drifted)
 
     @property
     def intervals(self) -> Intervals | None:

@@ -1,11 +1,15 @@
 """Draws the arm at estimated angles over the images of its cameras, or beside those of an unknown camera."""
 
+import hashlib
+import itertools
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
+from PIL.PngImagePlugin import PngInfo
 from scipy import ndimage
 
 from ropes.common.files import atomic_path
@@ -25,6 +29,8 @@ ESTIMATE, TRUTH = (255, 127, 14), (44, 160, 44)
 SIDE = 384
 #: Opacity of the arm's area, width of its outline in pixels.
 _OPACITY, _WIDTH = 0.25, 2
+#: Text of a picture's file that says which images it shows.
+_ORIGIN = "ropes-origin"
 Array = NDArray[np.float64]
 
 
@@ -41,7 +47,8 @@ def known_cameras(run: Run, dataset: Dataset | None = None, file: Path | None = 
     elif dataset is not None:
         records = (dataset.provenance or {}).get("cameras", [])
         try:
-            found = {record["name"]: Pinhole.from_record(record) for record in records if "intrinsics" in record}
+            # Calibrations of imported recordings do not say where the camera stands.
+            found = {record["name"]: Pinhole.from_record(record) for record in records if "extrinsics" in record}
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{dataset.path / PROVENANCE} has a damaged camera ({error}); restore it") from error
     elif (setting := find_setting(run.setting)) is not None:
@@ -136,12 +143,42 @@ def file_name(names: Mapping[str, object]) -> str:
     return f"{Path(str(next(iter(names.values())))).stem}.png"
 
 
-def write_pictures(folder: Path, name: str, pictures: Mapping[str, Images]) -> None:
+def origin_of(names: Mapping[str, object], dataset: Dataset | None = None) -> str:
+    """What distinguishes the images of a pose from others of the same `file_name`: a digest of their path."""
+    path = Path(str(next(iter(names.values())))) if dataset is None else dataset.path
+    return hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+
+
+def write_pictures(folder: Path, name: str, pictures: Mapping[str, Images], origin: str) -> None:
     """Write a picture for each camera to `folder`/CAMERA/`name`, each atomically.
+
+    Pictures of the same origin are replaced.  Beside those of another origin the name gets a number.
+
+    Args:
+        folder: of all pictures.
+        name: see `file_name`.
+        pictures: camera → picture, uint8 (h, w, 3).
+        origin: see `origin_of`.
 
     Raises:
         UserError: the folder cannot be written to.
     """
-    for camera, picture in pictures.items():
-        with atomic_path(folder / camera / name) as temporary:
-            Image.fromarray(picture).save(temporary, format="PNG")
+    numbered = (f"{Path(name).stem}-{number}.png" for number in itertools.count(2))
+    paths = ([folder / camera / each for camera in pictures] for each in itertools.chain([name], numbered))
+    free = next(each for each in paths if all(_origin(path) in (None, origin) for path in each))
+    note = PngInfo()
+    note.add_text(_ORIGIN, origin)
+    for path, picture in zip(free, pictures.values(), strict=True):
+        with atomic_path(path) as temporary:
+            Image.fromarray(picture).save(temporary, format="PNG", pnginfo=note)
+
+
+def _origin(path: Path) -> str | None:
+    """The origin of a picture; None where there is no file, and an empty text where the file does not say."""
+    try:
+        with Image.open(path) as picture:
+            return str(picture.info.get(_ORIGIN, ""))
+    except FileNotFoundError:
+        return None
+    except (OSError, SyntaxError, UnidentifiedImageError):
+        return ""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.methods.run import Run
 from ropes.simulation.availability import find_urdf, locate
@@ -117,23 +118,30 @@ def arm_of(run: Run, robot: Robot, urdf: Path | None = None) -> Arm:
     return _arm(run, read_urdf(locate(robot.urdf) if urdf is None else urdf), robot.neutral)
 
 
-def chosen_arm(run: Run, urdf: str | Path | None = None) -> Arm:
-    """The arm of a URDF file, or of the run's setting where no file is given.
+def chosen_arm(run: Run, urdf: str | Path | None = None, dataset: Dataset | None = None) -> Arm:
+    """The arm of a URDF file; without a file that of the data set, or else of the run's setting.
 
     Args:
         run: the run.
         urdf: a path, or a path relative to the data folder of pybullet_data.  Joints that the run does not estimate
             stay at 0, or at the nearest value within their limits.
+        dataset: the data set whose images are read.  Where the URDF file that it names is on another machine, its own
+            copy without shapes takes the place.
 
     Raises:
-        UserError: no file is given and the setting has no robot, or see `arm_of`.
+        UserError: no file is given and neither data set nor setting has a robot, or see `arm_of`.
     """
     if urdf is not None:
         parsed = read_urdf(find_urdf(urdf))
         return _arm(run, parsed, {joint.name: joint.rest for joint in parsed.moving.values()})
-    if (robot := robot_of(run)) is None:
+    if (robot := robot_of(run, None if dataset is None else dataset.provenance)) is None:
         raise UserError(f"poses need the arm, and no robot is known for setting {run.setting!r}: give its --urdf FILE")
-    return arm_of(run, robot)
+    try:
+        return arm_of(run, robot)
+    except UserError:
+        if dataset is None or dataset.urdf is None:
+            raise
+        return arm_of(run, robot, dataset.urdf)
 
 
 def _arm(run: Run, urdf: Urdf, neutral: Mapping[str, float]) -> Arm:

@@ -25,7 +25,7 @@ from ropes.inference.calibration import (
     write_calibration,
 )
 from ropes.inference.estimator import Estimator
-from ropes.inference.overlay import Overlay, file_name, known_cameras, write_pictures
+from ropes.inference.overlay import Overlay, file_name, known_cameras, origin_of, write_pictures
 from ropes.inference.poses import chosen_arm
 from ropes.inference.predictor import Predictor
 from ropes.inference.sources import files_in, named_files, read_files, read_labels
@@ -152,7 +152,7 @@ def predict(
         images: an image file for each camera by name; a folder of images; one image, for a run with one camera; or a
             data set.
         poses: links whose poses to add; empty for the end effector, "all" for all links.
-        urdf: URDF file of the arm, where the run's setting does not name it.
+        urdf: URDF file of the arm, where neither data set nor setting names it.
         precision: see `ropes.methods.readers.load_reader`.
     """
     source = {name: Path(file) for name, file in images.items()} if isinstance(images, Mapping) else Path(images)
@@ -179,7 +179,7 @@ def predict_lines(
         source: an image for each camera by name; a data set; or a folder with a folder of images for each camera,
             where equal names are one pose (with one camera, also a folder of images, or one image).
         poses: links whose poses to add; empty for the end effector, "all" for all links.
-        urdf: URDF file of the arm, where the run's setting does not name it.
+        urdf: URDF file of the arm, where neither data set nor setting names it.
         overlay: folder for CAMERA/NAME.png, the arm at the estimated angles drawn over the images, see
             `ropes.inference.overlay`.
         camera_file: JSON file with the cameras' parameters for `overlay`, see `ropes.simulation.pinhole`; by default
@@ -191,14 +191,14 @@ def predict_lines(
             unknown link, no URDF, or a run that is not calibrated.
     """
     estimator = Estimator.load(run, precision=precision)
+    dataset = None if isinstance(source, Mapping) or not _is_dataset(source) else open_dataset(source)
     arm = None
     if poses is not None or overlay is not None:
         if estimator.calibration is None:
             wanted = "poses" if poses is not None else "overlays"
             raise UserError(f"{wanted} need angles in radians: run `ropes calibrate` first")
-        arm = chosen_arm(estimator.run, urdf)
+        arm = chosen_arm(estimator.run, urdf, dataset)
     predictor = Predictor(estimator, arm, poses)
-    dataset = None if isinstance(source, Mapping) or not _is_dataset(source) else open_dataset(source)
     pictures = None
     if arm is not None and overlay is not None:
         pictures = Overlay(arm, estimator.run.cameras, known_cameras(estimator.run, dataset, camera_file))
@@ -212,7 +212,8 @@ def predict_lines(
             if pictures is not None and overlay is not None:
                 angles = np.array([prediction["joints"][joint] for joint in estimator.run.joints])
                 drawn = pictures.draw([camera[row] for camera in by_camera(images)], angles)
-                write_pictures(overlay, file_name(name), dict(zip(estimator.run.cameras, drawn, strict=True)))
+                shown = dict(zip(estimator.run.cameras, drawn, strict=True))
+                write_pictures(overlay, file_name(name), shown, origin_of(name, dataset))
             yield json.dumps({"images": name, **prediction})
 
 

@@ -44,13 +44,13 @@ class Predictor:
             UserError: images of another shape or type.
         """
         run, estimator = self._estimator.run, self._estimator
-        reading = estimator.read(images)
+        reading = estimator.read(images, drift=True)
         values = self._to_shown(reading.coordinates)
         columns = uncertainty_columns(run.joints, reading, self._intervals, self._to_shown)
         if reading.foreign is not None:
             for column, foreign in zip(columns, reading.foreign, strict=True):
                 column["foreign"] = foreign_boxes(run.cameras, foreign, run.shapes)
-        drift = estimator.drift(images)
+        drift = reading.drift
         for row, column in enumerate(columns):
             light, place = (None, None) if drift is None else (drift[0][row], drift[1][row])
             unusual = column.get("unusual", False)

@@ -16,6 +16,10 @@ _FEWEST = 0.2
 _MORE_AREA = 2.5
 #: Quantiles that give this distribution, and their standard normal values.
 _QUANTILES, _NORMAL = (0.05, 0.3), (-1.645, -0.524)
+#: Largest standard deviation of an arm's logarithmic area: simulated arms have 0.1 to 0.35.
+_MOST_STD = 0.45
+#: Share of the frames, and number at least, with which the search for the frames without passers-by begins.
+_FIRST, _FEWEST_FRAMES = 0.05, 5
 #: Least standard deviation of the logarithm, and smallest area at the lower quantile: below it, the arm is out of view.
 _LEAST_STD, _LEAST_AREA = 0.1, 1e-3
 
@@ -66,8 +70,38 @@ def crowded(areas: NDArray[np.float64]) -> NDArray[np.bool_]:
         areas: share of each frame's changed pixels, (n, cameras), or (n,) of one.
     """
     logarithm = np.log(np.maximum(areas, _LEAST_AREA))
-    low, middle = np.quantile(logarithm, _QUANTILES, axis=0)
-    std = np.maximum((middle - low) / (_NORMAL[1] - _NORMAL[0]), _LEAST_STD)
-    mean = middle - _NORMAL[1] * std
+    mean, std, low = _usual(logarithm)
     crowd: NDArray[np.bool_] = (logarithm > mean + _MORE_AREA * std) & (low > np.log(_LEAST_AREA))
     return crowd
+
+
+def crowded_share(areas: NDArray[np.float64]) -> float:
+    """Share of the frames that are crowded; NaN where it cannot be told.
+
+    If most frames have passers-by, the 30% quantile of `crowded` is not the arm's: areas vary more than those of any
+    arm, and no frame would exceed them.  Then the frames with the smallest areas count as those of the arm alone: the
+    set grows by each frame within the same bound of its own mean until the next frames are farther off.  The share is
+    NaN where this set is most of the frames or varies more than an arm: passers-by of all sizes look like an arm.
+
+    Args:
+        areas: share of each frame's changed pixels, (n,), of one camera.
+    """
+    logarithm = np.sort(np.log(np.maximum(areas, _LEAST_AREA)))
+    _, spread, low = _usual(logarithm)
+    if spread <= _MOST_STD or low <= np.log(_LEAST_AREA):
+        return float(crowded(areas).mean())
+    before, number = 0, max(_FEWEST_FRAMES, round(_FIRST * len(areas)))
+    while before < number:
+        alone = logarithm[:number]
+        std = max(float(alone.std()), _LEAST_STD)
+        bound = float(alone.mean()) + _MORE_AREA * std
+        before, number = number, max(number, int(np.searchsorted(logarithm, bound, side="right")))
+    unknown = std > _MOST_STD or 2 * number > len(areas)
+    return float("nan") if unknown else 1 - number / len(areas)
+
+
+def _usual(logarithm: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and standard deviation of the arm's logarithmic areas by their quantiles, and the lower quantile."""
+    low, middle = np.quantile(logarithm, _QUANTILES, axis=0)
+    std = np.maximum((middle - low) / (_NORMAL[1] - _NORMAL[0]), _LEAST_STD)
+    return middle - _NORMAL[1] * std, std, low

@@ -162,20 +162,25 @@ class Registration(nn.Module):
         return self.cleaned(images)[0]
 
     @torch.no_grad()
-    def cleaned(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
+    def frame_parameters(self, images: Tensor) -> Tensor:
+        """`estimate` of frames uint8 (n, P, H, W); `cleaned` and `drifted` take it, so that it is computed once."""
+        return self.estimate(images.float().div_(255))
+
+    @torch.no_grad()
+    def cleaned(self, images: Tensor, parameters: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """The same, and the parts that the cleaner has removed, bool (n, V, s, s); None without a cleaner."""
-        composite = self.composite(images)
+        composite = self.composite(images, parameters)
         if self.cleaner is None:
             return composite, None
         foreign = self.cleaner.foreign_parts(composite)
         return self.cleaner.without(composite, foreign), foreign
 
     @torch.no_grad()
-    def composite(self, images: Tensor) -> Tensor:
+    def composite(self, images: Tensor, parameters: Tensor | None = None) -> Tensor:
         """Registered and composited frames: uint8 (n, P, H, W) → uint8 (n, P, H, W)."""
         with torch.autocast(images.device.type, enabled=False):
             levels = images.float().div_(255)
-            residual = self.residuals(levels, self.estimate(levels))
+            residual = self.residuals(levels, self.estimate(levels) if parameters is None else parameters)
             smooth = functional.avg_pool2d(residual, 3, 1, 1, count_include_pad=False).abs_()
             threshold = _THRESHOLD * self.noise.clamp_min(_LEAST_NOISE)
             alpha = self._by_channel(smooth.div_(threshold)).amax(2).sub_(1).clamp_(0, 1)
@@ -187,11 +192,12 @@ class Registration(nn.Module):
         return self._registered(levels, parameters).sub_(self.background).mul_(self.inside)
 
     @torch.no_grad()
-    def drifted(self, images: Tensor) -> tuple[Tensor, Tensor]:
+    def drifted(self, images: Tensor, parameters: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Views whose light, and views whose place differs from those of the frames that it was fitted on.
 
         Args:
             images: uint8 (n, P, H, W).
+            parameters: of the frames; None estimates them.
 
         Returns:
             bool (n, V) each: gain or offset, and shift or rotation, outside the usual range.
@@ -201,7 +207,8 @@ class Registration(nn.Module):
         tolerance[:, :light] += _TOLERATED_LIGHT
         tolerance[:, light:] += _TOLERATED_SHIFT
         levels = images.float() / 255
-        outside = (self.estimate(levels) - self.mean).abs() > tolerance
+        found = self.estimate(levels) if parameters is None else parameters
+        outside = (found - self.mean).abs() > tolerance
         moved_far = self._by_channel(self._moved_far(levels)).any(2)
         return outside[..., :light].any(-1), outside[..., light:].any(-1) | moved_far
 

@@ -42,27 +42,38 @@ class ZoomedRegistration(Registration):
         self._set_noise(self._set_background(registered))
         self.mean.copy_(self.small.mean)
         self.std.copy_(self.small.std)
-        return self._enlarged(parameters)
+        return self._scaled(parameters, self.zoom)
 
     @torch.no_grad()
-    def composite(self, images: Tensor) -> Tensor:
+    def composite(self, images: Tensor, parameters: Tensor | None = None) -> Tensor:
         """Registered and composited frames: uint8 (n, P, N, N) → uint8 (n, P, N, N)."""
         if torch.compiler.is_exporting():
-            return super().composite(images)
-        chunk = max(1, _CHUNK // self.zoom**2)
-        return torch.cat([super(ZoomedRegistration, self).composite(part) for part in images.split(chunk)])
+            return super().composite(images, parameters)
+        parts = images.split(self._chunk)
+        of_parts = [None] * len(parts) if parameters is None else parameters.split(self._chunk)
+        composites = map(super().composite, parts, of_parts)
+        return torch.cat(list(composites))
 
-    def drifted(self, images: Tensor) -> tuple[Tensor, Tensor]:
+    def frame_parameters(self, images: Tensor) -> Tensor:
+        """As `Registration.frame_parameters`, of frames uint8 (n, P, N, N)."""
+        return torch.cat(list(map(super().frame_parameters, images.split(self._chunk))))
+
+    def drifted(self, images: Tensor, parameters: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """As `Registration.drifted`, of frames uint8 (n, P, N, N)."""
-        return self.small.drifted(shrink(images, self.zoom))
+        found = None if parameters is None else self._scaled(parameters, 1 / self.zoom)
+        return self.small.drifted(shrink(images, self.zoom), found)
 
     def estimate(self, levels: Tensor) -> Tensor:
         """As `Registration.estimate`, of frames (n, P, N, N); shifts in pixels of these."""
-        return self._enlarged(self.small.estimate(functional.avg_pool2d(levels, self.zoom)))
+        return self._scaled(self.small.estimate(functional.avg_pool2d(levels, self.zoom)), self.zoom)
 
-    def _enlarged(self, parameters: Tensor) -> Tensor:
-        """Parameters of shrunk frames → those of the frames themselves."""
-        moves = self.zoom * parameters[..., 2 * self.channels :]
+    @property
+    def _chunk(self) -> int:
+        return max(1, _CHUNK // self.zoom**2)
+
+    def _scaled(self, parameters: Tensor, factor: float) -> Tensor:
+        """Parameters of frames → those of the same frames at another size."""
+        moves = factor * parameters[..., 2 * self.channels :]
         return torch.cat([parameters[..., : 2 * self.channels], moves], dim=-1)
 
 

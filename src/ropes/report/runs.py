@@ -1,5 +1,6 @@
 """Sections of the page on single runs: one for each method and setup, from its artefacts."""
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,17 +24,19 @@ def each_run(source: Source) -> Iterator[Section]:
     rows = source.results.rows
     runs = {(row.setup, row.method): Artefacts(setup=row.setup, method=row.method) for row in rows}
     runs |= {(run.setup, run.method): run for run in artefacts.load(source.folder, runs)}
+    shown: dict[str, str] = {}
     for (setup, method), run in runs.items():
         own = [row for row in rows if (row.setup, row.method) == (setup, method)]
-        yield Section(f"setup-{setup}-{method}", heading_of(setup, method), list(_content(run, own)))
+        yield Section(f"setup-{setup}-{method}", heading_of(setup, method), list(_content(run, own, shown)))
 
 
-def _content(run: Artefacts, rows: Sequence[Row]) -> Iterator[Markup]:
+def _content(run: Artefacts, rows: Sequence[Row], shown: dict[str, str]) -> Iterator[Markup]:
     """The elements of a run's section.
 
     Args:
         run: its artefacts.
         rows: its measurements.
+        shown: digest of images of interventions → heading of the section that shows them; that of the run is added.
     """
     evaluation, training = run.evaluation, run.training or {}
     heading, kind = heading_of(run.setup, run.method), method_of(run.method)
@@ -63,7 +66,8 @@ def _content(run: Artefacts, rows: Sequence[Row]) -> Iterator[Markup]:
         yield strips(zip(evaluation.cameras, rows_of, strict=True), "stacked")
     yield tag("h3", "Samples of each intervention")
     if evaluation and evaluation.interventions:
-        yield _interventions(evaluation)
+        first = shown.setdefault(_digest(evaluation), heading)
+        yield _interventions(evaluation) if first == heading else tag("p", f"The same images as under {first}.")
     else:
         yield absent("No intervention samples were recorded.")
 
@@ -110,6 +114,14 @@ def _reconstructions(evaluation: Evaluation | None) -> Iterator[Markup]:
     yield strips(cameras, "stacked")
     if not (evaluation and evaluation.occluded):
         yield absent("No occluded reconstructions were recorded.")
+
+
+def _digest(evaluation: Evaluation) -> str:
+    """SHA-256 of the images of interventions, with their names."""
+    hashed = hashlib.sha256()
+    for name, array in sorted((evaluation.interventions or {}).items()):
+        hashed.update(f"{name} {array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+    return hashed.hexdigest()
 
 
 def _interventions(evaluation: Evaluation) -> Markup:

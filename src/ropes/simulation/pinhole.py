@@ -56,6 +56,11 @@ class Pinhole:
             raise ValueError(f"camera {name}: width and height must be 1 or more")
         return cls(name=str(name), intrinsics=k, extrinsics=pose, height=int(height), width=int(width))
 
+    def to_record(self) -> dict[str, Any]:
+        """The record of `from_record`, as JSON can hold it."""
+        matrices = {"intrinsics": self.intrinsics.tolist(), "extrinsics": self.extrinsics.tolist()}
+        return {"name": self.name, **matrices, "width": self.width, "height": self.height}
+
     def resized(self, height: int, width: int) -> "Pinhole":
         """The same camera with images of another size."""
         scale = np.diag([width / self.width, height / self.height, 1.0])

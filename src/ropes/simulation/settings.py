@@ -2,7 +2,6 @@
 
 import math
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
@@ -25,20 +24,9 @@ def usual_renderer(scene: str) -> RendererName:
 
 
 def default_renderer(scene: str) -> RendererName:
-    """The renderer of a scene on this machine: the usual one, or MuJoCo where PyBullet is not installed.
-
-    The first time that it replaces PyBullet, one line on standard error says so.
-    """
+    """The renderer of a scene on this machine: the usual one, or MuJoCo where PyBullet is not installed."""
     usual = usual_renderer(scene)
-    if usual == "mujoco" or find_spec("pybullet"):
-        return usual
-    _say_that_mujoco_draws()
-    return "mujoco"
-
-
-@cache
-def _say_that_mujoco_draws() -> None:
-    print("ropes: PyBullet is not installed; MuJoCo draws the scene", file=sys.stderr)
+    return usual if usual == "mujoco" or find_spec("pybullet") else "mujoco"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,9 +103,13 @@ class Setting:
         """The renderer that draws the scene on this machine."""
         return self.requested_renderer or default_renderer(self.scene)
 
-    def with_renderer(self) -> "Setting":
-        """The setting with `renderer` as the requested one, so that its description is the same on every machine."""
-        return replace(self, requested_renderer=self.renderer)
+    def with_renderer(self, begun: RendererName | None = None) -> "Setting":
+        """The setting with a requested renderer, so that its description is the same on every machine.
+
+        Args:
+            begun: renderer of the data set that goes on, unless another one is requested; None for `renderer`.
+        """
+        return replace(self, requested_renderer=self.requested_renderer or begun or self.renderer)
 
     @property
     def independent(self) -> bool:

@@ -12,6 +12,7 @@ from ropes.data.recorder.interfaces import Camera, Clock, Image, Robot
 from ropes.data.recorder.record import RecordOptions, record_data
 from ropes.data.recorder.registry import RobotRequest
 from ropes.data.recorder.travel import progress_at, travel_time
+from ropes.simulation.pinhole import Pinhole
 from tests import tiny
 
 Floats = NDArray[np.float64]
@@ -79,11 +80,15 @@ class DrawnCamera(Camera):
         robot: what it sees.
         delay: seconds.
         change: what happens to a frame, by its number.
+        known: its parameters.
+        backdrop: what is behind the blobs; None for nothing.
     """
 
     robot: ScriptedRobot
     delay: float = 0.0
     change: Callable[[Image, int], Image] = lambda image, number: image
+    known: Pinhole | None = None
+    backdrop: Image | None = None
     frames: int = 0
     closed: bool = False
 
@@ -91,7 +96,10 @@ class DrawnCamera(Camera):
         self.robot.clock.sleep(1 / 30)
         self.frames += 1
         image = tiny.draw(self.robot.at(self.robot.clock.now() - self.delay), 32)[0]
-        return self.change(np.maximum(image, 20), self.frames)
+        return self.change(np.maximum(image, 20 if self.backdrop is None else self.backdrop), self.frames)
+
+    def pinhole(self) -> Pinhole | None:
+        return self.known
 
     def close(self) -> None:
         self.closed = True
@@ -105,6 +113,8 @@ class ScriptedKind:
         self.cameras: list[DrawnCamera] = []
         self.fault: Callable[[int], None] = lambda number: None
         self.change: Callable[[Image, int], Image] = lambda image, number: image
+        self.backdrops: dict[str, Image | None] = {"cam": None}
+        self.known: Pinhole | None = None
         self.robot: dict[str, Any] = {}
 
     def __call__(self, request: RobotRequest) -> Robot:
@@ -112,9 +122,12 @@ class ScriptedKind:
 
         class Told(ScriptedRobot):
             def cameras(self) -> dict[str, Camera]:
-                made = DrawnCamera(self, change=kind.change)
-                kind.cameras.append(made)
-                return {"cam": made}
+                made = {
+                    name: DrawnCamera(self, change=kind.change, known=kind.known, backdrop=backdrop)
+                    for name, backdrop in kind.backdrops.items()
+                }
+                kind.cameras += made.values()
+                return dict(made)
 
         robot = Told(joints=request.joints, **self.robot)
         robot.fault = lambda: self.fault(len(robot.goals))

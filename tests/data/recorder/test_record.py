@@ -1,22 +1,32 @@
 """A recording drives the arm through every pose, writes anchor by anchor, stops, and goes on."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from ropes.common import files
 from ropes.data import schema
 from ropes.data.layout import open_dataset
 from ropes.data.recorder.folder import LOG
 from ropes.data.recorder.interfaces import Image
+from ropes.data.recordings.views import View
 from ropes.data.validate import validate
 from ropes.errors import UserError
+from ropes.inference.overlay import known_cameras
+from ropes.inference.poses import chosen_arm
+from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.scene import Scene
+from ropes.simulation.silhouette import link_meshes, silhouette
+from ropes.simulation.urdf import read_urdf
 from tests import tiny
-from tests.data.recorder.conftest import JOINTS, MakeOptions
+from tests.data.recorder.conftest import CAMERA, JOINTS, MakeOptions
 from tests.data.recorder.doubles import ScriptedKind, record
 from tests.data.recordings.conftest import require_fit_accepts
+from tests.estimators import run_of
 
 pytestmark = pytest.mark.pybullet
 
@@ -38,6 +48,15 @@ def test_a_simulated_recording_is_what_a_scene_draws(make_options: MakeOptions, 
         drawn = np.stack([views[0] for views in scene.render_all(states)])
     assert np.abs(images.astype(int) - drawn).max() <= 12
     assert np.abs(images.astype(int) - drawn).mean() < 0.2
+    # The arm that the data set names lies where its cameras see it.
+    run = run_of(cameras=("side",), joints=JOINTS)
+    camera, arm = known_cameras(run, dataset)["side"], chosen_arm(run, dataset=dataset)
+    shown = link_meshes(read_urdf(Path(setting.robot.urdf)))
+    for image, state in zip(images, states, strict=True):
+        poses = {link: pose[0] for link, pose in arm.poses(state[None]).items()}
+        expected, seen = silhouette(shown, poses, camera), image < 255
+        for one, other in ((expected, seen), (seen, expected)):
+            assert not (one & ~ndimage.binary_dilation(other, np.ones((3, 3)))).any()
     # Each intervention leaves the other joint where it is.
     for anchor in range(2):
         rows = np.flatnonzero(frames.anchor == anchor)
@@ -179,6 +198,48 @@ def test_a_camera_unplugged_halfway_keeps_what_was_recorded(
         record(make_options(kind="scripted"), tmp_path / "D")
     assert kind.robots[0].stops > 0
     assert len(tiny.tree(tmp_path / "D" / "data")) == 1
+
+
+def test_exchanged_cameras_are_refused(kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path) -> None:
+    out, options = tmp_path / "D", partial(make_options, kind="scripted")
+    slope = np.tile(np.linspace(20, 120, 32).astype(np.uint8), (32, 1))
+    places: list[Image | None] = [slope, slope.T, slope[:, ::-1]]
+    kind.backdrops = dict(zip(("left", "middle", "right"), places, strict=True))
+    record(options(anchors=1), out)
+    kind.change = lambda image, number: np.minimum(image, 240) + 9  # another day, another light
+    record(options(anchors=2), out)
+    before, goals = tiny.tree(out), len(kind.robots[-1].goals)
+    kind.backdrops = dict(zip(("left", "middle", "right"), (places[2], places[1], places[0]), strict=True))
+    line = f"^cameras were exchanged: left shows what right showed, right shows what left showed in {out}; give --cam"
+    with pytest.raises(UserError, match=line):
+        record(options(anchors=3), out)
+    assert (tiny.tree(out), kind.robots[-1].goals, goals) == (before, [], 5)
+    # Before one and the same wall nobody can tell; nothing is refused.
+    kind.backdrops = {"left": None, "right": None}
+    record(options(anchors=1), tmp_path / "alike")
+    record(options(anchors=2), tmp_path / "alike")
+    assert len(open_dataset(tmp_path / "alike").frames("train")) == 10
+
+
+def test_parameters_of_cameras_are_those_of_the_stored_images(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path
+) -> None:
+    out, view = tmp_path / "D", View(rotate=90, crop=(4, 0, 20, 32))
+    options = partial(make_options, kind="scripted", views={None: view})
+    record(options(anchors=1), out)  # as recordings of earlier versions, without parameters
+    kind.known = Pinhole.of(replace(CAMERA, name="cam"), 32)
+    record(options(anchors=2), out)
+    run = run_of(cameras=("cam",))
+    known = known_cameras(run, open_dataset(out))["cam"]
+    assert (known.height, known.width) == (32, 20)
+    point = np.array([[0.3, 0.1, 0.6]])
+    [(x, y)], [depth] = kind.known.project(point)
+    [pixel], [again] = known.project(point)
+    assert pixel == pytest.approx([32 - y - 4, x])
+    assert again == pytest.approx(depth)
+    kind.known = Pinhole.of(replace(CAMERA, name="cam", yaw=20.0), 32)
+    with pytest.raises(UserError, match="other views or image sizes"):
+        record(options(anchors=3), out)
 
 
 def test_a_blurred_anchor_is_recorded_again(

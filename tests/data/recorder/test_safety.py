@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -62,11 +63,11 @@ def test_without_encoders_no_angles_are_stored(kind: ScriptedKind, make_options:
         record(make_options(kind="scripted"), tmp_path / "D")
     assert not (tmp_path / "D").exists()
     agreed: list[int] = []
-    options = make_options(kind="scripted", state=False, confirm=lambda: agreed.append(len(kind.robots)))
+    options = make_options(kind="scripted", state=False, confirm=lambda: agreed.append(len(kind.robots[1].goals)))
     lines = record(options, tmp_path / "D")
     assert not validate(tmp_path / "D", progress=False).states
     # Nobody knows where the first move starts: somebody must agree again, once the goal is told.
-    assert agreed == [1, 2]
+    assert agreed == [0, 0]
     [line] = [line for line in lines if line.startswith("no encoders: the first move")]
     first = kind.robots[1].goals[0]
     assert line.endswith(f"radians: shoulder {first[0]:.2f}, elbow {first[1]:.2f}")
@@ -76,7 +77,7 @@ def test_a_joint_that_is_not_where_the_plan_has_it_is_told(
     kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agreed: list[int] = []
-    options = make_options(kind="scripted", confirm=lambda: agreed.append(len(kind.robots)))
+    options = make_options(kind="scripted", confirm=lambda: agreed.append(len(kind.robots[0].goals)))
     neutral = {"gripper": 0.0, "wrist": 0.0}
     robot = replace(options.setting.robot, neutral={**options.setting.robot.neutral, **neutral})
     assert _elsewhere({"gripper": 0.5, "wrist": 0.02, "light": 7.0}, robot.neutral) == [
@@ -84,7 +85,7 @@ def test_a_joint_that_is_not_where_the_plan_has_it_is_told(
     ]
     monkeypatch.setattr(ScriptedRobot, "others", lambda self: {"elbow": 0.5}, raising=False)
     lines = record(options, tmp_path / "D")
-    assert agreed == [0, 1]
+    assert agreed == [0, 0]
     assert "joint elbow stands at 0.50; the plan was simulated with it at 0.00: move it there" in lines
 
 
@@ -114,7 +115,8 @@ def test_nothing_moves_before_the_plan_is_free(kind: ScriptedKind, make_options:
     limits = replace(make_options().limits, workspace=Workspace((-0.2, -0.3, -0.1), (0.2, 0.3, 1.2), 0.0))
     with pytest.raises(UserError, match=r"the plan is not free: middle leaves the workspace by .* of anchor \d+"):
         record(make_options(kind="scripted", anchors=30, limits=limits), tmp_path / "D")
-    assert kind.robots == []
+    assert [robot.goals for robot in kind.robots] == [[]]
+    assert [camera.closed for camera in kind.cameras] == [True]
     assert not (tmp_path / "D").exists()
 
 
@@ -124,4 +126,27 @@ def test_nobody_who_agrees_moves_nothing(kind: ScriptedKind, make_options: MakeO
 
     with pytest.raises(UserError, match="nothing was moved"):
         record(make_options(kind="scripted", confirm=no), tmp_path / "D")
-    assert kind.robots == []
+    assert [robot.goals for robot in kind.robots] == [[]]
+    assert [camera.closed for camera in kind.cameras] == [True]
+
+
+def test_what_does_not_answer_is_told_before_the_plan_is_simulated(
+    kind: ScriptedKind, make_options: MakeOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def simulated(*given: object) -> None:
+        raise AssertionError("the plan is simulated")
+
+    def gone(*given: object) -> NoReturn:
+        raise ConnectionError("gone")
+
+    monkeypatch.setattr(CollisionChecker, "first", simulated)
+    kind.change = gone
+    with pytest.raises(UserError, match=r"^camera cam does not answer: ConnectionError: gone$"):
+        record(make_options(kind="scripted"), tmp_path / "D")
+    kind.fault = gone
+    with pytest.raises(UserError, match=r"^the robot does not answer: ConnectionError: gone$"):
+        record(make_options(kind="scripted"), tmp_path / "D")
+    connected = len(kind.robots)
+    with pytest.raises(AssertionError, match="the plan is simulated"):
+        record(make_options(kind="scripted", only_plan=True), tmp_path / "D")
+    assert len(kind.robots) == connected  # --plan needs no robot

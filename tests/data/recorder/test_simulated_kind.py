@@ -7,6 +7,7 @@ import pytest
 
 from ropes.data.recorder.kinds.simulated import FRAME_RATE, SimulatedRobot, open_robot
 from ropes.data.recorder.registry import RobotRequest
+from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.scene import Scene
 from tests.data.recorder.conftest import JOINTS, MakeOptions
 
@@ -46,6 +47,9 @@ def test_a_camera_shows_the_past(robot: SimulatedRobot, make_options: MakeOption
     setting = make_options().setting
     [(name, camera)] = robot.cameras().items()
     assert name == "side"
+    pinhole = camera.pinhole()
+    assert pinhole is not None
+    assert pinhole.to_record() == Pinhole.of(setting.cameras[0], 32).to_record()
     robot.move_to(GOAL, SPEED)
     robot.clock.sleep(0.8)
     before = robot.positions()

@@ -1,15 +1,18 @@
 """The same import again, refused imports, folders of output, and previews."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from ropes.data.recordings import previewing
+from ropes.data.recordings import look, previewing, survey
 from ropes.data.recordings.image_motion import doubt, rest_level, still_by_images
 from ropes.data.recordings.plan import ImportOptions
+from ropes.data.recordings.source import FrameId, Recording
 from ropes.data.recordings.survey import STATE, CameraSurvey
+from ropes.data.recordings.views import View
 from ropes.errors import UserError
 from tests import tiny
 from tests.data.recordings.conftest import ImportOne, damaged
@@ -31,13 +34,28 @@ def test_a_finished_import_does_not_look_again(
     first = import_one(filmed, crop_to_motion=True)
     content = tiny.tree(first.dataset.path)
 
-    def look(*_: object, **__: object) -> None:
+    def add(*_: object, **__: object) -> None:
         raise AssertionError("it looks at the images again")
 
-    monkeypatch.setattr(CameraSurvey, "add", look)
+    monkeypatch.setattr(CameraSurvey, "add", add)
     again = import_one(filmed, crop_to_motion=True)
     assert str(again) == str(first)
     assert tiny.tree(again.dataset.path) == content
+
+
+def test_an_import_digests_its_frames_once(
+    filmed: Path, import_one: ImportOne, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest, calls = survey.digest, list[Recording]()
+
+    def counted(recording: Recording, frames: Mapping[str, Sequence[FrameId]], views: Mapping[str, View]) -> str:
+        calls.append(recording)
+        return digest(recording, frames, views)
+
+    for module in (survey, look):
+        monkeypatch.setattr(module, "digest", counted)
+    import_one(filmed, crop_to_motion=True)
+    assert len(calls) == 1
 
 
 def test_a_refused_import_leaves_a_finished_data_set_as_it_was(

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
-from ropes.data.recordings.calibration import Calibration, intrinsics
+from ropes.data.recordings.calibration import Calibration, intrinsics, stored_camera
 from ropes.data.recordings.views import View
 from ropes.errors import UserError
+from ropes.simulation.pinhole import Pinhole
 from tests.data.recordings import bag_files
 from tests.data.recordings.bag_files import Kind, Message
 from tests.data.recordings.conftest import ImportOne
@@ -147,3 +149,16 @@ def test_a_point_is_where_the_stored_image_shows_it(
     matrix = intrinsics(calibration, view, (18, 20))
     assert matrix is not None
     assert np.abs((matrix @ ray)[:2] - middle).max() < (0.01 if size is None else 0.6)
+    # The same pixel, seen by a camera that stands somewhere: the view turns its axes too.
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = Rotation.from_euler("xyz", [0.3, -1.0, 2.0]).as_matrix(), (0.1, 0.2, 2.0)
+    corner = MATRIX.copy()
+    corner[:2, 2] += 0.5
+    own = Pinhole(name="front", intrinsics=corner, extrinsics=pose, height=18, width=20)
+    point = pose[:3, :3].T @ (1.7 * np.linalg.inv(corner) @ [column + 0.5, row + 0.5, 1.0] - pose[:3, 3])
+    turned = stored_camera(own, view)
+    assert (turned.height, turned.width) == stored.shape
+    np.testing.assert_allclose(turned.intrinsics, matrix)
+    [pixel], [depth] = turned.project(point[None])
+    assert np.abs(pixel - middle).max() < (0.01 if size is None else 0.6)
+    assert depth == pytest.approx(1.7)

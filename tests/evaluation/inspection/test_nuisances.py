@@ -92,8 +92,9 @@ def test_blur_is_measured_in_pixels(pixels: float) -> None:
 
 
 @pytest.mark.slow
-def test_passers_by_are_counted() -> None:
-    level = OccluderLevel(behind=0.3, stay=10)
+@pytest.mark.parametrize("behind", [0.3, 0.8])
+def test_passers_by_are_counted(behind: float) -> None:
+    level = OccluderLevel(behind=behind, stay=10)
     found, model = measured(occluders=level)
     present = np.mean([bool(model._occluders._at(model._occluders._behind, k)) for k in range(FRAMES)])
     assert found.crowded == pytest.approx(present, abs=0.1)
@@ -116,6 +117,15 @@ def test_where_regimes_follow_one_another_the_arm_is_not_taken_for_others() -> N
     assert np.isnan(found.crowded)
     assert np.isnan(found.moved_background)
     assert complaints(found, "left") == ()
+
+
+def test_passers_by_that_cannot_be_told_are_a_complaint() -> None:
+    found = Nuisances(light=0, noise=0, jitter=0, creep=0, blur=0, saturated=0, crowded=np.nan, moved_background=0)
+    assert complaints(found, "left") == (
+        "camera left: the changed area varies more than that of an arm, so frames with people cannot be told: keep "
+        "people out of view, and the arm in view",
+    )
+    assert complaints(dataclasses.replace(found, moved_background=np.nan), "left") == ()
 
 
 def test_saturated_pixels_are_counted() -> None:

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import os
 import sys
 import types
 from pathlib import Path
@@ -63,6 +64,48 @@ def test_json_lines() -> None:
     }
     assert second["filtered"]["velocities"] == {"elbow": 1.0, "wrist": 2.0}
     assert second["truth"] == first["joints"]
+
+
+def test_a_slow_reader_blocks_nothing_and_gets_the_newest_lines(capfd: pytest.CaptureFixture[str]) -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w", encoding="utf-8") as stream:
+        lines = JsonLines(stream, waiting=5)
+        for number in range(2000):  # more than the pipe holds
+            lines.send(estimate(dropped=number))
+        received = os.read(reader, 1 << 20)
+        lines.send(estimate(dropped=2000))
+        lines.close()
+    with os.fdopen(reader, encoding="utf-8") as stream:
+        text = received.decode() + stream.read()
+    numbers = [json.loads(line)["dropped"] for line in text.splitlines()]
+    assert numbers == sorted(set(numbers))
+    assert numbers[-5:] == list(range(1996, 2001))
+    lost = 2001 - len(numbers)
+    assert lost > 1000
+    assert capfd.readouterr().err == f"ropes: the reader of --publish - is too slow: {lost} lines were dropped\n"
+
+
+def test_a_reader_that_never_reads_is_left(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ropes.inference.live.publish._LAST", 0.05)
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w", encoding="utf-8") as stream:
+        lines = JsonLines(stream, waiting=5)
+        for _ in range(2000):
+            lines.send(estimate())
+        lines.close()
+        assert "lines were dropped" in capfd.readouterr().err
+        os.close(reader)
+
+
+def test_a_reader_that_has_gone_misses_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", encoding="utf-8") as stream:
+        lines = JsonLines(stream)
+        with pytest.raises(BrokenPipeError):  # `ropes watch … | head`
+            lines.send(estimate())
+        lines.close()
+    assert capfd.readouterr().err == ""
 
 
 def test_joint_state_of_images_and_of_the_filter() -> None:

@@ -15,8 +15,9 @@ from PIL import Image
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.inference.live import sources
+from ropes.inference.live.session import WatchOptions, _arm
 from ropes.inference.live.sources import Device, Folders, Recorded, VideoFile, cameras_of
-from tests import tiny
+from tests import planar, tiny
 from tests.estimators import run_of
 from tests.inference.live.streams import until_error, write_video
 
@@ -42,6 +43,18 @@ def test_late_frames_are_dropped(tmp_path: Path) -> None:
     assert first.images["right"][0, 0, 0] == 100 + video.skipped
     again = next(capture for capture in captures if capture.images["right"][0, 0, 0] < 110)  # from the beginning
     assert again.stamp - first.stamp < 1.0
+
+
+def test_the_arm_of_a_data_set_is_drawn_without_an_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, options = tiny.write_data(tmp_path / "data", anchors=1, tests=1), WatchOptions(cameras=[], rotate={}, crop={})
+    run, dataset = run_of(), open_dataset(data)
+    assert _arm(run, options, [Recorded(run=run, dataset=dataset)]) is None
+    assert "no robot is known for setting 'tiny': give its --urdf FILE" in capsys.readouterr().err
+    dataset = open_dataset(planar.name_robot(data, planar.write_urdf(tmp_path)))
+    arm = _arm(run, options, [Recorded(run=run, dataset=dataset)])
+    assert arm is not None
+    assert arm.frame == "foot"
+    assert capsys.readouterr().err == ""
 
 
 def save(folder: Path, name: str, level: int) -> None:

@@ -79,3 +79,8 @@ def test_one_folder_stands_for_all_cameras_or_is_refused(tmp_path: Path) -> None
     for cameras in ([str(tmp_path)], ["0", "1"]):
         with pytest.raises(UserError, match="--split goes with a data set; leave it out"):
             open_sources(run_of(), WatchOptions(cameras=cameras, rotate={}, crop={}, split="test"))
+        with pytest.raises(UserError, match="--rate goes with a data set; leave it out"):
+            open_sources(run_of(), WatchOptions(cameras=cameras, rotate={}, crop={}, rate=10.0))
+    for cameras in ([str(tmp_path)], [str(tmp_path / "right"), str(tmp_path / "left")]):
+        with pytest.raises(UserError, match="--loop goes with video files and data sets; leave it out"):
+            open_sources(run_of(), WatchOptions(cameras=cameras, rotate={}, crop={}, loop=True))

@@ -136,10 +136,10 @@ class RecordingFolder:
             UserError: the folder cannot be written, or the cameras differ from those of the anchors that it holds.
         """
         known = self.cameras
-        if self.entries and known is not None and known != files.as_json(cameras):
+        if self.entries and known is not None and known != _as_known(files.as_json(cameras), known):
             raise UserError(
-                f"{self.root} has cameras {_names(known)} with other views or image sizes than {_names(cameras)} now; "
-                "choose an empty or new folder"
+                f"{self.root} has cameras {_names(known)} with other views or image sizes than {_names(cameras)} now, "
+                "or in other places; choose an empty or new folder"
             )
         self._content["cameras"] = list(cameras)
         files.ensure_output_folder(self.root, schema.PROVENANCE)
@@ -196,6 +196,12 @@ def _entry(content: Mapping[str, Any]) -> Entry:
         order=tuple(map(int, content["order"])),
         faults=tuple(map(str, content["faults"])),
     )
+
+
+def _as_known(cameras: list[dict[str, Any]], known: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The cameras without the parameters that a recording of an earlier version does not have."""
+    names = set().union(*known)
+    return [{key: value for key, value in camera.items() if key in names} for camera in cameras]
 
 
 def _names(cameras: Iterable[Mapping[str, Any]]) -> str:

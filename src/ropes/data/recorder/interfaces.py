@@ -11,6 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from ropes.simulation.pinhole import Pinhole
+
 Floats = NDArray[np.float64]
 #: uint8 (H, W), or (H, W, 3) in RGB.
 Image = NDArray[np.uint8]
@@ -88,6 +90,10 @@ class Camera(ABC):
         end = clock.now() + seconds
         while clock.now() < end:
             self.frame()
+
+    def pinhole(self) -> Pinhole | None:
+        """Parameters of the camera whose images `frame` gives, in the arm's base frame; None unless they are known."""
+        return None
 
     def close(self) -> None:
         """Release the camera."""

@@ -15,14 +15,15 @@ from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.recorder.cameras.registry import open_camera
+from ropes.data.recorder.exchanged import require_same_cameras
 from ropes.data.recorder.folder import RecordingFolder, versions
 from ropes.data.recorder.interfaces import Camera
 from ropes.data.recorder.limits import Limits
 from ropes.data.recorder.plan import Plan, Stop, draw_plan
 from ropes.data.recorder.registry import RobotRequest, kind_named, open_robot
-from ropes.data.recorder.route import Checker, Redraw, free_route, require_free_start
-from ropes.data.recorder.session import Session, record
-from ropes.data.recorder.stillness import Settling, asked, read_positions
+from ropes.data.recorder.route import Redraw, free_route, require_free_start
+from ropes.data.recorder.session import Devices, Session, record
+from ropes.data.recorder.stillness import Settling, asked, read_positions, take
 from ropes.data.recorder.summary import describe
 from ropes.data.recordings.views import View
 from ropes.errors import UserError
@@ -110,30 +111,39 @@ def record_data(
         raise UserError(f"{out} holds {held} anchors already; give --anchors {held} or more")
     if folder.finished and len(done) == options.anchors:
         return open_dataset(out)
+    plan = draw_plan(options.model, options.anchors, options.seed, options.limits)
+    # Anchors of an earlier, longer plan may be beyond this one; they count all the same.
+    left = sorted(set(range(options.anchors)) - done)[: options.anchors - len(done)]
     with ExitStack() as stack:
+        # The simulation of a long plan takes minutes: what does not answer is told before.
+        devices = None if options.only_plan or not left else _connect(stack, options, plan, folder)
         low, high = options.limits.ranges(options.model.joints)
         robot, workspace = options.setting.robot, options.limits.workspace
         middle = _middle(options.model, low, high)
         checker = stack.enter_context(CollisionChecker(robot, options.model.joints, middle, workspace))
-        plan = draw_plan(options.model, options.anchors, options.seed, options.limits)
-        # Anchors of an earlier, longer plan may be beyond this one; they count all the same.
-        left = sorted(set(range(options.anchors)) - done)[: options.anchors - len(done)]
         redraw = Redraw(options.model, options.seed) if options.redraw else None
         route = free_route(plan, left, checker.first, redraw=redraw, show=progress)
         for line in describe(route, options.settling.settle, checker.ignored, len(done), checker.unchecked):
             say(line)
         if options.only_plan:
             return None
-        if not left:
+        if devices is None:
             return _finish_as_it_is(options, folder, progress)
         if options.confirm is not None:
             options.confirm()
-        session = _open(stack, options, route.plan, (low, high), checker.first)
+        session = Session(
+            devices=devices,
+            plan=route.plan,
+            ranges=(low, high),
+            settling=options.settling,
+            state=options.state,
+            check=checker.first,
+        )
         first = route.stops[0][0]
-        if (start := read_positions(session.robot)) is not None:
+        if (start := read_positions(devices.robot)) is not None:
             require_free_start(start, first, checker.first)
         doubts = [] if start is not None else [_unknown_start(route.plan, first)]
-        doubts += _elsewhere(asked("the robot", session.robot.others), robot.neutral)
+        doubts += _elsewhere(asked("the robot", devices.robot.others), robot.neutral)
         for line in doubts:
             say(line)
         if doubts and options.confirm is not None:
@@ -178,10 +188,8 @@ def _elsewhere(others: Mapping[str, float], neutral: Mapping[str, float]) -> lis
     ]
 
 
-def _open(
-    stack: ExitStack, options: RecordOptions, plan: Plan, ranges: tuple[Floats, Floats], check: Checker
-) -> Session:
-    """Connect to the robot and the cameras; `stack` closes them."""
+def _connect(stack: ExitStack, options: RecordOptions, plan: Plan, folder: RecordingFolder) -> Devices:
+    """Connect to the robot and the cameras, and check that they answer; `stack` closes them.  Nothing moves."""
     request = RobotRequest(
         joints=plan.joints,
         setting=options.setting,
@@ -208,16 +216,14 @@ def _open(
         raise UserError("this robot has no cameras of its own; give --cameras NAME=SOURCE")
     if unknown := [name for name in options.views if name is not None and name not in cameras]:
         raise UserError(f"no camera {unknown[0]!r}; there are {', '.join(cameras)}")
-    return Session(
-        robot=robot,
-        cameras=cameras,
-        views={name: options.views.get(name, options.views.get(None, View())) for name in cameras},
-        plan=plan,
-        ranges=ranges,
-        settling=options.settling,
-        state=options.state,
-        check=check,
-    )
+    views = {name: options.views.get(name, options.views.get(None, View())) for name in cameras}
+    first = {name: take(name, camera, None) for name, camera in cameras.items()}
+    for name, image in first.items():
+        views[name].require_inside(name, image)
+    if len({view.apply(first[name]).ndim for name, view in views.items()}) > 1:
+        raise UserError("some cameras are grey and others in colour; give --grey to make all grey")
+    require_same_cameras(folder, {name: view.apply(first[name]) for name, view in views.items()})
+    return Devices(robot=robot, cameras=cameras, views=views, first=first)
 
 
 def _quietly(close: Callable[[], None]) -> None:

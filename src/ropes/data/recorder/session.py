@@ -20,9 +20,10 @@ from ropes.data.recorder.folder import Entry, RecordingFolder
 from ropes.data.recorder.interfaces import Camera, Image, Robot
 from ropes.data.recorder.plan import Plan, Stop
 from ropes.data.recorder.route import Checker
-from ropes.data.recorder.stillness import Poser, Settling, Taken, asked, measure_noise, take
+from ropes.data.recorder.stillness import Poser, Settling, Taken, asked, measure_noise
 from ropes.data.recorder.summary import duration
 from ropes.data.recorder.travel import samples
+from ropes.data.recordings.calibration import stored_camera
 from ropes.data.recordings.views import View
 from ropes.errors import UserError
 
@@ -36,13 +37,28 @@ _LINES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Session:
-    """A robot and cameras that are ready, and what to record with them.
+class Devices:
+    """A robot and cameras that answer.
 
     Attributes:
         robot: the arm.
         cameras: by name.
         views: how the images of each camera are cropped, resized and turned to grey.
+        first: an image of each camera.
+    """
+
+    robot: Robot
+    cameras: Mapping[str, Camera]
+    views: Mapping[str, View]
+    first: Mapping[str, Image]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """A robot and cameras that are ready, and what to record with them.
+
+    Attributes:
+        devices: the robot and the cameras.
         plan: the poses.
         ranges: lowest and highest angles, (joints,) each.
         settling: how to decide that the arm stands still.
@@ -50,9 +66,7 @@ class Session:
         check: finds the first position that is not free.
     """
 
-    robot: Robot
-    cameras: Mapping[str, Camera]
-    views: Mapping[str, View]
+    devices: Devices
     plan: Plan
     ranges: tuple[Floats, Floats]
     settling: Settling
@@ -61,7 +75,7 @@ class Session:
 
     def features(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, Any]:
         """The features of the data set, see `schema.features`."""
-        return schema.features(tuple(self.cameras), shapes, self.plan.joints if self.state else None)
+        return schema.features(tuple(self.devices.cameras), shapes, self.plan.joints if self.state else None)
 
 
 def record(
@@ -87,18 +101,19 @@ def record(
     Raises:
         UserError: the robot or a camera does not answer, or an image has another size than before.
     """
-    clock, began = session.robot.clock, time.monotonic()
+    robot = session.devices.robot
+    clock, began = robot.clock, time.monotonic()
     started = clock.now()
     try:
         features = _record(session, folder, route, progress)
         say(_pace(len(route), clock.now() - started, time.monotonic() - began))
     except UserError as error:
         kept = f"; {len(folder.entries)} anchors are kept: run the same command again to go on"
-        raise UserError(f"{error}; {_stopped(session.robot)}{kept if folder.entries else ''}") from error
+        raise UserError(f"{error}; {_stopped(robot)}{kept if folder.entries else ''}") from error
     except BaseException:
-        print(_stopped(session.robot), file=sys.stderr, flush=True)
+        print(_stopped(robot), file=sys.stderr, flush=True)
         raise
-    asked("the robot", session.robot.stop)
+    asked("the robot", robot.stop)
     return features
 
 
@@ -117,20 +132,13 @@ def _stopped(robot: Robot) -> str:
 def _record(
     session: Session, folder: RecordingFolder, route: Sequence[Sequence[Stop]], progress: bool
 ) -> dict[str, Any]:
-    robot, plan = session.robot, session.plan
-    noise = {name: measure_noise(name, camera) for name, camera in session.cameras.items()}
-    first = {name: take(name, camera, None) for name, camera in session.cameras.items()}
-    for name, image in first.items():
-        session.views[name].require_inside(name, image)
-    shapes = {name: session.views[name].apply(image).shape for name, image in first.items()}
-    if len({len(shape) for shape in shapes.values()}) > 1:
-        raise UserError("some cameras are grey and others in colour; give --grey to make all grey")
+    devices, plan = session.devices, session.plan
+    noise = {name: measure_noise(name, camera) for name, camera in devices.cameras.items()}
+    shapes = {name: devices.views[name].apply(image).shape for name, image in devices.first.items()}
     features = session.features(shapes)
-    folder.begin(
-        [{"name": name, "view": session.views[name].to_dict(), "shape": list(shape)} for name, shape in shapes.items()]
-    )
-    raw = {name: image.shape for name, image in first.items()}
-    poser = Poser(robot, session.cameras, noise, raw, plan.speed, session.ranges, session.settling)
+    folder.begin([_described(devices, name, shape) for name, shape in shapes.items()])
+    raw = {name: image.shape for name, image in devices.first.items()}
+    poser = Poser(devices.robot, devices.cameras, noise, raw, plan.speed, session.ranges, session.settling)
     checks = AnchorChecks(plan.regimes, plan.joints, noise)
     report = _Reporter()
     with show_progress("recording, anchors", len(route), show=progress) as update:
@@ -139,11 +147,18 @@ def _record(
             states = None
             if session.state:
                 states = np.array([_known(each) for each in taken])
-            images = [[png.encode(session.views[name].apply(f)) for name, f in each.frames.items()] for each in taken]
+            images = [[png.encode(devices.views[name].apply(f)) for name, f in each.frames.items()] for each in taken]
             folder.add(entry, features, images, states)
             update(done)
     report.total()
     return features
+
+
+def _described(devices: Devices, name: str, shape: Sequence[int]) -> dict[str, Any]:
+    """The record of a camera, with intrinsics and extrinsics of the stored images where they are known."""
+    view, pinhole = devices.views[name], devices.cameras[name].pinhole()
+    parameters = {} if pinhole is None else stored_camera(pinhole, view).to_record()
+    return {**parameters, "name": name, "view": view.to_dict(), "shape": list(shape)}
 
 
 def _pace(anchors: int, robot: float, wall: float) -> str:
@@ -167,7 +182,7 @@ def _anchor(
         began, taken = time.time(), {stop.regime: poser.take(stop.pose) for stop in stops}
         ordered = [taken[regime] for regime in range(len(plan.regimes))]
         stored: dict[str, list[Image]] = {
-            name: [view.apply(each.frames[name]) for each in ordered] for name, view in session.views.items()
+            name: [view.apply(each.frames[name]) for each in ordered] for name, view in session.devices.views.items()
         }
         faults = checks.faults(stored, plan.poses[number], [each.still for each in ordered])
         if attempt == _AGAIN or not any(fault.again for fault in faults):

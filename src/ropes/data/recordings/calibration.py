@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropes.data.recordings.views import View
+from ropes.simulation.pinhole import Pinhole
 
 Floats = NDArray[np.float64]
 #: From ROS, where the first pixel is centred on (0, 0), to data sets, where it is centred on (½, ½).
@@ -88,7 +89,7 @@ def _field(message: object, name: str) -> object:
 def intrinsics(calibration: Calibration, view: View, size: tuple[int, int]) -> Floats | None:
     """The pinhole matrix (3, 3) of a stored image, in pixels; pixel (0, 0) is centred on (½, ½).
 
-    Distortion is left out.  A rotation by 90 degrees clockwise takes (x, y) to (height − y, x).
+    Distortion is left out.
 
     Args:
         calibration: of the camera.
@@ -98,10 +99,26 @@ def intrinsics(calibration: Calibration, view: View, size: tuple[int, int]) -> F
     Returns:
         None where the calibration is of images of another size.
     """
-    height, width = size
-    if (calibration.height, calibration.width) != (height, width):
+    if (calibration.height, calibration.width) != size:
         return None
-    matrix = _TO_CORNER @ np.array(calibration.matrix)
+    return _of_stored(_TO_CORNER @ np.array(calibration.matrix), view, size)[0]
+
+
+def stored_camera(camera: Pinhole, view: View) -> Pinhole:
+    """The camera of the stored images: turned, cropped and resized as a view does its images."""
+    matrix, (height, width) = _of_stored(camera.intrinsics, view, (camera.height, camera.width))
+    turn = np.eye(4)
+    turn[:3, :3] = np.linalg.matrix_power(_TURN, view.rotate // 90)
+    pose = turn @ camera.extrinsics
+    return Pinhole(name=camera.name, intrinsics=matrix, extrinsics=pose, height=height, width=width)
+
+
+def _of_stored(matrix: Floats, view: View, size: tuple[int, int]) -> tuple[Floats, tuple[int, int]]:
+    """The pinhole matrix, height and width of stored images, from those of the camera's own images.
+
+    A rotation by 90 degrees clockwise takes (x, y) to (height − y, x).
+    """
+    height, width = size
     for _ in range(view.rotate // 90):
         moved = np.array([[0.0, -1.0, height], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
         matrix, height, width = moved @ matrix @ _TURN.T, width, height
@@ -110,4 +127,4 @@ def intrinsics(calibration: Calibration, view: View, size: tuple[int, int]) -> F
         matrix = np.array([[1.0, 0.0, -left], [0.0, 1.0, -top], [0.0, 0.0, 1.0]]) @ matrix
     down, across = view.stored_size(height, width)
     scaled: Floats = np.diag([across / width, down / height, 1.0]) @ matrix
-    return scaled
+    return scaled, (down, across)

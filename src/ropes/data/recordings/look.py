@@ -79,7 +79,7 @@ def look(
     key = digest(recording, frames, views)
     if (found := _read(out / FOUND, key, list(frames))) is not None:
         return Looks(key, found, {})
-    surveys = survey(recording, frames, views, out=out, progress=progress)
+    surveys = survey(recording, frames, views, key=key, out=out, progress=progress)
     return Looks(key, {camera: Look(seen.motion, seen.moving_box()) for camera, seen in surveys.items()}, surveys)
 
 

@@ -151,6 +151,7 @@ def survey(
     frames: Mapping[str, Sequence[FrameId]],
     views: Mapping[str, View],
     *,
+    key: str,
     out: Path,
     progress: bool = True,
 ) -> dict[str, CameraSurvey]:
@@ -160,13 +161,13 @@ def survey(
         recording: the recording.
         frames: camera → frames, in ascending order.
         views: camera → view, of which only the rotation counts.
+        key: see `digest`.
         out: folder of the data set, for the state.
         progress: show progress.
 
     Raises:
         UserError: a frame is damaged.
     """
-    key = digest(recording, frames, views)
     found = _read(out / STATE, key, list(frames))
     total = sum(map(len, frames.values()))
     with show_progress("looking for what moves, images", total, show=progress) as update:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from ropes.common.hardware import device_kind
-from ropes.models.recorded import CHANGED, are_recorded, crowded
+from ropes.models.recorded import CHANGED, are_recorded, crowded_share
 from ropes.models.registration import Registration
 
 Array = NDArray[np.float64]
@@ -50,10 +50,10 @@ class Nuisances:
         blur: standard deviation of the Gaussian that would blur a sharp edge as much as the sharpest edges are, pixels;
             NaN without edges.
         saturated: share of pixels at 0 or 255.
-        crowded: share of frames in which more changes than the arm; NaN where the arm does not move alike in all
-            frames.
-        moved_background: share of the background that differs between the first and the second half;
-            NaN likewise.
+        crowded: share of frames in which more changes than the arm; NaN where that cannot be told, see
+            `ropes.models.recorded.crowded_share`, or where the arm does not move alike in all frames.
+        moved_background: share of the background that differs between the first and the second half; NaN where the arm
+            does not move alike in all frames.
     """
 
     light: float
@@ -109,7 +109,7 @@ def measure(frames: Images, *, mixed: bool = True) -> Nuisances:
         creep=float(np.linalg.norm(moved)) if textured else float("nan"),
         blur=_blur(background),
         saturated=float(saturated.mean()),
-        crowded=float(crowded(changed[:, None]).mean()) if mixed else float("nan"),
+        crowded=crowded_share(changed) if mixed else float("nan"),
         moved_background=_moved_background(residuals * usable, noise) if mixed else float("nan"),
     )
 
@@ -194,6 +194,11 @@ def complaints(found: Nuisances, camera: str, side: int = _SIDE) -> tuple[str, .
         lines.append(f"edges are blurred, σ {found.blur:.1f} pixels: focus the lens, shorten the exposure")
     if found.saturated > 0.05 and found.noise > 0.5:  # else it is a rendering before white
         lines.append(f"{found.saturated:.0%} of the pixels are black or white: change the exposure")
+    if np.isnan(found.crowded) and not np.isnan(found.moved_background):
+        lines.append(
+            "the changed area varies more than that of an arm, so frames with people cannot be told: keep people out "
+            "of view, and the arm in view"
+        )
     if found.crowded > 0.02:
         lines.append(f"in {found.crowded:.0%} of the frames more moves than the arm: keep people out of view")
     if found.moved_background > _OTHER_BACKGROUND:

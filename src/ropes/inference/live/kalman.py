@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+#: Spectral density of the acceleration, rad²/s³.
+DENSITY = 3.0
 #: Standard deviation of the velocity before the first measurement, rad/s.
 _FIRST_VELOCITY = 1.0
 #: After a gap of this many seconds the filter begins again.
@@ -40,7 +42,7 @@ class Kalman:
             seconds has about v² / t.
     """
 
-    def __init__(self, density: float = 3.0) -> None:
+    def __init__(self, density: float = DENSITY) -> None:
         self._density = density
         self._time: float | None = None
         self._state, self._covariance = np.zeros((0, 2)), np.zeros((0, 2, 2))

@@ -4,8 +4,13 @@ Each publisher takes an estimate at once and never waits for its reader; what ca
 """
 
 import importlib
+import io
 import json
+import os
+import select
 import sys
+import time
+from collections import deque
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import urlsplit
@@ -18,20 +23,65 @@ from ropes.inference.poses import Arm
 TOPIC = "/ropes/joint_states"
 #: Seconds to wait for a rosbridge.
 _CONNECT = 15.0
+#: Lines that wait for a slow reader; seconds for which it may take the last ones.
+_WAITING, _LAST = 100, 1.0
 
 
 class JsonLines(Sink):
-    """One JSON object a line, see `Estimate.to_dict`."""
+    """One JSON object a line, see `Estimate.to_dict`.
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    Lines wait for a slow reader.  If too many wait, the oldest are dropped; `close` says how many on standard error.
+
+    Args:
+        stream: standard output, or another stream.
+        waiting: how many lines wait at most.
+    """
+
+    def __init__(self, stream: TextIO, waiting: int = _WAITING) -> None:
+        stream.flush()
+        self._stream, self._file, self._waiting = stream, _file_of(stream), waiting
+        self._lines, self._begun, self._dropped = deque[bytes](), b"", 0
 
     def send(self, estimate: Estimate) -> None:
-        """Write a line."""
-        print(json.dumps(estimate.to_dict()), file=self._stream, flush=True)
+        """Write a line, or let it wait."""
+        line = json.dumps(estimate.to_dict()) + "\n"
+        if self._file is None:
+            print(line, end="", file=self._stream, flush=True)
+            return
+        self._lines.append(line.encode())
+        self._write(self._file, seconds=0.0)
+        if len(self._lines) > self._waiting:
+            self._lines.popleft()
+            self._dropped += 1
 
     def close(self) -> None:
-        """Nothing is left."""
+        """Write what waits, for a second at most."""
+        if self._file is not None:
+            try:
+                self._write(self._file, seconds=_LAST)
+            except BrokenPipeError:  # the reader has gone, and misses nothing
+                return
+            self._dropped += len(self._lines) + bool(self._begun)
+        if self._dropped:
+            print(f"ropes: the reader of --publish - is too slow: {self._dropped} lines were dropped", file=sys.stderr)
+
+    def _write(self, file: int, seconds: float) -> None:
+        """Write as much as the reader takes within some seconds."""
+        end = time.monotonic() + seconds
+        while self._begun or self._lines:
+            if not select.select([], [file], [], max(0.0, end - time.monotonic()))[1]:
+                return
+            self._begun = self._begun or self._lines.popleft()
+            # A stream that is ready takes so many bytes at least without blocking.
+            self._begun = self._begun[os.write(file, self._begun[: select.PIPE_BUF]) :]
+
+
+def _file_of(stream: TextIO) -> int | None:
+    """The file descriptor of a stream; None of one in memory."""
+    try:
+        return stream.fileno()
+    except io.UnsupportedOperation:
+        return None
 
 
 class Rosbridge(Sink):

@@ -15,11 +15,13 @@ from ropes.inference.live.frames import Fit
 from ropes.inference.live.kalman import Kalman
 from ropes.inference.live.page import Page
 from ropes.inference.live.publish import TOPIC, publisher
-from ropes.inference.live.sources import Device, Folders, Recorded, Source, VideoFile, cameras_of
+from ropes.inference.live.sources import RATE, Device, Folders, Recorded, Source, VideoFile, cameras_of
 from ropes.inference.live.truth import read_truth
 from ropes.inference.live.watch import Sink, Watch, limit_threads
 from ropes.inference.poses import Arm, chosen_arm
 from ropes.methods.run import Run
+
+_NO_LOOP = "--loop goes with video files and data sets; leave it out"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +40,9 @@ class WatchOptions:
         topic: of rosbridge.
         density: spectral density of the Kalman filter, rad²/s³; None for no filter.
         tolerance: largest difference of the cameras' time stamps in one pose, seconds.
-        urdf: URDF file of the arm, where the run's setting does not name it.
+        urdf: URDF file of the arm, where neither the data set nor the run's setting names it.
         split: of a data set; None for a test split.
-        rate: poses a second of a data set.
+        rate: poses a second of a data set; 10 if None.
         loop: play videos and data sets again.
         truth: CSV file with the true angles of videos, see `ropes.inference.live.truth.read_truth`.
         seconds: end after so many seconds; None for no end.
@@ -59,7 +61,7 @@ class WatchOptions:
     tolerance: float = 0.025
     urdf: Path | None = None
     split: str | None = None
-    rate: float = 10.0
+    rate: float | None = None
     loop: bool = False
     truth: Path | None = None
     seconds: float | None = None
@@ -80,7 +82,7 @@ def watch(run: Path, options: WatchOptions) -> None:
     kalman = None if options.density is None else Kalman(options.density)
     watched = Watch(estimator, sources, fit, tolerance=options.tolerance, kalman=kalman)
     limit_threads(len(sources))
-    arm = _arm(estimator.run, options)
+    arm = _arm(estimator.run, options, sources)
     with ExitStack() as stack:
         sinks: list[Sink] = []
         for target in options.publish:
@@ -107,8 +109,7 @@ def open_sources(run: Run, options: WatchOptions) -> list[Source]:
         if options.truth is not None:
             raise UserError("--truth goes with video files; leave it out")
         return [whole]
-    if options.split is not None:
-        raise UserError("--split goes with a data set; leave it out")
+    _require_no_data_set(options)
     truth = None if options.truth is None else read_truth(run, options.truth)
     by_camera = cameras_of(run, texts)
     folders = {camera: Path(text) for camera, text in by_camera.items() if Path(text).is_dir()}
@@ -120,9 +121,23 @@ def open_sources(run: Run, options: WatchOptions) -> list[Source]:
             sources.append(Device(camera=camera, address=text))
         else:
             sources.append(VideoFile(camera=camera, path=Path(text), loop=options.loop, truth=truth))
-    if truth is not None and not any(isinstance(source, VideoFile) for source in sources):
+    videos = any(isinstance(source, VideoFile) for source in sources)
+    if truth is not None and not videos:
         raise UserError("--truth goes with video files; leave it out")
+    if options.loop and not videos:
+        raise UserError(_NO_LOOP)
     return sources
+
+
+def _require_no_data_set(options: WatchOptions) -> None:
+    """Check that no option is given that only a data set uses.
+
+    Raises:
+        UserError: there is one.
+    """
+    for name, value in (("split", options.split), ("rate", options.rate)):
+        if value is not None:
+            raise UserError(f"--{name} goes with a data set; leave it out")
 
 
 def _of_all_cameras(run: Run, folder: Path, options: WatchOptions) -> Source | None:
@@ -133,7 +148,8 @@ def _of_all_cameras(run: Run, folder: Path, options: WatchOptions) -> Source | N
     """
     if (folder / "meta" / "info.json").exists():
         dataset = open_dataset(folder)
-        return Recorded(run=run, dataset=dataset, split=options.split, rate=options.rate, loop=options.loop)
+        rate = RATE if options.rate is None else options.rate
+        return Recorded(run=run, dataset=dataset, split=options.split, rate=rate, loop=options.loop)
     if not folder.is_dir():
         return None
     missing = [camera for camera in run.cameras if not (folder / camera).is_dir()]
@@ -141,15 +157,17 @@ def _of_all_cameras(run: Run, folder: Path, options: WatchOptions) -> Source | N
         return None  # a folder of images
     if missing:
         raise UserError(f"{folder} is no data set, and has no folder {missing[0]} with the images of that camera")
-    if options.split is not None:
-        raise UserError("--split goes with a data set; leave it out")
+    _require_no_data_set(options)
+    if options.loop:
+        raise UserError(_NO_LOOP)
     return Folders(folders={camera: folder / camera for camera in run.cameras})
 
 
-def _arm(run: Run, options: WatchOptions) -> Arm | None:
-    """The arm; None where neither the run nor an option names it, which one line on standard error says."""
+def _arm(run: Run, options: WatchOptions, sources: Sequence[Source]) -> Arm | None:
+    """The arm; None where no option, data set or setting names it, which one line on standard error says."""
+    dataset = next((source.dataset for source in sources if isinstance(source, Recorded)), None)
     try:
-        return chosen_arm(run, options.urdf)
+        return chosen_arm(run, options.urdf, dataset)
     except UserError as error:
         if options.urdf is not None:
             raise

@@ -23,10 +23,11 @@ from ropes.methods.run import Run
 
 #: Seconds between two looks into a folder, and after which an image that cannot be read is reported.
 _POLL, _PATIENCE = 0.005, 2.0
-#: Nanoseconds within which two changes of a folder may have one time stamp; seconds after which a folder that has
-#: nothing new gives no images.
+#: Nanoseconds within which two changes of a folder may have one time stamp; seconds without news until no image comes.
 _TICK, _PULSE = 100_000_000, 1.0
 _SUFFIXES = {".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
+#: Poses a second of a data set.
+RATE = 10.0
 
 
 class Source(Protocol):
@@ -221,16 +222,15 @@ class Recorded:
     run: Run
     dataset: Dataset
     split: str | None = None
-    rate: float = 10.0
+    rate: float = RATE
     loop: bool = False
     steady: bool = False
     skipped: int = 0
 
     def __post_init__(self) -> None:
         self.cameras = self.run.cameras
-        splits = list(self.dataset.splits)
-        tests = [name for name in splits if name.startswith("test")]
-        name = self.split or next(iter(tests or splits))
+        tests = [name for name in self.dataset.splits if name.startswith("test")]
+        name = self.split or next(iter(tests or self.dataset.splits))
         self._rows = self.dataset.frames(name).index
         has_angles = set(self.run.joints) <= set(self.dataset.joints)
         self._truth = states_of(self.run, self.dataset, name) if has_angles else None

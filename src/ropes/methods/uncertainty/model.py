@@ -80,18 +80,22 @@ class Reading:
         distance: (n,), out-of-distribution score, above 1 for unusual images; None for a run without uncertainty model.
         foreign: bool (n, V, s, s), parts of a view with a foreign object, detected by the student or removed by the
             cleaner of a recording's passers-by; None for a run without either.
+        drift: bool (n, V) each, views whose light, and whose camera's place, differ from those of the training images;
+            None where nobody asks, and for a run on renderings, which have no usual range.
     """
 
     coordinates: Array
     deviation: Array | None
     distance: Array | None
     foreign: NDArray[np.bool_] | None = None
+    drift: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
 
     def take(self, rows: NDArray[np.int64]) -> "Reading":
         """The images in `rows`."""
         deviation, distance = (None if each is None else each[rows] for each in (self.deviation, self.distance))
         foreign = None if self.foreign is None else self.foreign[rows]
-        return Reading(self.coordinates[rows], deviation, distance, foreign)
+        drift = None if self.drift is None else (self.drift[0][rows], self.drift[1][rows])
+        return Reading(self.coordinates[rows], deviation, distance, foreign, drift)
 
 
 @torch.no_grad()

@@ -17,6 +17,7 @@ from ropes.simulation.camera_model import CameraModel
 from ropes.simulation.camera_scene import ArmScene
 from ropes.simulation.moving_arm import MovingArm
 from ropes.simulation.mujoco_scene import MujocoScene
+from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.scene import Scene
 from ropes.simulation.settings import Camera as View
 from ropes.simulation.settings import Setting
@@ -50,13 +51,23 @@ class SimulatedCamera(Camera):
     Args:
         arm: the arm.
         scene: draws it for one camera.
+        pinhole: parameters of that camera.
         model: lays the camera's faults over a frame; None for none.
         frames: length of the recording for which the model draws its faults.
         delay: seconds from the light to the frame.
     """
 
-    def __init__(self, arm: MovingArm, scene: ArmScene, model: CameraModel | None, frames: int, delay: float) -> None:
-        self._arm, self._scene, self._model, self._frames, self._delay = arm, scene, model, frames, delay
+    def __init__(
+        self,
+        arm: MovingArm,
+        scene: ArmScene,
+        pinhole: Pinhole,
+        model: CameraModel | None,
+        frames: int,
+        delay: float,
+    ) -> None:
+        self._arm, self._scene, self._pinhole, self._model = arm, scene, pinhole, model
+        self._frames, self._delay = frames, delay
         self._count, self._next = 0, 0.0
 
     def frame(self) -> Image:
@@ -72,6 +83,10 @@ class SimulatedCamera(Camera):
     def drop(self, seconds: float, clock: Clock) -> None:
         """Let time pass; frames that nobody sees are not rendered."""
         clock.sleep(seconds)
+
+    def pinhole(self) -> Pinhole:
+        """The parameters with which the scene is drawn."""
+        return self._pinhole
 
     def close(self) -> None:
         """Free the renderer."""
@@ -119,9 +134,8 @@ class SimulatedRobot(Robot):
             model = CameraModel(
                 setting.camera_level, shape, request.frames, seed=request.seed, camera=view.name, recording="record"
             )
-        return SimulatedCamera(
-            self._arm, _scene(setting, view, request.seed), model, request.frames, self._camera_delay
-        )
+        scene, pinhole = _scene(setting, view, request.seed), Pinhole.of(view, setting.image_size)
+        return SimulatedCamera(self._arm, scene, pinhole, model, request.frames, self._camera_delay)
 
     def close(self) -> None:
         """Free the simulator."""
