@@ -231,7 +231,7 @@ def test_nan_and_equal_coordinates_and_missing_policies_are_refused() -> None:
     coordinates, target, policy, anchor = _two(0.3, 0.0, noise=0.1, anchors=30)
     still = coordinates.copy()
     still[:, 1] = 2
-    with pytest.raises(ValueError, match="coordinate 2 does not answer to the policies on its own joint"):
+    with pytest.raises(ValueError, match="coordinate 2 does not respond to the policies on its own joint"):
         estimate_graph(still, target, policy, anchor)
     more, *design = _two(0.3, 0.0, noise=0.1, anchors=300)
     with pytest.raises(ValueError, match="cannot be told apart"):
