@@ -56,10 +56,10 @@ class RopesRecipe:
         search_share: fraction of AE2's epochs for each candidate.
         val_fraction: fraction of the training anchors held out for early stopping and model selection.
         registration: register frames to their camera's background, where light, camera position or noise vary.
-        foreign: fraction of poses with synthetic occluders in the training of a student, which reproduces the
-            coordinates from images; 0 disables the student, as in the paper.
-        student_encoder: shape of the student, whose images are as large as AE1's. Ignored without a student.
-        student: optimiser of the student; samples are poses. Ignored without a student.
+        foreign: fraction of poses with foreign objects in the training of a student, which reproduces the coordinates
+            from images; 0 for no student, as in the paper.
+        student_encoder: shape of the student, whose images are as large as AE1's.  Ignored without a student.
+        student: optimiser of the student; samples are poses.  Ignored without a student.
     """
 
     preset: Preset
