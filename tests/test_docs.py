@@ -10,7 +10,7 @@ import pytest
 from ropes.report.table import WIDTH, wrapped
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "src").rglob("*.md")])
 
 
 def prose(page: Path) -> list[str]:

@@ -10,6 +10,8 @@ import pytest
 
 from ropes.cli import entry as cli
 from ropes.cli.commands import COMMANDS
+from ropes.cli.help import help_texts
+from ropes.cli.simulate import Simulate
 from ropes.errors import UserError
 from tests.command_line import Stub, refusal
 from tests.waiting import PATIENCE
@@ -46,6 +48,24 @@ def test_python_dash_m_is_the_same_program() -> None:
 def test_every_command_has_help_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([name, "--help"]) == 0
     assert f"  ropes {name} " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_texts_do_not_break_within_a_sentence(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "3000")  # every text fits on one line
+    assert cli.main([name, "--help"]) == 0
+    shown, texts = capsys.readouterr().out, help_texts(COMMANDS[name]).values()
+    assert texts
+    assert [text for text in texts if text not in shown] == []
+
+
+def test_a_help_text_of_several_lines_is_joined() -> None:
+    text = help_texts(Simulate)["setting"]
+    assert "\n" not in text
+    assert text.startswith("panda-1c-independent, panda-2c-independent, ")
+    assert text.endswith(", or a setting of another package.")
 
 
 def test_no_command_shows_the_help_and_fails(capsys: pytest.CaptureFixture[str]) -> None:

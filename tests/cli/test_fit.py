@@ -1,5 +1,7 @@
 """Options of learning commands that are left out, and those that are given all the same."""
 
+import inspect
+from dataclasses import fields, is_dataclass
 from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from ropes.cli import entry as cli
-from ropes.methods.registry import METHODS
+from ropes.methods.registry import METHODS, recipe_of
 from ropes.methods.run import Run
 from tests.command_line import Stub, refusal
 
@@ -123,3 +125,13 @@ def test_every_command_that_computes_is_told_the_precision(
     monkeypatch.setattr("ropes.report.html.write_report", lambda *_, **__: None, raising=False)
     assert cli.main([*words.split(), "--precision", "32-true"]) == 0
     assert [given["precision"] for _, given in calls] == ["32-true"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_help_texts_of_recipes_do_not_break_within_a_sentence(method: str) -> None:
+    """tyro keeps a line break before a line that does not begin with a letter."""
+    recipe = recipe_of(method, "compact")
+    parts = [recipe, *(part for each in fields(recipe) if is_dataclass(part := getattr(recipe, each.name)))]
+    lines = [line for part in parts for line in (inspect.getdoc(type(part)) or "").splitlines()]
+    continued = [line.strip() for line in lines if line.startswith(" " * 8)]
+    assert [line for line in continued if not line[0].isalpha()] == []

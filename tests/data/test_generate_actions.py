@@ -110,7 +110,7 @@ def test_wrong_sizes_and_dependent_joints_are_refused(tmp_path: Path) -> None:
     for samples, tests in ((3, 0), (0, 0), (4, 1), (4, -2)):
         with pytest.raises(UserError, match="even numbers"):
             made(tmp_path / "no", samples=samples, tests=tests)
-    with pytest.raises(UserError, match="follows others in setting panda-2c-causal"):
+    with pytest.raises(UserError, match="is affected by others in setting panda-2c-causal"):
         simulate_arm_actions(setting_named("panda-2c-causal"), out=tmp_path / "no", samples=4, progress=False)
     assert not (tmp_path / "no").exists()
 

@@ -124,10 +124,10 @@ def test_only_anchors_that_were_not_learnt_from_are_read(
 def test_coordinates_that_tell_nothing_are_refused_and_noted(causal: Path, tmp_path: Path) -> None:
     dataset = open_dataset(causal)
     still = reader(dataset, lambda images: np.zeros((len(images), 2)))
-    with pytest.raises(UserError, match=r"coordinate 1 does not answer .* counted in the order elbow, wrist"):
+    with pytest.raises(UserError, match=r"coordinate 1 does not respond .* counted in the order elbow, wrist"):
         graph_of(still, dataset)
     write_graph(tmp_path / "graph.json", still, dataset)
-    assert "does not answer" in files.read_json(tmp_path / "graph.json")["absent"]
+    assert "does not respond" in files.read_json(tmp_path / "graph.json")["absent"]
 
 
 def test_missing_joints_and_policies_are_refused(causal: Path, tmp_path: Path) -> None:

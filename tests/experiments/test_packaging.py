@@ -32,6 +32,7 @@ from ropes.methods.weights import weights_digest
 from ropes.models import registry
 from ropes.report.model_card import commands
 from ropes.report.numbers import error_and_deviation
+from ropes.report.table import WIDTH
 from tests import planar, tiny
 from tests.command_line import refusal
 
@@ -130,6 +131,7 @@ def test_the_card_says_what_it_is(packaged: Path, run: Path) -> None:
     found = results.read(run / "e" / "results.json")
     assert {row.calibration_labels for row in found.rows} >= {10, 100, 1000}
     lines = card.splitlines()
+    assert [line for line in lines if len(line) > WIDTH and not line.startswith(("|", "    "))] == []
     for row in found.rows:
         words = "in distribution" + (", 8 px squares" if row.occlusion else "")
         words += {0: ", monotone map from commanded distributions, no labels", 1000: ""}.get(

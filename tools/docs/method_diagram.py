@@ -38,7 +38,7 @@ BOXES: dict[str, tuple[int, int, int, int, str, tuple[str, ...]]] = {
         ("Classification of regimes and policies", "ẑᵢ becomes the policies' log density ratio"),
     ),
     "anchors": (640, 98, 320, 52, "#fdf1e3", ("Variance within anchors", "ẑⱼ stays where nothing reaches joint j")),
-    "graph": (640, 166, 320, 52, "#fdf1e3", ("Causal graph, unmixing", "descendants of the moved joint are excused")),
+    "graph": (640, 166, 320, 52, "#fdf1e3", ("Causal graph, unmixing", "responses of descendants are excluded")),
     "foreign": (15, 272, 176, 70, "#e8f0fa", ("Foreign objects", "synthetic, at known", "places in the images")),
     "student": (
         225,

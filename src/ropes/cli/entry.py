@@ -130,11 +130,14 @@ def parse(kind: type["Command"], name: str, options: Sequence[str]) -> "Command"
 
     import tyro
 
+    from ropes.cli.help import with_joined_help
+
     options = list(_with_new_names(options, getattr(kind, "renamed", {})))
     box = io.StringIO()
     try:
         with redirect_stderr(box):
-            return tyro.cli(kind, prog=f"ropes {name}", description=inspect.getdoc(kind), args=options)
+            shown = with_joined_help(kind)
+            return tyro.cli(shown, prog=f"ropes {name}", description=inspect.getdoc(kind), args=options)
     except SystemExit as exit_:
         if exit_.code in (0, None):
             raise

@@ -11,7 +11,10 @@ from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
 from ropes.methods.registry import DELTA_METHODS, VAE_METHODS
 
-_FACTORS = f"Evaluate disentanglement and regressors of factors instead; always on for {' and '.join(VAE_METHODS)}."
+_FACTORS = (
+    "Evaluate disentanglement (DCI, MIG) and downstream factor regression instead of joint errors; always on for "
+    f"{' and '.join(VAE_METHODS)}."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +39,10 @@ class Evaluate:
     occlusions: tuple[int, ...] | None = None
     """Sides of the occluding squares in pixels, 0 for none; 0 16 32 64 if omitted."""
     hide: Literal["square", "grey", "noise", "texture", "object"] | None = None
-    """Kind of occlusion: a white square as in the paper (also if omitted), a square of grey, noise or texture, or a
-    lit ball."""
+    """Type of occluder. square: white, as in the paper (the default); grey, noise, texture: squares of these; object: a
+    shaded ball."""
     unlike: tuple[Path, ...] = ()
-    """Data sets of other robots or cameras, to test out-of-distribution detection."""
+    """Data sets of other robots or cameras, which should be flagged as out of distribution."""
     photographs: Path | None = None
     """For finger-cube: real photographs with their factors, finger_real.npz (docs/disentanglement.md)."""
     factors: Annotated[bool, tyro.conf.arg(help=_FACTORS)] = False

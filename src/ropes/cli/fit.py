@@ -30,7 +30,7 @@ _SUMMARIES = "; ".join(f"{name}: {method_named(name).summary}" for name in METHO
 class Fit:
     """Learn joint angles from a data set, without labels by default. To resume, run the same command again.
 
-    The dotted options change single fields of the --preset's recipe.
+    The options after --preset change single fields of its recipe.
 
     Example:
       ropes fit --data data/two-cameras --out runs/two-cameras
@@ -46,11 +46,11 @@ class Fit:
     seed: int = 0
     """Random seed of weights, splits and batches."""
     pretrained: Path | None = None
-    """Run folder to reuse stages from, with the same data and seed: the pre-training of jointnet; AE1 of ropes, and its
-    density ratios if their settings are equal."""
+    """Run folder with the same data and seed, whose trained stages are reused: the pre-training of jointnet; AE1 of
+    ropes, and its density ratios if their settings are equal."""
     precision: RequestedPrecision = "auto"
-    """bf16-mixed: bf16 autocast; 32-true: float32; auto: the faster one on this machine.  A resumed run keeps its
-    precision.  Method ropes applies it to AE1 only; its other stages use 32-true."""
+    """bf16-mixed: bf16 autocast; 32-true: float32; auto: the faster one on this machine. A resumed run keeps its
+    precision. Method ropes applies it to AE1 only; its other stages use 32-true."""
     recipe: Recipe
 
     def __post_init__(self) -> None:
@@ -123,13 +123,14 @@ class Calibrate:
     run: RunFolder
     """Run folder of ropes fit."""
     data: Path | None = None
-    """Data set with joint angles to draw the samples from, or for --commanded."""
+    """Data set: with joint angles for --samples, or with images under each policy for --commanded."""
     labels: Path | None = None
-    """CSV file with labels: one column of image paths per camera and one of radians per joint, named after them."""
+    """CSV file of labelled poses: a column of image paths for each camera, and a column of radians for each joint. The
+    columns have the names of the cameras and the joints."""
     samples: int | None = None
     """Number of labelled samples drawn from --data; default 100."""
     commanded: Annotated[tuple[Path, ...] | None, tyro.conf.arg(metavar="[FILE.json]")] = None
-    """Calibrate without labels, on the known policy distributions of --data or of this file."""
+    """Calibrate without labels, from the policy distributions that --data or this file describes."""
     seed: int = 0
     """Random seed of the samples."""
     level: float = 0.9
@@ -174,9 +175,10 @@ class Calibrate:
 
 @dataclass(frozen=True, kw_only=True)
 class Predict:
-    """Read joint angles off images: a JSON line for each pose, in radians once the run is calibrated.
+    """Estimate joint angles from images; prints one JSON object per pose.
 
-    Each angle comes with a standard deviation and an interval, each pose with an out-of-distribution flag.
+    Angles are in radians if the run is calibrated. Each angle has a standard deviation and an interval. Each pose has a
+    flag for images out of distribution.
 
     Example:
       ropes predict panda-2c --images cam45=a.png cam135=b.png
@@ -192,17 +194,17 @@ class Predict:
     poses: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="[LINK ...|all]")] = None
     """Add link poses in the base frame: of the end effector, of the named links, or of all."""
     urdf: Path | None = None
-    """URDF file of the arm for --poses and --overlay, a path or one of pybullet_data; default that of the data
-    set or the setting."""
+    """URDF file of the arm for --poses and --overlay: a path, or a file of pybullet_data; that of the data set or the
+    setting if omitted."""
     overlay: Path | None = None
     """Folder for pictures CAMERA/NAME.png: the arm at the estimated angles drawn over each image, or beside it where
     the camera's parameters are unknown."""
     camera_file: Path | None = None
-    """JSON file with intrinsics and extrinsics of the cameras for --overlay, in the form of meta/ropes.json; default
-    those of the data set or the setting."""
+    """JSON file with intrinsics and extrinsics of the cameras for --overlay, in the format of meta/ropes.json;
+    those of the data set or the setting if omitted."""
     precision: RequestedPrecision = "auto"
-    """bf16-mixed: bf16 autocast; 32-true: float32; auto: float32 for convolutional networks that read joints, for
-    others the faster one on this machine.  Method ropes uses 32-true."""
+    """bf16-mixed: bf16 autocast; 32-true: float32; auto: float32 for convolutional networks that estimate joints,
+    the faster one on this machine for others. Method ropes uses 32-true."""
 
     def __post_init__(self) -> None:
         if self.urdf is not None and self.poses is None and self.overlay is None:

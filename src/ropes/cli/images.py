@@ -37,7 +37,7 @@ class Validate:
 class Strip:
     """Copy a data set without joint angles, commanded positions and seed, for training without labels.
 
-    The distributions of the angles stay, for the Bayes floors.
+    The policy distributions are kept; the Bayes-optimal cross-entropies are computed from them.
 
     Example:
       ropes strip data/two-cameras --out data/two-cameras-unlabelled

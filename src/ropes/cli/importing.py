@@ -21,8 +21,8 @@ _OF_ALL, _OF_PAIRS = {"source", "out", "image_size"}, {"manifest", "boxes", "see
 class Import:
     """Import a recording: a LeRobot data set, a ROS bag, videos or frames with a log, or Causal Triplet's pairs.
 
-    The kind is told by what is there. An interrupted import is resumed by the same command. The policy of each frame is
-    the episode's task, the text on a topic, or a column of the log, unless --policies gives it.
+    The command detects the format from the files. To resume an interrupted import, run the same command again. The
+    policy of each frame is the episode's task, the text on a topic, or a column of the log, unless --policies gives it.
 
     Example:
       ropes import recordings/lerobot --out data/mine
@@ -37,13 +37,15 @@ class Import:
     out: Path
     """Folder of the data set."""
     cameras: tuple[str, ...] = ()
-    """Cameras to import, by name; of a bag also NAME=TOPIC. All if omitted."""
+    """Names of the cameras to import; for a bag also NAME=TOPIC. All if omitted."""
     policies: Path | None = None
     """Table, CSV or Parquet, with a column policy and one of: task; episode; episode and frame; frame; time."""
     policy_column: str | None = None
-    """Column of a LeRobot data set or a log that says which policy acts; the task, or policy, if omitted."""
+    """Column of a LeRobot data set or a log with the active policy. If omitted, the task of a LeRobot data set, the
+    column policy of a log."""
     policy_topic: str | None = None
-    """Topic of a bag (std_msgs/String) that says which policy acts from then on; the only one if omitted."""
+    """Topic of a bag (std_msgs/String) whose messages name the policy that is active from then on; the only one if
+    omitted."""
     joint_topic: str | None = None
     """Topic of a bag with the joint positions (sensor_msgs/JointState); the only one if omitted."""
     log: Path | None = None
@@ -51,7 +53,7 @@ class Import:
     joint_columns: tuple[str, ...] = ()
     """Columns of --log with the joint positions; all columns of numbers if omitted."""
     offset: float = 0.0
-    """Seconds to add to the times of --log, of a video."""
+    """Seconds to add to the times of --log, for videos."""
     frames: Literal["every", "stretch", "dwell"] | None = None
     """Frames that are poses: every; one of each stretch of a policy; one of each dwell (the arm stands still). If
     omitted, dwell where the arm moves during the recording, every otherwise."""
@@ -62,28 +64,28 @@ class Import:
     tolerance: float = 0.02
     """Largest difference of the time stamps of one pose, in seconds."""
     different_rates: bool = False
-    """Accept cameras of different frame rates; the slowest one decides."""
+    """Accept cameras of different frame rates; poses have the rate of the slowest one."""
     state: Literal["radians", "degrees", "none"] = "radians"
     """Unit of the joint positions, which are for evaluation only; none leaves them out."""
     crop: tuple[str, ...] = ()
-    """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or none, which keeps all; of one camera CAMERA=.... If omitted,
-    what moves, with a margin."""
+    """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or none, which keeps the whole image; CAMERA=... for one camera.
+    If omitted, the part of the image that moves, with a margin."""
     rotate: tuple[str, ...] = ()
     """0, 90, 180 or 270 degrees clockwise, or CAMERA=DEGREES."""
     image_size: tuple[str, ...] = ()
     """Longer side of the images in pixels, or CAMERA=PIXELS; that of the recording if omitted. Images are never
-    enlarged. Of Causal Triplet's pairs the side, 64 if omitted."""
+    enlarged. For Causal Triplet's pairs: side of the images, 64 if omitted."""
     grey: bool = False
     """Store grey images instead of RGB."""
     preview: Path | None = None
     """Import nothing, but draw in this folder what --crop and --rotate keep of each camera, from 60 frames."""
     manifest: Path | None = None
-    """Of Causal Triplet's pairs: JSON file with the second images of each split; if omitted, the folder's manifest.json
-    where there is one."""
+    """For Causal Triplet's pairs: JSON file with the second images of each split; if omitted, the folder's
+    manifest.json if it has one."""
     boxes: bool = True
-    """Of Causal Triplet's pairs: crop images to the object's bounding box, where there is one."""
+    """For Causal Triplet's pairs: crop images to the object's bounding box, where it is known."""
     seed: int = 0
-    """Of Causal Triplet's pairs: seed of the splits, without a manifest."""
+    """For Causal Triplet's pairs: seed of the splits, without a manifest."""
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed)

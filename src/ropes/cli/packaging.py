@@ -24,16 +24,16 @@ class Package:
     run: RunFolder
     """Folder of a run; with --format onnx or torch-export also the name of a packaged estimator."""
     out: Path
-    """Folder that holds the new one; src/ropes/models/pretrained is part of the Python package."""
+    """Folder in which the new folder is created; src/ropes/models/pretrained is part of the Python package."""
     format: Literal["safetensors", "onnx", "torch-export"] = "safetensors"
     """safetensors, the files that ropes reads, of a calibrated run without labels; or one file with the whole estimator
     from images to angles, compared with the run before it is kept (onnx: pip install 'ropes[export]')."""
     name: str | None = None
-    """Name of the new folder, required for safetensors; that of the run if omitted. What was packaged there is
+    """Name of the new folder, required for safetensors; that of the run if omitted. An earlier package of that name is
     replaced."""
     data: Path | None = None
     """Training data set of the run, required for safetensors and for --results; otherwise any data set with the run's
-    cameras, whose images are compared. Images are made up if omitted."""
+    cameras, for the comparison. Synthetic images are compared if omitted."""
     results: Path | None = None
     """results.json of the run's evaluation, for the card; required for safetensors."""
 

@@ -23,8 +23,8 @@ _SIZE = 128
 class Record:
     r"""Drive an arm through the protocol and record a data set: one frame of each camera in each pose.
 
-    The plan is printed and simulated for collisions before anything moves. Ctrl-C stops the arm. To go on, run the same
-    command again. A larger --anchors adds to a finished data set.
+    The plan is printed and simulated for collisions before anything moves. Ctrl-C stops the arm. To resume, run the
+    same command again. A larger --anchors adds to a finished data set.
 
     Example:
       ropes record --robot simulated --anchors 20 --out data/simulated
@@ -47,7 +47,7 @@ class Record:
     """Anchors of the data set; each has one pose under every regime."""
     cameras: tuple[str, ...] = ()
     """NAME=SOURCE of each camera: number or device file of a webcam, address of a stream, a file that another program
-    replaces, or a folder to which it adds images; the robot's own cameras if omitted. Of a simulated arm
+    replaces, or a folder to which it adds images; the robot's own cameras if omitted. For a simulated arm
     NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG]."""
     urdf: Path | None = None
     """URDF file of the arm; the simulated Panda if omitted."""
@@ -58,16 +58,16 @@ class Record:
     limits: Path | None = None
     """File of limits, TOML or JSON: low, high and speed of each joint, and the workspace."""
     speed: float | None = None
-    """Without --limits: largest speed of all joints in rad/s; the ranges are the URDF's."""
+    """Without --limits: largest speed of all joints in rad/s. The ranges are those of the URDF."""
     workspace: str | None = None
     """Without --limits: X/Y/Z:X/Y/Z, lowest and highest corner in metres of the box that the arm stays in; the table is
     its lowest height."""
     robot_options: tuple[str, ...] = ()
-    """KEY=VALUE of the kind of robot (docs/recording.md)."""
+    """KEY=VALUE options of the kind of robot (docs/recording.md)."""
     scene: Literal["white", "panda-gym", "room"] = "white"
     """Background of a simulated arm."""
     camera_level: Literal["clean", "webcam", "harsh"] = "clean"
-    """Level of the faults of simulated cameras."""
+    """Level of the simulated camera faults."""
     colour: bool = False
     """Render a simulated arm in RGB instead of grey."""
     crop: tuple[str, ...] = ()
@@ -81,13 +81,13 @@ class Record:
     state: Literal["radians", "none"] = "radians"
     """Store what the encoders read, for evaluation only; none leaves it out."""
     settle: float = 0.3
-    """Seconds for which frames are dropped after the arm stands still; more than the delay of the cameras."""
+    """Seconds for which frames are dropped after the arm stands still; must exceed the delay of the cameras."""
     tolerance: float = 0.05
     """Largest distance of a joint from its goal when it stands still, radians."""
     seed: int = 0
     """Random seed; equal seeds give equal poses."""
     redraw: bool = False
-    """Draw anchors again that would collide, instead of refusing the plan."""
+    """Replace anchors that would collide by new random ones, instead of refusing the plan."""
     plan: bool = False
     """Print and simulate the plan only."""
     yes: bool = False

@@ -23,7 +23,7 @@ _METHODS_HELP = (
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Write one self-contained HTML page: the table beside the paper's, plots and pictures.
+    """Write one self-contained HTML page: a table that compares results with the paper's, plots and pictures.
 
     Example:
       ropes report runs/two-cameras-evaluation --out page.html
@@ -101,8 +101,8 @@ class Reproduce:
     """Rendering processes; one per core if omitted."""
     data: Path | None = None
     """With causal-triplet: Causal Triplet's files (see ropes validate --format causal-triplet) in place of simulated
-    pairs. With disentanglement: photographs for further tests (see ropes evaluate --photographs); give them from the
-    first call on."""
+    pairs. With disentanglement: photographs for further tests (see ropes evaluate --photographs); give it in
+    the first call already, not later."""
     processes: int | None = None
     """With disentanglement, supervision, eq3 and experiments of actions: parallel fits; one per core if omitted."""
     precision: RequestedPrecision = "auto"
@@ -166,8 +166,8 @@ class Reproduce:
 class Tables:
     """Write the tables of README.md and docs/ from the committed results, or check that they agree.
 
-    With --run, first copy results.json and figures of an experiment to --results; --keep retains the committed rows of
-    other methods.
+    With --run, the command first copies results.json and the figures of an experiment to --results. With --keep, it
+    keeps the committed rows of other methods.
 
     Example:
       ropes tables --run runs/table1

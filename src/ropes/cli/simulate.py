@@ -20,9 +20,9 @@ _SAMPLED = (_FINGER_CUBE, _PAIRS, _ARM_ACTIONS)
 class Simulate:
     r"""Render an arm under interventions and store the images as a LeRobot v3.0 data set.
 
-    To resume, run the same command again. Choose a setting of the paper, or any arm by its URDF file, the joints to
-    estimate and their ranges. Setting finger-cube is a robot finger with a cube: pairs of colour images that differ in
-    one factor. Settings action-pairs (objects that are opened, lit, sliced, ...) and arm-actions (one joint of the
+    To resume, run the same command again. Choose a setting of the paper. Or give the URDF file of any arm, the joints
+    to estimate and their ranges. Setting finger-cube is a robot finger with a cube: pairs of colour images that differ
+    in one factor. Settings action-pairs (objects that are opened, lit, sliced, ...) and arm-actions (one joint of the
     Panda, or with --urdf of any arm, moves up or down) are pairs before and after an action.
 
     Example:
@@ -44,29 +44,29 @@ class Simulate:
     samples: int | None = None
     """With --setting finger-cube, action-pairs or arm-actions: training images, two per pair."""
     setting: str | None = None
-    """panda-1c-independent, panda-2c-independent, panda-2c-causal, panda-1c-six (one camera, six varying joints, 2, 4
-    and 6 under intervention), finger-cube, action-pairs, arm-actions, or one of another package."""
+    """panda-1c-independent, panda-2c-independent, panda-2c-causal, panda-1c-six (one camera; six joints vary, joints 2,
+    4 and 6 are under intervention), finger-cube, action-pairs, arm-actions, or a setting of another package."""
     objects: int | None = None
-    """With --setting action-pairs: objects in a scene, one of which is acted on; 1 if omitted."""
+    """With --setting action-pairs: number of objects in a scene; the action changes one of them. 1 if omitted."""
     urdf: Path | None = None
-    """URDF file of any other arm, also one of pybullet_data."""
+    """URDF file of any other arm: a path, or a file of pybullet_data."""
     joints: tuple[str, ...] = ()
     """With --urdf: names of the joints that vary."""
     ranges: tuple[str, ...] = ()
     """With --urdf: LOW:HIGH in radians for each of --joints, within the arm's limits."""
     camera: tuple[str, ...] = ()
-    """Of an arm: the level of the cameras' faults, clean, webcam or harsh; the setting's own if omitted. With --urdf
-    also NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG] for each camera; two cameras that show the
-    whole arm if omitted."""
+    """For an arm: level of the simulated camera faults, clean, webcam or harsh; that of the setting if omitted. With
+    --urdf also NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG] for each camera; two cameras that show
+    the whole arm if omitted."""
     name: str | None = None
     """With --urdf: name of the setting; the robot's name in the URDF if omitted."""
     renderer: Literal["pybullet", "mujoco"] | None = None
     """pybullet, or mujoco with a furnished room, shadows and textures (pip install 'ropes[mujoco]'). If omitted, mujoco
     for --scene room and where PyBullet is not installed, and otherwise pybullet."""
     scene: Literal["white", "panda-gym", "room"] | None = None
-    """Background of an arm: white, or panda-gym's table on a plane, as in the paper; or a room drawn by --seed, by
-    mujoco alone. If omitted, room with --renderer mujoco, and otherwise the setting's own, which is white for those of
-    ropes."""
+    """Background of an arm: white; panda-gym, its table on a plane, as in the paper; or room, a random room that
+    depends on --seed (mujoco only). If omitted: room with --renderer mujoco, and otherwise that of the setting, which
+    is white for the settings of ropes."""
     colour: bool = False
     """Store images of an arm in RGB instead of grey."""
     test_anchors: int = 2000

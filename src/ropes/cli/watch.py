@@ -16,7 +16,8 @@ from ropes.errors import UserError
 class Watch:
     """Estimate joint angles live from cameras, videos or a folder that fills, and show them in the browser.
 
-    Frames are dropped rather than queued. The page serves this machine only, unless --host says otherwise. Ctrl-C ends.
+    If estimation is slower than the camera, the newest frame is used. The page is visible on this machine only, unless
+    --host is given. Ctrl-C ends the command.
 
     Example:
       ropes watch runs/two-cameras --camera left=0 right=2 --crop 80,0,480,480
@@ -37,9 +38,9 @@ class Watch:
     page: bool = True
     """Show the page in the browser."""
     host: str = "127.0.0.1"
-    """Address that the page is bound to; 0.0.0.0 shows it to the network."""
+    """Network address of the page; with 0.0.0.0 the network can see it."""
     port: int = 8080
-    """Port of the page; the first free one from it on."""
+    """Port of the page; if it is in use, the next free one."""
     publish: tuple[str, ...] = ()
     """Where to send estimates: - for JSON lines on standard output, ws://HOST:PORT for rosbridge, FILE.mcap."""
     topic: str | None = None
@@ -47,19 +48,22 @@ class Watch:
     filter: Literal["none", "kalman"] = "none"
     """Filter of the angles over time: kalman, with the estimator's standard deviations."""
     acceleration: float | None = None
-    """Of the Kalman filter: spectral density of the acceleration, rad²/s³; larger values smooth less; 3 if omitted."""
+    """For the Kalman filter: spectral density of the acceleration, rad²/s³; larger values smooth less; 3 if
+    omitted."""
     tolerance: float = 0.025
-    """Largest difference of the cameras' time stamps in one pose, in seconds."""
+    """Largest difference between the cameras' time stamps in one pose, in seconds."""
     urdf: Path | None = None
-    """URDF file of the arm to draw, a path or one of pybullet_data; default that of the data set or the setting."""
+    """URDF file of the arm to draw: a path, or a file of pybullet_data; that of the data set or the setting if
+    omitted."""
     split: str | None = None
     """Split of a data set; a test split if omitted."""
     rate: float | None = None
-    """Poses a second of a data set; 10 if omitted."""
+    """Poses per second, for a data set; 10 if omitted."""
     loop: bool = False
     """Play videos and data sets again at their end."""
     truth: Path | None = None
-    """Of videos: CSV file with the true angles: time, in seconds from the first frame, and radians of each joint."""
+    """For videos: CSV file with the true angles. Columns: time, in seconds from the first frame, and a column of
+    radians for each joint."""
     seconds: float | None = None
     """End after so many seconds."""
     precision: RequestedPrecision = "auto"

@@ -226,7 +226,9 @@ def _ranges(setting: Setting) -> Floats:
     for joint in model.joints:
         distribution = model.observational.get(joint)
         if distribution is None:
-            raise UserError(f"joint {joint} follows others in setting {setting.name}; take one with independent joints")
+            raise UserError(
+                f"joint {joint} is affected by others in setting {setting.name}; choose one with independent joints"
+            )
         if (width := distribution.high - distribution.low) <= STEP[1]:
             raise UserError(f"joint {joint} has a range of {width:.2g} rad; give more than {STEP[1]}")
         ranges.append((distribution.low, distribution.high))

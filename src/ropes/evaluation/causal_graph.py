@@ -77,7 +77,7 @@ class FoundGraph:
             if joint in self.graph.unread:
                 return self.graph.unread[joint]
         if (parent, child) in self.graph.undecided:
-            return "too few poses to tell an effect from a mixture of coordinates"
+            return "too few poses to distinguish an effect from entangled coordinates"
         return "too few poses to rule an effect out"
 
 

@@ -68,15 +68,16 @@ _OWN = (
     Method(
         name="anchored",
         summary="joints from regimes and anchors, without labels",
-        description="One network from images to coordinates, trained to classify the arm's actuation policies, with "
-        "coordinates that do not change under interventions on other joints.",
+        description="An encoder maps images to one coordinate per joint. It is trained to classify the policies that "
+        "moved the arm, with coordinates that do not change under interventions on other joints.",
         recipe=lambda preset, _: encoder_recipe(preset),
         **_ENCODER,
     ),
     Method(
         name="ldr",
         summary="joints from regimes alone, without labels",
-        description="One network from images to coordinates, trained to classify the arm's actuation policies.",
+        description="An encoder maps images to one coordinate per joint. It is trained to classify the policies that "
+        "moved the arm.",
         recipe=_without_anchors,
         **_ENCODER,
     ),

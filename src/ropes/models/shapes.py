@@ -134,12 +134,12 @@ class EncoderConfig:
         blocks: residual blocks of each stage.
         hidden: width of the dense layers before the coordinates.
         dropout: dropout rate before the last layer.
-        window: side of the window around the hand, in pixels of the whole images; 0 for none.
+        window: side of the window (the crop around the hand), in pixels of the whole images; 0 for none.
         window_stem: patch size in the window, in pixels of the whole images.
         window_widths: channels of the window's stages.
         window_blocks: residual blocks of each of the window's stages.
-        window_image_size: side in pixels of the images that windows are cut from, a multiple of image_size: windows
-            show the same in more pixels, and their patches have more pixels as well; None for image_size.
+        window_image_size: resolution from which the window is cut, side in pixels; must be a multiple of image_size.
+            The window shows the same part of the image, in more pixels. None for image_size.
 
     Raises:
         ValueError: the stages do not fit the images or the window, or windows cannot be cut from larger images.

@@ -22,13 +22,14 @@ from ropes.methods.uncertainty.conformal import LEVEL
 from ropes.report.joints import pose_entries
 from ropes.report.numbers import error, error_and_deviation, fixed
 from ropes.report.page import render
-from ropes.report.table import Column, Entry, Table, grouped, number_columns, text_columns
+from ropes.report.table import Column, Entry, Table, grouped, number_columns, text_columns, wrapped
 from ropes.report.trust import flag_means, kind_label
 from ropes.report.words import capitalised
 from ropes.simulation.settings import SETTINGS
 
 #: Marks lines for shifted poses that were fitted on poses in distribution.
 _NOT_SHIFTED = ", line from poses in distribution"
+_RENDERERS = {"pybullet": "PyBullet", "mujoco": "MuJoCo"}
 
 
 def model_card(
@@ -43,7 +44,7 @@ def model_card(
     precision: str,
     size: int,
 ) -> str:
-    """The card as Markdown.
+    """The card as Markdown, with lines of at most `ropes.report.table.WIDTH` outside tables and commands.
 
     Args:
         name: of the estimator.
@@ -68,7 +69,7 @@ def model_card(
     provenance = dataset.provenance or {}
     method, described = method_named(run.method), provenance.get("setting", {}).get("cameras")
     robot = robot_of(run, provenance)
-    return render(
+    card = render(
         "model_card.md.j2",
         name=name,
         run=run,
@@ -79,7 +80,8 @@ def model_card(
         described=bool(described),
         cameras=described or [{"name": camera} for camera in run.cameras],
         arm=arm_of(run, robot, dataset.urdf) if robot else None,
-        simulated=robot is not None,
+        renderer=_RENDERERS.get(run.renderer or "", run.renderer),
+        panda=run.setting in SETTINGS,
         calibration="the commanded distributions, without labels"
         if calibration.samples == 0
         else f"lines fitted on {calibration.samples} labelled poses",
@@ -98,6 +100,7 @@ def model_card(
         megabytes=size / 1e6,
         licence=metadata("ropes")["License-Expression"] or "Apache-2.0",
     )
+    return wrapped(card)
 
 
 def commands(run: Run, provenance: Mapping[str, Any], calibration: Calibration) -> list[str]:
@@ -222,7 +225,7 @@ def _trust(rows: Sequence[CoverageRow]) -> Iterator[str]:
 
 
 def _flags(rows: Sequence[FlagRow]) -> Iterator[str]:
-    """The table of unusual images."""
+    """The table of the flag on out-of-distribution images."""
     if rows:
         lines = [[images, fixed(auroc), f"{fixed(100 * flagged, 0)}%"] for images, auroc, flagged in flag_means(rows)]
         columns = [*text_columns("unusual images"), *number_columns("AUROC of the flag", "flagged")]

@@ -141,9 +141,11 @@ def test_motors_that_do_not_tell_degrees_are_refused() -> None:
     motors = {name: types.SimpleNamespace(norm_mode=types.SimpleNamespace(value=mode)) for name, mode in modes.items()}
     arm.__dict__["bus"] = types.SimpleNamespace(motors=motors)
     LeRobotRobot(arm, ("elbow", "shoulder"), DEGREE)
-    with pytest.raises(UserError, match="tells the position of joint gripper as range_0_100, not in degrees; leave it"):
+    with pytest.raises(
+        UserError, match="reports the position of joint gripper as range_0_100, not in degrees; leave it"
+    ):
         LeRobotRobot(arm, ("elbow", "gripper"), DEGREE)
-    with pytest.raises(UserError, match="this robot tells degrees; leave unit=radians out"):
+    with pytest.raises(UserError, match="this robot reports degrees; leave unit=radians out"):
         LeRobotRobot(arm, ("elbow", "shoulder"), 1.0)
     assert arm.calls == ["connect, calibrate False"]
 

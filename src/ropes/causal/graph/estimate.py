@@ -31,11 +31,11 @@ _CANCELLED = 2.0
 _NONLINEAR = 0.025
 _RESAMPLED = 200
 #: Reasons why a joint is not read.
-SILENT = "its coordinate does not answer to the policies on it"
-BLURRED = "coordinates hardly tell its policies from one another, or not from those on other joints"
+SILENT = "its coordinate does not respond to the policies on it"
+BLURRED = "coordinates hardly discriminate its policies from each other, or from those on other joints"
 _REFUSALS = {
-    SILENT: "coordinate {} does not answer to the policies on its own joint",
-    BLURRED: "the policies on joint {} hardly move the coordinates, or cannot be told apart from those on others",
+    SILENT: "coordinate {} does not respond to the policies on its own joint",
+    BLURRED: "the policies on joint {} hardly change the coordinates, or cannot be told apart from those on others",
 }
 #: Minimal distance between a joint's policies, in standard errors and in standard deviations under the policies.
 _STANDARD_ERRORS, _DEVIATIONS = 5.0, 0.7

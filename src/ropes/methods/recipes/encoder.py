@@ -22,17 +22,17 @@ class EncoderRecipe:
         preset: compact: two CPU cores; paper: one CUDA GPU and the paper's sizes.
         encoder: shape of the encoder.
         training: optimiser of the encoder; samples are poses.
-        anchor_weight: final weight of the variance within anchors; above 0 for method anchored.
-        anchor_warmup_poses: poses trained on regimes only, before the weight of the anchors rises.
-        anchor_warmup_fraction: upper bound on that warm-up, as a fraction of all poses.
-        independent: declare that joints are commanded independently, so that no joint is a descendant of another;
-            otherwise descendants are estimated from the images.
+        anchor_weight: final weight of the invariance loss, the variance within anchors; above 0 (0 for method ldr).
+        anchor_warmup_poses: number of poses before the invariance loss is switched on.
+        anchor_warmup_fraction: upper bound on anchor_warmup_poses, as a fraction of all poses of the training.
+        independent: assume that no joint causally affects another; otherwise descendants are estimated from the
+            images.
         val_fraction: fraction of the training anchors held out for validation.
         anchors: train on the first N anchors only; None for all.
         random_erasing: fraction of the training images (each view separately) with a random white square.
         registration: register frames to their camera's background, where light, camera position or noise vary.
-        foreign: fraction of poses with foreign objects in a second training, of a student; 0 for no second training.
-        student: optimiser of the student; samples are poses.  Ignored without a student.
+        foreign: fraction of poses with synthetic occluders in the training of the student; 0 disables the student.
+        student: optimiser of the student; samples are poses. Ignored without a student.
     """
 
     preset: Preset

@@ -27,7 +27,7 @@ class Optimisation:
 
     Attributes:
         epochs: passes over the training samples of this stage.
-        min_samples: lower bound on the number of samples seen, for small training sets.
+        min_samples: train on at least this many samples, whatever epochs gives; for small training sets.
         batch: batch size, in samples.
         learning_rate: peak learning rate of AdamW.
         weight_decay: decoupled weight decay.

@@ -46,21 +46,21 @@ class RopesRecipe:
         joint_ae2: one AE2 for all joints (sparsity against the identity) instead of the paper's one for each.
         sparsity_rows: rows of the sparsity matrix that one step of a joint AE2 estimates, in turn; 0 for all.
         logit_weight: weight of the term that ties each coordinate to its joint's logit; 0 for the paper's Eq. 3.
-        score_weight: weight of the term that matches the gradient of each coordinate to its joint's score difference
-            (`ropes.methods.objectives.score_loss`); 0 for the paper's Eq. 3.
+        score_weight: weight of the term that matches the gradient of each coordinate to its joint's score
+            difference, see `ropes.methods.objectives.score_loss`; 0 for the paper's Eq. 3.
         code_noise: standard deviation of Gaussian noise on the standardised codes that LDRs train on; 0 for none, as in
             the paper.
         coordinates: ae2: the code of AE2; logits: the log density ratios, without any AE2 and its terms.
         basis: input of AE2. none: the codes, in the paper's AE2 of convolutions. Otherwise their coordinates, of unit
             variance, in an AE2 of dense layers: whitened, along all their principal directions; codes or scores, along
-            some directions of the codes or of the score differences (`ropes.models.dense.Directions`).
+            some directions of the codes or of the score differences, see `ropes.models.dense.Directions`.
         directions: number of these directions; 0 for as many as joints.
         sparsity_weights: candidates for λ of Eq. 3; several are compared on held-out anchors.
         search_share: fraction of AE2's epochs for each candidate.
         val_fraction: fraction of the training anchors held out for early stopping and model selection.
         registration: register frames to their camera's background, where light, camera position or noise vary.
-        foreign: fraction of poses with foreign objects in the training of a student, which reproduces the coordinates
-            from images; 0 for no student, as in the paper.
+        foreign: fraction of images with synthetic occluders in the training of a student, which reproduces the
+            coordinates from images; 0 disables the student, as in the paper.
         student_encoder: shape of the student, whose images are as large as AE1's; the default has the same number of
             cells for every size of at least 32 pixels.  Ignored without a student.
         student: optimiser of the student; samples are poses.  Ignored without a student.

@@ -135,9 +135,9 @@ def _require_angles(arm: object, joints: tuple[str, ...], unit: float) -> None:
         mode = getattr(motors.get(joint), "norm_mode", None)
         told = str(getattr(mode, "value", mode))
         if mode is not None and told != _DEGREES:
-            raise UserError(f"LeRobot tells the position of joint {joint} as {told}, not in degrees; leave it out")
+            raise UserError(f"LeRobot reports the position of joint {joint} as {told}, not in degrees; leave it out")
         if mode is not None and unit != _UNITS[_DEGREES]:
-            raise UserError("--robot-options: this robot tells degrees; leave unit=radians out")
+            raise UserError("--robot-options: this robot reports degrees; leave unit=radians out")
 
 
 def open_robot(request: RobotRequest) -> LeRobotRobot:
