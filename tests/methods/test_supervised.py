@@ -40,8 +40,8 @@ SHORT = Optimisation(epochs=0.5, batch=20, learning_rate=1e-3)
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.write_data(tmp_path_factory.mktemp("supervised") / "data", anchors=200)
+def data(many_anchors: Path) -> Path:
+    return many_anchors
 
 
 @pytest.fixture(scope="module", params=LABELLED_METHODS)
