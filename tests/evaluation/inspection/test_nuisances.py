@@ -118,6 +118,7 @@ def test_where_regimes_follow_one_another_the_arm_is_not_taken_for_others() -> N
     assert complaints(found, "left") == ()
 
 
+@pytest.mark.slow
 def test_saturated_pixels_are_counted() -> None:
     bright = IMAGES.copy()
     bright[:, :36] = 255
