@@ -11,6 +11,9 @@ LATER := .venv-later
 LATER_PYTHONS := python3.13 python3.12 python3.14 $(wildcard $(HOME)/.pyenv/versions/3.1[234]*/bin/python)
 DEMO := runs/demo
 
+# Each process of the tests would compile every module and every assertion anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install demo test lint types unit portable later quick format docs clean

@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=10_000)
     parser.add_argument("--latents", type=int, default=10)
     parser.add_argument("--factors", type=int, default=len(FACTORS))
-    parser.add_argument("--workers", type=int, help="threads of the trees; all cores where it is left out")
+    parser.add_argument("--workers", type=int, help="threads of the trees; OpenMP's default where it is left out")
     given = parser.parse_args()
     publish(measure(given.samples, given.latents, given.factors, given.workers), given.out)
 

@@ -9,6 +9,7 @@ quantisation of torch, engine x86); all else stays in float32.
 """
 
 import copy
+import math
 import tempfile
 import time
 import warnings
@@ -136,7 +137,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         fitted = finished_network(run)[0]
         given = f"--setting {fitted.setting} --scene {fitted.scene or 'white'}"
-        simulate(f"{given} --anchors 20 --test-anchors {arguments.poses} --seed 7", Path(folder) / "data")
+        anchors = math.ceil(arguments.seen / (1 + 2 * len(fitted.joints)))  # each has a pose for every policy
+        simulate(f"{given} --anchors {anchors} --test-anchors {arguments.poses} --seed 7", Path(folder) / "data")
         found = measure(run, open_dataset(Path(folder) / "data"), arguments.seen)
     if arguments.out:
         write_json(arguments.out, {**described(began), "threads": torch.get_num_threads(), "readers": found})

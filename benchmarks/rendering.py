@@ -101,13 +101,12 @@ def likeness(setting: Setting, poses: NDArray[np.float64]) -> dict[str, float]:
     }
 
 
-def rate(setting: Setting, poses: NDArray[np.float64], workers: int) -> float:
-    """Images a second by the clock, PNG included, once the workers have started."""
+def rate(setting: Setting, poses: NDArray[np.float64], workers: int, skipped: int = 8 * UNIT) -> float:
+    """Images a second by the clock, PNG included, of all poses but those `skipped` while the workers start."""
     joints = setting.splits["train"].joints
     drawn = render_poses(
         setting.robot, setting.cameras, SIZE, "simplified", joints, poses, workers, setting.scene, colour=setting.colour
     )
-    skipped = 8 * UNIT
     for _ in range(skipped):
         next(drawn)
     begun = time.monotonic()

@@ -53,21 +53,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 #: Files that take more than ten seconds, the longest first (`pytest --durations=100` tells).
 LONGEST = (
-    "experiments/test_small_experiment.py",
     "experiments/test_study.py",
-    "methods/test_precision.py",
-    "methods/test_student.py",
-    "evaluation/test_factors.py",
+    "experiments/test_small_experiment.py",
     "experiments/test_action_study.py",
+    "evaluation/test_factors.py",
     "methods/test_supervised.py",
+    "methods/test_student.py",
+    "methods/test_registration.py",
     "experiments/test_experiments.py",
     "methods/test_learning.py",
-    "test_benchmarks.py",
+    "methods/test_precision.py",
     "test_processor_benchmarks.py",
+    "test_benchmarks.py",
+    "experiments/test_exporting.py",
     "common/test_processes.py",
     "simulation/test_workers.py",
     "causal/test_calibration.py",
-    "methods/test_registration.py",
     "test_own_arm_page.py",
     "test_colour.py",
     "test_faults.py",
@@ -113,10 +114,11 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_core() -> Iterator[None]:
-    """With a process for each core, each renders in itself where a test leaves the number of workers open."""
+    """With a process for each core, each renders and fits on one where a test leaves the number of processes open."""
     with pytest.MonkeyPatch.context() as patch:
         if AT_ONCE:
             patch.setattr("ropes.simulation.workers.usable_cores", lambda: 1)
+            patch.setattr("ropes.experiments.run.usable_cores", lambda: 1)
         yield
 
 

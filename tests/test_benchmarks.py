@@ -20,6 +20,7 @@ from ropes.experiments.fits import torch_threads
 from ropes.methods.registry import METHODS
 from ropes.simulation.actions import IID, SYSTEMATIC
 from ropes.simulation.settings import SceneName, setting_named
+from ropes.simulation.workers import UNIT
 from tests import tiny
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
@@ -82,6 +83,7 @@ def test_accuracy_against_jitter_is_shown_by_method(tmp_path: Path) -> None:
         figures.filled("no marker", str)
 
 
+@pytest.mark.slow
 def test_whose_responses_are_excused_is_read_off_a_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny.write_data(tmp_path / "tiny-40", anchors=40, tests=0)
     monkeypatch.setattr(followers, "encoder_recipe", lambda preset: tiny.encoder_recipe(foreign=0.5))
@@ -162,13 +164,12 @@ def test_figures_are_printed_and_kept(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize("scene", ["white", "room"])
 def test_every_renderer_is_timed(scene: SceneName) -> None:
     setting = replace(setting_named("panda-1c-independent"), scene=scene)
     poses = setting.splits["train"].sample_observational(np.random.default_rng(0), 40)
     assert 0 < rendering.our_cost(setting, "simplified", poses, 0.01, encode=True) < 1
-    assert rendering.rate(setting, np.tile(poses, (8, 1)), 2) > 1
+    assert rendering.rate(setting, np.tile(poses, (2, 1)), 2, skipped=UNIT) > 1
     found = rendering.likeness(setting, poses[:2])
     assert found["iou_mean"] > 0.9
     assert 0 < found["grey_difference_on_arm"] < 30

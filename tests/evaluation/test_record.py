@@ -28,10 +28,18 @@ def change_weights(run: Path) -> None:
     save_file({name: tensor * 1.01 for name, tensor in load_file(path).items()}, path)
 
 
+@pytest.fixture(scope="module")
+def evaluated(tiny_run: Path, tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An evaluation of the tiny run; never to be changed."""
+    out = tmp_path_factory.mktemp("evaluated") / "evaluation"
+    evaluate(tiny_run, tiny_data, out, occlusions=(0,), show=False)
+    return out
+
+
 @pytest.fixture
-def measured(own_run: Path, tiny_data: Path) -> Path:
-    evaluate(own_run, tiny_data, own_run / "evaluation", occlusions=(0,), show=False)
-    return own_run / "evaluation"
+def measured(own_run: Path, evaluated: Path) -> Path:
+    """A copy of that evaluation in a copy of the run, to be changed."""
+    return Path(shutil.copytree(evaluated, own_run / "evaluation"))
 
 
 def test_results_say_which_fit_they_are_of(measured: Path, own_run: Path) -> None:
@@ -84,6 +92,7 @@ def test_an_evaluation_of_other_standard_deviations_is_not_current(measured: Pat
     assert not is_current(measured, own_run)
 
 
+@pytest.mark.slow
 def test_an_evaluation_in_another_precision_than_is_asked_for_is_not_current(tiny_data: Path, tmp_path: Path) -> None:
     out, run = tmp_path / "out", tmp_path / "run"
     fit(tiny_data, run, tiny.cnn_recipe(), method="cnn", show=False)
@@ -96,6 +105,7 @@ def test_an_evaluation_in_another_precision_than_is_asked_for_is_not_current(tin
     assert not is_current(out, run, "32-true")
 
 
+@pytest.mark.slow
 def test_a_method_with_one_precision_is_not_measured_again_and_again(
     measured: Path, own_run: Path, tiny_data: Path
 ) -> None:

@@ -35,8 +35,8 @@ def tiny_experiment(name: str, preset: str, methods: Sequence[str] = (), *, reco
         assert isinstance(recipe, DeltaRecipe)
         shape = replace(recipe.delta, image_size=32, width=16, depth=1, heads=2, widths=(4, 8), latents=8)
         recipes[label] = replace(recipe, delta=recipe.delta if label == FROM_POSES else shape, training=training)
-    anchors = {setting: 160 if count else 0 for setting, count in plan.anchors.items()}
-    return replace(plan, recipes=recipes, own={}, anchors=anchors, test_anchors=60)
+    anchors = {setting: 120 if count else 0 for setting, count in plan.anchors.items()}
+    return replace(plan, recipes=recipes, own={}, anchors=anchors, test_anchors=40)
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_readings_of_the_paper_are_compared_and_other_things_held_out() -> None:
 def test_other_things_held_out_are_one_line_of_the_table(
     tiny_plan: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    two = dict.fromkeys(list(RANDOM_HOLD_OUTS)[:2], 160)
+    two = dict.fromkeys(list(RANDOM_HOLD_OUTS)[:2], 120)
     monkeypatch.setattr(experiments, "experiment", lambda *a, **k: replace(tiny_experiment(*a, **k), anchors=two))
     found = reproduce("hold-outs", preset="compact", out=tmp_path / "R", methods=("cde-global",), show=False)
     assert [row.setup for row in found.action_rows] == list(two)

@@ -32,15 +32,13 @@ pytestmark = pytest.mark.slow  # the fixtures fit
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.write_data(tmp_path_factory.mktemp("anchored") / "data", anchors=200)
+def data(many_anchors: Path) -> Path:
+    return many_anchors
 
 
 @pytest.fixture(scope="module")
-def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("anchored") / "run"
-    anchored.fit(data, folder, tiny.encoder_recipe(), show=False)
-    return folder
+def run(anchored_run: Path) -> Path:
+    return anchored_run
 
 
 def test_it_reads_both_joints_without_a_label(run: Path, data: Path) -> None:

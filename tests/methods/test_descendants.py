@@ -39,6 +39,7 @@ def test_independent_joints_follow_none() -> None:
     assert not descendants(noisy(drawn, 0.1), target).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), [(0.0, 0.25), (0.12, 0.16), (0.2, 0.1), (0.2, 0.25), (0.5, 0.16)])
 def test_coordinates_that_hold_some_of_each_other_follow_neither_way(first: float, second: float) -> None:
     drawn, target = angles("panda-2c-independent", anchors=2000)

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.slow  # the data set has 1,000 poses
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.write_data(tmp_path_factory.mktemp("labels") / "data", anchors=200)
+def data(many_anchors: Path) -> Path:
+    return many_anchors
 
 
 @pytest.mark.parametrize("method", LABELLED_METHODS)

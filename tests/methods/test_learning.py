@@ -45,14 +45,14 @@ def test_coordinates_of_ropes_follow_their_joints(tmp_path: Path, cache_home: Pa
         ),
         ldr=LDRConfig(widths=(8, 16, 16), hidden=32, dropout=0.2, others=True),
         ae2=AE2Config(encoder_widths=(8, 16, 32), decoder_widths=(32, 16, 8), seed_width=32, blocks=1),
-        ae1_training=Optimisation(epochs=1, min_samples=12_000, batch=40, learning_rate=2.5e-3, clip=1.0),
-        ldr_training=Optimisation(epochs=15, batch=32, learning_rate=2e-3, weight_decay=1e-2),
-        ae2_training=Optimisation(epochs=1, min_samples=6_000, batch=40, learning_rate=3e-3, clip=1.0),
+        ae1_training=Optimisation(epochs=1, min_samples=9_000, batch=40, learning_rate=2.5e-3, clip=1.0),
+        ldr_training=Optimisation(epochs=12, batch=32, learning_rate=2e-3, weight_decay=1e-2),
+        ae2_training=Optimisation(epochs=1, min_samples=3_000, batch=40, learning_rate=3e-3, clip=1.0),
         sparsity_rows=1,
         logit_weight=1.0,
         sparsity_weights=(0.1,),
     )
-    # So small an AE1 may collapse (seed 3 does): seeds 1, 2 and 4 end alike in bf16 and float32, at twice the rate too.
+    # So small an AE1 may collapse (seed 3 does).  Of seed 1 the own joint is correlated by .95, in bf16 and in float32.
     for joint_ae2 in (True, False):
         fit(data, tmp_path / "run", replace(recipe, joint_ae2=joint_ae2), 1, show=False)
         found = Estimator.load(tmp_path / "run").coordinates(dataset.read_images(rows))

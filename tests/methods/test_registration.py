@@ -1,6 +1,7 @@
 """Fits on recordings learn from registered frames; fits on renderings are as they always were."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
 from ropes.methods.uncertainty.annotations import reasons
 from ropes.models.recorded import crowded
 from tests import tiny
+
+pytestmark = pytest.mark.slow  # the fixtures fit
 
 
 def film(blobs: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -119,8 +122,7 @@ def test_a_run_without_its_registration_is_refused(run: Path, tmp_path: Path) ->
 
 @pytest.mark.any_processor
 def test_another_switch_is_another_run(run: Path, recorded: Path, tmp_path: Path) -> None:
-    own = tmp_path / "run"
-    fit(recorded, own, tiny.encoder_recipe(), 0, method="anchored", show=False)
+    own = Path(shutil.copytree(run, tmp_path / "run"))
     fit(recorded, own, replace(tiny.encoder_recipe(), registration=False), 0, method="anchored", show=False)
     assert read_registration(own) is None
     assert (own / "encoder" / "weights.safetensors").read_bytes() != (

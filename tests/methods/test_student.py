@@ -78,20 +78,18 @@ def test_a_cell_holds_something_foreign_where_a_pixel_differs_visibly() -> None:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.write_data(tmp_path_factory.mktemp("student") / "data", anchors=200)
+def data(many_anchors: Path) -> Path:
+    return many_anchors
 
 
 @pytest.fixture(scope="module")
-def teacher(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("student") / "teacher"
-    anchored.fit(data, folder, tiny.encoder_recipe(), show=False)
-    return folder
+def teacher(anchored_run: Path) -> Path:
+    return anchored_run
 
 
 @pytest.fixture(scope="module")
-def student(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("student") / "run"
+def student(data: Path, teacher: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = Path(shutil.copytree(teacher, tmp_path_factory.mktemp("student") / "run"))
     anchored.fit(data, folder, recipe(), show=False)
     return folder
 
@@ -208,16 +206,19 @@ def test_the_benchmark_tells_what_hides_costs_and_whether_it_is_noticed(
 
 @pytest.mark.slow
 def test_a_finished_fit_gets_a_student_without_being_trained_anew_and_goes_on_after_a_kill(
-    data: Path, teacher: Path, student: Path, tmp_path: Path
+    data: Path, tmp_path: Path
 ) -> None:
-    run = Path(shutil.copytree(teacher, tmp_path / "run"))
+    short = Optimisation(epochs=0.3, batch=20, learning_rate=1e-3)
+    whole, run, asked = tmp_path / "whole", tmp_path / "run", recipe(training=short, student=short)
+    anchored.fit(data, whole, asked, show=False)
+    anchored.fit(data, run, tiny.encoder_recipe(training=short), show=False)
     began = (run / "encoder" / WEIGHTS).stat().st_mtime_ns
     with killed(StudentStage, 7):
-        anchored.fit(data, run, recipe(), show=False)
+        anchored.fit(data, run, asked, show=False)
     assert not (run / TRAINING_FILE).exists()
-    anchored.fit(data, run, recipe(), show=False)
+    anchored.fit(data, run, asked, show=False)
     assert (run / "encoder" / WEIGHTS).stat().st_mtime_ns == began
-    assert tiny.weights(run) == tiny.weights(student)
+    assert tiny.weights(run) == tiny.weights(whole)
 
 
 @pytest.mark.slow

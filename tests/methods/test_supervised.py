@@ -40,8 +40,8 @@ SHORT = Optimisation(epochs=0.5, batch=20, learning_rate=1e-3)
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.write_data(tmp_path_factory.mktemp("supervised") / "data", anchors=200)
+def data(many_anchors: Path) -> Path:
+    return many_anchors
 
 
 @pytest.fixture(scope="module", params=LABELLED_METHODS)
@@ -141,10 +141,15 @@ def test_another_share_of_labels_takes_the_same_pretraining(data: Path, short: d
 
 @pytest.mark.any_processor
 @pytest.mark.parametrize("frozen", [True, False])
-def test_labels_move_the_pretrained_encoder_unless_it_is_frozen(frozen: bool, data: Path, tmp_path: Path) -> None:
-    recipe = replace(tiny.jointnet_recipe(), pretraining=SHORT, training=SHORT, frozen=frozen)
-    fit(data, tmp_path / "run", recipe, method="jointnet", show=False)
-    trained, before = (load_file(tmp_path / "run" / stage / WEIGHTS) for stage in ("angles", "pretraining"))
+def test_labels_move_the_pretrained_encoder_unless_it_is_frozen(
+    frozen: bool, data: Path, short: dict[str, Path], tmp_path: Path
+) -> None:
+    run = short["jointnet"]
+    if frozen:
+        run = tmp_path / "run"
+        recipe = tiny.jointnet_recipe(training=SHORT, frozen=True)
+        fit(data, run, recipe, method="jointnet", pretrained=short["jointnet"], show=False)
+    trained, before = (load_file(run / stage / WEIGHTS) for stage in ("angles", "pretraining"))
     same = {
         name: torch.equal(weight, before[f"average.{name.removeprefix('encoder.')}"])
         for name, weight in trained.items()

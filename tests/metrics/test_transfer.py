@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ropes.metrics.disentanglement.samples import tree_options
 from ropes.metrics.transfer import (
     REGRESSORS,
     Regressor,
@@ -31,6 +32,11 @@ def test_what_codes_hold_is_told_and_what_they_lack_is_not(regressor: Regressor)
         (CODES[learnt, :1], FACTORS[learnt]), (CODES[tested, :1], FACTORS[tested]), regressor=regressor
     )
     assert unknown == pytest.approx(0.25, abs=0.04)  # the mean deviation of an even distribution from its middle
+
+
+def test_openmp_chooses_the_threads_of_trees_unless_they_are_given() -> None:
+    assert tree_options(100, None)["n_jobs"] == 0  # LightGBM takes None for every core, whatever OMP_NUM_THREADS says
+    assert tree_options(100, 2)["n_jobs"] == 2
 
 
 def test_trees_learn_from_few_samples() -> None:

@@ -26,6 +26,7 @@ trees = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(trees)
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_plain_tree_comes_back_with_its_types(tmp_path: Path, tree: object) -> None:

@@ -42,6 +42,7 @@ UNDER_AVX2 = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.any_processor
 def test_gradients_are_right_where_onednn_knows_no_more_than_avx2() -> None:
     done = subprocess.run(

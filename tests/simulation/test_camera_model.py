@@ -126,6 +126,7 @@ def test_somebody_is_behind_the_arm_in_a_share_of_the_frames_and_never_over_it()
     assert (degrade(np.stack([white] * 50), level, seed=2) == 255).all()
 
 
+@pytest.mark.slow
 def test_somebody_in_front_hides_the_arm() -> None:
     level = CameraLevel(occluders=OccluderLevel(in_front=0.5, stay=10))
     arm = np.zeros((24, 32), bool)

@@ -22,6 +22,7 @@ def states(recording: int, frames: list[int]) -> np.ndarray:
     return np.column_stack([POSES, np.full(3, recording), frames])
 
 
+@pytest.mark.slow
 @pytest.mark.pybullet
 def test_a_frame_is_the_rendering_with_the_faults_of_its_place() -> None:
     start = partial(Scene, SETTING.robot, SETTING.cameras, 64, "simplified", JOINTS, "panda-gym")
@@ -37,6 +38,7 @@ def test_a_frame_is_the_rendering_with_the_faults_of_its_place() -> None:
     assert (found != other).any((1, 2, 3)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.pybullet
 def test_masks_come_with_the_images_that_render_all_gives() -> None:
     with Scene(SETTING.robot, SETTING.cameras, 64, joints=JOINTS) as scene:

@@ -73,6 +73,7 @@ def test_a_part_is_drawn_in_its_size_and_place(part: Part, half: tuple[float, fl
         assert np.abs(np.array([found.min(), found.max()]) - expected).max() < 4
 
 
+@pytest.mark.slow
 @pytest.mark.pybullet
 def test_the_cube_is_where_pybullet_draws_it() -> None:
     setting = FingerSetting(image_size=64)

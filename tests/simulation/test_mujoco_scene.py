@@ -79,6 +79,7 @@ def test_the_room_depends_on_the_seed_alone() -> None:
     assert (np.ptp(same.astype(int), axis=-1) > 8).mean() > 0.2  # colours
 
 
+@pytest.mark.slow
 @needs_egl
 def test_a_grey_image_is_the_luma_of_the_one_in_colour() -> None:
     drawn = {}
@@ -89,6 +90,7 @@ def test_a_grey_image_is_the_luma_of_the_one_in_colour() -> None:
     assert np.abs(drawn[False] - drawn[True] @ [0.299, 0.587, 0.114]).max() <= 1
 
 
+@pytest.mark.slow
 @needs_egl
 @pytest.mark.parametrize("size", [65, 66])
 def test_every_size_shows_the_same_picture(size: int) -> None:
@@ -102,6 +104,7 @@ def test_every_size_shows_the_same_picture(size: int) -> None:
     assert np.abs(drawn[size][1] - drawn[2 * size][1] / 2).max() < 0.45
 
 
+@pytest.mark.slow
 @needs_egl
 def test_the_arm_casts_a_shadow() -> None:
     with MujocoScene(SETTING.robot, SETTING.cameras, 128, joints=JOINTS) as scene:
@@ -206,6 +209,7 @@ def test_pixels_are_averaged_over_area(side: int, weight: int) -> None:
     np.testing.assert_allclose(sums / area, expected)
 
 
+@pytest.mark.slow
 @needs_egl
 def test_frames_get_the_faults_of_a_camera_in_colour() -> None:
     start = partial(MujocoScene, SETTING.robot, SETTING.cameras[:1], 64, "simplified", JOINTS, colour=True)
@@ -264,6 +268,7 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
                 off_screen.graphics()
 
 
+@pytest.mark.slow
 @needs_egl
 @pytest.mark.parametrize(
     ("name", "error"),

@@ -166,7 +166,7 @@ def disentanglement(
         categorical: columns of the categorical factors.
         complete: whether every combination of the factors' values exists.
         seed: seed of all draws.
-        workers: threads; None for all cores.
+        workers: threads; None for OpenMP's default.
 
     Raises:
         UserError: too few samples, or a factor that never changes.

@@ -64,7 +64,7 @@ def transfer_errors(
             "mlp" with two, "mlp3" with three.
         trained: codes (t, k) whose mean and standard deviation standardise all codes; by default those to fit on.
         seed: seed of networks and forests; boosted trees are deterministic.
-        workers: threads of the trees; None for all cores.
+        workers: threads of the trees; None for OpenMP's default.
 
     Returns:
         (sets, f) values; the error of a constant prediction is about a quarter of a factor's range.
@@ -123,7 +123,7 @@ def classifier_errors(
     Args:
         train: codes (n, k) and factors (n, f) of few values each, in [0, 1], to fit on.
         test: codes and factors to test on.
-        workers: threads; None for all cores.
+        workers: threads; None for OpenMP's default.
 
     Returns:
         (f,) values in [0, 1].
@@ -150,7 +150,7 @@ def explained(coordinate: ArrayLike, angles: ArrayLike, *, seed: int = 0, worker
         coordinate: (n,).
         angles: (n, d), radians.
         seed: seed of the halves.
-        workers: threads; None for all cores.
+        workers: threads; None for OpenMP's default.
 
     Returns:
         At most 1; negative if the mean of the test half predicts better; 0 for a constant coordinate.

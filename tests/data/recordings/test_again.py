@@ -108,6 +108,7 @@ def test_one_camera_is_kept_whole(import_one: ImportOne, tmp_path: Path) -> None
     assert [path.name for path in dataset.path.glob("meta/*.png")] == ["preview-right.png"]
 
 
+@pytest.mark.slow
 def test_a_preview_shows_what_an_import_keeps(filmed: Path, import_one: ImportOne, tmp_path: Path) -> None:
     wide = [np.pad(picture(angle), [(60, 60), (80, 120), (0, 0)], constant_values=40) for angle in positions(3)]
     path = write(filmed.with_name("wide.mp4"), wide)

@@ -77,6 +77,7 @@ def recording(anchors: int = 60, visits: float = 0.0) -> tuple[Sample, Sample]:
     return clean, noisy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("visits", [0.0, 0.2])
 @pytest.mark.parametrize("in_colour", [False, True])
 def test_noise_light_and_passers_by_of_a_recording_are_no_motion(visits: float, in_colour: bool) -> None:

@@ -128,6 +128,7 @@ def test_passers_by_that_cannot_be_told_are_a_complaint() -> None:
     assert complaints(dataclasses.replace(found, moved_background=np.nan), "left") == ()
 
 
+@pytest.mark.slow
 def test_saturated_pixels_are_counted() -> None:
     bright = IMAGES.copy()
     bright[:, :36] = 255

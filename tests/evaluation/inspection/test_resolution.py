@@ -75,6 +75,7 @@ def write(path: Path, side: int, **options: Any) -> Path:
     return tiny.write_data(path, described=False, images={"train": enlarged}, states=None, **options)
 
 
+@pytest.mark.slow
 def test_an_inspection_says_what_larger_images_would_show(tmp_path: Path) -> None:
     found = inspect_data(write(tmp_path / "data", 256), show=False)
     measured = found.resolution

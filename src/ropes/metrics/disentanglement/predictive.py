@@ -76,7 +76,7 @@ def dci(
         seed: seed of the split; the trees are deterministic.
         trees: trees per factor.
         depth: depth of a tree.
-        workers: threads; None for all cores.
+        workers: threads; None for OpenMP's default.
 
     Raises:
         ValueError: fewer than 20 samples, or as `checked`.

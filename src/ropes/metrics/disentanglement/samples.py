@@ -85,12 +85,16 @@ def normalised(values: Floats) -> Floats:
 
 
 def tree_options(samples: int, workers: int | None) -> dict[str, Any]:
-    """LightGBM options for reproducible trees; leaves have at least 20 samples, or a quarter of a small data set."""
+    """LightGBM options for reproducible trees; leaves have at least 20 samples, or a quarter of a small data set.
+
+    Without a number of workers OpenMP chooses the threads: OMP_NUM_THREADS, or one per core.  LightGBM's own choice is
+    every core, whatever other processes do; on busy cores small trees then take a hundred times as long.
+    """
     least = max(1, min(20, samples // 4))
     return {
         "min_child_samples": least,
         "deterministic": True,
         "force_row_wise": True,
-        "n_jobs": workers,
+        "n_jobs": workers or 0,
         "verbosity": -1,
     }
