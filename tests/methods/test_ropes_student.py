@@ -29,8 +29,8 @@ def with_student(**changes: Any) -> RopesRecipe:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.write_data(tmp_path_factory.mktemp("ropes-student") / "data", anchors=200)
+def data(many_anchors: Path) -> Path:
+    return many_anchors
 
 
 @pytest.fixture(scope="module")
