@@ -17,10 +17,10 @@ import torch
 
 from benchmarks.figures import options, publish
 from ropes.data.views import by_camera, squares
-from ropes.experiments.exporting import export, read_config
+from ropes.experiments.exporter import export, read_config
 from ropes.inference.estimator import Estimator
 from ropes.inference.formats import read
-from ropes.inference.made_up import made_up_images
+from ropes.inference.sample_images import made_up_images
 from ropes.models.registry import find_run
 
 POSES = 16

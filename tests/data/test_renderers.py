@@ -10,7 +10,7 @@ import pytest
 from ropes.common import files
 from ropes.data import build as building
 from ropes.data import schema
-from ropes.data.recorder.kinds import simulated
+from ropes.data.recorder.kinds import simulation
 from ropes.errors import UserError
 from ropes.methods.run import Run, warn_if_other_scene
 from ropes.simulation import settings
@@ -88,8 +88,8 @@ def test_a_simulated_recording_has_the_scene_that_is_asked_for(monkeypatch: pyte
         def __init__(self, robot: object, cameras: list[Camera], size: int, **options: object) -> None:
             given.update(options)
 
-    monkeypatch.setattr(simulated, "MujocoScene", Drawn)
+    monkeypatch.setattr(simulation, "MujocoScene", Drawn)
     setting = replace(SMALL, scene="panda-gym", requested_renderer="mujoco", colour=True)
-    made: ArmScene = simulated._scene(setting, setting.cameras[0], seed=3)
+    made: ArmScene = simulation._scene(setting, setting.cameras[0], seed=3)
     assert isinstance(made, Drawn)
     assert given == {"scene": "panda-gym", "colour": True, "seed": 3}

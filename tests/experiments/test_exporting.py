@@ -19,12 +19,12 @@ from ropes.common.files import read_json, write_json
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.joints import evaluate
-from ropes.experiments import exporting
-from ropes.experiments.exporting import export
+from ropes.experiments import exporter
+from ropes.experiments.exporter import export
 from ropes.inference import formats
 from ropes.inference.estimator import Estimator
-from ropes.inference.exported import ExportedEstimator
 from ropes.inference.prediction import calibrate, predict
+from ropes.inference.single_network import ExportedEstimator
 from ropes.methods.fit import fit
 from ropes.methods.recipes import Optimisation
 from tests import tiny, tiny_colour
@@ -206,7 +206,7 @@ def test_a_file_that_reads_otherwise_is_not_kept(
         changed.calibration = replace(estimator.calibration, slope=slope)
         return ExportedEstimator(changed, elementary=elementary)
 
-    monkeypatch.setattr(exporting, "ExportedEstimator", other)
+    monkeypatch.setattr(exporter, "ExportedEstimator", other)
     with pytest.raises(UserError, match=r"gives angles that differ by .* rad from the estimator's, more than 0\.0001"):
         export(run, kind="torch-export", name="tiny", out=tmp_path / "out", data=data)
     assert list((tmp_path / "out").iterdir()) == []
@@ -217,7 +217,7 @@ def test_killed_halfway_it_leaves_nothing(run: Path, tmp_path: Path, monkeypatch
     def die(*arguments: object) -> float:
         raise Killed
 
-    monkeypatch.setattr(exporting, "_require_agreement", die)
+    monkeypatch.setattr(exporter, "_require_agreement", die)
     with pytest.raises(Killed):
         export(run, kind="torch-export", name="tiny", out=tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []

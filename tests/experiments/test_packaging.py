@@ -21,7 +21,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation import results
 from ropes.evaluation.joints import evaluate
-from ropes.experiments.packaging import package
+from ropes.experiments.packager import package
 from ropes.inference.calibration import Calibration, Origin
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate

@@ -16,13 +16,13 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import predict_lines
-from ropes.methods import cleaner_stage, cleaning
+from ropes.methods import cleaner_stage, passers_by
 from ropes.methods.fit import fit
 from ropes.methods.recipes import Optimisation
 from ropes.methods.registration import read_registration
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
 from ropes.methods.uncertainty.annotations import reasons
-from ropes.models.recorded import crowded
+from ropes.models.frame_changes import crowded
 from tests import tiny
 
 pytestmark = pytest.mark.slow  # the fixtures fit
@@ -203,7 +203,7 @@ def test_passers_by_are_removed_before_the_fit_and_before_a_prediction(
     visited: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = replace(cleaner_stage.OPTIMISATION, min_samples=25_600)
-    for module in (cleaner_stage, cleaning):
+    for module in (cleaner_stage, passers_by):
         monkeypatch.setattr(module, "OPTIMISATION", short)
     fit(visited, tmp_path / "run", tiny.encoder_recipe(), 0, method="anchored", show=False)
     registration = read_registration(tmp_path / "run")

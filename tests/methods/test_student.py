@@ -119,6 +119,7 @@ def test_it_reads_as_its_teacher_does_and_on_where_that_is_misled(data: Path, te
     _, network = finished_network(student)
     assert isinstance(network, StudentNetwork)
     taught = load_file(teacher / "encoder" / WEIGHTS)
+    assert network.teacher is not None
     assert all(torch.equal(value, taught[f"encoder.{name}"]) for name, value in network.teacher.state_dict().items())
     assert (network.usual > 0).all()
     curves = read_json(student / TRAINING_FILE)["stages"]["student"]

@@ -16,7 +16,7 @@ from ropes.data.layout import open_dataset
 from ropes.data.views import Views
 from ropes.errors import UserError
 from ropes.evaluation.joints import evaluate
-from ropes.experiments.packaging import package
+from ropes.experiments.packager import package
 from ropes.inference import prediction
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate, images_of

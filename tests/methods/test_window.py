@@ -14,16 +14,16 @@ from ropes.data.layout import open_dataset
 from ropes.data.views import planes
 from ropes.evaluation.joints import evaluate
 from ropes.evaluation.results import read as read_results
-from ropes.experiments.packaging import package
+from ropes.experiments.packager import package
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate, predict
-from ropes.methods import cleaner_stage, cleaning
+from ropes.methods import cleaner_stage, passers_by
 from ropes.methods.fit import fit
 from ropes.methods.readers import finished_network
 from ropes.methods.recipes import EncoderRecipe, encoder_recipe, recipe_from_dict, recipe_to_dict
 from ropes.methods.registration import read_registration
 from ropes.methods.run import RUN_FILE, Run
-from ropes.models.zoomed_registration import ZoomedRegistration
+from ropes.models.coarse_registration import ZoomedRegistration
 from tests import tiny, tiny_window
 from tests.command_line import refusal
 from tests.methods.test_registration import film
@@ -94,7 +94,7 @@ def test_a_recording_is_registered_and_cleaned_at_both_sizes(
     tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = replace(cleaner_stage.OPTIMISATION, min_samples=1_280)
-    for module in (cleaner_stage, cleaning):
+    for module in (cleaner_stage, passers_by):
         monkeypatch.setattr(module, "OPTIMISATION", short)
 
     def visited(blobs: np.ndarray) -> np.ndarray:

@@ -7,9 +7,9 @@ from scipy import ndimage
 from torch import Tensor
 from torch.nn import functional
 
-from ropes.models.recorded import are_recorded, crowded, crowded_share
+from ropes.models.coarse_registration import new_registration
+from ropes.models.frame_changes import are_recorded, crowded, crowded_share
 from ropes.models.registration import Registration
-from ropes.models.zoomed_registration import new_registration
 from tests.models.camera_frames import FRAMES, SIDE, frames
 
 

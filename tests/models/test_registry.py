@@ -84,7 +84,7 @@ def test_the_card_is_read(packaged: Path) -> None:
 
 
 def test_every_estimator_of_the_package_is_whole() -> None:
-    from ropes.experiments.packaging import MOST_BYTES
+    from ropes.experiments.packager import MOST_BYTES
     from ropes.inference.estimator import Estimator
 
     assert packaged_folder().is_dir()

@@ -103,6 +103,7 @@ def test_it_is_told_where_it_does_not_see(stem: int) -> None:
 def disagreeing(network: StudentNetwork, by: torch.Tensor) -> torch.Tensor:
     """Have the teacher read other coordinates than the student, by so much; what the student reads, (5, 3)."""
     network.initialise_from(network.encoder)
+    assert network.teacher is not None
     last = network.teacher.read_off[-1]
     assert isinstance(last, nn.Linear)
     with torch.no_grad():
@@ -145,6 +146,7 @@ def test_the_teacher_does_not_see_what_is_found_foreign_and_is_not_trained() -> 
     hidden[:, 1] = images(2)[:, 1]
     assert torch.equal(network.read(images(1))[0], network.read(hidden)[0])
     assert not torch.equal(network.read(images(1))[0], network.read(images(2))[0])
+    assert network.teacher is not None
     assert not any(parameter.requires_grad for parameter in network.teacher.parameters())
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ropes.simulation.arm import arm_robot
-from ropes.simulation.moving_arm import RATE, MovingArm
+from ropes.simulation.arm_dynamics import RATE, MovingArm
 from ropes.simulation.urdf import read_urdf
 from tests.data.recorder.conftest import ARM, JOINTS
 

@@ -6,9 +6,9 @@ from typing import Protocol
 from ropes.cli.evaluate import Evaluate
 from ropes.cli.fit import Calibrate, Fit, Predict
 from ropes.cli.images import Export, Strip, Validate
-from ropes.cli.importing import Import
+from ropes.cli.import_command import Import
 from ropes.cli.insight import Graph, Inspect
-from ropes.cli.packaging import Card, Package
+from ropes.cli.package import Card, Package
 from ropes.cli.record import Record
 from ropes.cli.results import Report, Reproduce, Tables
 from ropes.cli.simulate import Simulate

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch.export import Dim, ExportedProgram
 
 from ropes.errors import UserError
-from ropes.inference.exported import ExportedEstimator
+from ropes.inference.single_network import ExportedEstimator
 
 Format = Literal["onnx", "torch-export"]
 #: Name of the file of each format.

@@ -6,7 +6,7 @@ from ropes.common.files import read_json
 from ropes.errors import UserError
 from ropes.models.registry import RUN_FILE, find_run
 
-#: Describes an exported file, see `ropes.experiments.exporting`.
+#: Describes an exported file, see `ropes.experiments.exporter`.
 _CONFIG_FILE = "config.json"
 #: The files that are downloaded; none of them can run code.
 _FILES = ("*.json", "*.safetensors", "*.md")

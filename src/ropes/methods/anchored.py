@@ -23,11 +23,11 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.anchored_stage import AnchoredStage
 from ropes.methods.anchors import by_anchor, require_all_regimes
-from ropes.methods.cleaning import without_passers_by
 from ropes.methods.context import Context
 from ropes.methods.contrast import head_regimes, targets
 from ropes.methods.encoder_stage import EncoderStage
 from ropes.methods.image_size import require_size
+from ropes.methods.passers_by import without_passers_by
 from ropes.methods.policies import bayes_floors, require_both_policies
 from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
 from ropes.methods.recipes.encoder import ANCHOR_FIELDS

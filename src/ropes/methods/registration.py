@@ -15,9 +15,9 @@ from ropes.errors import UserError
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
 from ropes.models.checkpoints import WEIGHTS, load_tree, load_weights, save_tree
 from ropes.models.cleaner import Cleaner
-from ropes.models.recorded import are_recorded, changed_areas, crowded
+from ropes.models.coarse_registration import new_registration, zoom_of
+from ropes.models.frame_changes import are_recorded, changed_areas, crowded
 from ropes.models.registration import VERSION, Registration
-from ropes.models.zoomed_registration import new_registration, zoom_of
 
 #: Frames that are compared with the background at a time, if they are of the smaller size.
 _CHUNK = 256

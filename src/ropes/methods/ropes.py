@@ -19,12 +19,12 @@ from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.methods.cleaning import without_passers_by
 from ropes.methods.codes import Codes, encode, standardise
 from ropes.methods.context import Context
 from ropes.methods.criteria import held_out_contrast
 from ropes.methods.disentangle import fit_ae2
 from ropes.methods.image_size import require_size
+from ropes.methods.passers_by import without_passers_by
 from ropes.methods.policies import bayes_floors, require_both_policies
 from ropes.methods.readers import RopesReader, stage_folders
 from ropes.methods.recipes import RopesRecipe, recipe_to_dict

@@ -16,10 +16,10 @@ from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.methods.cleaning import without_passers_by
 from ropes.methods.context import Context
 from ropes.methods.image_size import require_size
 from ropes.methods.labels import Labels, angles_checksum, choose_labels
+from ropes.methods.passers_by import without_passers_by
 from ropes.methods.recipes import CNNRecipe, JointNetRecipe, LabelledRecipe, recipe_to_dict
 from ropes.methods.registration import register
 from ropes.methods.run import Run, require_pretraining_precision

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from ropes.data.recorder.kinds.simulated import FRAME_RATE, SimulatedRobot, open_robot
+from ropes.data.recorder.kinds.simulation import FRAME_RATE, SimulatedRobot, open_robot
 from ropes.data.recorder.registry import RobotRequest
 from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.scene import Scene

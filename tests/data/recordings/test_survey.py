@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from ropes.data import writer
-from ropes.data.recordings import survey, writing
+from ropes.data.recordings import dataset_writer, survey
 from ropes.data.recordings.image_motion import still_by_images
 from ropes.data.recordings.source import FrameId
 from ropes.data.recordings.survey import CameraSurvey, block_means
@@ -185,7 +185,7 @@ def test_a_killed_look_at_the_images_goes_on(
 def test_a_killed_import_leaves_whole_files_and_goes_on(
     filmed: Path, import_one: ImportOne, decoded: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(writing, "_BYTES_PER_SHARD", 3 * 48 * 64 * 3)  # an anchor a file
+    monkeypatch.setattr(dataset_writer, "_BYTES_PER_SHARD", 3 * 48 * 64 * 3)  # an anchor a file
     whole = import_one(filmed, "whole").dataset
     write: Callable[..., None] = writer.write_shard
     calls = []
@@ -212,7 +212,7 @@ def test_a_killed_import_leaves_whole_files_and_goes_on(
 
 def again_frames(path: Path) -> list[int]:
     """Frames of the recording that a data set holds, in order."""
-    frames: list[int] = pq.read_table(path / writing.ORIGIN)["frame.front"].to_pylist()
+    frames: list[int] = pq.read_table(path / dataset_writer.ORIGIN)["frame.front"].to_pylist()
     return frames
 
 

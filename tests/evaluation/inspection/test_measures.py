@@ -9,7 +9,7 @@ from ropes.causal.scm import TruncatedNormal
 from ropes.evaluation.inspection import overlap
 from ropes.evaluation.inspection.contrast import Contrast, contrast, features
 from ropes.evaluation.inspection.motion import motion
-from ropes.evaluation.inspection.registered import registered
+from ropes.evaluation.inspection.registration import registered
 from ropes.evaluation.inspection.sample import Sample
 from tests import tiny
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ropes.evaluation.inspection import inspect_data
 from ropes.evaluation.inspection.motion import Motion
-from ropes.evaluation.inspection.registered import Disturbance
+from ropes.evaluation.inspection.registration import Disturbance
 from ropes.evaluation.inspection.resolution import Resolution, _compare, resolution
 from ropes.evaluation.inspection.sample import Sample
 from ropes.evaluation.inspection.verdict import JointReport

@@ -14,8 +14,8 @@ from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
+from ropes.data.recorder.camera_identity import require_same_cameras
 from ropes.data.recorder.cameras.registry import open_camera
-from ropes.data.recorder.exchanged import require_same_cameras
 from ropes.data.recorder.folder import RecordingFolder, versions
 from ropes.data.recorder.interfaces import Camera
 from ropes.data.recorder.limits import Limits

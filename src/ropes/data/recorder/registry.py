@@ -18,7 +18,7 @@ from ropes.simulation.settings import Setting
 #: The kind that moves nothing real, and may have defaults.
 SIMULATED = "simulated"
 #: Kinds of this package; each is a module of `ropes.data.recorder.kinds` with the function `open_robot`.
-KINDS = {name: name for name in (SIMULATED, "python", "lerobot", "ros2")}
+KINDS = {SIMULATED: "simulation", "python": "python", "lerobot": "lerobot", "ros2": "ros2"}
 #: Entry points by which other packages add kinds.
 GROUP = "ropes.robots"
 

@@ -14,13 +14,13 @@ from ropes.common import files
 from ropes.data import build as building
 from ropes.data import schema
 from ropes.data.dataset import Dataset
+from ropes.data.recordings.dataset_writer import request_of, write
 from ropes.data.recordings.image_motion import doubt, still_by_images
 from ropes.data.recordings.look import NOTHING, Looks, look
 from ropes.data.recordings.plan import ImportOptions, Plan, Streams, dwells_by_positions, plan, read_streams, views_of
 from ropes.data.recordings.registry import open_recording
 from ropes.data.recordings.survey import STATE
 from ropes.data.recordings.views import View
-from ropes.data.recordings.writing import request_of, write
 from ropes.errors import UserError
 
 

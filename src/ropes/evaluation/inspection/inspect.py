@@ -19,7 +19,7 @@ from ropes.evaluation.inspection.contrast import Contrast, contrast, features
 from ropes.evaluation.inspection.motion import motion
 from ropes.evaluation.inspection.nuisances import FEWEST_FRAMES, Nuisances, complaints, measure
 from ropes.evaluation.inspection.overlap import Overlap
-from ropes.evaluation.inspection.registered import Disturbance, registered
+from ropes.evaluation.inspection.registration import Disturbance, registered
 from ropes.evaluation.inspection.resolution import Resolution, resolution
 from ropes.evaluation.inspection.sample import Sample, draw_sample
 from ropes.evaluation.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.evaluation.inspection.registered import Disturbance
+from ropes.evaluation.inspection.registration import Disturbance
 from ropes.evaluation.inspection.sample import Ints, Sample
 
 #: Smallest change of a moved pixel of a rendering, in grey levels of 255.
@@ -40,7 +40,7 @@ def motion(
     camera's noise count, and only in frames without passers-by, unless all frames of a camera have some.
 
     Args:
-        sample: images of all regimes; of a recording registered, see `ropes.evaluation.inspection.registered`.
+        sample: images of all regimes; of a recording registered, see `ropes.evaluation.inspection.registration`.
         observational: number of the observational regime, or None.
         first: number of policy 1's regime.
         second: number of policy 2's regime.

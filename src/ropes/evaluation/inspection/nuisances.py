@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from ropes.common.hardware import device_kind
-from ropes.models.recorded import CHANGED, are_recorded, crowded_share
+from ropes.models.frame_changes import CHANGED, are_recorded, crowded_share
 from ropes.models.registration import Registration
 
 Array = NDArray[np.float64]
@@ -51,7 +51,7 @@ class Nuisances:
             NaN without edges.
         saturated: share of pixels at 0 or 255.
         crowded: share of frames in which more changes than the arm; NaN where that cannot be told, see
-            `ropes.models.recorded.crowded_share`, or where the arm does not move alike in all frames.
+            `ropes.models.frame_changes.crowded_share`, or where the arm does not move alike in all frames.
         moved_background: share of the background that differs between the first and the second half; NaN where the arm
             does not move alike in all frames.
     """

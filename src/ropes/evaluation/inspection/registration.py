@@ -10,7 +10,7 @@ from torch import Tensor
 from ropes.common.hardware import device_kind
 from ropes.common.progress import progress
 from ropes.evaluation.inspection.sample import Sample
-from ropes.models.recorded import CHANGED, are_recorded, changed_areas, crowded
+from ropes.models.frame_changes import CHANGED, are_recorded, changed_areas, crowded
 from ropes.models.registration import Registration
 
 #: Frames that a registration is fitted on, and poses of each regime that are registered.

@@ -13,9 +13,9 @@ from ropes.data.recorder.interfaces import Camera, Clock, Image, Robot
 from ropes.data.recorder.registry import RobotRequest
 from ropes.data.recorder.travel import progress_at, travel_time
 from ropes.errors import UserError
+from ropes.simulation.arm_dynamics import MovingArm
 from ropes.simulation.camera_model import CameraModel
 from ropes.simulation.camera_scene import ArmScene
-from ropes.simulation.moving_arm import MovingArm
 from ropes.simulation.mujoco_scene import MujocoScene
 from ropes.simulation.pinhole import Pinhole
 from ropes.simulation.scene import Scene

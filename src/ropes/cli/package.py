@@ -42,7 +42,7 @@ class Package:
         if self.format == "safetensors":
             self._package()
             return
-        from ropes.experiments.exporting import export, read_config
+        from ropes.experiments.exporter import export, read_config
         from ropes.models.registry import find_run
 
         run = find_run(self.run)
@@ -54,7 +54,7 @@ class Package:
         print(f"wrote {folder}")
 
     def _package(self) -> None:
-        from ropes.experiments.packaging import package
+        from ropes.experiments.packager import package
         from ropes.models.registry import own_run
 
         if self.name is None or self.data is None or self.results is None:

@@ -13,7 +13,7 @@ from ropes.methods.registration import CLEANER_FOLDER, new_cleaner, without_doub
 from ropes.methods.sampling import EpochShuffle
 from ropes.methods.stages import seeded
 from ropes.models.checkpoints import WEIGHTS
-from ropes.models.zoomed_registration import zoom_of
+from ropes.models.coarse_registration import zoom_of
 
 #: Frames that give the spread of differences from the background, and held-out frames.
 _ADAPTED, _HELD_OUT = 256, 256

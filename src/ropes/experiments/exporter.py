@@ -17,12 +17,12 @@ from ropes.data.layout import open_dataset
 from ropes.data.views import Views, by_camera, count, squares, take
 from ropes.errors import UserError
 from ropes.evaluation.results import Results
-from ropes.experiments.packaging import read_results, require_name, require_same_data
+from ropes.experiments.packager import read_results, require_name, require_same_data
 from ropes.inference.estimator import Estimator
-from ropes.inference.exported import ExportedEstimator
 from ropes.inference.formats import FILES, OPSET, Format, read, require_packages, write
-from ropes.inference.made_up import made_up_images
 from ropes.inference.prediction import images_of
+from ropes.inference.sample_images import made_up_images
+from ropes.inference.single_network import ExportedEstimator
 from ropes.methods.run import read_training
 from ropes.methods.weights import weights_digest
 from ropes.models.registry import CARD_FILE, read_card
