@@ -86,6 +86,7 @@ def _own_functions(public: type) -> list[object]:
     return [getattr(member, "__func__", member) for member in own if callable(getattr(member, "__func__", member))]
 
 
+@pytest.mark.slow
 def test_importing_ropes_is_quick_and_loads_no_torch() -> None:
     code = (
         "import sys, time; start = time.process_time(); import ropes; "
