@@ -1,7 +1,11 @@
 """The package's public names: loaded when asked for, seen by type checkers, and enough for the README's snippet."""
 
 import ast
+import inspect
+import re
 import shutil
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -27,7 +31,7 @@ angles = estimator.angles(images)  # radians (n, joints)
 def test_every_public_name_is_there() -> None:
     for name in ropes.__all__:
         assert getattr(ropes, name) is not None
-    assert set(ropes.__all__) <= set(dir(ropes))
+    assert {name for name in dir(ropes) if not name.startswith("__")} == {*ropes.__all__} - {"__version__"}
     assert {"Estimator", "Dataset", "open_dataset", "fit", "calibrate", "evaluate", "predict"} <= set(ropes.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'estimate'"):
         ropes.estimate  # noqa: B018
@@ -44,8 +48,54 @@ def test_type_checkers_see_what_is_loaded() -> None:
     }
     assert seen == ropes._HOMES
     assert {*seen, "__version__"} == set(ropes.__all__)
+    (assigned,) = (ast.unparse(node) for node in guarded.body if isinstance(node, ast.Assign))
+    assert assigned == "panda_setting, simulate_dataset = (setting_named, simulate)"
     for name, (module, known_as) in seen.items():
         assert getattr(ropes, name) is getattr(import_module(str(module)), known_as)
+
+
+def test_names_of_earlier_versions_work_and_are_not_listed() -> None:
+    assert ropes.panda_setting is ropes.setting_named
+    assert ropes.simulate_dataset is ropes.simulate
+    assert not {"panda_setting", "simulate_dataset"} & {*ropes.__all__, *dir(ropes)}
+
+
+def test_the_docstring_lists_every_public_name_once() -> None:
+    entries = [
+        match.group(1) for match in re.finditer(r"^    (\w+)(?:\(.*?\))?  +\S", ropes.__doc__ or "", re.MULTILINE)
+    ]
+    assert sorted(entries) == sorted({*ropes.__all__} - {"__version__"})
+
+
+def test_every_public_function_has_types_and_a_docstring() -> None:
+    for name in sorted({*ropes.__all__} - {"__version__", "METHODS", "SETTINGS"}):
+        public = getattr(ropes, name)
+        members = [public] if inspect.isfunction(public) else [public, *_own_functions(public)]
+        for member in members:
+            assert inspect.getdoc(member), name
+            if inspect.isfunction(member):
+                signature = inspect.signature(member)
+                assert signature.return_annotation is not signature.empty, f"{name}: {member.__name__}"
+                untyped = [p.name for p in signature.parameters.values() if p.annotation is p.empty]
+                assert untyped in ([], ["self"], ["cls"]), f"{name}: {member.__name__}"
+
+
+def _own_functions(public: type) -> list[object]:
+    """The public functions that a class defines."""
+    own = [member for name, member in vars(public).items() if not name.startswith("_")]
+    return [getattr(member, "__func__", member) for member in own if callable(getattr(member, "__func__", member))]
+
+
+@pytest.mark.slow
+def test_importing_ropes_is_quick_and_loads_no_torch() -> None:
+    code = (
+        "import sys, time; start = time.process_time(); import ropes; "
+        "print(time.process_time() - start, 'torch' in sys.modules)"
+    )
+    runs = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True) for _ in range(3)]
+    times, loaded = zip(*(run.stdout.split() for run in runs), strict=True)
+    assert set(loaded) == {"False"}
+    assert min(map(float, times)) < 0.3  # seconds of the processor
 
 
 def test_an_estimator_is_loaded_by_its_folder_or_its_name(tiny_run: Path) -> None:
@@ -55,6 +105,7 @@ def test_an_estimator_is_loaded_by_its_folder_or_its_name(tiny_run: Path) -> Non
     )
     assert "calibrated to radians" in repr(packaged)
     assert ropes.load(tiny_run).run.joints == ropes.Estimator.load(tiny_run).run.joints
+    assert ropes.Estimator.load("panda-2c").run == packaged.run
     with pytest.raises(UserError, match="did you mean panda-2c"):
         ropes.load("panda-2d")
 

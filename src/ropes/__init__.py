@@ -2,26 +2,37 @@
 
 Read angles from images:
 
-    load(run)             an `Estimator` from a run's folder, or a packaged one by name ("panda-2c")
-    predict(run, images)  predictions with error bars, one dictionary per pose
-    calibrate(run, ...)   fit the map to radians on a few labelled samples
+    load(run)                     `Estimator` of a run's folder, or of a packaged name such as "panda-2c"
+    Estimator                     `angles(images)` in radians, `read(images)` with standard deviations
+    predict(run, images)          angles, intervals and flags, one dictionary per pose
+    calibrate(run, data=...)      fit the map to radians on a few labelled poses
 
-Train and evaluate:
+Make data sets, train and evaluate:
 
-    simulate(setting, out=..., anchors=...)  render a data set; `simulate_dataset` is an older name
-    open_dataset(path)                   open a `Dataset` on disk
-    fit(data, out, recipe, method=...)   train; `METHODS` lists the methods, `recipe_of(method, preset)` their recipes
-    evaluate(run, data, out)             joint angle errors on the test splits, written to results.json
+    simulate(setting, out=..., anchors=...)   render a data set of an arm; setting by its name, or a `Setting`
+    open_dataset(folder)                      `Dataset` in a folder
+    Dataset                                   images, policies and joint angles on disk
+    fit(data, out, method=..., preset=...)    train a method; returns the run
+    evaluate(run, data, out)                  errors of joint angles on the test splits, also in results.json
+    degrade(images, level)                    lay a camera's faults over images: "webcam" or "harsh"
 
-    degrade(images, level)               lay a webcam's faults over images: "webcam" or "harsh"
+Choose a method or an arm:
 
-Describe an arm:
+    METHODS                       names of the methods
+    recipe_of(method, preset)     all settings of a method, to change some and give them to `fit`
+    SETTINGS                      names of the simulated settings of the ROPES paper
+    setting_named(name)           the setting of that name, also of other packages
+    arm_setting(urdf=...)         setting of any other arm, from its URDF file
 
-    setting_named(name)   a setting of the ROPES paper, see `SETTINGS`, or of another package; `panda_setting` is an
-                          older name
-    arm_setting(urdf=...) any other arm
+Errors:
 
-Submodules are imported on first use: `import ropes` loads neither torch nor PyBullet. Bad input raises `UserError`.
+    UserError                     wrong input; the message is one line
+
+Images are uint8 arrays (poses, cameras, height, width), files, Pillow images, or lists and dictionaries of these; see
+`Estimator.coordinates`.  Angles are in radians, in the order of the run's joints.  Every function that takes a run or a
+data set takes its folder as a string or a path, or the object.
+
+`import ropes` loads none of its submodules, nor torch: they are loaded on first use.
 """
 
 from importlib import import_module
@@ -31,7 +42,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ropes.data.dataset import Dataset
     from ropes.data.generate import simulate
-    from ropes.data.generate import simulate as simulate_dataset
     from ropes.data.layout import open_dataset
     from ropes.errors import UserError
     from ropes.evaluation.joints import evaluate
@@ -42,7 +52,8 @@ if TYPE_CHECKING:
     from ropes.simulation.arm import arm_setting
     from ropes.simulation.camera_model import degrade
     from ropes.simulation.settings import SETTINGS, setting_named
-    from ropes.simulation.settings import setting_named as panda_setting
+
+    panda_setting, simulate_dataset = setting_named, simulate
 
 __all__ = [
     "METHODS",
@@ -58,12 +69,10 @@ __all__ = [
     "fit",
     "load",
     "open_dataset",
-    "panda_setting",
     "predict",
     "recipe_of",
     "setting_named",
     "simulate",
-    "simulate_dataset",
 ]
 __version__ = version("ropes")
 
@@ -81,24 +90,25 @@ _HOMES = {
     "fit": ("ropes.methods.fit", "fit"),
     "load": ("ropes.inference.estimator", "load"),
     "open_dataset": ("ropes.data.layout", "open_dataset"),
-    "panda_setting": ("ropes.simulation.settings", "setting_named"),
     "predict": ("ropes.inference.prediction", "predict"),
     "recipe_of": ("ropes.methods.registry", "recipe_of"),
     "setting_named": ("ropes.simulation.settings", "setting_named"),
     "simulate": ("ropes.data.generate", "simulate"),
-    "simulate_dataset": ("ropes.data.generate", "simulate"),
 }
+#: Name in earlier versions -> public name.  They work, but `dir` and the documentation leave them out.
+_EARLIER = {"panda_setting": "setting_named", "simulate_dataset": "simulate"}
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module (PEP 562)."""
-    if name not in _HOMES:
+    known_as = _EARLIER.get(name, name)
+    if known_as not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, attribute = _HOMES[name]
+    module, attribute = _HOMES[known_as]
     value = globals()[name] = getattr(import_module(module), attribute)
     return value
 
 
 def __dir__() -> list[str]:
-    """The public names, loaded or not, and the module's other attributes."""
-    return sorted({*globals(), *__all__})
+    """The public names, and the module's attributes with two underscores."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

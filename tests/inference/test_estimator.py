@@ -88,7 +88,8 @@ def test_reconstructions_are_as_large_as_the_images(side: int, tmp_path: Path, r
         np.zeros((2, 2, 16, 16), np.float32),
         np.zeros((2, 1, 16, 16), np.uint8),
         np.zeros((2, 2, 32, 32), np.uint8),
-        np.zeros((2, 16, 16), np.uint8),
+        np.zeros((3, 16, 16), np.uint8),
+        np.zeros((16, 16), np.uint8),
     ],
 )
 def test_other_images_are_refused(estimator: Estimator, wrong: NDArray[Any]) -> None:

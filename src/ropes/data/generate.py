@@ -16,12 +16,12 @@ from ropes.simulation.availability import locate
 from ropes.simulation.camera_levels import require_level
 from ropes.simulation.camera_scene import Recordings
 from ropes.simulation.mesh import arm_digest
-from ropes.simulation.settings import Setting
+from ropes.simulation.settings import Setting, setting_named
 from ropes.simulation.workers import render_poses
 
 
 def simulate(
-    setting: Setting,
+    setting: Setting | str,
     *,
     out: Path | str,
     anchors: int,
@@ -38,7 +38,8 @@ def simulate(
     observational pose, independent of the anchors.
 
     Args:
-        setting: robot, cameras, and the causal model of each split.
+        setting: robot, cameras, and the causal model of each split: a `Setting`, or the name of one, see
+            `ropes.setting_named`.
         out: folder of the data set.
         anchors: training episodes.
         test_anchors: episodes of each test split; 0 leaves the test splits out.
@@ -49,8 +50,13 @@ def simulate(
         progress: show progress.
 
     Raises:
-        UserError: an argument out of range, the renderer is missing, or `out` holds something else.
+        UserError: no setting of that name, an argument out of range, the renderer is missing, or `out` holds something
+            else.
     """
+    if isinstance(setting, str):
+        setting = setting_named(setting)
+    if not isinstance(setting, Setting):
+        raise UserError(f"give a setting as its name or a Setting, not as {type(setting).__name__}")
     if anchors < 1 or test_anchors < 0:
         raise UserError(f"{anchors} anchors and {test_anchors} test anchors: give at least 1 and 0")
     setting = setting.with_renderer(building.begun_renderer(out))

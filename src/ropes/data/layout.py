@@ -13,16 +13,31 @@ from ropes.data import parquet, schema
 from ropes.data.dataset import Dataset, Frames
 from ropes.errors import UserError
 
-__all__ = ["Dataset", "Frames", "copy_without_labels", "open_dataset"]
+__all__ = ["Dataset", "Frames", "copy_without_labels", "dataset_folder", "open_dataset"]
 
 
-def open_dataset(path: Path | str) -> Dataset:
-    """Open the data set in the folder `path`.
+def dataset_folder(data: Dataset | Path | str) -> Path:
+    """The folder of a data set, opened or not.
+
+    Raises:
+        UserError: `data` is neither a `Dataset` nor a path.
+    """
+    if isinstance(data, Dataset):
+        return data.path
+    if not isinstance(data, str | Path):
+        raise UserError(f"give a data set as its folder or a Dataset, not as {type(data).__name__}")
+    return Path(data)
+
+
+def open_dataset(path: Dataset | Path | str) -> Dataset:
+    """Open the data set in the folder `path`. An open `Dataset` is returned as it is.
 
     Raises:
         UserError: the folder is no LeRobot v3.0 data set with images, or is unfinished.
     """
-    path, provenance = Path(path), None
+    if isinstance(path, Dataset):
+        return path
+    path, provenance = dataset_folder(path), None
     if (path / schema.PROVENANCE).exists():
         provenance = _read_object(path, schema.PROVENANCE)
         if not provenance.get("complete"):

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ropes.common.seeds import generator
+from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.data.pictures import Images
 from ropes.data.views import Views, by_camera, count, each, joined, take
@@ -49,13 +50,13 @@ def _moved(images: Images, pixels: int) -> Images:
     return images[:, :, np.maximum(np.arange(images.shape[2]) - pixels, 0)]
 
 
-def unlike_images(estimator: Estimator, unlike: Sequence[Path]) -> dict[str, Views]:
+def unlike_images(estimator: Estimator, unlike: Sequence[Dataset | Path | str]) -> dict[str, Views]:
     """Some images of out-of-distribution data sets, by the names of their folders.
 
     Args:
         estimator: the estimator.
-        unlike: data sets of another robot or other cameras. The number of cameras and the shapes of their images must
-            be the run's, in its order; names of cameras and joints need not.
+        unlike: data sets of another robot or other cameras, or their folders. The number of cameras and the shapes of
+            their images must be the run's, in its order; names of cameras and joints need not.
 
     Raises:
         UserError: a data set has another number of cameras or other images, two have one name, or the run has no
@@ -64,8 +65,9 @@ def unlike_images(estimator: Estimator, unlike: Sequence[Path]) -> dict[str, Vie
     run, images = estimator.run, dict[str, Views]()
     if unlike and estimator.trust is None:
         raise UserError("this run has no out-of-distribution detection; fit it again")
-    for path in unlike:
-        dataset, name = open_dataset(path), path.resolve().name
+    for given in unlike:
+        dataset = open_dataset(given)
+        path, name = dataset.path, dataset.path.resolve().name
         if dataset.image_shapes != run.shapes:
             raise UserError(
                 f"{path} has {len(dataset.cameras)} cameras of {_sizes(dataset.image_shapes)} pixels and this run "

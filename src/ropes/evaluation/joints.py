@@ -29,10 +29,10 @@ from ropes.evaluation.rows.trust import CoverageRow
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of, states_of, views_of
 from ropes.methods.recipes import RopesRecipe
-from ropes.methods.run import TRAINING_FILE, read_training, scene_of, warn_if_other_scene
+from ropes.methods.run import TRAINING_FILE, Run, read_training, scene_of, warn_if_other_scene
+from ropes.methods.run_folder import run_folder
 from ropes.methods.uncertainty.coverage import IN_DISTRIBUTION, Condition, measure_uncertainty
 from ropes.metrics import PAPER_SIZES, Evaluation, ProtocolSizes
-from ropes.models.registry import find_run
 from ropes.simulation.corruption import Hiding, check_square, require_occluder
 
 OCCLUSIONS = (0, 16, 32, 64)
@@ -41,15 +41,15 @@ COVERAGE_LABELS = (100, 1000)
 
 
 def evaluate(
-    run: Path | str,
-    data: Path | str,
+    run: Run | Path | str,
+    data: Dataset | Path | str,
     out: Path | str,
     *,
     seed: int = 0,
     occlusions: Sequence[int] = OCCLUSIONS,
     name: str = "evaluation",
     label: str | None = None,
-    unlike: Sequence[Path] = (),
+    unlike: Dataset | Path | str | Sequence[Dataset | Path | str] = (),
     sizes: ProtocolSizes = PAPER_SIZES,
     hide: Hiding = "square",
     precision: RequestedPrecision = "auto",
@@ -73,14 +73,15 @@ def evaluate(
     that learn from labels, and those called "not shifted" are.
 
     Args:
-        run: folder of the run, or name of a packaged estimator.
-        data: data set with angles and test splits; need not be the training data.
+        run: folder of the run, name of a packaged estimator, or what `ropes.fit` returned.
+        data: data set with angles and test splits, or its folder; need not be the training data.
         out: folder for `results.json` and `artefacts/` (input of the report).
         seed: seed of the draws and the occlusions.
         occlusions: sides of the occluding squares in pixels of the data set's images, all different; 0 for none.
         name: name of the results.
         label: name of the method in the rows; the run's method if None.
-        unlike: out-of-distribution data sets of another robot or other cameras, see `ropes.evaluation.flags`.
+        unlike: out-of-distribution data sets of another robot or other cameras, or their folders, see
+            `ropes.evaluation.flags`; also a single one.
         sizes: sizes of the draws; the paper's numbers beside the rows are always of its own sizes.
         hide: kind of occlusion; the paper's is white squares.
         precision: precision of inference, see `ropes.methods.readers.load_reader`.
@@ -91,7 +92,7 @@ def evaluate(
             unfinished run, a folder that holds something else, or see `unlike_images`.
     """
     began, hide = time.monotonic(), require_occluder(hide)
-    run, data, out = find_run(run), Path(data), Path(out)
+    run, out = run_folder(run), Path(out)
     estimator, dataset = Estimator.load(run, precision=precision), open_dataset(data)
     setting = estimator.run.setting
     splits = test_splits(dataset, sizes)
@@ -102,8 +103,8 @@ def evaluate(
         for height, width, *_ in estimator.run.shapes:
             check_square(occlusion, (height, width))
     if unlike and "id" not in splits:
-        raise UserError(f"--unlike compares images with those of {SPLITS['id']}, which {data} does not have")
-    foreign = unlike_images(estimator, unlike)
+        raise UserError(f"--unlike compares images with those of {SPLITS['id']}, which {dataset.path} does not have")
+    foreign = unlike_images(estimator, [unlike] if isinstance(unlike, Dataset | Path | str) else unlike)
     precisions = precision, estimator.precision
     folder = claim_evaluation(out, run, estimator.run, dataset, label, precisions, began=began, setting=setting)
     method = folder.fit_row.method

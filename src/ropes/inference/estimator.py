@@ -9,21 +9,22 @@ from torch import Tensor
 
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind
 from ropes.data.dataset import Dataset
+from ropes.data.layout import open_dataset
 from ropes.data.pictures import enlarge
 from ropes.data.views import Views, count, from_planes, joined, planes, squares, take
 from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, identity_calibration, read_calibration
 from ropes.inference.hub import pretrained_folder
-from ropes.inference.image_shapes import require_shapes
+from ropes.inference.image_inputs import ImageInput, as_views
 from ropes.methods.reader import Reader
 from ropes.methods.readers import finished_reader
 from ropes.methods.registration import read_registration
 from ropes.methods.registry import LABELLED_METHODS, VAE_METHODS
-from ropes.methods.run import TRAINING_FILE, Run, read_training
+from ropes.methods.run import Run, read_labelled_images
+from ropes.methods.run_folder import run_folder
 from ropes.methods.uncertainty.conformal import LEVEL, Intervals, intervals_from_held_out
 from ropes.methods.uncertainty.model import ImageFeatures, Reading, UncertaintyModel, extract_features, read_uncertainty
 from ropes.models.registration import Registration
-from ropes.models.registry import find_run
 
 _CHUNK = 256
 Images = NDArray[np.uint8]
@@ -32,6 +33,9 @@ Array = NDArray[np.float64]
 
 class Estimator:
     """Predicts joint angles from images with the networks of a finished run.
+
+    Methods take images in every form of `ropes.inference.image_inputs.as_views`: uint8 arrays and tensors
+    (n, cameras, height, width), files, Pillow images, lists and dictionaries of these.  One pose counts as n = 1.
 
     Attributes:
         run: identity of the run: joints, cameras, image size.
@@ -77,12 +81,12 @@ class Estimator:
 
     @classmethod
     def load(
-        cls, folder: Path | str, *, calibrated: bool = True, precision: RequestedPrecision = "auto"
+        cls, folder: Run | Path | str, *, calibrated: bool = True, precision: RequestedPrecision = "auto"
     ) -> "Estimator":
-        """Load the run in `folder`.
+        """Load a run.
 
         Args:
-            folder: folder of the run.
+            folder: folder of the run, name of a packaged estimator such as "panda-2c", or what `ropes.fit` returned.
             calibrated: load the calibration too, where there is one; False leaves it out, to calibrate the run again.
             precision: see `ropes.methods.readers.load_reader`.
 
@@ -90,14 +94,14 @@ class Estimator:
             UserError: no run, an unfinished or damaged run, a run of another version or without weights, or a
                 calibration of other weights.
         """
-        folder = Path(folder)
+        folder = run_folder(folder)
         run, reader = finished_reader(folder, torch.device(device_kind()), precision)
         if run.method in VAE_METHODS:
             raise UserError(f"{folder} is of method {run.method}, which reads no joints; use ropes evaluate")
         calibration, labelled_images = read_calibration(folder, run) if calibrated else None, 0
         if run.method in LABELLED_METHODS:
             calibration = calibration or identity_calibration(len(run.joints))
-            labelled_images = _labelled_images(folder)
+            labelled_images = read_labelled_images(folder)
         return cls(run, reader, calibration, read_uncertainty(folder), labelled_images, read_registration(folder))
 
     @classmethod
@@ -113,17 +117,18 @@ class Estimator:
         """
         return cls.load(pretrained_folder(name, download=download))
 
-    def images(self, dataset: Dataset, split: str, count: int | None = None) -> Views:
+    def images(self, dataset: Dataset | Path | str, split: str, count: int | None = None) -> Views:
         """Images of a split, cameras in the order of `run.cameras`; see `ropes.data.views.Views`.
 
         Args:
-            dataset: a data set; it may have more cameras.
+            dataset: a data set, or its folder; it may have more cameras.
             split: name of the split.
             count: number of frames, the first ones; None for all.
 
         Raises:
             UserError: no such split, or a camera is missing.
         """
+        dataset = open_dataset(dataset)
         if absent := [camera for camera in self.run.cameras if camera not in dataset.cameras]:
             raise UserError(f"{dataset.path} has no camera {absent[0]} (it has {', '.join(dataset.cameras)})")
         views = [dataset.cameras.index(camera) for camera in self.run.cameras]
@@ -132,7 +137,6 @@ class Estimator:
 
     def _planes(self, images: Views) -> Tensor:
         """Images → letterboxed planes, uint8 (n, P, s, s)."""
-        require_shapes(self.run, images)
         return torch.from_numpy(np.ascontiguousarray(planes(squares(images, self._reader.size)))).to(device_kind())
 
     def _pixels(self, images: Views) -> tuple[Tensor, Tensor | None]:
@@ -140,7 +144,7 @@ class Estimator:
         pixels = self._planes(images)
         return (pixels, None) if self._registration is None else self._registration.cleaned(pixels)
 
-    def drift(self, images: Views) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
+    def drift(self, images: ImageInput) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
         """Views whose light, and whose camera's place, differ from those of the training images: bool (n, V) each.
 
         None for a run on renderings, which have no usual range.
@@ -150,14 +154,13 @@ class Estimator:
         """
         return self.read(images, drift=True).drift
 
-    def shown(self, images: Views) -> Images:
+    def shown(self, images: ImageInput) -> Images:
         """Images for pictures, squares: as they are where all are squares of one size, else as the networks see them.
 
         Returns:
             uint8 (n, cameras, side, side), in colour (n, cameras, side, side, 3).
         """
-        require_shapes(self.run, images)
-        return squares(images, self._shown_side)
+        return squares(as_views(self.run, images), self._shown_side)
 
     @property
     def _shown_side(self) -> int:
@@ -165,7 +168,7 @@ class Estimator:
         return sides.pop() if len(sides) == 1 else self._reader.size
 
     @torch.no_grad()
-    def attention(self, images: Views) -> Array | None:
+    def attention(self, images: ImageInput) -> Array | None:
         """Where the network looks: its attention over each view, (n, V, s, s), each map with sum 1.
 
         A part is a square of the letterboxed image.  None for a network without attention.
@@ -173,34 +176,33 @@ class Estimator:
         Raises:
             UserError: images of another shape or type.
         """
-        logits = self._reader.attention(self._pixels(images)[0])
+        logits = self._reader.attention(self._pixels(as_views(self.run, images))[0])
         return None if logits is None else logits.flatten(2).softmax(-1).view_as(logits).double().cpu().numpy()
 
     @torch.no_grad()
-    def coordinates(self, images: Views) -> Array:
+    def coordinates(self, images: ImageInput) -> Array:
         """Raw coordinates, one per joint.
 
         Args:
-            images: levels, uint8 (n, cameras, height, width), in colour (n, cameras, height, width, 3), cameras in the
-                order of `run.cameras`; where their sizes differ, one array (n, height, width) or (n, height, width, 3)
-                per camera.  They have the size of the training images, and are letterboxed alike.
+            images: levels from 0 to 255 of n poses, or of one; see `ropes.inference.image_inputs.as_views`.  They have
+                the size of the training images, and are letterboxed alike.
 
         Returns:
-            (n, d), in the order of `run.joints`.  A coordinate is monotone in the joint's angle, with unknown sign and
-            scale; methods with labels return radians.
+            (n, d), in the order of `run.joints`; (1, d) for one pose.  A coordinate is monotone in the joint's angle,
+            with unknown sign and scale; methods with labels return radians.
 
         Raises:
             UserError: images of another shape or type.
         """
-        require_shapes(self.run, images)
-        poses = count(images)
+        views = as_views(self.run, images)
+        poses = count(views)
         out = np.empty((poses, len(self.run.joints)))
         for start in range(0, poses, _CHUNK):
-            coordinates = self._reader.coordinates(self._pixels(take(images, slice(start, start + _CHUNK)))[0])
+            coordinates = self._reader.coordinates(self._pixels(take(views, slice(start, start + _CHUNK)))[0])
             out[start : start + _CHUNK] = coordinates.double().cpu().numpy()
         return out
 
-    def read(self, images: Views, *, drift: bool = False) -> Reading:
+    def read(self, images: ImageInput, *, drift: bool = False) -> Reading:
         """Raw coordinates with standard deviations, out-of-distribution scores, and detected or removed foreign parts.
 
         Args:
@@ -210,13 +212,14 @@ class Estimator:
         Raises:
             UserError: images of another shape or type.
         """
+        views = as_views(self.run, images)
         cleans = self._registration is not None and self._registration.cleaner is not None
         drift = drift and self._registration is not None
-        if not count(images) or (self.trust is None and not cleans and not drift):
-            return Reading(self.coordinates(images), None, None)
+        if not count(views) or (self.trust is None and not cleans and not drift):
+            return Reading(self.coordinates(views), None, None)
         parts, removals, drifts = [], [], []
-        for start in range(0, count(images), _CHUNK):
-            pixels, removed = self._planes(take(images, slice(start, start + _CHUNK))), None
+        for start in range(0, count(views), _CHUNK):
+            pixels, removed = self._planes(take(views, slice(start, start + _CHUNK))), None
             if self._registration is not None:
                 parameters = self._registration.frame_parameters(pixels)
                 drifts += [torch.stack(self._registration.drifted(pixels, parameters))] if drift else []
@@ -253,8 +256,11 @@ class Estimator:
         """Whether the method learns from labels; its coordinates are then radians."""
         return self.run.method in LABELLED_METHODS
 
-    def angles(self, images: Views) -> Array:
-        """Joint angles in radians, (n, d).
+    def angles(self, images: ImageInput) -> Array:
+        """Joint angles in radians, (n, d) in the order of `run.joints`; (1, d) for one pose.
+
+        Args:
+            images: as for `coordinates`.
 
         Raises:
             UserError: the run is not calibrated, or images of another shape or type.
@@ -264,12 +270,12 @@ class Estimator:
         return self.calibration.angles(self.coordinates(images))
 
     @torch.no_grad()
-    def reconstructions(self, images: Views) -> tuple[Images, Images] | None:
+    def reconstructions(self, images: ImageInput) -> tuple[Images, Images] | None:
         """Reconstructions by AE1, and by AE2 with AE1's decoder (Figs. 4, 8, 9), uint8 like `shown` images.
 
         None for methods without reconstructions.
         """
-        decoded = self._reader.reconstructions(self._pixels(images)[0])
+        decoded = self._reader.reconstructions(self._pixels(as_views(self.run, images))[0])
         if decoded is None:
             return None
         first, second = (part.clamp(0, 1).mul(255).round().byte().cpu().numpy() for part in decoded)
@@ -277,22 +283,15 @@ class Estimator:
         return from_planes(enlarge(first, side), channels), from_planes(enlarge(second, side), channels)
 
 
-def load(run: Path | str, *, precision: RequestedPrecision = "auto") -> Estimator:
-    """Load an estimator by the folder of its run, or by the name of a packaged one.
+def load(run: Run | Path | str, *, precision: RequestedPrecision = "auto") -> Estimator:
+    """Load an estimator, as `Estimator.load` does.
 
     Args:
-        run: a folder written by `ropes fit`, or a name such as "panda-2c".
+        run: a folder written by `ropes fit`, the name of a packaged estimator such as "panda-2c", or what `ropes.fit`
+            returned.
         precision: see `ropes.methods.readers.load_reader`.
 
     Raises:
         UserError: neither a run nor a packaged estimator, or see `Estimator.load`.
     """
-    return Estimator.load(find_run(run), precision=precision)
-
-
-def _labelled_images(folder: Path) -> int:
-    """Number of images with angles in the training of a method with labels."""
-    count = read_training(folder).get("labelled_images")
-    if not isinstance(count, int):
-        raise UserError(f"{folder / TRAINING_FILE} is damaged; delete it and run the same ropes fit command again")
-    return count
+    return Estimator.load(run, precision=precision)

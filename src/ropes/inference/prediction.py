@@ -25,25 +25,26 @@ from ropes.inference.calibration import (
     write_calibration,
 )
 from ropes.inference.estimator import Estimator
+from ropes.inference.image_inputs import ImageInput, Pose, poses_of, read_poses
 from ropes.inference.overlay import Overlay, file_name, known_cameras, origin_of, write_pictures
 from ropes.inference.poses import chosen_arm
 from ropes.inference.predictor import Predictor
-from ropes.inference.sources import files_in, named_files, read_files, read_labels
+from ropes.inference.sources import read_labels
 from ropes.methods.run import Run, warn_if_other_scene
+from ropes.methods.run_folder import run_folder
 from ropes.methods.uncertainty.annotations import missing_fields
 from ropes.methods.uncertainty.conformal import LEVEL, intervals_from_labels
 from ropes.methods.validation_split import rows_to_label
-from ropes.models.registry import find_run
+from ropes.models.registry import own_run
 
 _CHUNK = 256
-Source = Mapping[str, Path] | Path
 
 
 def calibrate(
-    run: Path,
+    run: Run | Path | str,
     *,
-    data: Path | None = None,
-    labels: Path | None = None,
+    data: Dataset | Path | str | None = None,
+    labels: Path | str | None = None,
     samples: int = 100,
     seed: int = 0,
     level: float = LEVEL,
@@ -51,22 +52,35 @@ def calibrate(
     """Fit the line from coordinates to radians and its intervals, and store both with the run.
 
     Args:
-        run: folder of the run.
-        data: a labelled data set; `samples` of its training poses are drawn, none of them used to fit the run.
+        run: folder of the run, or what `ropes.fit` returned; estimators loaded before do not change.
+        data: a labelled data set, or its folder; `samples` of its training poses are drawn, none of them used to fit
+            the run.
         labels: alternatively, a CSV file with a column of image paths for each camera, and of radians for each joint.
         samples: number of poses drawn from `data`.
         seed: seed of the draw.
         level: coverage of the intervals.  With too few samples for it, intervals come from the held-out anchors, and
             one line on standard error says so.
 
+    Returns:
+        The map, in radians per unit of the coordinate and radians, and its intervals.
+
     Raises:
-        UserError: no labels, too few labels, or images that do not match the run.
+        UserError: no labels, labels and a data set, too few labels, images that do not match the run, a level outside
+            0 to 1, or a packaged estimator, which stays as it is.
     """
-    estimator = Estimator.load(run, calibrated=False)
+    if data is not None and labels is not None:
+        raise UserError("give labelled samples as data or as labels, not both")
+    if not 0 < level < 1:
+        raise UserError(f"level is {level:g}; it must lie between 0 and 1, for example 0.9")
+    folder = run_folder(run)
+    own_run(folder.absolute())  # a relative path can equal the name of a packaged estimator
+    estimator = Estimator.load(folder, calibrated=False)
     joints = estimator.run.joints
     if labels is not None:
-        images, angles = read_labels(estimator.run, labels)
+        images, angles = read_labels(estimator.run, Path(labels))
     elif data is not None:
+        if samples < 2:
+            raise UserError(f"samples is {samples}; a line needs at least 2")
         dataset = open_dataset(data)
         states = states_of(estimator.run, dataset, "train")
         warn_if_other_scene(estimator.run, dataset)
@@ -84,7 +98,7 @@ def calibrate(
         source="samples" if labels is None else "labels",
         seed=seed,
         level=level,
-        file=None if labels is None else labels.name,
+        file=None if labels is None else Path(labels).name,
     )
     calibration = replace(line, intervals=intervals, origin=origin)
     errors = CalibrationErrors(
@@ -92,7 +106,7 @@ def calibrate(
         half_width=half_widths(calibration, reading.coordinates, reading.deviation, joints),
     )
     calibration = replace(calibration, errors=errors)
-    write_calibration(run, estimator.run, calibration)
+    write_calibration(folder, estimator.run, calibration)
     return calibration
 
 
@@ -138,30 +152,39 @@ def states_of(run: Run, dataset: Dataset, split: str) -> NDArray[np.float64]:
 
 
 def predict(
-    run: Path | str,
-    images: Mapping[str, Path | str] | Path | str,
+    run: Estimator | Run | Path | str,
+    images: Dataset | ImageInput,
     *,
-    poses: Sequence[str] | None = None,
+    poses: str | Sequence[str] | None = None,
     urdf: str | Path | None = None,
     precision: RequestedPrecision = "auto",
 ) -> Iterator[dict[str, Any]]:
     """Predict joint angles, one dictionary per pose, with keys and errors of `predict_lines`.
 
     Args:
-        run: folder of the run, or name of a packaged estimator.
-        images: an image file for each camera by name; a folder of images; one image, for a run with one camera; or a
-            data set.
-        poses: links whose poses to add; empty for the end effector, "all" for all links.
+        run: folder of the run, name of a packaged estimator, what `ropes.fit` returned, or an estimator.
+        images: a data set or its folder; a folder of images; one image, for a run with one camera; a dictionary camera
+            → image or images; an array or tensor, uint8 (n, cameras, height, width); or a list of poses.  Images are
+            PNG files, Pillow images, arrays or tensors, see `ropes.inference.image_inputs.as_views`.
+        poses: links whose positions (metres) and orientations (quaternions) to add; empty for the end effector, "all"
+            for all links.
         urdf: URDF file of the arm, where neither data set nor setting names it.
-        precision: see `ropes.methods.readers.load_reader`.
+        precision: see `ropes.methods.readers.load_reader`; an estimator has its own.
+
+    Yields:
+        As `predict_lines`; "images" names the file of each camera, or "split" and "index" in a data set, or the
+        "index" of the pose where images are not files.
     """
-    source = {name: Path(file) for name, file in images.items()} if isinstance(images, Mapping) else Path(images)
-    return map(json.loads, predict_lines(find_run(run), source, poses=poses, urdf=urdf, precision=precision))
+    if not isinstance(run, Estimator):
+        run = Estimator.load(run, precision=precision)
+    elif precision != "auto":
+        raise UserError("an Estimator has its precision already; give precision to ropes.load")
+    return _predictions(run, images, poses=[poses] if isinstance(poses, str) else poses, urdf=urdf)
 
 
 def predict_lines(
     run: Path,
-    source: Source,
+    source: Mapping[str, Path] | Path,
     *,
     poses: Sequence[str] | None = None,
     urdf: str | Path | None = None,
@@ -191,7 +214,22 @@ def predict_lines(
             unknown link, no URDF, or a run that is not calibrated.
     """
     estimator = Estimator.load(run, precision=precision)
-    dataset = None if isinstance(source, Mapping) or not _is_dataset(source) else open_dataset(source)
+    options: dict[str, Any] = {"poses": poses, "urdf": urdf, "overlay": overlay, "camera_file": camera_file}
+    yield from map(json.dumps, _predictions(estimator, source, **options))
+
+
+def _predictions(
+    estimator: Estimator,
+    source: Dataset | ImageInput,
+    *,
+    poses: Sequence[str] | None = None,
+    urdf: str | Path | None = None,
+    overlay: Path | None = None,
+    camera_file: Path | None = None,
+) -> Iterator[dict[str, Any]]:
+    if isinstance(source, str | Path) and (Path(source) / "meta" / "info.json").exists():
+        source = open_dataset(source)
+    dataset = source if isinstance(source, Dataset) else None
     arm = None
     if poses is not None or overlay is not None:
         if estimator.calibration is None:
@@ -203,8 +241,9 @@ def predict_lines(
     if arm is not None and overlay is not None:
         pictures = Overlay(arm, estimator.run.cameras, known_cameras(estimator.run, dataset, camera_file))
     known, labelled = estimator.trust is not None, estimator.is_supervised
-    warning = missing_fields(run, known=known, intervals=estimator.intervals, labelled=labelled)
-    for names, images in _batches(estimator.run, source if dataset is None else dataset):
+    folder = estimator.run.folder or "the run"
+    warning = missing_fields(folder, known=known, intervals=estimator.intervals, labelled=labelled)
+    for names, images in _batches(estimator.run, source):
         if warning:  # once, after the source has been checked
             print(f"ropes: {warning}", file=sys.stderr)
             warning = None
@@ -214,14 +253,10 @@ def predict_lines(
                 drawn = pictures.draw([camera[row] for camera in by_camera(images)], angles)
                 shown = dict(zip(estimator.run.cameras, drawn, strict=True))
                 write_pictures(overlay, file_name(name), shown, origin_of(name, dataset))
-            yield json.dumps({"images": name, **prediction})
+            yield {"images": name, **prediction}
 
 
-def _is_dataset(source: Path) -> bool:
-    return (source / "meta" / "info.json").exists()
-
-
-def _batches(run: Run, source: Source | Dataset) -> Iterator[tuple[list[Mapping[str, Any]], Views]]:
+def _batches(run: Run, source: Dataset | ImageInput) -> Iterator[tuple[list[dict[str, Any]], Views]]:
     """Batches of poses: the names of their images, and the images."""
     if isinstance(source, Dataset):
         warn_if_other_scene(run, source)
@@ -231,7 +266,13 @@ def _batches(run: Run, source: Source | Dataset) -> Iterator[tuple[list[Mapping[
                 part = rows[start : start + _CHUNK]
                 yield [{"split": split, "index": int(k)} for k in part], images_of(run, source, part)
         return
-    poses = [named_files(run, source)] if isinstance(source, Mapping) else files_in(run, source)
+    poses = poses_of(run, source)
     for start in range(0, len(poses), _CHUNK):
         chunk = poses[start : start + _CHUNK]
-        yield [{camera: str(path) for camera, path in pose.items()} for pose in chunk], read_files(run, chunk)
+        yield [_names(pose, start + k) for k, pose in enumerate(chunk)], read_poses(run, chunk)
+
+
+def _names(pose: Pose, index: int) -> dict[str, Any]:
+    """The file of each camera's image; the index of the pose where an image is no file."""
+    files = {camera: str(image) for camera, image in pose.items() if isinstance(image, Path)}
+    return dict(files) if len(files) == len(pose) else {"index": index}

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +14,21 @@ from ropes.data.views import Views, joined
 from ropes.errors import UserError
 from ropes.methods.run import Run
 
+Given = TypeVar("Given")
 _OTHER_IMAGES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".tif", ".tiff", ".webp"}
 
 
-def named_files(run: Run, files: Mapping[str, Path]) -> dict[str, Path]:
-    """One pose's image files by camera, in the order of the run.
+def named_images(run: Run, images: Mapping[str, Given]) -> dict[str, Given]:
+    """What is given for each camera, in the order of the run.
 
     Raises:
         UserError: a camera is missing or unknown.
     """
-    if missing := [camera for camera in run.cameras if camera not in files]:
+    if missing := [camera for camera in run.cameras if camera not in images]:
         raise UserError(f"no image for camera {missing[0]}; this run needs {', '.join(run.cameras)}")
-    if unknown := [camera for camera in files if camera not in run.cameras]:
+    if unknown := [camera for camera in images if camera not in run.cameras]:
         raise UserError(f"unknown camera {unknown[0]}; this run knows {', '.join(run.cameras)}")
-    return {camera: files[camera] for camera in run.cameras}
+    return {camera: images[camera] for camera in run.cameras}
 
 
 def files_in(run: Run, folder: Path) -> list[dict[str, Path]]:
@@ -68,7 +70,12 @@ def _images_in(folder: Path) -> list[Path]:
     return [path for path in paths if path.suffix.lower() == ".png"]
 
 
-def _read(run: Run, camera: str, path: Path) -> Images:
+def read_image(run: Run, camera: str, path: Path) -> Images:
+    """The image of a camera, (H, W), in colour (H, W, 3).
+
+    Raises:
+        UserError: the file is missing or damaged, or its image has another size or type than the run's.
+    """
     shape = run.shapes[run.cameras.index(camera)]
     try:
         data = path.read_bytes()
@@ -90,7 +97,7 @@ def read_files(run: Run, poses: Sequence[Mapping[str, Path]]) -> Views:
     Raises:
         UserError: a file is missing or damaged, or its image has another size or type than the run's.
     """
-    return joined([np.stack([_read(run, camera, pose[camera]) for pose in poses]) for camera in run.cameras])
+    return joined([np.stack([read_image(run, camera, pose[camera]) for pose in poses]) for camera in run.cameras])
 
 
 def csv_rows(path: Path, columns: Sequence[str], content: str) -> list[dict[str, str]]:

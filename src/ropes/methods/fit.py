@@ -1,23 +1,29 @@
 """`fit`: the entry point of every method's training."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ropes.common.hardware import RequestedPrecision
+from ropes.data.dataset import Dataset
+from ropes.data.layout import dataset_folder
 from ropes.errors import UserError
 from ropes.methods.recipes import Recipe
-from ropes.methods.registry import METHODS, method_named
+from ropes.methods.recipes.optimisation import Preset
+from ropes.methods.registry import METHODS, method_named, recipe_of
 from ropes.methods.run import Run
+from ropes.methods.run_folder import run_folder
 
 
 def fit(
-    data: Path | str,
+    data: Dataset | Path | str,
     out: Path | str,
-    recipe: Recipe,
+    recipe: Recipe | None = None,
     seed: int = 0,
     *,
     method: str = "anchored",
-    pretrained: Path | None = None,
+    preset: Preset | None = None,
+    pretrained: Run | Path | str | None = None,
     precision: RequestedPrecision = "auto",
     show: bool = True,
 ) -> Run:
@@ -26,30 +32,40 @@ def fit(
     To resume an interrupted or killed fit, call it again: it ends with the same weights.
 
     Args:
-        data: the data set; only methods of `ropes.methods.registry.LABELLED_METHODS` read its angles.
+        data: the data set, or its folder; only methods of `ropes.methods.registry.LABELLED_METHODS` read its angles.
         out: folder of the run.
-        recipe: of the method, see `ropes.methods.registry.recipe_of`.
+        recipe: of the method, see `ropes.recipe_of`; None for that of `preset`.
         seed: of weights, splits and batches.
-        method: one of `ropes.methods.registry.METHODS`.
+        method: one of `ropes.METHODS`.
+        preset: "compact" or "paper", without a recipe; None for "compact".
         pretrained: a run of the same method whose first stages are reused: the pre-training of `jointnet`, or AE1 and
             the LDRs of `ropes`.  Other methods have none.
         precision: "bf16-mixed" (bf16 autocast), "32-true" (float32), or "auto": the faster one on this machine.  A
             resumed run keeps its precision.  Stages that compute score differences always use float32.
         show: show progress.
 
+    Returns:
+        The run; `ropes.load`, `ropes.calibrate`, `ropes.evaluate` and `ropes.predict` take it in place of its folder.
+
     Raises:
-        UserError: no such method, another method's recipe, another precision than the stored run's, or as the method's
-            own `fit`.
+        UserError: no such method or preset, a recipe beside a preset, another method's recipe, another precision than
+            the stored run's, or as the method's own `fit`.
         KeyboardInterrupt: interrupted; the state is stored.
     """
     entry = method_named(method)
     if pretrained is not None and not entry.pretrained:
         names = " and ".join(name for name in METHODS if method_named(name).pretrained)
         raise UserError(f"method {method} is not pre-trained; leave --pretrained out, which is an option of {names}")
+    if isinstance(recipe, str):
+        raise UserError(f"recipe is the string {recipe!r}; give preset={recipe!r}, or a recipe of ropes.recipe_of")
+    if recipe is not None and preset is not None:
+        raise UserError("give a recipe or a preset, not both: ropes.recipe_of gives the recipe of a preset")
+    if recipe is None:
+        recipe = recipe_of(method, preset or "compact")
     if not isinstance(recipe, entry.recipe_type):
         raise UserError(f"method {method} cannot be fitted with another method's recipe; use one of its presets")
     options: dict[str, Any] = {"method": method, "precision": precision, "show": show}
     if entry.pretrained:
-        options["pretrained"] = pretrained
-    run: Run = entry.load("fit")(Path(data), Path(out), recipe, seed, **options)
-    return run
+        options["pretrained"] = None if pretrained is None else run_folder(pretrained)
+    run: Run = entry.load("fit")(dataset_folder(data), Path(out), recipe, seed, **options)
+    return replace(run, folder=Path(out))

@@ -141,6 +141,7 @@ def _fault(name: str, method: object) -> str | None:
 #: Methods of this package.
 OWN_METHODS = tuple(sorted(each.name for each in _OWN))
 _METHODS, _BROKEN = _table()
+#: Names of all methods, those of other packages included.
 METHODS = tuple(_METHODS)
 #: Methods that learn factors of variation; actions; joints with labels.
 VAE_METHODS = tuple(name for name, each in _METHODS.items() if each.learns == "factors")

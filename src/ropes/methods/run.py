@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ class Run:
         camera_level: level of the cameras' faults, see `camera_level_of`; None for runs of earlier versions, too.
         image_shapes: (height, width), or (height, width, 3) in colour, of each camera's images in the data set; None
             for runs of earlier versions, whose images are squares of `image_size`.
+        folder: where the run was fitted or read; None before. It is not stored, and equal runs may differ in it.
     """
 
     method: str
@@ -66,6 +67,7 @@ class Run:
     camera_level: str | None = None
     image_shapes: tuple[tuple[int, ...], ...] | None = None
     renderer: str | None = None
+    folder: Path | None = field(default=None, compare=False)
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -118,8 +120,13 @@ class Run:
                 return stored
             for stale in (TRAINING_FILE, CALIBRATION_FILE, UNCERTAINTY_FILE):
                 (folder / stale).unlink(missing_ok=True)
-        write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(self), "recipe": recipe_to_dict(self.recipe)})
+        self._store(folder)
         return self
+
+    def _store(self, folder: Path) -> None:
+        content = {"format": FORMAT, **asdict(self), "recipe": recipe_to_dict(self.recipe)}
+        del content["folder"]
+        write_json(folder / RUN_FILE, content)
 
     def restart(self, folder: Path) -> "Run":
         """Store in `folder` that this version trains a stage again; the folder is unfinished until the fit ends.
@@ -130,7 +137,7 @@ class Run:
         run = replace(self, version=__version__)
         if self.precision is None:
             run = replace(run, precision=resolve_precision("auto"), processor=capability())
-        write_json(folder / RUN_FILE, {"format": FORMAT, **asdict(run), "recipe": recipe_to_dict(run.recipe)})
+        run._store(folder)
         return run
 
     def in_precision(self, folder: Path, requested: RequestedPrecision) -> "Run":
@@ -200,7 +207,7 @@ class Run:
             fields["cameras"], fields["joints"] = tuple(fields["cameras"]), tuple(fields["joints"])
             if fields.get("image_shapes") is not None:
                 fields["image_shapes"] = tuple(tuple(map(int, shape)) for shape in fields["image_shapes"])
-            return cls(**fields)
+            return cls(**fields, folder=folder)
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{folder / RUN_FILE} is damaged ({error}); fit the run again") from error
         except UserError as error:  # a value that recipes no longer accept
@@ -268,6 +275,18 @@ def read_training(folder: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or not all(isinstance(content.get(part), Mapping) for part in parts):
         raise UserError(f"{path} is damaged; delete it and run the same ropes fit command again")
     return content
+
+
+def read_labelled_images(folder: Path) -> int:
+    """Number of images with angles in the training of a method with labels.
+
+    Raises:
+        UserError: see `read_training`.
+    """
+    count = read_training(folder).get("labelled_images")
+    if not isinstance(count, int):
+        raise UserError(f"{folder / TRAINING_FILE} is damaged; delete it and run the same ropes fit command again")
+    return count
 
 
 def training_seconds(story: Mapping[str, Any]) -> float:

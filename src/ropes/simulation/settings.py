@@ -182,6 +182,8 @@ def setting_named(name: str) -> Setting:
     plugins, broken = _plugins()
     if name in broken:
         raise UserError(f"setting {name} cannot be loaded ({broken[name]}); update or uninstall its package")
+    if name in (FINGER_CUBE, ACTION_PAIRS, ARM_ACTIONS):
+        raise UserError(f"setting {name} has pairs of images, not poses; use `ropes simulate --setting {name}`")
     names = (*SETTINGS, *plugins)
     raise UserError(f"unknown setting {name!r}: {suggestion(name, names, 'choose one of ' + ', '.join(names))}")
 

@@ -96,11 +96,11 @@ def reasons(
     return {camera: what for camera, what in named.items() if what}
 
 
-def missing_fields(run: Path, *, known: bool, intervals: Intervals | None, labelled: bool = False) -> str | None:
+def missing_fields(run: Path | str, *, known: bool, intervals: Intervals | None, labelled: bool = False) -> str | None:
     """One line that names the fields missing from the predictions of `run`; None where none are.
 
     Args:
-        run: folder of the run.
+        run: folder of the run, as the line names it.
         known: whether the run has an uncertainty model.
         intervals: of its predictions.
         labelled: whether its method learns from labels.
