@@ -69,10 +69,10 @@ def logit_loss(coordinates: Tensor, logits: Tensor) -> Tensor:
 
     Where reconstruction is perfect, ẑ_i = LDR_i(y) solves Eq. 1: J_gᵀ ∇_y LDR_i(y) is then exactly e_i.
 
-    Deviation: the compact preset adds this term.  Why: without perfect reconstruction, Eq. 3 alone is also solved by a
-    decoder that moves along Δs_i for a coordinate i that its encoder never uses.  Effect: all results of method `ropes`
-    under the compact preset use it, except for the comparisons of docs/eq3.md; without it a trial of docs/log.md gave
-    correlations of .15 .77 .00 .18 .00 .01.
+    Deviation: with `logit_weight`, as in row "ropes+logit" of Table 1, this term is added to Eq. 3.  Why: without
+    perfect reconstruction, Eq. 3 alone is also solved by a decoder that moves along Δs_i for a coordinate i that its
+    encoder never uses.  Effect: docs/eq3.md; without it a trial of docs/log.md gave correlations of .15 .77 .00 .18 .00
+    .01.
     """
     return functional.mse_loss(coordinates, logits)
 

@@ -30,7 +30,7 @@ Module = TypeVar("Module", bound=torch.nn.Module)
 class RopesReader(Reader):
     """Method ropes: AE1's codes, then the coordinates of one AE2, or of one AE2 per joint, or the LDRs' logits.
 
-    With a student these three stages only give the reconstructions.
+    With a student these three stages only give the reconstructions; with a student of the logits, nothing.
     """
 
     precision: Precision = "32-true"
@@ -44,13 +44,16 @@ class RopesReader(Reader):
             load_weights(network, folder / name / WEIGHTS)
             return network.to(device).eval()
 
-        self._ae1 = loaded(AE1(recipe.ae1, run.channels), "ae1")
-        make = partial(network_of_codes, recipe, views=views, joints=self._joints)
-        self._ae2 = {name: loaded(make(), f"ae2/{name}") for name in self._columns}
+        self._ae2: dict[str, AE2 | DenseAE2] = {}
+        self._ratios: list[LDR] = []
         self._student: StudentNetwork | None = None
         if recipe.foreign:
             self._student = loaded(student_of(recipe, run), "student")
-        self._ratios: list[LDR] = []
+            if recipe.coordinates == "logits":
+                return
+        self._ae1 = loaded(AE1(recipe.ae1, run.channels), "ae1")
+        make = partial(network_of_codes, recipe, views=views, joints=self._joints)
+        self._ae2 = {name: loaded(make(), f"ae2/{name}") for name in self._columns}
         if recipe.coordinates == "logits":
             self._standardise = loaded(Standardise(views), "codes")
             self._ratios = [loaded(LDR(recipe.ldr, views=views), f"ldr/{joint}") for joint in run.joints]
@@ -163,7 +166,9 @@ def ropes_weights(run: Run) -> list[str]:
     """The weight files of method ropes."""
     recipe = run.recipe
     assert isinstance(recipe, RopesRecipe)
-    folders = [*stage_folders(recipe, run.joints), *(["student"] if recipe.foreign else [])]
+    read_by_student_alone = recipe.foreign and recipe.coordinates == "logits"
+    folders = [] if read_by_student_alone else stage_folders(recipe, run.joints)
+    folders += ["student"] if recipe.foreign else []
     return [f"{folder}/{WEIGHTS}" for folder in folders]
 
 

@@ -2,7 +2,8 @@
 
 AE1 compresses images to codes y.  One density ratio per joint gives the score difference Δs_i between its two policies.
 AE2 maps codes to coordinates ẑ = h(y), with a decoder g, such that the latent score difference J_gᵀ Δs_i of joint i is
-e_i.  Each stage is stored with a digest of its inputs: it is skipped while they are the same, and resumed after a kill.
+e_i.  A student may learn these coordinates from images with foreign objects.  Each stage is stored with a digest of its
+inputs: it is skipped while they are the same, and resumed after a kill.
 """
 
 import sys

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import cache
 from typing import Any, Protocol
 
@@ -117,7 +116,9 @@ def fit_student(
         held: held-out poses.
     """
     hashes = [sha256(context.folder / name / WEIGHTS) for name in teacher.weights]
-    shape = [] if isinstance(teacher, EncoderTeacher) else [asdict(config)]  # an encoder's weights tell its shape
+    shape = []
+    if not isinstance(teacher, EncoderTeacher):  # the hash of an encoder's weights includes its shape
+        shape = [{"window_image_size": None} | recipe_to_dict(config)]
     fingerprint = context.digest("student", *hashes, share, recipe_to_dict(optimisation), _STUDENT, *shape)
     rows = evaluated_rows(held, context.seed("student", "held out"))
     order = EpochShuffle(len(kept), min(len(kept), optimisation.batch), context.seed("student", "order"))

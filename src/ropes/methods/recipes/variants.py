@@ -179,7 +179,7 @@ def objectives(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
 
 
 def by_objective(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
-    """The recipe of a method; for ropes also the variants of Table 1.  `ropes` and its classifier have a student.
+    """The recipe of a method; for ropes also the variants of Table 1.  The classifier has a student if `ropes` has.
 
     Under the compact preset these include Eq. 3, under the paper preset (trained by Eq. 3) the encoder's side of it.
     """
@@ -188,8 +188,8 @@ def by_objective(method: str, recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
         variants = dict(objectives(recipe))
         other = ("encoder", "encoder-noise") if recipe.preset == "paper" else ("eq3", "eq3-0.1")
         for label, variant in (("logit", "logit"), ("classifier", "classifier"), other):
-            foreign = recipe.foreign if label == "classifier" else 0.0
-            yield f"{method}@{label}", replace(variants[variant], foreign=foreign)
+            student = {"foreign": recipe.foreign, "student": recipe.student, "student_encoder": recipe.student_encoder}
+            yield f"{method}@{label}", replace(variants[variant], **(student if label == "classifier" else {}))
 
 
 def curves(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
