@@ -58,6 +58,7 @@ def shortened(recipe: RopesRecipe, anchors: int, setting: Setting) -> RopesRecip
         ae1_training=few(recipe.ae1_training, poses * len(setting.cameras)),
         ldr_training=few(recipe.ldr_training, 2 * anchors),
         ae2_training=few(recipe.ae2_training, poses),
+        student=few(recipe.student, poses),
     )
 
 

@@ -38,6 +38,10 @@ def small_recipe(method: str) -> Recipe:
                 ae1_training=_TRAINING,
                 ldr_training=_TRAINING,
                 ae2_training=_TRAINING,
+                student_encoder=EncoderConfig(
+                    image_size=64, stem=4, widths=(8, 16), blocks=(1, 1), hidden=16, window=0
+                ),
+                student=_TRAINING,
             )  # fmt: skip
         case EncoderRecipe():
             # Method `anchored` looks at a window of the image with a second network; `ldr` has none.
