@@ -65,8 +65,7 @@ def fit(
     if not isinstance(recipe, entry.recipe_type):
         raise UserError(f"method {method} cannot be fitted with another method's recipe; use one of its presets")
     options: dict[str, Any] = {"method": method, "precision": precision, "show": show}
-    if entry.pretrained:
-        if pretrained is not None:  # the folder may be gone, if the run has what it took over from it
-            options["pretrained"] = Path(pretrained) if isinstance(pretrained, str | Path) else run_folder(pretrained)
+    if entry.pretrained and pretrained is not None:  # the folder may be gone, if the run has what it took over from it
+        options["pretrained"] = Path(pretrained) if isinstance(pretrained, str | Path) else run_folder(pretrained)
     run: Run = entry.load("fit")(dataset_folder(data), Path(out), recipe, seed, **options)
     return replace(run, folder=Path(out))
