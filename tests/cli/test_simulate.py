@@ -126,7 +126,7 @@ def test_what_mujoco_draws_for_lack_of_pybullet_is_told_once(
     for words in (arm, pairs):
         for more, said in (("", 1), ("--renderer mujoco", 0)):
             assert cli.main(["simulate", *words.split(), *more.split(), "--out", str(tmp_path / "D")]) == 0
-            assert capsys.readouterr().err == "ropes: PyBullet is not installed; MuJoCo draws the scene\n" * said
+            assert capsys.readouterr().err == "ropes: PyBullet is not installed; MuJoCo drew the scene\n" * said
     # What is begun goes on with its renderer, and nothing is said.
     files.write_json(tmp_path / "D" / schema.PROVENANCE, {"setting": {}, "renderer": {"name": "mujoco"}})
     monkeypatch.setattr("ropes.simulation.settings.find_spec", lambda name: object())

@@ -25,11 +25,11 @@ _CAMERA_DEFAULTS = {"pitch": -30.0, "roll": 0.0, "fov": 60.0}
 
 
 def say_renderer(scene: str) -> None:
-    """Say on standard error if MuJoCo draws a scene because PyBullet is not installed."""
+    """Say on standard error if MuJoCo drew a scene because PyBullet is not installed."""
     from ropes.simulation.settings import default_renderer, usual_renderer
 
     if default_renderer(scene) != usual_renderer(scene):
-        print("ropes: PyBullet is not installed; MuJoCo draws the scene", file=sys.stderr)
+        print("ropes: PyBullet is not installed; MuJoCo drew the scene", file=sys.stderr)
 
 
 def at_least(lowest: int, **values: int) -> None:

@@ -136,8 +136,6 @@ class Reproduce:
         from ropes.report.terminal import print_table
 
         path, page = self.out / "results.json", self.out / "report.html"
-        if self.name != "cameras" and self.data is None:  # cameras names its renderers, recordings need none
-            say_renderer(self.scene or "white")
         try:
             results = reproduce(
                 self.name,
@@ -157,6 +155,8 @@ class Reproduce:
                 write_report(self.out, page)
                 print(f"wrote {path} and {page} with the finished fits")
             raise
+        if self.name != "cameras" and self.data is None:  # cameras names its renderers, recordings need none
+            say_renderer(self.scene or "white")
         write_report(self.out, page)
         print_table(results)
         print(f"wrote {path} and {page}")

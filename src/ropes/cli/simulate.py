@@ -1,5 +1,6 @@
 """`ropes simulate`: renders an arm, finger and cube, or pairs of actions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -130,13 +131,21 @@ class Simulate:
 
     def execute(self) -> None:
         """Simulate the data set."""
+        drawn: list[str] = []
+        self._simulate(drawn.append)
+        print(f"wrote {self.out}")
+        for scene in dict.fromkeys(drawn):
+            say_renderer(scene)
+
+    def _simulate(self, note: Callable[[str], None]) -> None:
+        """Simulate the data set; `note` gets the scene if neither the user nor what is begun chooses its renderer."""
         common: dict[str, Any] = {"out": self.out, "seed": self.seed, "workers": self.workers}
         pairs = {**common, "samples": self.samples, "test_samples": self.test_anchors}
         if self.setting == _FINGER_CUBE:
             from ropes.data.generate_finger import simulate_finger
             from ropes.simulation.finger_setting import FingerSetting
 
-            finger = FingerSetting(**self._renderer("white"))
+            finger = FingerSetting(**self._renderer("white", note))
             simulate_finger(finger, **pairs, labelled=self.labelled, state=self.state)
         elif self.setting == _PAIRS:
             from ropes.data.generate_actions import simulate_pairs
@@ -145,28 +154,27 @@ class Simulate:
 
             objects = 1 if self.objects is None else self.objects
             name = OBJECT_SCENES if objects > 1 else ACTION_PAIRS
-            simulate_pairs(PairsSetting(name=name, objects=objects, **self._renderer("white")), **pairs)
+            simulate_pairs(PairsSetting(name=name, objects=objects, **self._renderer("white", note)), **pairs)
         elif self.setting == _ARM_ACTIONS:
             from ropes.data.generate_actions import simulate_arm_actions
 
-            simulate_arm_actions(self._arm("panda-2c-independent"), **pairs)
+            simulate_arm_actions(self._arm("panda-2c-independent", note), **pairs)
         else:
             from ropes.data.generate import simulate
 
             common |= {"anchors": self.anchors, "test_anchors": self.test_anchors}
-            simulate(self._arm(self.setting), **common, mesh=self.mesh, state=self.state)
-        print(f"wrote {self.out}")
+            simulate(self._arm(self.setting, note), **common, mesh=self.mesh, state=self.state)
 
-    def _renderer(self, scene: str) -> dict[str, Any]:
-        """The renderer that is asked for, or else that of what is begun; a scene without either may say a line."""
+    def _renderer(self, scene: str, note: Callable[[str], None]) -> dict[str, Any]:
+        """The renderer that is asked for, or else that of what is begun; a scene without either is noted."""
         from ropes.data.build import begun_renderer
 
         chosen = self.renderer or begun_renderer(self.out)
         if chosen is None:
-            say_renderer(scene)
+            note(scene)
         return {} if chosen is None else {"renderer": chosen}
 
-    def _arm(self, name: str | None) -> "Setting":
+    def _arm(self, name: str | None, note: Callable[[str], None]) -> "Setting":
         """The setting of the URDF file, or the paper's setting of that name."""
         if self.urdf is None:
             from ropes.simulation.settings import setting_named
@@ -174,7 +182,7 @@ class Simulate:
             assert name is not None
             setting = setting_named(name)
             level, colour = self._level or setting.camera_level, self.colour or setting.colour
-            self._renderer(self._scene(setting.scene))
+            self._renderer(self._scene(setting.scene), note)
             return replace(
                 setting,
                 scene=self._scene(setting.scene),
@@ -184,7 +192,7 @@ class Simulate:
             )
         from ropes.simulation.arm import arm_setting
 
-        self._renderer(self._scene("white"))
+        self._renderer(self._scene("white"), note)
         setting = arm_setting(
             urdf=str(self.urdf),
             joints=self.joints,
