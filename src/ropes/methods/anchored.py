@@ -23,6 +23,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.anchored_stage import AnchoredStage
 from ropes.methods.anchors import by_anchor, require_all_regimes
+from ropes.methods.background import adapt_background
 from ropes.methods.context import Context
 from ropes.methods.contrast import head_regimes, targets
 from ropes.methods.encoder_stage import EncoderStage
@@ -47,8 +48,6 @@ Indices = NDArray[np.int64]
 _HELD_OUT_ANCHORS, _HELD_OUT_BYTES = 384, 1 << 30
 #: Version of the objective of `anchored`: a training under an earlier one is not resumed.
 _OBJECTIVE = 5
-#: Number of poses from which the encoder takes the background.
-_BACKGROUND_POSES = 256
 
 
 def fit(
@@ -213,8 +212,7 @@ def _fit_encoder(
         context.seed("encoder", "weights"),
         lambda: ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints), channels=kept.channels),
     ).to(memory_format=torch.channels_last)
-    sample = EpochShuffle(len(kept), min(len(kept), _BACKGROUND_POSES), context.seed("background"))
-    network.encoder.adapt(torch.from_numpy(kept.pixels(sample(0))))
+    adapt_background(context, network.encoder, kept)
     stage: EncoderStage
     stage, batch_at = poses.stage(context, recipe, network)
     others = ("foreign", "student", "registration", *(() if recipe.anchor_weight else ANCHOR_FIELDS))

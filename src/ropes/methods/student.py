@@ -13,6 +13,7 @@ from torch import Tensor
 from ropes.common.files import sha256
 from ropes.common.progress import progress
 from ropes.data.batches import TrainingImages
+from ropes.methods.background import adapt_background
 from ropes.methods.context import Context
 from ropes.methods.foreign import add_foreign_objects
 from ropes.methods.reader import Reader, autocast
@@ -30,8 +31,6 @@ _STUDENT = 4
 #: Held-out poses that a record evaluates, and the largest size of their images, of which there are two copies, bytes.
 _EVALUATED, _EVALUATED_BYTES = 1_024, 1 << 29
 _CHUNK = 256
-#: Poses from which a student without an encoder as its teacher takes the background.
-_BACKGROUND_POSES = 256
 
 
 class Teacher(Protocol):
@@ -90,8 +89,7 @@ class ReaderTeacher(Teacher):
     def student(self, config: EncoderConfig, context: Context, kept: TrainingImages) -> StudentNetwork:
         """See `Teacher.student`."""
         network = _seeded_student(config, context, kept, with_teacher=False)
-        sample = EpochShuffle(len(kept), min(len(kept), _BACKGROUND_POSES), context.seed("background"))
-        network.encoder.adapt(torch.from_numpy(kept.pixels(sample(0))))
+        adapt_background(context, network.encoder, kept)
         return network
 
 

@@ -16,6 +16,7 @@ from ropes.data.batches import TrainingImages
 from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
+from ropes.methods.background import adapt_background
 from ropes.methods.context import Context
 from ropes.methods.image_size import require_size
 from ropes.methods.labels import Labels, angles_checksum, choose_labels
@@ -37,8 +38,6 @@ from ropes.models.jepa import JEPA, collapse
 
 #: Held-out poses, and held-out images of single cameras, that a record evaluates.
 _EVALUATED_POSES, _EVALUATED_IMAGES = 2_048, 1_024
-#: Number of poses from which the encoder takes the background.
-_BACKGROUND_POSES = 256
 _PRETRAINING = "pretraining"
 
 
@@ -102,8 +101,7 @@ def fit(
         stages["pretraining"], seconds["pretraining"] = _pretrain(context, recipe, kept, held, network)
         more["collapse"] = _collapse(stages["pretraining"])
     if isinstance(network, AngleCNN):
-        sample = EpochShuffle(len(kept), min(len(kept), _BACKGROUND_POSES), context.seed("background"))
-        network.encoder.adapt(torch.from_numpy(kept.pixels(sample(0))))
+        adapt_background(context, network.encoder, kept)
     summary, stage = _fit_angles(context, recipe, network, images, labels)
     stages["angles"], seconds["angles"] = summary["history"], summary["seconds"]
     fit_uncertainty(context, dataset, kept, held, labels.held_angles(np.flatnonzero(held_out)))
