@@ -29,6 +29,11 @@ def dataset_folder(data: Dataset | Path | str) -> Path:
     return Path(data)
 
 
+def is_dataset_folder(path: Path | str) -> bool:
+    """Whether a folder has the description of a data set."""
+    return (Path(path) / schema.INFO).exists()
+
+
 def open_dataset(path: Dataset | Path | str) -> Dataset:
     """Open the data set in the folder `path`. An open `Dataset` is returned as it is.
 

@@ -11,6 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from ropes.data.dataset import Dataset
+from ropes.data.layout import is_dataset_folder
 from ropes.data.pictures import Images
 from ropes.data.views import Views, joined
 from ropes.errors import UserError
@@ -60,7 +61,7 @@ def poses_of(run: Run, images: ImageInput) -> list[Pose]:
         return _of_mapping(run, images)
     if isinstance(images, str | Path):
         path = Path(images)
-        if (path / "meta" / "info.json").exists():
+        if is_dataset_folder(path):
             raise UserError(f"{path} is a data set; Estimator.images reads its images, and ropes.predict its angles")
         return [dict(pose) for pose in files_in(run, path)]
     if isinstance(images, Image.Image):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ropes.common.hardware import RequestedPrecision
 from ropes.data.dataset import Dataset
-from ropes.data.layout import open_dataset
+from ropes.data.layout import is_dataset_folder, open_dataset
 from ropes.data.views import Views, by_camera, joined
 from ropes.errors import UserError
 from ropes.inference.calibration import (
@@ -26,10 +26,10 @@ from ropes.inference.calibration import (
 )
 from ropes.inference.estimator import Estimator
 from ropes.inference.image_inputs import ImageInput, Pose, poses_of, read_poses
+from ropes.inference.labels import read_labels
 from ropes.inference.overlay import Overlay, file_name, known_cameras, origin_of, write_pictures
 from ropes.inference.poses import chosen_arm
 from ropes.inference.predictor import Predictor
-from ropes.inference.sources import read_labels
 from ropes.methods.run import Run, warn_if_other_scene
 from ropes.methods.run_folder import run_folder
 from ropes.methods.uncertainty.annotations import missing_fields
@@ -227,7 +227,7 @@ def _predictions(
     overlay: Path | None = None,
     camera_file: Path | None = None,
 ) -> Iterator[dict[str, Any]]:
-    if isinstance(source, str | Path) and (Path(source) / "meta" / "info.json").exists():
+    if isinstance(source, str | Path) and is_dataset_folder(source):
         source = open_dataset(source)
     dataset = source if isinstance(source, Dataset) else None
     arm = None

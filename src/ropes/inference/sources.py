@@ -5,12 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ropes.common import png
 from ropes.data.pictures import Images
-from ropes.data.views import Views, joined
 from ropes.errors import UserError
 from ropes.methods.run import Run
 
@@ -91,15 +87,6 @@ def read_image(run: Run, camera: str, path: Path) -> Images:
         raise UserError(f"{path}: {error}; convert it to 8-bit {kind} of the size trained on") from error
 
 
-def read_files(run: Run, poses: Sequence[Mapping[str, Path]]) -> Views:
-    """The images of some poses, from a file for each camera.
-
-    Raises:
-        UserError: a file is missing or damaged, or its image has another size or type than the run's.
-    """
-    return joined([np.stack([read_image(run, camera, pose[camera]) for pose in poses]) for camera in run.cameras])
-
-
 def csv_rows(path: Path, columns: Sequence[str], content: str) -> list[dict[str, str]]:
     """The rows of a CSV file, one at least, which has the given columns; `content` names the rows in an error.
 
@@ -118,27 +105,3 @@ def csv_rows(path: Path, columns: Sequence[str], content: str) -> list[dict[str,
     if missing := [name for name in columns if name not in rows[0]]:
         raise UserError(f"{path} has no column {missing[0]}; it needs {', '.join(columns)}")
     return rows
-
-
-def read_labels(run: Run, path: Path) -> tuple[Views, NDArray[np.float64]]:
-    """Images and angles (n, d), radians, of a CSV file.
-
-    Raises:
-        UserError: the file, a column or an image is missing, or an angle is not a finite number.
-    """
-    rows = csv_rows(path, (*run.cameras, *run.joints), "labelled samples")
-    poses: list[dict[str, Path]] = []
-    angles = []
-    for number, row in enumerate(rows, start=2):
-        try:
-            angles.append([float(row[joint]) for joint in run.joints])
-        except (TypeError, ValueError) as error:
-            raise UserError(f"{path}, line {number}: an angle is not a number") from error
-        if absent := [camera for camera in run.cameras if not row[camera]]:
-            raise UserError(f"{path}, line {number}: no image for camera {absent[0]}")
-        poses.append({camera: path.parent / row[camera] for camera in run.cameras})
-    images, table = read_files(run, poses), np.array(angles)
-    if not np.isfinite(table).all():
-        line = 2 + int(np.flatnonzero(~np.isfinite(table).all(1))[0])
-        raise UserError(f"{path}, line {line}: an angle is not finite")
-    return images, table

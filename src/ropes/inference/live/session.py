@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ropes.common.hardware import RequestedPrecision
-from ropes.data.layout import open_dataset
+from ropes.data.layout import is_dataset_folder, open_dataset
 from ropes.data.recordings.views import Box
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
@@ -146,7 +146,7 @@ def _of_all_cameras(run: Run, folder: Path, options: WatchOptions) -> Source | N
     Raises:
         UserError: see `Recorded`; or the folder lacks that of a camera.
     """
-    if (folder / "meta" / "info.json").exists():
+    if is_dataset_folder(folder):
         dataset = open_dataset(folder)
         rate = RATE if options.rate is None else options.rate
         return Recorded(run=run, dataset=dataset, split=options.split, rate=rate, loop=options.loop)
