@@ -24,10 +24,10 @@ from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.methods.context import Context
 from ropes.methods.run import Run
+from ropes.methods.training.validation_split import held_out_frames
 from ropes.methods.uncertainty.conformal import intervals_from_held_out
 from ropes.methods.uncertainty.fit import error_samples, features_of
 from ropes.methods.uncertainty.model import ImageFeatures
-from ropes.methods.validation_split import held_out_frames
 
 Array = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from benchmarks.figures import described, keep, options, simulate, table
 from ropes.common.files import read_json
 from ropes.errors import UserError
 from ropes.evaluation.causal_graph import causal_graph
-from ropes.methods.anchored import fit
+from ropes.methods.anchored.fit import fit
 from ropes.methods.recipes import encoder_recipe
 from ropes.methods.run import TRAINING_FILE
 

@@ -24,7 +24,7 @@ from benchmarks.figures import described, options
 from ropes.common.files import write_json
 from ropes.common.hardware import Precision, capability
 from ropes.errors import UserError
-from ropes.methods.delta import network_of
+from ropes.methods.delta.fit import network_of
 from ropes.methods.recipes import CNNRecipe, DeltaRecipe, EncoderRecipe, JointNetRecipe, RopesRecipe, VAERecipe
 from ropes.methods.registry import METHODS, recipe_of
 from ropes.models.angles import AngleCNN, AngleTransformer

@@ -70,7 +70,7 @@ def anonymous() -> int:
 
 def fit_and_watch(data: Path, out: Path, recipe: RopesRecipe, results: Connection) -> None:
     """Fit, and send the peaks."""
-    from ropes.methods.ropes import fit
+    from ropes.methods.ropes.fit import fit
 
     highest = [0]
 

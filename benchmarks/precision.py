@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from benchmarks.figures import options, publish
 from ropes.common.hardware import training_precision
-from ropes.methods.delta import network_of
+from ropes.methods.delta.fit import network_of
 from ropes.methods.recipes import DeltaRecipe, VAERecipe
 from ropes.methods.registry import recipe_of
 from ropes.models.vae import VAE

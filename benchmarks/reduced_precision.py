@@ -27,7 +27,7 @@ from ropes.common.hardware import RequestedPrecision, capability
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.inference.estimator import Estimator
-from ropes.methods.readers import finished_network
+from ropes.methods.anchored.reader import finished_network
 from ropes.models.encoder import PoseEncoder
 from ropes.models.registry import find_run
 from ropes.models.student import StudentNetwork

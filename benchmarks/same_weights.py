@@ -25,7 +25,7 @@ from ropes.common.files import write_json
 from ropes.common.hardware import Precision, capability, training_precision
 from ropes.methods.fit import fit
 from ropes.methods.recipes import Optimisation, Recipe
-from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS, recipe_of
+from ropes.methods.registry import METHODS, methods_of, recipe_of
 
 _DATA = {
     "arm": "--setting panda-1c-independent --anchors 24 --test-anchors 0",
@@ -37,7 +37,7 @@ _BATCH = 16
 
 def data_of(method: str) -> str:
     """Which of the data sets a method learns from."""
-    return "actions" if method in DELTA_METHODS else "finger" if method in VAE_METHODS else "arm"
+    return "actions" if method in methods_of("actions") else "finger" if method in methods_of("factors") else "arm"
 
 
 def shortened(recipe: Recipe) -> Recipe:

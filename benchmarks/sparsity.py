@@ -20,8 +20,8 @@ from torch import Tensor
 from torch.func import jacfwd, vmap
 
 from benchmarks.figures import options, publish
-from ropes.methods.objectives import decode_with_scores, sparsity_loss, sparsity_matrix
 from ropes.methods.recipes import ropes_recipe
+from ropes.methods.ropes.objectives import decode_with_scores, sparsity_loss, sparsity_matrix
 from ropes.models.autoencoder import AE2
 
 VIEWS, JOINTS = 2, 6

@@ -39,10 +39,10 @@ from ropes.common.hardware import Precision, capability, training_precision, tun
 from ropes.data.layout import open_dataset
 from ropes.inference.estimator import Estimator
 from ropes.methods.fit import fit
-from ropes.methods.foreign import add_foreign_objects
 from ropes.methods.recipes import EncoderRecipe
-from ropes.methods.registry import VAE_METHODS, recipe_of
-from ropes.methods.student_stage import Batch, StudentStage
+from ropes.methods.registry import methods_of, recipe_of
+from ropes.methods.student.foreign import add_foreign_objects
+from ropes.methods.student.stage import Batch, StudentStage
 from ropes.methods.training.loop import BatchAt
 from ropes.methods.training.stage import Stage
 from ropes.models.registry import find_run
@@ -273,7 +273,7 @@ def measure_methods(arguments: argparse.Namespace, precision: Precision) -> dict
     print(f"| method | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}")
     with tempfile.TemporaryDirectory() as folder:
         for method in arguments.method or MEASURED:
-            name = "finger" if method in VAE_METHODS else "arm"
+            name = "finger" if method in methods_of("factors") else "arm"
             data = Path(folder) / name
             if method != "predict" and not data.exists():
                 simulate(f"{_DATA[name]} --test-anchors 8", data)

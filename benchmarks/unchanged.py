@@ -28,7 +28,7 @@ from ropes.evaluation.joints import evaluate
 from ropes.experiments.fits import torch_threads
 from ropes.methods.fit import fit
 from ropes.methods.recipes import Optimisation
-from ropes.methods.registry import DELTA_METHODS, OWN_METHODS
+from ropes.methods.registry import OWN_METHODS, methods_of
 from ropes.report.readme_tables import _written
 from ropes.simulation.actions import PairsSetting
 from ropes.simulation.finger_setting import FingerSetting
@@ -66,7 +66,7 @@ def fits(work: Path) -> Iterator[tuple[str, str]]:
     pairs = tiny_pairs.write_pairs(work / "pairs", {"train": 64, "validation": 16, "test-iid": 16})
     for method in OWN_METHODS:
         out = work / "runs" / method
-        of_pairs = method in DELTA_METHODS
+        of_pairs = method in methods_of("actions")
         recipe = tiny_pairs.recipe(method) if of_pairs else tiny.recipe_of(method)
         fit(pairs if of_pairs else data, out, recipe, 0, method=method, precision="32-true", show=False)
         yield f"fit {method}", digest_of(out, "*.safetensors")

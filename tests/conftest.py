@@ -205,7 +205,7 @@ def measured_finger(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) 
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory: pytest.TempPathFactory, tiny_data: Path) -> Path:
     """A run fitted on it, uninterrupted; never to be changed."""
-    from ropes.methods.ropes import fit
+    from ropes.methods.ropes.fit import fit
     from tests import tiny
 
     return made_once(tmp_path_factory, "tiny-run", lambda out: fit(tiny_data, out, tiny.recipe(), 0, show=False))
@@ -220,7 +220,7 @@ def own_run(tmp_path: Path, tiny_run: Path) -> Path:
 @pytest.fixture
 def refit(tiny_data: Path) -> "Callable[..., Run]":
     """Fit on the tiny data set without a word; keywords change the recipe."""
-    from ropes.methods.ropes import fit
+    from ropes.methods.ropes.fit import fit
     from tests import tiny
 
     def run(out: Path, *, data: Path = tiny_data, seed: int = 0, **changes: Any) -> "Run":

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from ropes.methods.contrast import targets
+from ropes.methods.anchored.contrast import targets
 from ropes.simulation.settings import setting_named
 
 #: A base joint changes the images more than a wrist joint; far enough apart to allow every response.

@@ -10,8 +10,9 @@ from ropes.cli import entry as cli
 from ropes.common.files import read_json
 from ropes.data.layout import open_dataset
 from ropes.inference.estimator import Estimator
-from ropes.methods import anchored, ropes
+from ropes.methods.anchored import fit as anchored
 from ropes.methods.recipes import EncoderRecipe, RopesRecipe
+from ropes.methods.ropes import fit as ropes
 from ropes.methods.run import Run
 from tests import tiny
 

@@ -14,7 +14,7 @@ from ropes.data.layout import open_dataset
 from ropes.data.validate import validate
 from ropes.evaluation.actions import evaluate_actions
 from ropes.methods import fit as fitting
-from ropes.methods.ropes import fit
+from ropes.methods.ropes.fit import fit
 from ropes.simulation.actions import SYSTEMATIC, TRAIN, VALIDATION
 from tests import tiny
 from tests.tiny_pairs import ACTIONS, recipe, write_pairs

@@ -70,7 +70,9 @@ def test_the_page_names_extras_that_exist() -> None:
 
 
 def test_what_inspect_says_is_quoted() -> None:
-    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/ropes/evaluation/inspection").glob("*.py"))
+    source = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "src/ropes/evaluation/inspection").glob("*.py")
+    )
     table = PAGE.partition("| `ropes inspect` says |")[2].partition("\n\n")[0]
     quoted = re.findall(r"^\| `([^`]+)` \|", table, flags=re.MULTILINE)
     assert len(quoted) == 12

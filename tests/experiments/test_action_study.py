@@ -16,9 +16,9 @@ from ropes.experiments import run as experiments
 from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import experiment
 from ropes.experiments.run import reproduce
+from ropes.methods.delta.variants import ABLATED, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
 from ropes.methods.recipes import DeltaRecipe, Optimisation
-from ropes.methods.recipes.delta_variants import ABLATED, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
-from ropes.methods.registry import DELTA_METHODS, method_of
+from ropes.methods.registry import method_of, methods_of
 from ropes.report.action_plots import framed
 from ropes.report.actions import action_markdown
 from ropes.report.html import write_report
@@ -90,7 +90,7 @@ def test_every_setting_is_measured_and_shown(tiny_plan: None, tmp_path: Path) ->
 
 def test_the_compact_experiment_holds_what_is_asked_for() -> None:
     plan = experiment("causal-triplet", "compact")
-    assert {method_of(label) for label in plan.recipes} == set(DELTA_METHODS)
+    assert {method_of(label) for label in plan.recipes} == set(methods_of("actions"))
     assert len(plan.seeds) >= 3
     assert plan.fits(ACTION_PAIRS, "sms")
     assert not plan.fits(ARM_ACTIONS, "sms")
@@ -129,7 +129,7 @@ def test_readings_of_the_paper_are_compared_and_other_things_held_out() -> None:
     assert recipes["cde-patch@patches-all"].delta.patches > 196  # of the paper's preset
     assert set(plan.anchors) == {ACTION_PAIRS, OBJECT_SCENES}
     drawn = experiment("hold-outs", "compact")
-    assert set(drawn.recipes) == set(DELTA_METHODS)
+    assert set(drawn.recipes) == set(methods_of("actions"))
     assert list(drawn.anchors) == list(RANDOM_HOLD_OUTS)
     assert drawn.seeds == (0,)
     with pytest.raises(UserError, match="delta-options is not for method sms; choose among cde-global, cde-patch"):

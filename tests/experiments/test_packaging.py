@@ -25,7 +25,7 @@ from ropes.experiments.packager import package
 from ropes.inference.calibration import Calibration, Origin
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate
-from ropes.methods import anchored
+from ropes.methods.anchored import fit as anchored
 from ropes.methods.recipes import EncoderRecipe, Optimisation, encoder_recipe
 from ropes.methods.run import Run
 from ropes.methods.weights import weights_digest

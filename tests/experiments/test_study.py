@@ -27,9 +27,9 @@ from ropes.experiments.plans import experiment
 from ropes.experiments.run import reproduce
 from ropes.methods.fit import fit
 from ropes.methods.recipes import EncoderRecipe, Optimisation, VAERecipe
-from ropes.methods.registry import VAE_METHODS, method_of
+from ropes.methods.registry import method_of, methods_of
 from ropes.methods.run import Run
-from ropes.methods.vae_stage import VAEStage
+from ropes.methods.vae.stage import VAEStage
 from ropes.methods.weights import uncertainty_digest, weights_digest
 from ropes.report.html import write_report
 from ropes.simulation import feasibility
@@ -43,7 +43,7 @@ def planned(name: str, preset: str, methods: Sequence[str] = (), *, recorded: Pa
     """A study of few steps on few images."""
     return Experiment(
         name=name,
-        recipes={method: tiny.vae_recipe() for method in methods or VAE_METHODS},
+        recipes={method: tiny.vae_recipe() for method in methods or methods_of("factors")},
         anchors={"finger-cube": 64},
         test_anchors=MEASURED,
         labelled=REGRESSED,
@@ -88,7 +88,7 @@ def test_every_model_is_fitted_in_a_process_of_its_own_and_nothing_twice(out: Pa
     assert seen == sorted(seen)
     assert (min(seen) >= 1, seen[-1]) == (True, 4)
     assert [(row.method, row.seed) for row in found.model_rows] == [
-        (method, seed) for method in VAE_METHODS for seed in (0, 1)
+        (method, seed) for method in methods_of("factors") for seed in (0, 1)
     ]
     assert results.read(out / "results.json") == found
     assert set(read_json(out / "experiment.json")["seconds"]) == {"finger-cube simulate", "finger-cube fits"}
@@ -237,7 +237,7 @@ def test_the_sweep_is_the_paper_s(preset: str, models: int) -> None:
     assert len(plan.recipes) * len(plan.seeds) == models
     recipes = list(plan.recipes.values())
     assert all(isinstance(recipe, VAERecipe) for recipe in recipes)
-    assert {method_of(label) for label in plan.recipes} == set(VAE_METHODS)
+    assert {method_of(label) for label in plan.recipes} == set(methods_of("factors"))
     assert {recipe.noise for recipe in recipes if isinstance(recipe, VAERecipe)} == {True, False}
     assert len({(method_of(label), str(recipe)) for label, recipe in plan.recipes.items()}) == len(recipes)
     if preset == "paper":

@@ -120,7 +120,7 @@ def test_a_run_begun_anew_with_another_recipe_is_unfinished_and_uncalibrated(
     run = Estimator.load(own_run).run
     write_calibration(own_run, run, Calibration(np.ones(2), np.zeros(2), 2))
     with monkeypatch.context() as patch:
-        patch.setattr("ropes.methods.ropes._fit_ldrs", _interrupt)
+        patch.setattr("ropes.methods.ropes.fit._fit_ldrs", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             refit(own_run, val_fraction=0.5)
     with pytest.raises(UserError, match="unfinished"):

@@ -63,7 +63,7 @@ def test_a_folder_of_folders(tiny_run: Path, folder: Path, images: Images) -> No
 @pytest.fixture(scope="module")
 def one_camera(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
     """A run with a single camera."""
-    from ropes.methods.ropes import fit
+    from ropes.methods.ropes.fit import fit
 
     root = tmp_path_factory.mktemp("one")
     images = {"train": tiny.draw(tiny.model().sample(np.random.default_rng(0), 8))[:, :, :1]}

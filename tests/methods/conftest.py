@@ -17,7 +17,7 @@ def many_anchors(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> 
 @pytest.fixture(scope="session")
 def anchored_run(tmp_path_factory: pytest.TempPathFactory, many_anchors: Path) -> Path:
     """A run of `anchored` fitted on it; never to be changed."""
-    from ropes.methods import anchored
+    from ropes.methods.anchored import fit as anchored
 
     return made_once(
         tmp_path_factory, "anchored-run", lambda out: anchored.fit(many_anchors, out, tiny.encoder_recipe(), show=False)

@@ -16,10 +16,11 @@ from ropes.data.layout import copy_without_labels, open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator
-from ropes.methods import anchored, anchored_stage
-from ropes.methods.anchored_stage import AnchoredStage
-from ropes.methods.anchors import by_anchor
-from ropes.methods.contrast import regime_loss
+from ropes.methods.anchored import fit as anchored
+from ropes.methods.anchored import stage as anchored_stage
+from ropes.methods.anchored.anchors import by_anchor
+from ropes.methods.anchored.contrast import regime_loss
+from ropes.methods.anchored.stage import AnchoredStage
 from ropes.methods.recipes import EncoderRecipe, Optimisation
 from ropes.methods.run import TRAINING_FILE
 from ropes.methods.training import loop as training

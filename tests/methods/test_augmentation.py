@@ -2,7 +2,7 @@
 
 import torch
 
-from ropes.methods.augmentation import SIDES, erase, random_crops
+from ropes.methods.training.augmentation import SIDES, erase, random_crops
 
 
 def squares(share: float, poses: int = 400, side: int = 40) -> torch.Tensor:

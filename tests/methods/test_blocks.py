@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from ropes.methods.augmentation import random_crops
-from ropes.methods.blocks import TARGETS, draw_blocks
+from ropes.methods.supervised.blocks import TARGETS, draw_blocks
+from ropes.methods.training.augmentation import random_crops
 
 
 @pytest.mark.parametrize("side", [4, 8, 14])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from ropes.methods.augmentation import erase
-from ropes.methods.contrast import change_map
-from ropes.methods.foreign import add_foreign_objects
+from ropes.methods.anchored.contrast import change_map
+from ropes.methods.student.foreign import add_foreign_objects
+from ropes.methods.training.augmentation import erase
 from ropes.methods.uncertainty.annotations import foreign_boxes
 from ropes.simulation.corruption import Hiding, occlude
 

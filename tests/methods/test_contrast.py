@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ropes.causal.scm import Regime
-from ropes.methods.contrast import (
+from ropes.methods.anchored.contrast import (
     attention_loss,
     change_map,
     image_changes,
@@ -17,7 +17,7 @@ from ropes.methods.contrast import (
     targets,
     within_anchor_variance,
 )
-from ropes.methods.descendants import estimate_descendants
+from ropes.methods.anchored.descendants import estimate_descendants
 from tests import tiny
 from tests.structural import CHANGE, angles, effects, followed
 

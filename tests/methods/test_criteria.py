@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from ropes.causal.scm import Regime
 from ropes.errors import UserError
-from ropes.methods.codes import Codes, standardise
-from ropes.methods.criteria import coordinate_contrast, held_out_contrasts
+from ropes.methods.ropes.codes import Codes, standardise
+from ropes.methods.ropes.criteria import held_out_contrasts
+from ropes.methods.training.criteria import coordinate_contrast
 from tests import tiny
 
 MODEL = tiny.model()

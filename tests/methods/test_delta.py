@@ -18,13 +18,13 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.actions import evaluate_actions
 from ropes.evaluation.record import is_current
-from ropes.methods.delta import encoder_of
-from ropes.methods.delta_stage import DeltaStage
+from ropes.methods.delta.fit import encoder_of
+from ropes.methods.delta.stage import DeltaStage
 from ropes.methods.fit import fit
 from ropes.methods.recipes import DeltaRecipe, Optimisation, recipe_from_dict
-from ropes.methods.registration import write_registration
-from ropes.methods.registry import DELTA_METHODS, recipe_of
+from ropes.methods.registry import methods_of, recipe_of
 from ropes.methods.run import Run
+from ropes.methods.training.registration import write_registration
 from ropes.methods.weights import weights_digest
 from ropes.models.delta import DeltaNetwork, Reading
 from ropes.models.delta_shape import DeltaConfig
@@ -43,7 +43,7 @@ def data(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", DELTA_METHODS)
+@pytest.mark.parametrize("method", methods_of("actions"))
 def test_every_method_tells_what_was_done(method: str, data: Path, tmp_path: Path) -> None:
     run = fit(data, tmp_path / "run", recipe(method), 1, method=method, show=False)
     assert Run.read(tmp_path / "run") == run

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from ropes.errors import UserError
-from ropes.methods.delta import blocks_of
-from ropes.methods.delta_stage import change_outside, contrastive_loss, random_views
+from ropes.methods.delta.fit import blocks_of
+from ropes.methods.delta.stage import change_outside, contrastive_loss, random_views
 from ropes.models.backbones import PoseBackbone, ResNet
 from ropes.models.blocks import as_levels
 from ropes.models.delta import DeltaNetwork, PairNetwork, Reading, reversed_gradient

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from ropes.methods import descendants as descendants_module
-from ropes.methods.contrast import mean_differences, targets
-from ropes.methods.descendants import (
+from ropes.methods.anchored import descendants as descendants_module
+from ropes.methods.anchored.contrast import mean_differences, targets
+from ropes.methods.anchored.descendants import (
     descendants,
     discriminants,
     estimate_descendants,

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from ropes.causal.scm import Regime
-from ropes.methods.codes import Codes
-from ropes.methods.disentangle import _Trainer
+from ropes.methods.ropes.codes import Codes
+from ropes.methods.ropes.disentangle import _Trainer
 from ropes.models.autoencoder import Standardise
 from tests import tiny
 

@@ -14,7 +14,7 @@ from ropes.evaluation.joints import evaluate
 from ropes.methods.fit import fit
 from ropes.methods.recipes import Optimisation
 from ropes.methods.run import TRAINING_FILE, Run
-from ropes.methods.validation_split import held_out_frames
+from ropes.methods.training.validation_split import held_out_frames
 from tests import tiny
 
 SHORT = Optimisation(epochs=0.5, batch=20, learning_rate=1e-3)

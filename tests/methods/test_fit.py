@@ -12,10 +12,11 @@ import pytest
 from ropes.common.files import read_json
 from ropes.data.batches import ImageBatch
 from ropes.data.layout import copy_without_labels
-from ropes.methods import disentangle, ropes
 from ropes.methods.recipes import Optimisation
+from ropes.methods.ropes import disentangle
+from ropes.methods.ropes import fit as ropes
+from ropes.methods.ropes.stages import AE1Stage, AE2Stage, LDRStage
 from ropes.methods.run import TRAINING_FILE
-from ropes.methods.stages import AE1Stage, AE2Stage, LDRStage
 from ropes.methods.training import loop as training
 from ropes.methods.training.loop import CHECKPOINT
 from ropes.methods.training.stage import Stage

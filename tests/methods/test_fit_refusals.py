@@ -13,9 +13,9 @@ from ropes.causal.scm import Regime
 from ropes.common import files
 from ropes.data import schema
 from ropes.errors import UserError
-from ropes.methods import stages
 from ropes.methods.fit import fit
 from ropes.methods.recipes import Optimisation
+from ropes.methods.ropes import stages
 from ropes.methods.run import RUN_FILE
 from tests import tiny
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from ropes.cli import entry as cli
-from ropes.methods.image_size import size_fault, size_options
 from ropes.methods.recipes import encoder_recipe, jointnet_recipe, ropes_recipe
+from ropes.methods.training.image_size import size_fault, size_options
 from ropes.models.autoencoder import AE1
 from ropes.models.encoder import ContrastNetwork
 from tests import tiny

@@ -15,7 +15,7 @@ from tests import tiny
 FIT = """
 import os, signal, sys
 from pathlib import Path
-from ropes.methods.ropes import fit
+from ropes.methods.ropes.fit import fit
 from ropes.methods.training import loop
 from ropes.models import checkpoints
 from tests import tiny

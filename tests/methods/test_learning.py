@@ -14,7 +14,7 @@ from ropes.evaluation.results import read
 from ropes.inference.estimator import Estimator
 from ropes.methods.readers import weight_files
 from ropes.methods.recipes import Optimisation
-from ropes.methods.ropes import fit
+from ropes.methods.ropes.fit import fit
 from ropes.methods.run import Run
 from ropes.models.checkpoints import WEIGHTS
 from ropes.models.shapes import AE1Config, AE2Config, LDRConfig

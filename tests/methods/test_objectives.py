@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.func import jacfwd, vmap
 from torch.nn.utils import convert_conv2d_weight_memory_format
 
-from ropes.methods.objectives import (
+from ropes.methods.ropes.objectives import (
     contrast_loss,
     decode_with_scores,
     encode_with_gradients,

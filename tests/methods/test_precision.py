@@ -12,11 +12,11 @@ from ropes.common.files import read_json, write_json
 from ropes.common.hardware import Precision, capability, training_precision
 from ropes.errors import UserError
 from ropes.experiments.fits import torch_threads
-from ropes.methods.anchored_stage import AnchoredStage
+from ropes.methods.anchored.stage import AnchoredStage
 from ropes.methods.fit import fit
 from ropes.methods.readers import load_reader
 from ropes.methods.recipes import Optimisation, Recipe
-from ropes.methods.registry import DELTA_METHODS, OWN_METHODS, VAE_METHODS
+from ropes.methods.registry import OWN_METHODS, methods_of
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.models.checkpoints import WEIGHTS
 from ropes.simulation.actions import TRAIN, VALIDATION
@@ -31,7 +31,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
 
 def short_recipe(method: str) -> Recipe:
     """A few steps of each stage."""
-    recipe = tiny_pairs.recipe(method) if method in DELTA_METHODS else tiny.recipe_of(method)
+    recipe = tiny_pairs.recipe(method) if method in methods_of("actions") else tiny.recipe_of(method)
     stages = {name: value for name, value in vars(recipe).items() if isinstance(value, Optimisation)}
     few: dict[str, Any] = {name: replace(stage, epochs=min(1, stage.epochs)) for name, stage in stages.items()}
     return replace(recipe, **few)
@@ -46,7 +46,7 @@ def short_recipe(method: str) -> Recipe:
 def test_one_seed_and_precision_give_one_set_of_weights(
     method: str, precision: Precision, tiny_data: Path, pairs: Path, finger_data: Path, tmp_path: Path
 ) -> None:
-    data = pairs if method in DELTA_METHODS else finger_data if method in VAE_METHODS else tiny_data
+    data = pairs if method in methods_of("actions") else finger_data if method in methods_of("factors") else tiny_data
     for threads in (1, 2):
         found = []
         for name in ("first", "second"):

@@ -10,7 +10,7 @@ import pytest
 from ropes.common.files import read_json
 from ropes.inference.estimator import Estimator
 from ropes.methods.recipes import Optimisation, RopesRecipe, ropes_recipe
-from ropes.methods.ropes import fit
+from ropes.methods.ropes.fit import fit
 from tests import tiny
 
 

@@ -7,10 +7,11 @@ import pytest
 from ropes import __version__
 from ropes.common.files import read_json, write_json
 from ropes.common.hardware import device_name
-from ropes.methods import ropes, vae
+from ropes.methods.ropes import fit as ropes
+from ropes.methods.ropes.stages import LDRStage
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
-from ropes.methods.stages import LDRStage
-from ropes.methods.vae_stage import VAEStage
+from ropes.methods.vae import fit as vae
+from ropes.methods.vae.stage import VAEStage
 from tests import tiny
 from tests.killing import killed
 

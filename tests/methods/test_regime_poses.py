@@ -16,12 +16,13 @@ from ropes.data.cache import ImageCache
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
-from ropes.methods import anchored, student
-from ropes.methods.contrast import head_regimes, regime_loss, targets
-from ropes.methods.criteria import coordinate_contrast, policy_contrasts
+from ropes.methods.anchored import fit as anchored
+from ropes.methods.anchored.contrast import head_regimes, regime_loss, targets
+from ropes.methods.anchored.regime_poses import RegimePoses, log_shares
 from ropes.methods.recipes import Optimisation
-from ropes.methods.regime_poses import RegimePoses, log_shares
 from ropes.methods.run import TRAINING_FILE
+from ropes.methods.student import fit as student
+from ropes.methods.training.criteria import coordinate_contrast, policy_contrasts
 from tests import tiny
 
 REGIMES = tiny.model().regimes

@@ -16,11 +16,12 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import predict_lines
-from ropes.methods import cleaner_stage, passers_by
 from ropes.methods.fit import fit
+from ropes.methods.passers_by import fit as passers_by
+from ropes.methods.passers_by import stage as cleaner_stage
 from ropes.methods.recipes import Optimisation
-from ropes.methods.registration import read_registration
 from ropes.methods.run import REGISTRATION_FILE, TRAINING_FILE
+from ropes.methods.training.registration import read_registration
 from ropes.methods.uncertainty.annotations import reasons
 from ropes.models.frame_changes import crowded
 from tests import tiny

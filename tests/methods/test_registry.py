@@ -16,15 +16,7 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods import registry
 from ropes.methods.recipes import PRESETS
-from ropes.methods.registry import (
-    DELTA_METHODS,
-    LABELLED_METHODS,
-    OWN_METHODS,
-    VAE_METHODS,
-    method_named,
-    recipe_of,
-    require_method,
-)
+from ropes.methods.registry import OWN_METHODS, method_named, methods_of, recipe_of, require_method
 from ropes.methods.run import Run
 from tests import tiny
 
@@ -43,9 +35,10 @@ def test_every_method_is_whole(name: str) -> None:
 
 
 def test_kinds_of_methods_are_read_off_the_table() -> None:
-    assert VAE_METHODS == ("ada-gvae", "beta-vae")
-    assert LABELLED_METHODS == ("cnn", "jointnet")
-    assert len(DELTA_METHODS) == 6
+    assert methods_of("factors") == ("ada-gvae", "beta-vae")
+    assert methods_of("joints", labels=True) == ("cnn", "jointnet")
+    assert methods_of("joints", labels=False) == ("anchored", "ldr", "ropes")
+    assert len(methods_of("actions")) == 6
     assert list(OWN_METHODS) == sorted(OWN_METHODS)
 
 

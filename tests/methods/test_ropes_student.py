@@ -13,9 +13,9 @@ from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.methods.readers import weight_files
 from ropes.methods.recipes import Optimisation, RopesRecipe
-from ropes.methods.ropes import fit
+from ropes.methods.ropes.fit import fit
 from ropes.methods.run import TRAINING_FILE, Run
-from ropes.methods.student_stage import StudentStage
+from ropes.methods.student.stage import StudentStage
 from tests import tiny
 from tests.killing import killed
 from tests.methods.test_student import hidden

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropes.methods.sampling import EpochShuffle
+from ropes.methods.training.sampling import EpochShuffle
 
 sizes = st.tuples(st.integers(1, 30), st.integers(1, 40), st.integers(0, 5))
 

@@ -18,12 +18,12 @@ from ropes.errors import UserError
 from ropes.evaluation.joints import evaluate
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate, predict
-from ropes.methods import anchored
-from ropes.methods.foreign import add_foreign_objects
-from ropes.methods.readers import finished_network
+from ropes.methods.anchored import fit as anchored
+from ropes.methods.anchored.reader import finished_network
 from ropes.methods.recipes import EncoderRecipe, Optimisation
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
-from ropes.methods.student_stage import StudentStage, foreign_loss
+from ropes.methods.student.foreign import add_foreign_objects
+from ropes.methods.student.stage import StudentStage, foreign_loss
 from ropes.models.checkpoints import WEIGHTS
 from ropes.models.student import StudentNetwork
 from ropes.report.html import write_report

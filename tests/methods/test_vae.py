@@ -18,12 +18,12 @@ from ropes.inference.estimator import Estimator
 from ropes.methods.fit import fit
 from ropes.methods.readers import finished_reader
 from ropes.methods.recipes import VAERecipe
-from ropes.methods.registry import VAE_METHODS
+from ropes.methods.registry import methods_of
 from ropes.methods.run import TRAINING_FILE
 from ropes.methods.training import loop as training
 from ropes.methods.training.stage import Stage
-from ropes.methods.vae import pairs_of
-from ropes.methods.vae_reader import VAEReader
+from ropes.methods.vae.fit import pairs_of
+from ropes.methods.vae.reader import VAEReader
 from tests import tiny
 
 pytestmark = pytest.mark.slow  # the fixtures fit
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow  # the fixtures fit
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(scope="module", params=VAE_METHODS)
+@pytest.fixture(scope="module", params=methods_of("factors"))
 def run(request: pytest.FixtureRequest, finger_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(request.param) / "run"
     fit(finger_data, folder, tiny.vae_recipe(), 0, method=request.param, show=False)
@@ -50,7 +50,7 @@ def test_its_story_tells_the_elbo_and_its_terms(run: Path) -> None:
 def test_it_reads_latents_and_draws_images_from_them(run: Path, finger_data: Path) -> None:
     found, reader = finished_reader(run, CPU)
     assert isinstance(reader, VAEReader)
-    assert found.method in VAE_METHODS
+    assert found.method in methods_of("factors")
     cache = ImageCache(open_dataset(finger_data), "test-id", reader.size, progress=False)
     images = torch.from_numpy(cache.read(np.arange(5)))
     latents, posterior, _ = reader.read(images)
@@ -63,7 +63,7 @@ def test_it_reads_latents_and_draws_images_from_them(run: Path, finger_data: Pat
     assert 0 <= made.min() <= made.max() <= 1
 
 
-@pytest.mark.parametrize("method", VAE_METHODS)
+@pytest.mark.parametrize("method", methods_of("factors"))
 def test_killed_it_goes_on_to_the_same_weights(
     method: str, finger_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.distributions import Normal, kl_divergence
 
-from ropes.methods.vae_stage import average_shared, noisy, symmetric_divergence
+from ropes.methods.vae.stage import average_shared, noisy, symmetric_divergence
 from ropes.models.blocks import as_levels
 from ropes.models.vae import Posterior, as_images, divergence_from_prior
 

@@ -9,9 +9,14 @@ import pytest
 from ropes.data.batches import first_anchors
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
-from ropes.methods.regime_poses import RegimePoses
+from ropes.methods.anchored.regime_poses import RegimePoses
 from ropes.methods.run import Run
-from ropes.methods.validation_split import held_out_frames, rows_to_label, stratified_held_out, without_intervention
+from ropes.methods.training.validation_split import (
+    held_out_frames,
+    rows_to_label,
+    stratified_held_out,
+    without_intervention,
+)
 from tests import tiny
 from tests.methods.test_regime_poses import images_of, write_apart
 

@@ -17,12 +17,13 @@ from ropes.evaluation.results import read as read_results
 from ropes.experiments.packager import package
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate, predict
-from ropes.methods import cleaner_stage, passers_by
+from ropes.methods.anchored.reader import finished_network
 from ropes.methods.fit import fit
-from ropes.methods.readers import finished_network
+from ropes.methods.passers_by import fit as passers_by
+from ropes.methods.passers_by import stage as cleaner_stage
 from ropes.methods.recipes import EncoderRecipe, encoder_recipe, recipe_from_dict, recipe_to_dict
-from ropes.methods.registration import read_registration
 from ropes.methods.run import RUN_FILE, Run
+from ropes.methods.training.registration import read_registration
 from ropes.models.coarse_registration import ZoomedRegistration
 from tests import tiny, tiny_window
 from tests.command_line import refusal

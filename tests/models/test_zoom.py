@@ -9,7 +9,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from ropes.common import png
-from ropes.methods.contrast import attention_loss
+from ropes.methods.anchored.contrast import attention_loss
 from ropes.models import cleaner
 from ropes.models.cleaner import Cleaner
 from ropes.models.coarse_registration import ZoomedRegistration

@@ -9,11 +9,11 @@ import tyro
 from ropes.cli.options import RunFolder, at_least, distinct
 from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
-from ropes.methods.registry import DELTA_METHODS, VAE_METHODS
+from ropes.methods.registry import method_named, methods_of
 
 _FACTORS = (
     "Evaluate disentanglement (DCI, MIG) and downstream factor regression instead of joint errors; always on for "
-    f"{' and '.join(VAE_METHODS)}."
+    f"{' and '.join(methods_of('factors'))}."
 )
 
 
@@ -64,10 +64,10 @@ class Evaluate:
 
         run, seed = find_run(self.run), self.seed or 0
         options: dict[str, Any] = {"precision": self.precision}
-        method = Run.read(run).method
+        learns = method_named(Run.read(run).method).learns
         optional: dict[str, Any] = {"occlusions": self.occlusions, "hide": self.hide}
         optional = {name: value for name, value in optional.items() if value is not None}
-        if method in DELTA_METHODS:
+        if learns == "actions":
             if optional or self.seed is not None or self.photographs is not None or self.unlike or self.factors:
                 raise UserError(
                     f"{run} predicts actions and is tested on all pairs; leave --seed, --unlike, --occlusions, --hide, "
@@ -76,7 +76,7 @@ class Evaluate:
             from ropes.evaluation.actions import evaluate_actions
 
             results = evaluate_actions(run, self.data, self.out, **options)
-        elif self.factors or method in VAE_METHODS:
+        elif self.factors or learns == "factors":
             if self.unlike or optional:
                 raise UserError(
                     f"--unlike, --occlusions and --hide go with errors of joint angles, not with {run}; leave them out"

@@ -12,10 +12,10 @@ import tyro
 from ropes.cli.options import RunFolder, at_least, image_sources
 from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
+from ropes.methods.anchored.recipe import ANCHOR_FIELDS
+from ropes.methods.recipe import old_options
 from ropes.methods.recipes import Recipe
-from ropes.methods.recipes.base import old_options
-from ropes.methods.recipes.encoder import ANCHOR_FIELDS
-from ropes.methods.registry import LABELLED_METHODS, METHODS, method_named, recipe_of
+from ropes.methods.registry import METHODS, method_named, recipe_of
 
 if TYPE_CHECKING:
     from ropes.inference.calibration import Calibration
@@ -84,7 +84,7 @@ def fit_with_recipe(arguments: Sequence[str]) -> type[Fit]:
     scan.add_argument("--labels", nargs="?", default="1")
     given = scan.parse_known_args(list(arguments))[0]
     method = given.method or "anchored"
-    labels = _label_fraction(given.labels) if method in LABELLED_METHODS else 1.0
+    labels = _label_fraction(given.labels) if method in METHODS and method_named(method).reads_labels else 1.0
     recipe = recipe_of(method, given.preset or "compact", labels=labels)
     kind: Any = type(recipe)
     options = Annotated[kind, tyro.conf.arg(name="")]

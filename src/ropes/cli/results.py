@@ -10,14 +10,14 @@ from ropes.cli.options import EvaluationFolder, at_least, distinct, say_renderer
 from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
 from ropes.methods.recipes import Preset
-from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS, require_method
+from ropes.methods.registry import methods_of, require_method
 
 #: Pages in docs/ with tables of results.
 _PAGES = ("camera-levels", "curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
-_JOINT_METHODS = [name for name in METHODS if name not in (*DELTA_METHODS, *VAE_METHODS)]
 _METHODS_HELP = (
-    f"Methods, separated by commas: {', '.join(_JOINT_METHODS)}; for disentanglement {', '.join(VAE_METHODS)}; for "
-    f"causal-triplet and hold-outs {', '.join(DELTA_METHODS)}. Those of the experiment if omitted."
+    f"Methods, separated by commas: {', '.join(methods_of('joints'))}; "
+    f"for disentanglement {', '.join(methods_of('factors'))}; "
+    f"for causal-triplet and hold-outs {', '.join(methods_of('actions'))}. Those of the experiment if omitted."
 )
 
 

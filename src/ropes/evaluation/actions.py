@@ -23,7 +23,7 @@ from ropes.evaluation.arm_moves import DELTAS_FILE, delta_figures, delta_norms, 
 from ropes.evaluation.record import claim_evaluation, require_views
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.action import ActionRow
-from ropes.methods.delta import network_of
+from ropes.methods.delta.fit import network_of
 from ropes.methods.reader import autocast
 from ropes.methods.recipes import DeltaRecipe
 from ropes.methods.run import Run, read_training, training_seconds

@@ -17,7 +17,7 @@ from ropes.errors import UserError
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of
 from ropes.methods.policies import described_model, require_both_policies
-from ropes.methods.validation_split import held_out_frames
+from ropes.methods.training.validation_split import held_out_frames
 from ropes.metrics import structural_hamming_distance
 
 GRAPH_FILE = "graph.json"

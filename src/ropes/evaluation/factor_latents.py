@@ -18,7 +18,7 @@ from ropes.data.views import planes
 from ropes.errors import UserError
 from ropes.evaluation.factor_tasks import PHOTOGRAPHS, FactorTask
 from ropes.methods.reader import Reader
-from ropes.methods.vae_reader import VAEReader
+from ropes.methods.vae.reader import VAEReader
 
 LATENTS_FILE = "latents.safetensors"
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from ropes.common.files import write_arrays
 from ropes.common.hardware import device_kind
 from ropes.common.seeds import generator
 from ropes.evaluation.factor_latents import on_device
-from ropes.methods.vae_reader import VAEReader
+from ropes.methods.vae.reader import VAEReader
 
 PICTURES_FILE = "pictures.npz"
 #: Reconstructed images of each split; values of a latent in its traversal; samples from the prior.

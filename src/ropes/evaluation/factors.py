@@ -36,7 +36,7 @@ from ropes.methods.reader import Reader
 from ropes.methods.readers import finished_reader
 from ropes.methods.recipes import VAERecipe
 from ropes.methods.run import Run, read_training, training_seconds
-from ropes.methods.vae_reader import VAEReader
+from ropes.methods.vae.reader import VAEReader
 from ropes.metrics import (
     assignment,
     beta_vae_score,

@@ -16,8 +16,8 @@ from ropes.evaluation.rows.pose import PoseRow
 from ropes.inference.calibration import Calibration, fit_calibration
 from ropes.inference.estimator import Estimator
 from ropes.inference.poses import Arm
+from ropes.methods.recipe import input_size
 from ropes.methods.recipes import CNNRecipe, EncoderRecipe, LabelledRecipe
-from ropes.methods.recipes.base import input_size
 from ropes.methods.run import Run, camera_level_of, renderer_of
 from ropes.methods.uncertainty.coverage import Condition, ToAngles
 from ropes.methods.uncertainty.model import Reading

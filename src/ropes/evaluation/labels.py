@@ -16,8 +16,8 @@ from ropes.inference.estimator import Estimator
 from ropes.inference.policy_calibration import calibration_from_policies
 from ropes.inference.prediction import images_of, states_of
 from ropes.methods.policies import described_model
+from ropes.methods.training.validation_split import held_out_frames, rows_to_label
 from ropes.methods.uncertainty.coverage import LabelledPoses
-from ropes.methods.validation_split import held_out_frames, rows_to_label
 from ropes.metrics import ProtocolSizes, few_labels
 
 #: Numbers of calibration labels that are tested besides the protocol's own.

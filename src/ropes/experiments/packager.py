@@ -21,8 +21,8 @@ from ropes.inference.calibration import Calibration, write_calibration
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import images_of
 from ropes.methods.readers import weight_files
-from ropes.methods.registration import CLEANER_FOLDER
 from ropes.methods.run import REGISTRATION_FILE, RUN_FILE, TRAINING_FILE, UNCERTAINTY_FILE, Run, read_training
+from ropes.methods.training.registration import CLEANER_FOLDER
 from ropes.methods.weights import weights_digest
 from ropes.models.checkpoints import WEIGHTS
 from ropes.models.registry import CARD_FILE

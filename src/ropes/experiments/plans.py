@@ -8,18 +8,7 @@ from typing import get_args
 
 from ropes.errors import UserError
 from ropes.experiments.plan import Experiment, Rendering
-from ropes.methods.recipes import DeltaRecipe, Recipe, delta_recipe
-from ropes.methods.recipes.delta_variants import (
-    ABLATED,
-    CROPPED,
-    FROM_POSES,
-    OF_A_RESNET,
-    cropped,
-    delta_variants,
-    of_a_resnet,
-    options,
-)
-from ropes.methods.recipes.variants import (
+from ropes.experiments.variants import (
     CAMERA_ANCHORS,
     COMPARED,
     EACH_JOINT,
@@ -32,7 +21,18 @@ from ropes.methods.recipes.variants import (
     objectives,
     vaes,
 )
-from ropes.methods.registry import DELTA_METHODS, METHODS, VAE_METHODS, recipe_of
+from ropes.methods.delta.variants import (
+    ABLATED,
+    CROPPED,
+    FROM_POSES,
+    OF_A_RESNET,
+    cropped,
+    delta_variants,
+    of_a_resnet,
+    options,
+)
+from ropes.methods.recipes import DeltaRecipe, Recipe, delta_recipe
+from ropes.methods.registry import METHODS, methods_of, recipe_of
 from ropes.simulation.camera_levels import LevelName
 from ropes.simulation.settings import (
     ACTION_PAIRS,
@@ -48,14 +48,14 @@ from ropes.simulation.settings import (
 #: Experiment → the methods that it fits by default.
 DEFAULT_METHODS = {
     "cameras": ("anchored", "cnn"),
-    "causal-triplet": DELTA_METHODS,
+    "causal-triplet": methods_of("actions"),
     "coverage": ("anchored",),
     "curves": ("anchored",),
     "delta-options": ("cde-global", "cde-patch"),
     "demo": ("anchored",),
     "disentanglement": ("ada-gvae", "beta-vae"),
     "eq3": ("ropes",),
-    "hold-outs": DELTA_METHODS,
+    "hold-outs": methods_of("actions"),
     "panda-2c": ("anchored",),
     "six-joints": ("anchored", "ldr", "ropes"),
     "supervision": ("ada-gvae", "anchored", "beta-vae", "ldr", "ropes"),
@@ -63,6 +63,14 @@ DEFAULT_METHODS = {
     "table2": ("anchored", "cnn", "jointnet", "ldr", "ropes"),
 }
 _ONE_CAMERA, _TWO_CAMERAS, _CAUSAL = "panda-1c-independent", "panda-2c-independent", "panda-2c-causal"
+#: Experiment → the methods that it can fit; those of joints if it is not listed.
+_FITTING = {
+    "causal-triplet": methods_of("actions"),
+    "delta-options": DEFAULT_METHODS["delta-options"],
+    "disentanglement": methods_of("factors"),
+    "hold-outs": methods_of("actions"),
+    "supervision": methods_of("factors", "joints"),
+}
 _OCCLUSIONS = (0, 16, 32, 64)
 #: Scenes of experiment cameras, one for each renderer.
 _SCENES: tuple[SceneName, ...] = ("panda-gym", "room")
@@ -91,11 +99,7 @@ def experiment(name: str, preset: str, methods: Sequence[str] = (), *, recorded:
         raise UserError(f"unknown experiment {name!r}: choose one of {', '.join(DEFAULT_METHODS)}")
     if recorded is not None and name not in ("causal-triplet", "disentanglement"):
         raise UserError(f"{name} is simulated; recordings go with causal-triplet and disentanglement")
-    state_methods = [method for method in METHODS if method not in DELTA_METHODS]
-    joint_methods = [method for method in state_methods if method not in VAE_METHODS]
-    allowed = {"causal-triplet": DELTA_METHODS, "disentanglement": VAE_METHODS, "supervision": state_methods}
-    allowed |= {"delta-options": DEFAULT_METHODS["delta-options"], "hold-outs": DELTA_METHODS}
-    fitting = allowed.get(name, joint_methods)
+    fitting = _FITTING.get(name, methods_of("joints"))
     if odd := [method for method in methods if method in METHODS and method not in fitting]:
         raise UserError(f"{name} is not for method {odd[0]}; choose among {', '.join(fitting)}")
     recipes = {method: recipe_of(method, preset) for method in methods or DEFAULT_METHODS[name]}
@@ -244,7 +248,7 @@ def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) 
         anchors = {ACTION_PAIRS: 16_000, OBJECT_SCENES: 16_000, ARM_ACTIONS: 48_000}
     if recorded is not None:
         anchors = {RECORDED_PAIRS: 0, RECORDED_SCENES: 0}
-    of_objects = (*DELTA_METHODS, *ABLATED, *CROPPED.values(), OF_A_RESNET)
+    of_objects = (*methods_of("actions"), *ABLATED, *CROPPED.values(), OF_A_RESNET)
     return Experiment(
         name="causal-triplet",
         recipes={**recipes, **variants},
@@ -255,7 +259,7 @@ def _actions(recipes: Mapping[str, Recipe], paper: bool, recorded: Path | None) 
         measures="actions",
         only={
             **dict.fromkeys((ACTION_PAIRS, RECORDED_PAIRS), of_objects),
-            **dict.fromkeys((OBJECT_SCENES, RECORDED_SCENES), DELTA_METHODS),
+            **dict.fromkeys((OBJECT_SCENES, RECORDED_SCENES), methods_of("actions")),
             ARM_ACTIONS: (OF_A_RESNET, FROM_POSES),
         },
         # Arms are rendered at the packaged estimator's 128 pixels; the paper's ResNet takes larger images.

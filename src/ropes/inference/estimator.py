@@ -18,10 +18,10 @@ from ropes.inference.hub import pretrained_folder
 from ropes.inference.image_inputs import ImageInput, as_views
 from ropes.methods.reader import Reader
 from ropes.methods.readers import finished_reader
-from ropes.methods.registration import read_registration
-from ropes.methods.registry import LABELLED_METHODS, VAE_METHODS
+from ropes.methods.registry import method_named
 from ropes.methods.run import Run, read_labelled_images
 from ropes.methods.run_folder import run_folder
+from ropes.methods.training.registration import read_registration
 from ropes.methods.uncertainty.conformal import LEVEL, Intervals, intervals_from_held_out
 from ropes.methods.uncertainty.model import ImageFeatures, Reading, UncertaintyModel, extract_features, read_uncertainty
 from ropes.models.registration import Registration
@@ -96,10 +96,11 @@ class Estimator:
         """
         folder = run_folder(folder)
         run, reader = finished_reader(folder, torch.device(device_kind()), precision)
-        if run.method in VAE_METHODS:
+        method = method_named(run.method)
+        if method.learns != "joints":
             raise UserError(f"{folder} is of method {run.method}, which reads no joints; use ropes evaluate")
         calibration, labelled_images = read_calibration(folder, run) if calibrated else None, 0
-        if run.method in LABELLED_METHODS:
+        if method.reads_labels:
             calibration = calibration or identity_calibration(len(run.joints))
             labelled_images = read_labelled_images(folder)
         return cls(run, reader, calibration, read_uncertainty(folder), labelled_images, read_registration(folder))
@@ -254,7 +255,7 @@ class Estimator:
     @property
     def is_supervised(self) -> bool:
         """Whether the method learns from labels; its coordinates are then radians."""
-        return self.run.method in LABELLED_METHODS
+        return method_named(self.run.method).reads_labels
 
     def angles(self, images: ImageInput) -> Array:
         """Joint angles in radians, (n, d) in the order of `run.joints`; (1, d) for one pose.

@@ -17,9 +17,9 @@ from ropes.inference.consistency import FEWEST_FOR_WIDTHS, Angles, require_consi
 from ropes.inference.estimator import Estimator
 from ropes.inference.policy_distributions import Commanded, described_by, read_commanded
 from ropes.inference.prediction import images_of
+from ropes.methods.training.validation_split import held_out_frames
 from ropes.methods.uncertainty.conformal import LEVEL
 from ropes.methods.uncertainty.model import Reading
-from ropes.methods.validation_split import held_out_frames
 from ropes.metrics.bend import matched_means
 from ropes.metrics.calibration import commanded_calibration
 

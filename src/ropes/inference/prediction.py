@@ -32,9 +32,9 @@ from ropes.inference.poses import chosen_arm
 from ropes.inference.predictor import Predictor
 from ropes.methods.run import Run, warn_if_other_scene
 from ropes.methods.run_folder import run_folder
+from ropes.methods.training.validation_split import rows_to_label
 from ropes.methods.uncertainty.annotations import missing_fields
 from ropes.methods.uncertainty.conformal import LEVEL, intervals_from_labels
-from ropes.methods.validation_split import rows_to_label
 from ropes.models.registry import own_run
 
 _CHUNK = 256

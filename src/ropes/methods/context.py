@@ -12,11 +12,11 @@ from torch import Tensor
 
 from ropes.common.hardware import Precision, RequestedPrecision, device_kind, report_precision, training_precision
 from ropes.common.seeds import integer
+from ropes.methods.recipe import input_size
 from ropes.methods.recipes import RopesRecipe
-from ropes.methods.recipes.base import input_size
-from ropes.methods.registration import write_registration
 from ropes.methods.run import TRAINING_FILE, Run
 from ropes.methods.training.loop import CHECKPOINT, SUMMARY, BatchAt, is_finished, link_training, starts_over, train
+from ropes.methods.training.registration import write_registration
 from ropes.methods.training.stage import Stage
 from ropes.models.checkpoints import remove_leftovers
 from ropes.models.cleaner import CLEANER

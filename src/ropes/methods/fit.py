@@ -8,8 +8,8 @@ from ropes.common.hardware import RequestedPrecision
 from ropes.data.dataset import Dataset
 from ropes.data.layout import dataset_folder
 from ropes.errors import UserError
+from ropes.methods.optimisation import Preset
 from ropes.methods.recipes import Recipe
-from ropes.methods.recipes.optimisation import Preset
 from ropes.methods.registry import METHODS, method_named, recipe_of
 from ropes.methods.run import Run
 from ropes.methods.run_folder import run_folder
@@ -32,7 +32,7 @@ def fit(
     To resume an interrupted or killed fit, call it again: it ends with the same weights.
 
     Args:
-        data: the data set, or its folder; only methods of `ropes.methods.registry.LABELLED_METHODS` read its angles.
+        data: the data set, or its folder; only methods that read labels read its angles.
         out: folder of the run.
         recipe: of the method, see `ropes.recipe_of`; None for that of `preset`.
         seed: of weights, splits and batches.

@@ -1,122 +1,19 @@
 """The table of methods: those of this package, and those of other packages' entry points `ropes.methods`."""
 
-from dataclasses import replace
-from typing import Any
-
 from ropes.common.plugins import load_plugins
 from ropes.errors import UserError
-from ropes.methods.method import Method
-from ropes.methods.recipes import (
-    CNNRecipe,
-    DeltaRecipe,
-    EncoderRecipe,
-    JointNetRecipe,
-    Recipe,
-    RopesRecipe,
-    VAERecipe,
-    cnn_recipe,
-    delta_recipe,
-    encoder_recipe,
-    jointnet_recipe,
-    ropes_recipe,
-    vae_recipe,
-)
-from ropes.methods.recipes.optimisation import PRESETS, require_name
+from ropes.methods.anchored import methods as anchored
+from ropes.methods.delta import methods as delta
+from ropes.methods.method import Learns, Method
+from ropes.methods.optimisation import PRESETS, require_name
+from ropes.methods.recipes import Recipe
+from ropes.methods.ropes import methods as ropes
+from ropes.methods.supervised import methods as supervised
+from ropes.methods.vae import methods as vae
 
-
-def _without_anchors(preset: str, _: float) -> EncoderRecipe:
-    recipe = encoder_recipe(preset)
-    return replace(recipe, anchor_weight=0.0, encoder=replace(recipe.encoder, window=0))
-
-
-def _action_method(name: str, summary: str) -> Method:
-    return Method(
-        name=name,
-        summary=summary,
-        learns="actions",
-        recipe_type=DeltaRecipe,
-        recipe=lambda preset, _: delta_recipe(name, preset),
-        fit="ropes.methods.delta:fit",
-        reader=None,
-        weights="ropes.methods.readers:network_weights",
-    )
-
-
-_ENCODER: dict[str, Any] = {
-    "learns": "joints",
-    "recipe_type": EncoderRecipe,
-    "fit": "ropes.methods.anchored:fit",
-    "reader": "ropes.methods.readers:encoder_reader",
-    "weights": "ropes.methods.readers:encoder_weights",
-}
-_SUPERVISED: dict[str, Any] = {
-    "learns": "joints",
-    "fit": "ropes.methods.supervised:fit",
-    "reader": "ropes.methods.readers:angles_reader",
-    "weights": "ropes.methods.readers:network_weights",
-    "reads_labels": True,
-}
-_VAE: dict[str, Any] = {
-    "learns": "factors",
-    "recipe_type": VAERecipe,
-    "recipe": lambda preset, _: vae_recipe(preset),
-    "fit": "ropes.methods.vae:fit",
-    "reader": "ropes.methods.readers:vae_reader",
-    "weights": "ropes.methods.readers:network_weights",
-}
-_OWN = (
-    Method(
-        name="anchored",
-        summary="joints from regimes and anchors, without labels",
-        description="An encoder maps images to one coordinate per joint. It is trained to classify the policies that "
-        "moved the arm, with coordinates that do not change under interventions on other joints.",
-        recipe=lambda preset, _: encoder_recipe(preset),
-        **_ENCODER,
-    ),
-    Method(
-        name="ldr",
-        summary="joints from regimes alone, without labels",
-        description="An encoder maps images to one coordinate per joint. It is trained to classify the policies that "
-        "moved the arm.",
-        recipe=_without_anchors,
-        **_ENCODER,
-    ),
-    Method(
-        name="ropes",
-        summary="joints by the ROPES paper's three stages, without labels",
-        description="The three stages of ROPES: autoencoder, log density ratios, disentanglement by score differences.",
-        learns="joints",
-        recipe_type=RopesRecipe,
-        recipe=lambda preset, _: ropes_recipe(preset),
-        fit="ropes.methods.ropes:fit",
-        reader="ropes.methods.readers:ropes_reader",
-        weights="ropes.methods.readers:ropes_weights",
-        pretrained=True,
-    ),
-    Method(
-        name="cnn",
-        summary="joints from labels, by a convolutional network",
-        recipe_type=CNNRecipe,
-        recipe=cnn_recipe,
-        **_SUPERVISED,
-    ),
-    Method(
-        name="jointnet",
-        summary="joints from labels, by the paper's baseline, I-JEPA and JointNet",
-        recipe_type=JointNetRecipe,
-        recipe=jointnet_recipe,
-        pretrained=True,
-        **_SUPERVISED,
-    ),
-    Method(name="beta-vae", summary="factors from single images", **_VAE),
-    Method(name="ada-gvae", summary="factors from pairs that differ in one", **_VAE),
-    _action_method("cde-global", "actions by deltas of whole images"),
-    _action_method("cde-patch", "actions by deltas of patches"),
-    _action_method("icm", "actions by the baseline ICM"),
-    _action_method("plain-resnet", "actions by a plain ResNet"),
-    _action_method("plain-vit", "actions by a plain vision transformer"),
-    _action_method("sms", "actions by the baseline SMS"),
-)
+#: One module a family. A method of this package is an entry of its family's `METHODS`.
+_FAMILIES = (anchored, delta, ropes, supervised, vae)
+_OWN = [method for family in _FAMILIES for method in family.METHODS]
 
 
 def _table() -> tuple[dict[str, Method], dict[str, str]]:
@@ -143,10 +40,18 @@ OWN_METHODS = tuple(sorted(each.name for each in _OWN))
 _METHODS, _BROKEN = _table()
 #: Names of all methods, those of other packages included.
 METHODS = tuple(_METHODS)
-#: Methods that learn factors of variation; actions; joints with labels.
-VAE_METHODS = tuple(name for name, each in _METHODS.items() if each.learns == "factors")
-DELTA_METHODS = tuple(name for name, each in _METHODS.items() if each.learns == "actions")
-LABELLED_METHODS = tuple(name for name, each in _METHODS.items() if each.reads_labels)
+
+
+def methods_of(*learns: Learns, labels: bool | None = None) -> tuple[str, ...]:
+    """Names of the methods that learn joints, factors or actions, in alphabetical order.
+
+    Args:
+        learns: any of these.
+        labels: whether they read labels; None for both.
+    """
+    return tuple(
+        name for name, method in _METHODS.items() if method.learns in learns and labels in (None, method.reads_labels)
+    )
 
 
 def method_named(name: str) -> Method:
@@ -181,7 +86,7 @@ def recipe_of(method: str, preset: str, *, labels: float = 1.0) -> Recipe:
     Args:
         method: see `METHODS`.
         preset: see `ropes.methods.recipes.PRESETS`.
-        labels: share of the labels, for methods of `LABELLED_METHODS`; ignored by the others.
+        labels: share of the labels, for methods that read labels; ignored by the others.
 
     Raises:
         UserError: no method or preset of that name.

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import t
 
 from ropes.evaluation.rows.action import ActionRow
-from ropes.methods.recipes.delta_variants import ABLATED, BASELINES, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
+from ropes.methods.delta.variants import ABLATED, BASELINES, CROPPED, FROM_POSES, OF_A_RESNET, OPTIONS
 from ropes.report.numbers import Floats, fixed
 from ropes.report.table import grouped
 from ropes.report.words import capitalised

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ropes.methods.recipes.delta_variants import ABLATED
+from ropes.methods.delta.variants import ABLATED
 from ropes.report import action_figures
 from ropes.report.action_numbers import ABLATIONS, HELD_AGAINST, METHODS, SHIFTS, Methods, of_an_arm
 from ropes.report.artefacts import read_arrays

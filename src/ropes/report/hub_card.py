@@ -10,7 +10,7 @@ from huggingface_hub import EvalResult, ModelCardData
 from ropes.evaluation.paper import CALIBRATION_LABELS
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.joint import Row
-from ropes.methods.registry import LABELLED_METHODS, method_named
+from ropes.methods.registry import method_named
 from ropes.methods.run import Run
 from ropes.report.page import render
 from ropes.report.words import capitalised
@@ -61,7 +61,7 @@ def _is_letterboxed(camera: Mapping[str, Any], entry: Mapping[str, Any]) -> bool
 def _is_reported(run: Run, row: Row) -> bool:
     """Whether a row is of this run, without squares, with the paper's number of calibration labels if it needs any."""
     same = (row.setup, row.method, row.seed) == (run.setting, run.method, run.seed)
-    labels = 0 if run.method in LABELLED_METHODS else CALIBRATION_LABELS
+    labels = 0 if method_named(run.method).reads_labels else CALIBRATION_LABELS
     return same and not row.occlusion and row.calibration_labels == labels
 
 

@@ -17,7 +17,7 @@ from ropes.evaluation.paper import (
 )
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, least_labelled, over_seeds, reaches
-from ropes.methods.recipes.variants import ROPES_VARIANTS
+from ropes.experiments.variants import ROPES_VARIANTS
 from ropes.methods.registry import method_of
 from ropes.report.curves import described
 from ropes.report.numbers import fixed

@@ -7,7 +7,7 @@ from ropes.evaluation.paper import mse_comparable
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.criterion import CriterionRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds
-from ropes.methods.recipes.variants import OBJECTIVES
+from ropes.experiments.variants import OBJECTIVES
 from ropes.report.markdown import OTHER_ANGLES
 from ropes.report.numbers import fixed
 from ropes.report.table import Table, number_columns, paragraphs, text_columns

@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from ropes.evaluation.rows.joint import Row
-from ropes.methods.registry import LABELLED_METHODS, method_of
+from ropes.methods.registry import method_named, method_of
 from ropes.report import artefacts, graph, joint_figures, pictures
 from ropes.report.artefacts import Artefacts, Evaluation, scatter_condition
 from ropes.report.elements import Strip, absent, details, listing, plot, strips, tag
@@ -72,7 +72,7 @@ def _content(run: Artefacts, rows: Sequence[Row], shown: dict[str, str]) -> Iter
         yield absent("No intervention samples were recorded.")
 
     stages = training.get("stages", {})
-    if kind not in LABELLED_METHODS:
+    if not method_named(kind).reads_labels:
         yield tag("h3", "Density ratios against their Bayes floors")
         if ldr := stages.get("ldr"):
             yield explained("density_ratios")

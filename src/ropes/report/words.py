@@ -5,7 +5,7 @@ import re
 from ropes.evaluation.paper import CALIBRATION_LABELS, TABLE1
 from ropes.evaluation.results import Results
 from ropes.evaluation.summary import JointErrors
-from ropes.methods.recipes.variants import ROPES_VARIANTS
+from ropes.experiments.variants import ROPES_VARIANTS
 
 #: Ways from coordinates to radians.
 UNLABELLED, FITTED, PREDICTED = "without labels", f"with a line fitted on {CALIBRATION_LABELS:,} labels", "as predicted"

@@ -9,10 +9,10 @@ import pytest
 from ropes.data.dataset import Dataset
 from ropes.data.recordings.importer import Imported, import_recording
 from ropes.data.recordings.plan import ImportOptions
-from ropes.methods.anchors import by_anchor
-from ropes.methods.image_size import require_size
+from ropes.methods.anchored.anchors import by_anchor
 from ropes.methods.policies import require_both_policies
 from ropes.methods.recipes import encoder_recipe
+from ropes.methods.training.image_size import require_size
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 #: Regimes of the fixtures, in the order of a data set.

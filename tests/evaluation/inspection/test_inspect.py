@@ -18,7 +18,7 @@ from ropes.data.layout import copy_without_labels
 from ropes.errors import UserError
 from ropes.evaluation.inspection import inspect_data
 from ropes.evaluation.inspection import sample as sampling
-from ropes.methods import anchored
+from ropes.methods.anchored import fit as anchored
 from ropes.report.inspection import picture, print_inspection
 from tests import tiny
 from tests.command_line import refusal

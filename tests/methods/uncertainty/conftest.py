@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ropes.methods import anchored
+from ropes.methods.anchored import fit as anchored
 from tests import tiny
 from tests.methods.uncertainty.recipe import RECIPE
 

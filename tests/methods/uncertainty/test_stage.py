@@ -13,7 +13,7 @@ from ropes.errors import UserError
 from ropes.inference import policy_calibration as commanded
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate, predict_lines
-from ropes.methods import anchored
+from ropes.methods.anchored import fit as anchored
 from ropes.methods.run import CALIBRATION_FILE, UNCERTAINTY_FILE
 from ropes.methods.uncertainty import fit as stage
 from ropes.methods.uncertainty.conformal import intervals_from_held_out

@@ -23,9 +23,9 @@ from ropes.evaluation.inspection.registration import Disturbance, registered
 from ropes.evaluation.inspection.resolution import Resolution, resolution
 from ropes.evaluation.inspection.sample import Sample, draw_sample
 from ropes.evaluation.inspection.verdict import JointReport, advice, faults, ranked, verdict, weaknesses
-from ropes.methods.image_size import size_fault, size_options, smallest
 from ropes.methods.policies import described_model
 from ropes.methods.registry import recipe_of
+from ropes.methods.training.image_size import size_fault, size_options, smallest
 from ropes.models.shapes import EncoderConfig
 
 _DRAWN = 20_000

@@ -17,8 +17,8 @@ class CriterionRow(MeasuredRow):
         floor: Bayes floor of `contrast`, nats; None if the data set describes no policy distributions.
         own: E|J_gᵀ Δs_i| at the joint's own coordinate, ideally 1 (Eq. 3); None without an AE2.
         beside: largest of these at another coordinate, ideally 0 (Eq. 3); None without an AE2, or with one joint.
-        tangent: share of Δs_i tangent to the decoder's manifold, see `ropes.methods.objectives.tangent_share`; None
-            without an AE2, and for fits of earlier versions.
+        tangent: share of Δs_i tangent to the decoder's manifold, see `ropes.methods.ropes.objectives.tangent_share`;
+            None without an AE2, and for fits of earlier versions.
     """
 
     keys = ("joint",)

@@ -13,14 +13,14 @@ from ropes.common.seeds import generator
 from ropes.data.batches import TrainingImages
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.methods.anchors import by_anchor
+from ropes.methods.anchored.anchors import by_anchor
+from ropes.methods.anchored.contrast import head_regimes, targets
+from ropes.methods.anchored.descendants import descendants
 from ropes.methods.context import Context
-from ropes.methods.contrast import head_regimes, targets
-from ropes.methods.descendants import descendants
-from ropes.methods.foreign import add_foreign_objects
 from ropes.methods.readers import load_reader
 from ropes.methods.recipes import EncoderRecipe, JointNetRecipe, RopesRecipe
 from ropes.methods.run import UNCERTAINTY_FILE
+from ropes.methods.student.foreign import add_foreign_objects
 from ropes.methods.uncertainty.model import (
     ImageFeatures,
     UncertaintyModel,

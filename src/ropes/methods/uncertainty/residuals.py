@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ropes.methods.contrast import partial_out_ancestors
+from ropes.methods.anchored.contrast import partial_out_ancestors
 
 Array = NDArray[np.float64]
 #: Standard errors added to the estimated error variance: it is too small in 2.5% of the cases.
@@ -26,7 +26,7 @@ def jackknife_residuals(coordinates: Tensor, target: Tensor, follows: Tensor) ->
 
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
-        target: joint of each intervention, see `ropes.methods.contrast.targets`.
+        target: joint of each intervention, see `ropes.methods.anchored.contrast.targets`.
         follows: bool (d, d), whether the joint of the row is a descendant of the joint of the column; its response to
             that joint is no error.
 

@@ -1,0 +1,1 @@
+"""Methods `ldr` and `anchored`: one encoder from images to coordinates."""

@@ -1,0 +1,223 @@
+"""Methods `ldr` (regimes alone) and `anchored` (regimes and anchors): one encoder from images to coordinates.
+
+The log density ratio of a joint's two policies is a function of that joint's angle alone, and affine in it where the
+policies have equal variance and bounds (ROPES Section 3.1).  An encoder whose coordinates discriminate the policies as
+well as possible has therefore learned the joints.  Anchors add exact information: what an intervention does not move
+stays the same.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ropes.common.hardware import RequestedPrecision
+from ropes.data.batches import TrainingImages, first_anchors
+from ropes.data.cache import ImageCache
+from ropes.data.dataset import Dataset, Frames
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.methods.anchored.anchors import by_anchor, require_all_regimes
+from ropes.methods.anchored.contrast import head_regimes, targets
+from ropes.methods.anchored.encoder_stage import EncoderStage
+from ropes.methods.anchored.recipe import ANCHOR_FIELDS
+from ropes.methods.anchored.regime_poses import RegimePoses
+from ropes.methods.anchored.stage import AnchoredStage
+from ropes.methods.context import Context
+from ropes.methods.passers_by.fit import without_passers_by
+from ropes.methods.policies import bayes_floors, require_both_policies
+from ropes.methods.recipes import EncoderRecipe, recipe_to_dict
+from ropes.methods.run import Run
+from ropes.methods.student.fit import EncoderTeacher, fit_student
+from ropes.methods.training.background import adapt_background
+from ropes.methods.training.image_size import require_size
+from ropes.methods.training.initial_weights import seeded
+from ropes.methods.training.loop import BatchAt
+from ropes.methods.training.registration import register
+from ropes.methods.training.sampling import EpochShuffle
+from ropes.methods.training_summary import write_training_summary
+from ropes.methods.uncertainty.fit import fit_uncertainty
+from ropes.models.encoder import NETWORK, ContrastNetwork
+
+Indices = NDArray[np.int64]
+#: Held-out anchors that a record evaluates, and the memory for their images where windows are cut from larger ones.
+_HELD_OUT_ANCHORS, _HELD_OUT_BYTES = 384, 1 << 30
+#: Version of the objective of `anchored`: a training under an earlier one is not resumed.
+_OBJECTIVE = 5
+
+
+def fit(
+    data: Path,
+    out: Path,
+    recipe: EncoderRecipe,
+    seed: int = 0,
+    *,
+    method: str = "anchored",
+    precision: RequestedPrecision = "auto",
+    show: bool = True,
+) -> Run:
+    """Fit one encoder on the training split; for the arguments see `ropes.methods.fit.fit`.
+
+    Deviation: method anchored also uses which images are of one anchor: a pose before and after interventions on each
+    joint.  Why: the joints that move few pixels become learnable.  Effect: it uses more information than the paper's
+    ROPES, which learns from distributions alone.
+
+    Deviation: method ldr trains one encoder through density ratios, end to end.  Why: it is the encoder of anchored
+    without anchors.  Effect: it is not a method of the paper, whose LDRs are the networks of Table 4, a stage of method
+    ropes.
+
+    Raises:
+        UserError: the data set lacks what the method needs, the recipe is another method's, or the folder holds
+            something else.
+    """
+    if method == "anchored" and not recipe.anchor_weight:
+        raise UserError("method anchored needs an --anchor-weight above 0; to leave anchors out use --method ldr")
+    if method == "ldr" and recipe.anchor_weight:
+        raise UserError(
+            f"method ldr leaves anchors out and cannot have an --anchor-weight of {recipe.anchor_weight:g}; "
+            "to learn from them use --method anchored"
+        )
+    if method == "ldr" and recipe.independent:
+        raise UserError("--independent is an option of method anchored; leave it out with --method ldr")
+    dataset = open_dataset(data)
+    require_both_policies(dataset)
+    floors = bayes_floors(dataset)  # before the training: the description may be refused
+    rows = _training_rows(dataset, recipe)
+    run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
+    run.require_same(out)
+    require_size(dataset, recipe)
+    cache = ImageCache(dataset, "train", recipe.encoder.input_size, progress=show)
+    images = TrainingImages(cache, dataset.frames("train"), dataset.regimes).take(rows)
+    images, registration = register(images, wanted=recipe.registration, zoom=recipe.encoder.zoom, show=show)
+
+    def poses_of(images: TrainingImages) -> AnchoredPoses | RegimePoses:
+        if method == "ldr":
+            return RegimePoses.of(images, dataset.joints, recipe.val_fraction, seed)
+        return AnchoredPoses.of(dataset, images, recipe.val_fraction, seed)
+
+    poses_of(images)  # after all checks: data that are refused leave no run behind
+    context = Context.begin(run, out, precision=precision, show=show, registration=registration)
+    images = without_passers_by(context, images)
+    poses = poses_of(images)
+    summary, stage = _fit_encoder(context, recipe, poses)
+    curves = summary["history"]
+    contrasts = _contrasts(curves, floors)
+    best = stage.best_record(curves)
+    stages, seconds = {"encoder": curves, "ldr": contrasts}, {"encoder": summary["seconds"]}
+    if recipe.foreign:
+        kept, held = poses.kept.trusted_rows(), poses.held.trusted_rows()
+        teacher = EncoderTeacher(stage.network.encoder, context)
+        student = fit_student(context, teacher, recipe.encoder, recipe.student, recipe.foreign, kept, held)
+        stages["student"], seconds["student"] = student["history"], student["seconds"]
+    fit_uncertainty(context, dataset, poses.kept.trusted_rows(), poses.held.trusted_anchors())
+    write_training_summary(
+        context,
+        dataset,
+        stages=stages,
+        seconds=seconds,
+        coordinate_contrast={joint: contrast["held_out"][best] for joint, contrast in contrasts.items()},
+        **stage.steps_of(curves),
+        anchors=len(np.unique(images.anchor)),
+        poses=len(images),
+    )
+    return context.run
+
+
+def _training_rows(dataset: Dataset, recipe: EncoderRecipe) -> Indices:
+    """Rows of the training frames that the fit uses; checks them before their images are decoded.
+
+    Raises:
+        UserError: too few anchors or, for method anchored, an anchor without one pose under each regime.
+    """
+    frames = dataset.frames("train")
+    rows = np.flatnonzero(first_anchors(frames.anchor, recipe.anchors))
+    if frames.regime.max(initial=0) >= len(dataset.regimes):  # `TrainingImages` reports it
+        return rows
+    selected = Frames(frames.index[rows], frames.anchor[rows], frames.regime[rows])
+    if recipe.anchor_weight:
+        by_anchor(dataset, selected)
+    if recipe.anchors is not None:
+        require_all_regimes(selected, frames, dataset.regimes)
+    return rows
+
+
+def _contrasts(curves: dict[str, list[float]], floors: dict[str, float | None]) -> dict[str, dict[str, Any]]:
+    """Each joint's held-out contrast with its Bayes floor; removes the contrasts from the encoder's curves."""
+    held_out = {joint: curves.pop(f"contrast_{k}") for k, joint in enumerate(floors)}
+    return {
+        joint: {"steps": curves["steps"], "held_out": values, "floor": floors[joint], "best": min(values)}
+        for joint, values in held_out.items()
+    }
+
+
+@dataclass(frozen=True)
+class AnchoredPoses:
+    """Training anchors and held-out anchors; the tables give their rows by anchor and regime, see `by_anchor`."""
+
+    kept: TrainingImages
+    held: TrainingImages
+    table: Indices
+    held_table: Indices
+
+    @classmethod
+    def of(cls, dataset: Dataset, images: TrainingImages, fraction: float, seed: int) -> "AnchoredPoses":
+        """Hold out a share of the anchors.
+
+        Raises:
+            UserError: as `by_anchor`.
+        """
+        kept, held = images.split_anchors(fraction, seed)
+        return cls(kept, held, by_anchor(dataset, kept), by_anchor(dataset, held))
+
+    def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[AnchoredStage, BatchAt]:
+        """The stage that trains `network`, and its batches of whole anchors."""
+        run, optimisation, regimes = context.run, recipe.training, self.table.shape[1]
+        order = EpochShuffle(len(self.table), max(2, optimisation.batch // regimes), context.seed("encoder", "order"))
+
+        def batch_at(step: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+            anchors = order(step)
+            rows = self.table[anchors]
+            pixels = torch.from_numpy(self.kept.pixels(rows.reshape(-1))).unflatten(0, rows.shape)
+            regime, trusted = torch.arange(regimes).expand(rows.shape), torch.from_numpy(self.kept.trusted[rows])
+            return pixels, regime, trusted, torch.from_numpy(anchors)
+
+        count = len(self.held_table)
+        evaluated = min(count, _HELD_OUT_ANCHORS)
+        if recipe.encoder.zoom > 1:  # larger images may not fit the memory
+            evaluated = min(evaluated, max(1, _HELD_OUT_BYTES // self.held.pixels(self.held_table[0]).nbytes))
+        held = self.held_table[EpochShuffle(count, evaluated, context.seed("held out"))(0)]
+        stage = AnchoredStage(
+            network,
+            recipe,
+            steps=optimisation.steps(self.table.size),
+            seed=context.seed("encoder"),
+            log_prior=torch.full((regimes,), -float(np.log(regimes))),
+            target=targets(head_regimes(run.joints), run.joints),
+            held_out=torch.from_numpy(self.held.pixels(held.reshape(-1))).unflatten(0, held.shape),
+            held_trusted=torch.from_numpy(self.held.trusted[held]),
+        )
+        return stage, batch_at
+
+
+def _fit_encoder(
+    context: Context, recipe: EncoderRecipe, poses: AnchoredPoses | RegimePoses
+) -> tuple[dict[str, Any], EncoderStage]:
+    """Train the encoder; returns the summary of the training, and the stage."""
+    run, kept = context.run, poses.kept.trusted_rows()
+    network = seeded(
+        context.seed("encoder", "weights"),
+        lambda: ContrastNetwork(recipe.encoder, views=len(run.cameras), joints=len(run.joints), channels=kept.channels),
+    ).to(memory_format=torch.channels_last)
+    adapt_background(context, network.encoder, kept)
+    stage: EncoderStage
+    stage, batch_at = poses.stage(context, recipe, network)
+    others = ("foreign", "student", "registration", *(() if recipe.anchor_weight else ANCHOR_FIELDS))
+    settings = recipe_to_dict(recipe, without=others)
+    if recipe.anchor_weight:
+        settings["objective"] = _OBJECTIVE
+    fingerprint = context.digest("encoder", settings, NETWORK)
+    return context.train(stage, batch_at, "encoder", fingerprint, full=False), stage

@@ -1,0 +1,1 @@
+"""Methods that predict an action from two images: causal delta embeddings and their baselines."""

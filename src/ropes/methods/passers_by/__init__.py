@@ -1,0 +1,1 @@
+"""Removes passers-by from registered frames of a recording."""

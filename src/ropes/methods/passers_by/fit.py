@@ -1,0 +1,58 @@
+"""Removes passers-by from the registered frames of a fit."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ropes.common.files import sha256
+from ropes.common.hardware import device_kind
+from ropes.data.batches import TrainingImages
+from ropes.methods.context import Context
+from ropes.methods.passers_by.stage import OPTIMISATION, CleanerStage
+from ropes.methods.training.initial_weights import seeded
+from ropes.methods.training.registration import CLEANER_FOLDER, new_cleaner, without_doubted
+from ropes.methods.training.sampling import EpochShuffle
+from ropes.models.checkpoints import WEIGHTS
+from ropes.models.coarse_registration import zoom_of
+
+#: Frames that give the spread of differences from the background, and held-out frames.
+_ADAPTED, _HELD_OUT = 256, 256
+
+
+def without_passers_by(context: Context, images: TrainingImages) -> TrainingImages:
+    """Training images from which a cleaner has removed what is not the arm; the same images where nobody passes.
+
+    The cleaner learns from the trusted poses.  Poses in which it leaves too much are not trusted afterwards.
+
+    Args:
+        context: of the fit; its registration gets the cleaner.
+        images: registered.
+    """
+    registration = context.registration
+    if registration is None or not registration.is_cleaned:
+        return images
+    trusted = images.trusted_rows()
+    shuffled = trusted.take(EpochShuffle(len(trusted), len(trusted), context.seed("cleaner", "held out"))(0))
+    held = shuffled.take(np.arange(min(_HELD_OUT, len(shuffled) // 4)))
+    kept = shuffled.take(np.arange(len(held), len(shuffled)))
+    network = seeded(context.seed("cleaner", "weights"), lambda: new_cleaner(registration))
+    network.adapt(torch.from_numpy(kept.pixels(np.arange(min(_ADAPTED, len(kept))))))
+    order = EpochShuffle(len(kept), min(OPTIMISATION.batch, len(kept)), context.seed("cleaner", "order"))
+
+    def batch_at(step: int) -> Tensor:
+        return torch.from_numpy(kept.pixels(order(step)))
+
+    stage = CleanerStage(
+        network,
+        steps=OPTIMISATION.steps(len(kept)),
+        seed=context.seed("cleaner"),
+        held_out=torch.from_numpy(held.pixels(np.arange(len(held)))),
+    )
+    zoom = zoom_of(registration)
+    fingerprint = context.digest("cleaner", len(kept), zoom)
+    context.train(stage, batch_at, CLEANER_FOLDER, fingerprint, full=False)
+    cleaner = registration.cleaner = network.to(device_kind()).eval()
+
+    name = f"cleaned{sha256(context.folder / CLEANER_FOLDER / WEIGHTS)[:12]}"
+    cleaned = images.transformed(name, cleaner.clean, "removing passers-by, frames", progress=context.show)
+    return without_doubted(cleaned, registration, show=context.show)

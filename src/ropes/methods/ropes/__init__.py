@@ -1,0 +1,1 @@
+"""Method `ropes`: the three stages of the paper, and the student of its coordinates."""

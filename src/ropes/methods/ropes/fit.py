@@ -1,0 +1,253 @@
+"""Method `ropes`: joint angles from images under interventions, in three stages (ROPES Section 3).
+
+AE1 compresses images to codes y.  One density ratio per joint gives the score difference Δs_i between its two policies.
+AE2 maps codes to coordinates ẑ = h(y), with a decoder g, such that the latent score difference J_gᵀ Δs_i of joint i is
+e_i.  A student may learn these coordinates from images with foreign objects.  Each stage is stored with a digest of its
+inputs: it is skipped while they are the same, and resumed after a kill.
+"""
+
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ropes.common.files import read_json, sha256, write_json
+from ropes.common.hardware import RequestedPrecision
+from ropes.data.batches import TrainingImages
+from ropes.data.cache import ImageCache
+from ropes.data.layout import open_dataset
+from ropes.errors import UserError
+from ropes.methods.context import Context
+from ropes.methods.passers_by.fit import without_passers_by
+from ropes.methods.policies import bayes_floors, require_both_policies
+from ropes.methods.recipes import RopesRecipe, recipe_to_dict
+from ropes.methods.ropes.codes import Codes, encode, standardise
+from ropes.methods.ropes.criteria import held_out_contrast
+from ropes.methods.ropes.disentangle import fit_ae2
+from ropes.methods.ropes.reader import RopesReader, stage_folders
+from ropes.methods.ropes.stages import AE1Stage, LDRStage
+from ropes.methods.run import Run, require_pretraining_precision
+from ropes.methods.student.fit import ReaderTeacher, fit_student
+from ropes.methods.training.image_size import require_size
+from ropes.methods.training.initial_weights import seeded
+from ropes.methods.training.loop import SUMMARY, BatchAt, is_finished
+from ropes.methods.training.registration import register
+from ropes.methods.training.sampling import EpochShuffle
+from ropes.methods.training_summary import write_training_summary
+from ropes.methods.uncertainty.fit import fit_uncertainty
+from ropes.models.autoencoder import AE1, Standardise
+from ropes.models.checkpoints import WEIGHTS, save_weights
+from ropes.models.density_ratio import LDR
+from ropes.models.shapes import CODE_SIDE
+
+_HELD_OUT_IMAGES = 512
+#: Nats below the Bayes floor from which a final training loss counts as memorising (it is a mean over few batches).
+MEMORISED = 0.03
+
+
+def fit(
+    data: Path,
+    out: Path,
+    recipe: RopesRecipe,
+    seed: int = 0,
+    *,
+    method: str = "ropes",
+    pretrained: Path | None = None,
+    precision: RequestedPrecision = "auto",
+    show: bool = True,
+) -> Run:
+    """Fit ROPES on the training split; for the arguments see `ropes.methods.fit.fit`.
+
+    `pretrained` is a run of ropes on the same data with the same seed.  Its AE1 is reused, and its LDRs where their
+    inputs and settings are the same.
+
+    Raises:
+        UserError: the data set lacks what the method needs, the folder holds something else, AE1 collapsed,
+            `pretrained` holds another AE1, or there are more directions than a code has entries.
+    """
+    dataset = open_dataset(data)
+    require_both_policies(dataset)
+    floors = bayes_floors(dataset)  # before the training: the description may be refused
+    run = Run.of(dataset, method=method, recipe=recipe, seed=seed)
+    run.require_same(out)
+    require_size(dataset, recipe)
+    if recipe.directions > len(run.cameras) * CODE_SIDE**2:
+        most = f"{len(run.cameras) * CODE_SIDE**2} entries of a code of {len(run.cameras)} cameras"
+        raise UserError(f"{recipe.directions} directions are more than the {most}; choose fewer --directions")
+    cache = ImageCache(dataset, "train", recipe.ae1.image_size, progress=show)
+    images = TrainingImages(cache, dataset.frames("train"), dataset.regimes)
+    images, registration = register(images, wanted=recipe.registration, show=show)
+    fingerprint = _ae1_digest(Context(run, out, show, registration=registration))
+    if pretrained is not None and not is_finished(out / "ae1", fingerprint):  # otherwise it is reused already
+        _require_ae1(pretrained, fingerprint)
+        require_pretraining_precision(pretrained, run.in_precision(out, precision).precision)
+    images.split_anchors(recipe.val_fraction, seed)  # after all checks: data that are refused leave no run behind
+    context = Context.begin(run, out, precision=precision, show=show, registration=registration)
+    context.pretrained = pretrained
+    images = without_passers_by(context, images)
+    parts = images.split_anchors(recipe.val_fraction, seed)
+    kept, held = (part.trusted_rows() for part in parts)
+
+    ae1, ae1_summary = _fit_ae1(context, kept, held)
+    if pretrained is not None:
+        theirs, ours = pretrained / "ae1" / WEIGHTS, out / "ae1" / WEIGHTS
+        if not theirs.exists() or sha256(theirs) != sha256(ours):
+            context.pretrained = None  # its density ratios are functions of other codes
+    scale, (kept_codes, held_codes) = standardise(
+        encode(ae1, kept, context.device, show=show), encode(ae1, held, context.device)
+    )
+    codes = Codes(kept_codes, kept.regime, dataset.regimes)
+    held_out = Codes(held_codes, held.regime, dataset.regimes)
+    ratios, ldr_summaries = _fit_ldrs(context, codes, held_out, ae1_summary["fingerprint"])
+    upstream = [summary["fingerprint"] for summary in ldr_summaries.values()]
+    contrasts = {
+        joint: {**summary["history"], "floor": floors[joint], "best": min(summary["history"]["held_out"])}
+        for joint, summary in ldr_summaries.items()
+    }
+    _report_distances(contrasts, show=show)
+    seconds = {"ae1": ae1_summary["seconds"], "ldr": sum(summary["seconds"] for summary in ldr_summaries.values())}
+    stages: dict[str, Any] = {"ae1": ae1_summary["history"], "ldr": contrasts}
+    more: dict[str, Any] = {}
+    if recipe.coordinates == "logits":
+        _store_scale(scale, out / "codes", sha256(out / "ae1" / WEIGHTS))
+        more["coordinate_contrast"] = {
+            joint: held_out_contrast(ratio.cpu().eval(), held_out, joint)
+            for joint, ratio in zip(run.joints, ratios, strict=True)
+        }
+    else:
+        ae2 = fit_ae2(context, codes, held_out, ratios, scale, upstream)
+        stages["ae2"] = {name: summary["history"] for name, summary in ae2.summaries.items()}
+        seconds["ae2"] = sum(summary["seconds"] for summary in ae2.summaries.values())
+        more = {
+            "sparsity_matrix": ae2.matrix.tolist(),
+            "tangent_share": dict(zip(run.joints, ae2.tangent.tolist(), strict=True)),
+            "sparsity_weight": ae2.sparsity_weight,
+            "search": ae2.search,
+            "coordinate_contrast": ae2.contrasts,
+        }
+    if recipe.foreign:
+        student = _fit_student(context, kept, held)
+        stages["student"], seconds["student"] = student["history"], student["seconds"]
+    fit_uncertainty(context, dataset, kept, parts[1].trusted_anchors())
+    write_training_summary(context, dataset, stages=stages, seconds=seconds, **more)
+    return context.run
+
+
+def _fit_student(context: Context, kept: TrainingImages, held: TrainingImages) -> dict[str, Any]:
+    """Train a student of the three stages; returns the summary of the training."""
+    recipe = context.recipe
+    reader = RopesReader(context.run, replace(recipe, foreign=0.0), context.folder, context.device)
+    teacher = ReaderTeacher(reader, stage_folders(recipe, context.run.joints))
+    return fit_student(context, teacher, recipe.student_encoder, recipe.student, recipe.foreign, kept, held)
+
+
+def _fit_ae1(context: Context, kept: TrainingImages, held: TrainingImages) -> tuple[AE1, dict[str, Any]]:
+    recipe, views = context.recipe, len(context.run.cameras)
+    poses = max(1, recipe.ae1_training.batch // views)
+    order = EpochShuffle(len(kept), poses, context.seed("ae1", "order"))
+
+    def batch_at(step: int) -> Tensor:
+        return _single(kept.batch(order(step)).images, kept.channels)
+
+    sample = EpochShuffle(len(held), min(len(held), _HELD_OUT_IMAGES // views), context.seed("ae1", "held out"))
+    network = seeded(context.seed("ae1", "weights"), lambda: AE1(recipe.ae1, kept.channels))
+    network = network.to(memory_format=torch.channels_last)
+    stage = AE1Stage(
+        network,
+        recipe.ae1_training,
+        steps=recipe.ae1_training.steps(len(kept) * views),
+        seed=context.seed("ae1"),
+        held_out=_single(held.batch(sample(0)).images, held.channels),
+    )
+    return network, context.train(stage, batch_at, "ae1", _ae1_digest(context), full=False)
+
+
+def _ae1_digest(context: Context) -> str:
+    return context.digest("ae1", asdict(context.recipe.ae1), recipe_to_dict(context.recipe.ae1_training))
+
+
+def _require_ae1(pretrained: Path, fingerprint: str) -> None:
+    """Raise `UserError` unless a run has trained this AE1."""
+    if not is_finished(pretrained / "ae1", fingerprint):
+        raise UserError(
+            f"{pretrained} holds no AE1 of method ropes on these data, with this seed and these settings; "
+            "leave --pretrained out"
+        )
+
+
+def _single(images: Tensor, channels: int) -> Tensor:
+    """Poses in planes (B, V·C, S, S) → images of single cameras (B·V, C, S, S), channels last."""
+    return images.unflatten(1, (-1, channels)).flatten(0, 1).contiguous(memory_format=torch.channels_last)
+
+
+def _fit_ldrs(
+    context: Context, codes: Codes, held_out: Codes, upstream: str
+) -> tuple[list[torch.nn.Module], dict[str, dict[str, Any]]]:
+    ratios: list[torch.nn.Module] = []
+    summaries = {}
+    optimisation = context.recipe.ldr_training
+    for joint in context.run.joints:
+        batch_at, samples = _ldr_batches(context, codes, joint)
+        network = seeded(
+            context.seed("ldr", joint, "weights"), lambda: LDR(context.recipe.ldr, views=len(context.run.cameras))
+        )
+        stage = LDRStage(
+            network,
+            optimisation,
+            steps=optimisation.steps(samples),
+            seed=context.seed("ldr", joint),
+            held_out=held_out.contrast(joint),
+            noise=context.recipe.code_noise,
+        )
+        settings = joint, asdict(context.recipe.ldr), recipe_to_dict(optimisation), upstream
+        noise = [context.recipe.code_noise] if context.recipe.code_noise else []
+        fingerprint = context.digest("ldr", *settings, *noise)
+        summaries[joint] = context.train(stage, batch_at, f"ldr/{joint}", fingerprint, full=True)
+        ratios.append(network)
+    return ratios, summaries
+
+
+def _ldr_batches(context: Context, codes: Codes, joint: str) -> tuple[BatchAt, int]:
+    """Step → codes and labels of a batch, then as many codes under neither policy; and the number of labelled poses."""
+    values, labels = codes.contrast(joint).tensors
+    batch = context.recipe.ldr_training.batch
+    order = EpochShuffle(len(values), batch, context.seed("ldr", joint, "order"))
+    if not context.recipe.ldr.others:
+        return lambda step: (values[order(step)], labels[order(step)]), len(values)
+    others = codes.others(joint)
+    order_of_others = EpochShuffle(len(others), batch, context.seed("ldr", joint, "others"))
+
+    def batch_at(step: int) -> tuple[Tensor, Tensor]:
+        return torch.cat([values[order(step)], others[order_of_others(step)]]), labels[order(step)]
+
+    return batch_at, len(values)
+
+
+def _store_scale(scale: Standardise, folder: Path, ae1: str) -> None:
+    """Store the standardisation of the codes, which otherwise an AE2 contains; `ae1` is the digest of AE1's weights."""
+    summary = {"fingerprint": ae1}
+    if (folder / WEIGHTS).exists() and (folder / SUMMARY).exists() and read_json(folder / SUMMARY) == summary:
+        return
+    folder.mkdir(exist_ok=True)
+    (folder / SUMMARY).unlink(missing_ok=True)
+    save_weights(scale, folder / WEIGHTS)
+    write_json(folder / SUMMARY, summary)
+
+
+def _report_distances(contrasts: dict[str, dict[str, Any]], *, show: bool) -> None:
+    """Print the distance of each held-out contrast from its Bayes floor, and warn of memorisation."""
+    for joint, curves in contrasts.items():
+        if curves["floor"] is None:
+            continue
+        if show:
+            print(f"{joint}: held-out contrast {curves['best']:.3f} nats, floor {curves['floor']:.3f}", file=sys.stderr)
+        if curves["train"][-1] < curves["floor"] - MEMORISED:
+            message = (
+                f"{joint}: the density ratio ended at {curves['train'][-1]:.3f} nats on its training poses, below the "
+                f"Bayes floor of {curves['floor']:.3f}: it memorised them; the weights of the best "
+                "held-out contrast are kept"
+            )
+            print(f"ropes: warning: {message}", file=sys.stderr)

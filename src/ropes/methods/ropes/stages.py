@@ -1,0 +1,188 @@
+"""The three training stages of ROPES: AE1 on images, one LDR per joint, AE2 on codes."""
+
+import torch
+from torch import Tensor
+from torch.utils.data import TensorDataset
+
+from ropes.errors import UserError
+from ropes.methods.recipes import Optimisation
+from ropes.methods.ropes.objectives import (
+    contrast_loss,
+    decode_with_scores,
+    encode_with_gradients,
+    kinds_loss,
+    logit_loss,
+    reconstruction_loss,
+    score_loss,
+    sparsity_loss,
+    sparsity_matrix,
+)
+from ropes.methods.training.best_weights import BestWeightsStage
+from ropes.methods.training.stage import Stage
+from ropes.models.autoencoder import AE1, AE2
+from ropes.models.dense import DenseAE2
+from ropes.models.density_ratio import LDR
+
+#: Greatest share of dead units in a code.
+MAX_DEAD = 0.5
+
+
+def dead_fraction(codes: Tensor) -> float:
+    """Share of the code's units that are zero for every sample; codes (B, 1, 8, 8), ≥ 0."""
+    return float((codes.amax(0) <= 0).float().mean())
+
+
+class AE1Stage(Stage):
+    """AE1 on single grey images, by `reconstruction_loss` (ROPES Eq. 4)."""
+
+    network: AE1
+    rate_option = "--ae1-training.learning-rate"
+
+    def __init__(self, network: AE1, optimisation: Optimisation, *, steps: int, seed: int, held_out: Tensor) -> None:
+        super().__init__(network, optimisation, steps=steps, seed=seed)
+        self.held_out = held_out
+
+    def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
+        """Images (B, 1, S, S) → loss."""
+        loss = reconstruction_loss(batch, self.network(batch))
+        self.note(loss=loss)
+        return loss
+
+    def evaluate(self) -> dict[str, float]:
+        """Mean squared error and share of dead units on the held-out images.
+
+        Raises:
+            UserError: more than half of the code's units are dead after half of the steps.
+        """
+        images = self.held_out.to(self.device)
+        codes = self.network.encode(images)
+        dead = dead_fraction(codes)
+        if dead > MAX_DEAD and self.global_step >= self.steps // 2:
+            raise UserError(
+                f"AE1 collapsed: {dead:.0%} of its code is always zero (bound {MAX_DEAD:.0%}); "
+                f"fit with another --seed or a lower {self.rate_option}"
+            )
+        loss = reconstruction_loss(images, self.network.decode(codes).float())
+        return {"held_out": float(loss), "dead_fraction": dead}
+
+
+class LDRStage(BestWeightsStage):
+    """The log density ratio of one joint's two policies, by `contrast_loss` or `kinds_loss` (ROPES Section 3.3).
+
+    With `noise`, Gaussian noise is added to the training codes: the gradient of the log ratio then points along the
+    surface of the codes.  Ends with the weights of the least held-out contrast.
+    """
+
+    network: LDR
+    rate_option = "--ldr-training.learning-rate"
+    records, criterion = 40, "held_out"
+
+    def __init__(
+        self,
+        network: LDR,
+        optimisation: Optimisation,
+        *,
+        steps: int,
+        seed: int,
+        held_out: TensorDataset,
+        noise: float = 0.0,
+    ) -> None:
+        super().__init__(network, optimisation, steps=steps, seed=seed)
+        self.held_out, self.noise = held_out, noise
+
+    def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
+        """Standardised codes (B, V, 8, 8), those under neither policy last, and labels (b,) → loss."""
+        codes, first_policy = batch
+        if self.noise:
+            codes = codes + self.noise * torch.randn_like(codes)
+        if len(codes) == len(first_policy):
+            loss = contrast_loss(self.network(codes), first_policy)
+            self.note(train=loss)
+            return loss
+        scores = self.network.kinds(codes)
+        labelled = scores[: len(first_policy)]
+        self.note(train=contrast_loss(labelled[:, 0] - labelled[:, 1], first_policy))
+        return kinds_loss(scores, first_policy)
+
+    def evaluate(self) -> dict[str, float]:
+        """Held-out contrast."""
+        codes, first_policy = (tensor.to(self.device) for tensor in self.held_out.tensors)
+        loss = float(contrast_loss(self.network(codes), first_policy))
+        if loss < self.best_loss:  # of equal losses the first
+            self.update_best(loss)
+        return {"held_out": loss}
+
+
+class AE2Stage(Stage):
+    """AE2 by reconstruction plus λ times the sparsity of the latent score differences (ROPES Eq. 3).
+
+        L = E ‖y − g(h(y))‖² + λ Σ_i ‖E|J_gᵀ Δs_i| − e_i‖² (+ `logit_loss`, `score_loss` with their weights)
+
+    The sum is over the joints in `columns`: one for a joint's own AE2, else all of them.  A batch may contain the score
+    differences of only some joints; its sum is scaled up, which keeps it unbiased.
+    """
+
+    network: AE2 | DenseAE2
+    rate_option = "--ae2-training.learning-rate"
+    records = 20
+
+    def __init__(
+        self,
+        network: AE2 | DenseAE2,
+        optimisation: Optimisation,
+        *,
+        steps: int,
+        seed: int,
+        columns: list[int],
+        sparsity_weight: float,
+        logit_weight: float,
+        score_weight: float = 0.0,
+        held_out: tuple[Tensor, Tensor, Tensor, Tensor],
+    ) -> None:
+        super().__init__(network, optimisation, steps=steps, seed=seed)
+        self.columns = columns
+        self.sparsity_weight = sparsity_weight
+        self.logit_weight, self.score_weight = logit_weight, score_weight
+        self.held_out = held_out
+
+    def _losses(
+        self, codes: Tensor, scores: Tensor, targets: Tensor, logits: Tensor, *, with_sparsity: bool
+    ) -> dict[str, Tensor]:
+        scale = len(self.columns) / len(targets)
+        further: dict[str, Tensor] = {}
+        if self.score_weight:
+            coordinates, gradients = encode_with_gradients(self.network.encode, codes, targets.argmax(1).tolist())
+            further = {"score": scale * score_loss(gradients, scores)}
+        else:
+            coordinates = self.network.encode(codes)
+        if with_sparsity:
+            decoded, latent = decode_with_scores(self.network.decode, coordinates, scores)
+            further["sparsity"] = scale * sparsity_loss(sparsity_matrix(latent), targets)
+        else:
+            decoded = self.network.decode(coordinates)
+        return {
+            "reconstruction": reconstruction_loss(codes, decoded),
+            "logit": logit_loss(coordinates[:, self.columns], logits),
+            **further,
+        }
+
+    def training_step(self, batch: tuple[Tensor, Tensor, Tensor, Tensor], batch_idx: int) -> Tensor:
+        """Loss of codes (B, V, 8, 8), scores (k, B, V, 8, 8), targets e_i (k, d) and logits (B, columns).
+
+        With directions, codes are (B, directions) and scores (k, B, directions).
+        """
+        terms = self._losses(*batch, with_sparsity=self.sparsity_weight > 0)
+        loss = terms["reconstruction"]
+        if self.sparsity_weight:
+            loss = loss + self.sparsity_weight * terms["sparsity"]
+        if self.logit_weight:
+            loss = loss + self.logit_weight * terms["logit"]
+        if self.score_weight:
+            loss = loss + self.score_weight * terms["score"]
+        self.note(loss=loss, **terms)
+        return loss
+
+    def evaluate(self) -> dict[str, float]:
+        """Each term of the loss on held-out anchors."""
+        terms = self._losses(*(tensor.to(self.device) for tensor in self.held_out), with_sparsity=True)
+        return {f"held_out_{name}": float(value) for name, value in terms.items()}

@@ -1,0 +1,185 @@
+"""Fits a student encoder on images with foreign objects, by distillation of a trained method."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ropes.common.files import sha256
+from ropes.common.progress import progress
+from ropes.data.batches import TrainingImages
+from ropes.methods.context import Context
+from ropes.methods.reader import Reader, autocast
+from ropes.methods.recipes import Optimisation, recipe_to_dict
+from ropes.methods.student.foreign import add_foreign_objects
+from ropes.methods.student.stage import Batch, StudentStage
+from ropes.methods.training.background import adapt_background
+from ropes.methods.training.initial_weights import seeded
+from ropes.methods.training.sampling import EpochShuffle
+from ropes.models.checkpoints import WEIGHTS
+from ropes.models.encoder import PoseEncoder
+from ropes.models.shapes import EncoderConfig
+from ropes.models.student import StudentNetwork
+
+#: Version of the network and its targets: a training of an earlier one begins anew.
+_STUDENT = 4
+#: Held-out poses that a record evaluates, and the largest size of their images, of which there are two copies, bytes.
+_EVALUATED, _EVALUATED_BYTES = 1_024, 1 << 29
+_CHUNK = 256
+
+
+class Teacher(Protocol):
+    """A trained method that a student reproduces.
+
+    Attributes:
+        weights: names of the folders of its weights.
+    """
+
+    weights: Sequence[str]
+
+    @abstractmethod
+    def look(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
+        """uint8 (B, P, S, S) → coordinates (B, d), and attention logits (B, V, s, s) if it has attention."""
+
+    @abstractmethod
+    def student(self, config: EncoderConfig, context: Context, kept: TrainingImages) -> StudentNetwork:
+        """The student before its training."""
+
+
+class EncoderTeacher(Teacher):
+    """A trained encoder; its student starts with its weights, and keeps a copy of it."""
+
+    weights = ("encoder",)
+
+    def __init__(self, encoder: PoseEncoder, context: Context) -> None:
+        self.encoder, self.precision = encoder.to(context.device).eval(), context.precision
+
+    def look(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
+        """See `Teacher.look`."""
+        with autocast(images, self.precision):
+            return self.encoder.look(images)
+
+    def student(self, config: EncoderConfig, context: Context, kept: TrainingImages) -> StudentNetwork:
+        """See `Teacher.student`."""
+        network = _seeded_student(config, context, kept, with_teacher=True)
+        network.initialise_from(self.encoder)
+        return network
+
+
+class ReaderTeacher(Teacher):
+    """Any method's reader; its student starts with random weights.
+
+    Args:
+        reader: of images of the student's size.
+        weights: names of the folders of its weights.
+    """
+
+    def __init__(self, reader: Reader, weights: Sequence[str]) -> None:
+        self.reader, self.weights = reader, weights
+
+    def look(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
+        """See `Teacher.look`."""
+        return self.reader.coordinates(images), None
+
+    def student(self, config: EncoderConfig, context: Context, kept: TrainingImages) -> StudentNetwork:
+        """See `Teacher.student`."""
+        network = _seeded_student(config, context, kept, with_teacher=False)
+        adapt_background(context, network.encoder, kept)
+        return network
+
+
+def fit_student(
+    context: Context,
+    teacher: Teacher,
+    config: EncoderConfig,
+    optimisation: Optimisation,
+    share: float,
+    kept: TrainingImages,
+    held: TrainingImages,
+) -> dict[str, Any]:
+    """Train a student of a trained method; returns the summary of the training.
+
+    Args:
+        context: of the fit, whose folder has the teacher's weights.
+        teacher: the trained method.
+        config: shape of the student.
+        optimisation: its optimiser.
+        share: share of the poses with foreign objects.
+        kept: training poses.
+        held: held-out poses.
+    """
+    hashes = [sha256(context.folder / name / WEIGHTS) for name in teacher.weights]
+    shape = []
+    if not isinstance(teacher, EncoderTeacher):  # the hash of an encoder's weights includes its shape
+        shape = [{"window_image_size": None} | recipe_to_dict(config)]
+    fingerprint = context.digest("student", *hashes, share, recipe_to_dict(optimisation), _STUDENT, *shape)
+    rows = evaluated_rows(held, context.seed("student", "held out"))
+    order = EpochShuffle(len(kept), min(len(kept), optimisation.batch), context.seed("student", "order"))
+    coordinates, attention = teacher_outputs(teacher, held.take(rows), context)
+
+    @cache
+    def targets() -> tuple[Tensor, Tensor | None]:  # computed at the first step, if there is one
+        return teacher_outputs(teacher, kept, context)
+
+    def batch_at(step: int) -> Batch:
+        batch = order(step)
+        expected, maps = targets()
+        maps = None if maps is None else maps[batch]
+        return torch.from_numpy(kept.pixels(batch)), expected[batch], maps
+
+    def occlude(images: Tensor) -> Tensor:
+        return context.cleaned(add_foreign_objects(images, kept.channels))
+
+    stage = StudentStage(
+        teacher.student(config, context, kept),
+        optimisation,
+        share=share,
+        steps=optimisation.steps(len(kept)),
+        seed=context.seed("student"),
+        scale=coordinates.std(0).clamp_min(1e-6),
+        occlude=occlude,
+        held_out=(torch.from_numpy(held.pixels(rows)), coordinates, attention),
+    )
+    return context.train(stage, batch_at, "student", fingerprint, full=False)
+
+
+def _seeded_student(
+    config: EncoderConfig, context: Context, kept: TrainingImages, *, with_teacher: bool
+) -> StudentNetwork:
+    """A student with random weights."""
+    views, joints = len(context.run.cameras), len(context.run.joints)
+    made = seeded(
+        context.seed("student", "weights"),
+        lambda: StudentNetwork(config, views=views, joints=joints, channels=kept.channels, with_teacher=with_teacher),
+    )
+    network: StudentNetwork = made.to(memory_format=torch.channels_last)
+    return network
+
+
+def evaluated_rows(held: TrainingImages, seed: int) -> NDArray[np.int64]:
+    """Held-out poses that a record evaluates: at most 1,024, and fewer of large images, whose copies need memory."""
+    fitting = max(1, _EVALUATED_BYTES // held.pixels([0]).nbytes)
+    return EpochShuffle(len(held), min(len(held), _EVALUATED, fitting), seed)(0)
+
+
+@torch.no_grad()
+def teacher_outputs(teacher: Teacher, images: TrainingImages, context: Context) -> tuple[Tensor, Tensor | None]:
+    """The teacher's coordinates (n, d) and attention maps (n, V, s, s) in half precision; None for no attention.
+
+    Chunks are the same in every call: their sizes affect the last bits.
+    """
+    coordinates, attention = [], []
+    with progress("student: its targets", len(images), show=context.show) as update:
+        for start in range(0, len(images), _CHUNK):
+            rows = np.arange(start, min(start + _CHUNK, len(images)))
+            part, logits = teacher.look(torch.from_numpy(images.pixels(rows)).to(context.device))
+            coordinates.append(part.float().cpu())
+            if logits is not None:
+                attention.append(logits.float().flatten(2).softmax(-1).view_as(logits).half().cpu())
+            update(start + len(rows))
+    return torch.cat(coordinates), torch.cat(attention) if attention else None

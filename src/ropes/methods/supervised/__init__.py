@@ -1,0 +1,1 @@
+"""The baselines that read labels: `cnn` and `jointnet`."""

@@ -1,0 +1,1 @@
+"""The VAEs of the disentanglement study: `beta-vae` and `ada-gvae`."""
