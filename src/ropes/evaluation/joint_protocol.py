@@ -16,8 +16,7 @@ from ropes.evaluation.rows.pose import PoseRow
 from ropes.inference.calibration import Calibration, fit_calibration
 from ropes.inference.estimator import Estimator
 from ropes.inference.poses import Arm
-from ropes.methods.recipe import input_size
-from ropes.methods.recipes import CNNRecipe, EncoderRecipe, LabelledRecipe
+from ropes.methods.recipe import anchors_of, input_size
 from ropes.methods.run import Run, camera_level_of, renderer_of
 from ropes.methods.uncertainty.coverage import Condition, ToAngles
 from ropes.methods.uncertainty.model import Reading
@@ -157,9 +156,9 @@ def conditions_of_images(run: Run, dataset: Dataset) -> dict[str, str | None]:
 def _conditions_of_training(estimator: Estimator) -> dict[str, Any]:
     """Training anchors, image size, and shares of erased and of labelled images, for a `Row`."""
     run, recipe = estimator.run, estimator.run.recipe
-    anchors, erased, share = run.anchors, 0.0, None
-    if isinstance(recipe, EncoderRecipe | CNNRecipe):
-        anchors, erased = recipe.anchors or run.anchors, recipe.random_erasing
-    if isinstance(recipe, LabelledRecipe):
-        erased, share = recipe.random_erasing, recipe.labels
-    return {"anchors": anchors, "image_size": input_size(recipe.shape), "erased": erased, "label_share": share}
+    return {
+        "anchors": anchors_of(recipe) or run.anchors,
+        "image_size": input_size(recipe.shape),
+        "erased": getattr(recipe, "random_erasing", 0.0),
+        "label_share": getattr(recipe, "labels", None),
+    }

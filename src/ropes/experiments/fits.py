@@ -16,8 +16,7 @@ from ropes.evaluation.transfer import evaluate_transfer
 from ropes.experiments.folder import EVALUATION, data_folder, run_folder, transfer_folder
 from ropes.experiments.plan import Experiment
 from ropes.methods.fit import fit
-from ropes.methods.recipes import JointNetRecipe, RopesRecipe
-from ropes.methods.registry import method_of
+from ropes.methods.registry import method_named, method_of
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 
 Timer = Callable[[Path, str], AbstractContextManager[None]]
@@ -83,13 +82,11 @@ def pretrained_run(plan: Experiment, out: Path, dataset: str, label: str, seed: 
     For jointnet, a run on another share of the labels; for ropes, one of another objective, preferably with the same
     density ratios.
     """
-    recipe = plan.recipe(dataset, label)
-    if not isinstance(recipe, JointNetRecipe | RopesRecipe):
+    if not method_named(method_of(label)).pretrained:
         return None
     others = [each for each in plan.recipes if each != label and method_of(each) == method_of(label)]
-    if isinstance(recipe, RopesRecipe):
-        noise = {each: getattr(plan.recipe(dataset, each), "code_noise", None) for each in others}
-        others.sort(key=lambda each: noise[each] != recipe.code_noise)
+    noise = {each: getattr(plan.recipe(dataset, each), "code_noise", None) for each in (label, *others)}
+    others.sort(key=lambda each: noise[each] != noise[label])
     runs = (run_folder(out, dataset, each, seed) for each in others)
     return next((run for run in runs if (run / TRAINING_FILE).exists()), None)
 

@@ -24,6 +24,12 @@ def input_size(shape: Shape) -> int:
     return shape.input_size if isinstance(shape, EncoderConfig) else shape.image_size
 
 
+def anchors_of(recipe: Any) -> int | None:
+    """Number of the first anchors that a recipe learns from; None for all."""
+    anchors: int | None = getattr(recipe, "anchors", None)
+    return anchors
+
+
 class Recipe(Protocol):
     """The configuration of a method: a frozen dataclass with at least these fields and properties."""
 

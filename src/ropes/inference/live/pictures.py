@@ -1,7 +1,6 @@
 """Pictures of live images: what the network sees, where it looks, and foreign objects."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from ropes.common import png
 from ropes.data.pictures import Images, letterbox
 from ropes.data.views import joined
 from ropes.inference.estimator import Estimator
-from ropes.methods.recipes import EncoderRecipe
+from ropes.models.shapes import EncoderConfig
 
 #: Side of the pictures, pixels; colours of the attention, the window and foreign objects.
 SIDE = 320
@@ -65,10 +64,10 @@ def _tinted(picture: Image.Image, attention: Array) -> Image.Image:
 
 def _window(estimator: Estimator, attention: Array) -> list[Box]:
     """The window around the attention's mean, as shares of the image's side; none for a network without a window."""
-    recipe: Any = estimator.run.recipe
-    if not isinstance(recipe, EncoderRecipe) or not recipe.encoder.window:
+    shape = estimator.run.recipe.shape
+    if not isinstance(shape, EncoderConfig) or not shape.window:
         return []
     places = (np.arange(len(attention)) + 0.5) / len(attention)
     row, column = float(attention.sum(axis=1) @ places), float(attention.sum(axis=0) @ places)
-    half = recipe.encoder.window / recipe.encoder.image_size / 2
+    half = shape.window / shape.image_size / 2
     return [(column - half, row - half, column + half, row + half)]

@@ -18,7 +18,8 @@ from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.context import Context
 from ropes.methods.passers_by.fit import without_passers_by
-from ropes.methods.recipes import CNNRecipe, JointNetRecipe, LabelledRecipe, recipe_to_dict
+from ropes.methods.recipe import anchors_of
+from ropes.methods.recipes import JointNetRecipe, LabelledRecipe, recipe_to_dict
 from ropes.methods.run import Run, require_pretraining_precision
 from ropes.methods.supervised.labels import Labels, angles_checksum, choose_labels
 from ropes.methods.supervised.stages import AngleStage, PretrainingStage
@@ -67,8 +68,7 @@ def fit(
         )
     if not dataset.joints:
         raise UserError(f"{data} has no interventions, which name the joints; mark them (docs/data.md)")
-    anchors = recipe.anchors if isinstance(recipe, CNNRecipe) else None
-    labels = choose_labels(dataset, recipe.labels, recipe.val_fraction, seed, anchors)
+    labels = choose_labels(dataset, recipe.labels, recipe.val_fraction, seed, anchors_of(recipe))
     checksum = angles_checksum(dataset.states("train"))
     run = Run.of(dataset, method=method, recipe=recipe, seed=seed, angles_checksum=checksum)
     require_size(dataset, recipe)

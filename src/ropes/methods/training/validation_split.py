@@ -8,7 +8,7 @@ from ropes.common.seeds import generator
 from ropes.data.batches import first_anchors, held_out_anchors
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
-from ropes.methods.recipes import CNNRecipe, EncoderRecipe
+from ropes.methods.recipe import anchors_of
 from ropes.methods.run import Run
 
 Ints = NDArray[np.int64]
@@ -24,7 +24,7 @@ def held_out_frames(run: Run, dataset: Dataset) -> Mask:
     if run.data_checksum != dataset.checksum:
         return np.ones(len(frames), dtype=bool)
     recipe = run.recipe
-    used = first_anchors(frames.anchor, recipe.anchors if isinstance(recipe, EncoderRecipe | CNNRecipe) else None)
+    used = first_anchors(frames.anchor, anchors_of(recipe))
     if len(np.unique(frames.anchor[used])) < 2:
         return ~used
     anchor, regime = frames.anchor[used], frames.regime[used]

@@ -18,7 +18,6 @@ from ropes.methods.anchored.contrast import head_regimes, targets
 from ropes.methods.anchored.descendants import descendants
 from ropes.methods.context import Context
 from ropes.methods.readers import load_reader
-from ropes.methods.recipes import EncoderRecipe, JointNetRecipe, RopesRecipe
 from ropes.methods.run import UNCERTAINTY_FILE
 from ropes.methods.student.foreign import add_foreign_objects
 from ropes.methods.uncertainty.model import (
@@ -32,6 +31,7 @@ from ropes.methods.uncertainty.model import (
 from ropes.methods.uncertainty.ood import fit_ood
 from ropes.methods.uncertainty.residuals import jackknife_residuals
 from ropes.methods.uncertainty.variance import VarianceModel, fit_variance
+from ropes.models.shapes import ViTConfig
 
 _CHUNK = 256
 #: Least number of held-out anchors, or of labels in each half of them.
@@ -91,8 +91,7 @@ def fit_uncertainty(
     ood = fit_ood(train.features, pixels, val.features, val.pixels, val.max_foreign)
     variance, scores = None, None
     if samples is not None:
-        recipe = context.run.recipe
-        has_student = isinstance(recipe, EncoderRecipe | RopesRecipe) and recipe.foreign > 0
+        has_student = getattr(context.run.recipe, "foreign", 0.0) > 0
         hidden = features_of(context, held, hide=True) if has_student else None
         variance, scores = _fit_errors(clean, samples, first, hidden)
     write_uncertainty(context.folder, fingerprint, UncertaintyModel(ood, variance, scores))
@@ -100,7 +99,7 @@ def fit_uncertainty(
 
 def _precision(context: Context) -> RequestedPrecision:
     """Precision of inference: the run's own for transformers."""
-    return context.precision if isinstance(context.run.recipe, JointNetRecipe) else "auto"
+    return context.precision if isinstance(context.run.recipe.shape, ViTConfig) else "auto"
 
 
 def features_of(context: Context, held: TrainingImages, *, hide: bool = False) -> ImageFeatures:
@@ -112,8 +111,7 @@ def features_of(context: Context, held: TrainingImages, *, hide: bool = False) -
         hide: insert foreign objects into the images first; a cleaner then removes what it finds.
     """
     reader = load_reader(context.run, context.folder, context.device, _precision(context))
-    recipe = context.run.recipe
-    chunk = max(1, _CHUNK // recipe.encoder.zoom**2) if isinstance(recipe, EncoderRecipe) else _CHUNK
+    chunk = max(1, _CHUNK // getattr(context.run.recipe.shape, "zoom", 1) ** 2)
     parts = []
     with progress("uncertainty, poses", len(held), show=context.show) as update:
         for start in range(0, len(held), chunk):
