@@ -76,16 +76,15 @@ def test_the_curves_differ_in_one_thing_at_a_time(preset: str) -> None:
     (anchors,) = plan.anchors.values()
     recipes = encoders_of(plan)
     assert {method_of(label) for label in recipes} == {"anchored"}
-    base = recipes["anchored@10000-anchors"]
+    base = recipes["anchored@5000-anchors"]
     assert [recipe.anchors for label, recipe in recipes.items() if label.endswith("anchors")] == [
-        250, 500, 1000, 2500, 5000, anchors
+        250, 500, 1000, 2500, anchors
     ]  # fmt: skip
     for label, recipe in recipes.items():
-        assert replace(recipe, anchors=base.anchors, random_erasing=0.0, encoder=base.encoder) == base
+        assert replace(recipe, anchors=base.anchors, encoder=base.encoder) == base
         side = recipe.encoder.image_size
         assert (side == 128) != label.endswith("pixels")
         assert side // recipe.encoder.stem == 128 // base.encoder.stem
-    assert recipes["anchored@squares"].random_erasing == 0.5
     without_anchors = encoders_of(experiment("curves", preset, ("ldr",)))
     assert {recipe.encoder.window for recipe in without_anchors.values()} == {0}
     with pytest.raises(UserError, match="curves are of methods anchored and ldr; leave the other ones out"):
