@@ -1,1 +1,1 @@
-"""Training methods: objectives, training stages and fits, and the inference wrappers of finished runs."""
+"""Training methods, a folder for each family: recipe, objectives, training stages, fit, and inference of finished runs."""
