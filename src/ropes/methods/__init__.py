@@ -1,1 +1,1 @@
-"""Training methods, a folder for each family: recipe, objectives, training stages, fit, and inference of finished runs."""
+"""Training methods, a folder for each family: recipe, objectives, stages, fit, and the inference of finished runs."""
