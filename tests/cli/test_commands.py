@@ -186,20 +186,23 @@ def test_reproduce_writes_the_report_and_prints_the_table(stub: Stub, capsys: py
     reports, tables = stub("ropes.report.html.write_report"), stub("ropes.report.terminal.print_table")
     words = "reproduce table1 --preset paper --out R --seeds 0 1 --precision 32-true"
     assert cli.main(words.split()) == 0
-    options = {"preset": "paper", "out": Path("R"), "methods": None, "seeds": (0, 1), "workers": None}
-    options |= {"processes": None, "recorded": None, "precision": "32-true", "scene": None}
+    options = {"preset": "paper", "out": Path("R"), "methods": None, "seeds": (0, 1), "settings": None}
+    options |= {"workers": None, "processes": None, "recorded": None, "precision": "32-true", "scene": None}
     assert runs == [(("table1",), options)]
     assert reports == [((Path("R"), Path("R/report.html")), {})]
     assert tables == [(("the results",), {})]
     assert capsys.readouterr().out == "wrote R/results.json and R/report.html\n"
 
 
-def test_reproduce_takes_methods_with_commas_between(stub: Stub) -> None:
+def test_reproduce_takes_methods_and_settings_with_commas_between(stub: Stub) -> None:
     runs = stub("ropes.experiments.run.reproduce", result="the results")
     stub("ropes.report.html.write_report")
     stub("ropes.report.terminal.print_table")
-    assert cli.main(["reproduce", "table1", "--methods", "ropes, ldr,anchored", "--out", "R"]) == 0
-    assert runs[0][1]["methods"] == ("ropes", "ldr", "anchored")
+    assert (
+        cli.main(["reproduce", "table1", "--methods", "ropes, ldr,ropes@eq3", "--settings", "a,b", "--out", "R"]) == 0
+    )
+    assert runs[0][1]["methods"] == ("ropes", "ldr", "ropes@eq3")
+    assert runs[0][1]["settings"] == ("a", "b")
 
 
 def test_evaluate_prints_the_table(

@@ -1,7 +1,6 @@
 """A whole experiment, made tiny: done once, gone on with, never mixed with another."""
 
 import shutil
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,11 +13,9 @@ from ropes.cli import entry as cli
 from ropes.common.files import read_json
 from ropes.errors import UserError
 from ropes.evaluation import paper, results
-from ropes.experiments import datasets as filming
 from ropes.experiments import fits
 from ropes.experiments import run as experiments
 from ropes.experiments.fits import torch_threads
-from ropes.experiments.plan import Experiment
 from ropes.experiments.run import reproduce, run_experiment
 from ropes.methods.fit import fit
 from ropes.methods.recipes import Optimisation
@@ -28,35 +25,6 @@ from ropes.models import registry
 from ropes.models.shapes import AE1Config
 from tests import tiny
 from tests.experiments.tiny_experiment import ONE, small
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> list[str]:
-    """Experiments are tiny, their images blobs; gives what was done, in order."""
-    done: list[str] = []
-
-    def simulate(setting: Any, *, out: Path, anchors: int, test_anchors: int, **_: Any) -> None:
-        if not out.exists():
-            done.append(f"simulate {setting.name}")
-            tiny.write_data(out, anchors=anchors, tests=test_anchors)
-
-    def recorded(name: str) -> None:
-        original: Callable[..., Any] = getattr(fits, name)
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            done.append(name)
-            return original(*args, **kwargs)
-
-        monkeypatch.setattr(fits, name, call)
-
-    def planned(name: str, preset: str, methods: Sequence[str] = (), **_: object) -> Experiment:
-        return small(name=name, recipes={method: tiny.recipe_of(method) for method in methods or ("ropes",)})
-
-    monkeypatch.setattr(experiments, "experiment", planned)
-    monkeypatch.setattr(filming, "simulate", simulate)
-    recorded("fit")
-    recorded("evaluate")
-    return done
 
 
 @pytest.mark.slow

@@ -253,6 +253,14 @@ def test_rows_of_other_methods_are_kept_where_asked(tmp_path: Path) -> None:
     assert (found.device, found.seconds) == ("a and b", 22.0)
     publish(tmp_path / "run", out, keep=True)
     assert results.read(out / "demo-compact.json") == found
+    other = (a_row(setup="panda-2c-causal", method="ldr", mse=(0.02, 0.0)),)
+    results.write(tmp_path / "run" / "results.json", replace(content, rows=other))
+    publish(tmp_path / "run", out, keep=True)
+    found = results.read(out / "demo-compact.json")
+    assert [(row.method, row.mse_mean) for row in found.rows if row.setup != "panda-2c-causal"] == [
+        ("ropes", 0.05), ("anchored", 0.04), ("ldr", 0.03)
+    ]  # fmt: skip
+    assert [row.mse_mean for row in found.rows if row.setup == "panda-2c-causal"] == [0.02]
     elsewhere = replace(results.read(tmp_path / "run" / "results.json"), scene="panda-gym")
     results.write(tmp_path / "run" / "results.json", elsewhere)
     with pytest.raises(UserError, match=r"has scene that of an older version and .* panda-gym; leave --keep out"):

@@ -10,14 +10,15 @@ from ropes.cli.options import EvaluationFolder, at_least, distinct, say_renderer
 from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
 from ropes.methods.recipes import Preset
-from ropes.methods.registry import methods_of, require_method
+from ropes.methods.registry import method_of, methods_of, require_method
 
 #: Pages in docs/ with tables of results.
 _PAGES = ("camera-levels", "curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
 _METHODS_HELP = (
     f"Methods, separated by commas: {', '.join(methods_of('joints'))}; "
     f"for disentanglement {', '.join(methods_of('factors'))}; "
-    f"for causal-triplet and hold-outs {', '.join(methods_of('actions'))}. Those of the experiment if omitted."
+    f"for causal-triplet and hold-outs {', '.join(methods_of('actions'))}. Variants as METHOD@VARIANT, such as "
+    "ropes@classifier of table1. Those of the experiment if omitted."
 )
 
 
@@ -84,7 +85,7 @@ class Reproduce:
     ]
     """demo: two cameras and six joints in minutes; panda-2c: the same with 10,000 anchors, the packaged estimator;
     table1: the paper's Table 1; table2: comparison with supervised methods at several numbers of labels; curves: error
-    against anchors, image size and random erasing; coverage: coverage of the 90% intervals; disentanglement: VAEs on a
+    against anchors and image size; coverage: coverage of the 90% intervals; disentanglement: VAEs on a
     robot finger with a cube; supervision: interventions and pairs as supervision, on the same images; eq3: objectives
     of method ropes; six-joints: one camera and six joints, three under intervention; causal-triplet: action recognition
     from image pairs; hold-outs: the same with five other sets of held-out objects; delta-options: variants of causal
@@ -97,6 +98,8 @@ class Reproduce:
     seeds: tuple[int, ...] = ()
     """Training seeds; those of the experiment if omitted."""
     methods: Annotated[str, tyro.conf.arg(help=_METHODS_HELP)] = ""
+    settings: str = ""
+    """Settings to run now, separated by commas, such as panda-2c-causal of table1; all of the experiment if omitted."""
     workers: int | None = None
     """Rendering processes; one per core if omitted."""
     data: Path | None = None
@@ -115,9 +118,11 @@ class Reproduce:
         at_least(0, seeds=min(self.seeds, default=0))
         if "" in self.method_names:
             raise UserError(f"--methods {self.methods!r} has an empty name; separate names by a comma, as ldr,ropes")
-        distinct(seeds=self.seeds, methods=self.method_names)
+        if "" in self.setting_names:
+            raise UserError(f"--settings {self.settings!r} has an empty name; separate names by a comma")
+        distinct(seeds=self.seeds, methods=self.method_names, settings=self.setting_names)
         for method in self.method_names:
-            require_method(method)
+            require_method(method_of(method))
         for name, number in (("workers", self.workers), ("processes", self.processes)):
             if number is not None:
                 at_least(1, **{name: number})
@@ -125,7 +130,12 @@ class Reproduce:
     @property
     def method_names(self) -> tuple[str, ...]:
         """The requested methods; empty for those of the experiment."""
-        return tuple(word.strip() for word in self.methods.split(",")) if self.methods.strip() else ()
+        return _names(self.methods)
+
+    @property
+    def setting_names(self) -> tuple[str, ...]:
+        """The requested settings; empty for all of the experiment."""
+        return _names(self.settings)
 
     def execute(self) -> None:
         """Run the experiment, write the report and print the table."""
@@ -143,6 +153,7 @@ class Reproduce:
                 out=self.out,
                 methods=self.method_names or None,
                 seeds=self.seeds or None,
+                settings=self.setting_names or None,
                 workers=self.workers,
                 processes=self.processes,
                 recorded=self.data,
@@ -167,7 +178,7 @@ class Tables:
     """Write the tables of README.md and docs/ from the committed results, or check that they agree.
 
     With --run, the command first copies results.json and the figures of an experiment to --results. With --keep, it
-    keeps the committed rows of other methods.
+    keeps the committed rows of other methods and settings.
 
     Example:
       ropes tables --run runs/table1
@@ -184,7 +195,7 @@ class Tables:
     run: Path | None = None
     """Folder of a finished experiment whose results to copy."""
     keep: bool = False
-    """With --run: keep committed rows of methods that the experiment lacks."""
+    """With --run: keep committed rows of methods and settings that the experiment lacks."""
 
     def __post_init__(self) -> None:
         if not self.pages:
@@ -204,3 +215,8 @@ class Tables:
                 print(f"wrote {path}")
         for page in self.pages:
             update(page, self.results, self.check)
+
+
+def _names(words: str) -> tuple[str, ...]:
+    """Names separated by commas; none for an empty string."""
+    return tuple(word.strip() for word in words.split(",")) if words.strip() else ()

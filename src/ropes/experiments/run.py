@@ -39,6 +39,9 @@ from ropes.experiments.folder import (
 )
 from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import experiment
+from ropes.methods.optimisation import require_name
+from ropes.methods.recipes import Recipe
+from ropes.methods.registry import method_of
 from ropes.methods.run import RUN_FILE, Run
 from ropes.models.registry import ARM_ESTIMATOR, PACKAGED, find_run
 from ropes.simulation.settings import ARM_ACTIONS, SceneName
@@ -51,6 +54,7 @@ def reproduce(
     out: Path,
     methods: Sequence[str] | None = None,
     seeds: Sequence[int] | None = None,
+    settings: Sequence[str] | None = None,
     workers: int | None = None,
     processes: int | None = None,
     recorded: Path | None = None,
@@ -64,8 +68,9 @@ def reproduce(
         name: see `ropes.experiments.plans.experiment`.
         preset: "compact" or "paper".
         out: see `run_experiment`.
-        methods: methods to fit instead of the experiment's own.
+        methods: methods to fit instead of the experiment's own, with all of their variants; or METHOD@VARIANT.
         seeds: training seeds instead of the experiment's own.
+        settings: settings to run now, among those of the experiment; None for all.
         workers: number of rendering processes.
         processes: see `run_experiment`.
         recorded: for causal-triplet, its original files, to train on instead of simulated data; for disentanglement,
@@ -77,20 +82,39 @@ def reproduce(
         show: show progress.
 
     Raises:
-        UserError: no such experiment or method, or see `run_experiment`.
+        UserError: no such experiment, method, variant or setting, or see `run_experiment`.
         UnfinishedError: see `run_experiment`.
     """
     has_arms = name not in ("delta-options", "disentanglement", "hold-outs") and recorded is None
     if scene is not None and not has_arms:
         raise UserError("this experiment renders no arm; leave --scene out")
-    plan = replace(experiment(name, preset, methods or (), recorded=recorded), precision=precision)
+    families = tuple(dict.fromkeys(method_of(each) for each in methods or ()))
+    plan = replace(experiment(name, preset, families, recorded=recorded), precision=precision)
+    plan = replace(plan, recipes=_requested(plan, methods or ()))
     if scene is not None and plan.renderings:
         raise UserError(f"{name} has a scene for each renderer; leave --scene out")
     if has_arms and not plan.renderings:
         plan = replace(plan, scene=scene or "panda-gym")
     if seeds:
         plan = replace(plan, seeds=tuple(seeds))
-    return run_experiment(plan, preset=preset, out=out, workers=workers, processes=processes, show=show)
+    for setting in settings or ():
+        require_name(setting, tuple(plan.anchors), "setting of this experiment")
+    options: dict[str, Any] = {"workers": workers, "processes": processes, "show": show}
+    return run_experiment(plan, preset=preset, out=out, settings=settings, **options)
+
+
+def _requested(plan: Experiment, methods: Sequence[str]) -> dict[str, Recipe]:
+    """The recipes of the requested methods and variants; all of the plan's if none is requested.
+
+    Raises:
+        UserError: the experiment has no such variant.
+    """
+    for each in methods:
+        if "@" in each:
+            require_name(each, tuple(plan.recipes), "variant of this experiment")
+    return {
+        label: recipe for label, recipe in plan.recipes.items() if not methods or {label, method_of(label)} & {*methods}
+    }
 
 
 def run_experiment(
@@ -98,6 +122,7 @@ def run_experiment(
     *,
     preset: str,
     out: Path,
+    settings: Sequence[str] | None = None,
     workers: int | None = None,
     processes: int | None = None,
     show: bool = True,
@@ -105,13 +130,14 @@ def run_experiment(
     """Run any experiment in the folder `out`; an interrupted one resumes.
 
     A folder belongs to one experiment: its name, data sets, numbers of anchors and poses, occlusions and sizes.
-    Methods and seeds may be added: finished fits of earlier calls stay in the results.
+    Methods, seeds and settings may be added: finished fits of earlier calls stay in the results.
 
     Args:
         plan: configuration of the experiment.
         preset: name of the preset in the results.
         out: folder for `DATASET/data`, `DATASET/METHOD/seed-K/` (the runs), `artefacts/` and `results.json`, which is
-            written at the end, or after every fit if several run at once.
+            written after every fit.
+        settings: data sets to run now; None for all.
         workers: number of rendering processes.
         processes: number of parallel fits; None for one per core if the experiment allows it, otherwise one.
         show: show progress.
@@ -137,7 +163,7 @@ def run_experiment(
     fits = sorted(requested | finished(out, plan), key=by_number)
     collect = partial(collect_results, plan, preset, out, fits, {})
     failures: list[str] = []
-    for dataset in plan.anchors:
+    for dataset in settings or plan.anchors:
         if not any(plan.fits(dataset, label) for label in plan.recipes):
             continue
         with timed(out, f"{dataset} simulate"):
@@ -154,7 +180,9 @@ def run_experiment(
         for label, seed in due:
             with torch_threads(_threads(out, dataset, label, seed)):
                 fit_and_evaluate(plan, out, dataset, label, seed, precision, timer=timed, show=show)
-    for dataset, (label, seed) in product(plan.transfers, fits):  # whose images are complete now
+            collect()
+    complete = [] if settings else product(plan.transfers, fits)  # images of all data sets
+    for dataset, (label, seed) in complete:
         if label in plan.transfers[dataset]:
             with torch_threads(_threads(out, dataset, label, seed)):
                 evaluate_transfers(plan, out, dataset, label, seed, timer=timed)

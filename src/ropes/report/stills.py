@@ -114,7 +114,7 @@ def publish(folder: Path, out: Path, *, keep: bool = False) -> tuple[Path, ...]:
     Args:
         folder: of the experiment.
         out: folder of the committed results.
-        keep: keep the committed rows of methods that the experiment lacks.
+        keep: keep the committed rows of methods and settings that the experiment lacks.
 
     Raises:
         UserError: as `write_figures`, the committed file is wrong, or (with `keep`) it is of another scene.
@@ -132,16 +132,16 @@ def publish(folder: Path, out: Path, *, keep: bool = False) -> tuple[Path, ...]:
 
 
 def _joined(committed: Results, found: Results) -> Results:
-    """The committed rows of methods that `found` lacks, then its own rows; devices are listed, and seconds add up.
+    """The committed rows of methods and settings that `found` lacks, then its own; devices are listed, seconds add up.
 
     The seconds of a method that was committed before do not add up: the committed seconds do not say which are its own.
     """
-    before, methods = _methods(committed), _methods(found)
-    if before <= methods:
+    before, now = _fits(committed), _fits(found)
+    if before <= now:
         return found
     kinds = ("rows", *FURTHER)
-    kept = {kind: [row for row in getattr(committed, kind) if row.method not in methods] for kind in kinds}
-    again = any(method_of(method) in METHODS for method in before & methods)  # others come with the package
+    kept = {kind: [row for row in getattr(committed, kind) if (row.setup, row.method) not in now] for kind in kinds}
+    again = any(method_of(method) in METHODS for _, method in before & now)  # others come with the package
     merged: dict[str, Any] = {kind: (*kept[kind], *getattr(found, kind)) for kind in kinds}
     return replace(
         found,
@@ -151,5 +151,6 @@ def _joined(committed: Results, found: Results) -> Results:
     )
 
 
-def _methods(found: Results) -> set[str]:
-    return {row.method for kind in ("rows", "model_rows", "action_rows") for row in getattr(found, kind)}
+def _fits(found: Results) -> set[tuple[str, str]]:
+    """Setting and method of all rows."""
+    return {(row.setup, row.method) for kind in ("rows", "model_rows", "action_rows") for row in getattr(found, kind)}
