@@ -5,8 +5,8 @@ from typing import Annotated, Any, Self, get_args
 
 from ropes.evaluation.paper import published, supervised_with
 from ropes.evaluation.rows.schema import SPLITS, Amount, MeasuredRow, Share, Split
+from ropes.simulation.backgrounds import RendererName
 from ropes.simulation.camera_levels import LevelName
-from ropes.simulation.settings import RendererName
 
 __all__ = ["SPLITS", "JointConditions", "Row"]
 
