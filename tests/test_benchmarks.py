@@ -19,7 +19,8 @@ from ropes.errors import UserError
 from ropes.experiments.fits import torch_threads
 from ropes.methods.registry import METHODS
 from ropes.simulation.actions import IID, SYSTEMATIC
-from ropes.simulation.settings import SceneName, setting_named
+from ropes.simulation.backgrounds import SceneName
+from ropes.simulation.settings import setting_named
 from ropes.simulation.workers import UNIT
 from tests import tiny
 

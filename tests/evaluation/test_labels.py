@@ -1,6 +1,7 @@
 """Rows of few labels or none: on the protocol's poses, from regimes and commanded distributions alone."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +19,11 @@ from ropes.inference import policy_calibration as commanded
 from ropes.inference.calibration import Calibration
 from ropes.inference.estimator import Array, Estimator
 from ropes.inference.policy_calibration import calibration_from_policies
-from ropes.metrics import ProtocolSizes, few_labels
+from ropes.metrics import ProtocolSizes, few_labels, protocol
+from ropes.metrics.joints import JOINT_METRICS
 from tests import tiny
 from tests.estimators import blobs, places
+from tests.evaluation.joint_rows import a_row
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +74,8 @@ def test_the_rows_are_of_the_protocol_s_draws(read: None, data: Path, tiny_run: 
         known=known.angles,
     )
     for count, rows in found.items():
-        np.testing.assert_allclose(np.array([row.mse_mean for row in rows], float), expected[count][0])
-        np.testing.assert_allclose(np.array([row.mse_std for row in rows], float), expected[count][1])
+        np.testing.assert_allclose(np.array([row.mse_mean for row in rows], float), expected[count]["mse_mean"])
+        np.testing.assert_allclose(np.array([row.mse_std for row in rows], float), expected[count]["mse_std"])
 
 
 @pytest.mark.slow
@@ -154,3 +157,20 @@ def test_the_paper_has_no_figures_for_fewer_labels() -> None:
         (100, None, None),
     ]
     assert (row.paper_mcc, row.paper_mse) == (0.874, 0.083)
+
+
+def test_rows_without_labels_have_every_figure_of_the_protocol_with_the_label_free_map() -> None:
+    draw = np.random.default_rng(3)
+    angles = draw.normal(size=(200, 2))
+    coordinates = angles @ [[0.3, 1.0], [1.0, 0.2]] + draw.normal(size=(200, 2))
+    free, sizes = Calibration(np.array([0.5, 2.0]), np.array([0.1, -0.3]), samples=0), ProtocolSizes(fit=60, test=40)
+    drawn = partial(np.random.default_rng, 5)
+    run = partial(protocol, coordinates, angles, fit=60, test=40)
+    calibrated, label_free = run(drawn()), run(drawn(), known=free.angles)
+    names = [name for metric in JOINT_METRICS for name in metric.fields]
+    rows = [a_row(joint=f"j{k}", **{name: getattr(calibrated, name)[k] for name in names}) for k in range(2)]
+    made = few_label_rows(rows, coordinates, angles, drawn(), free, (), sizes)
+    assert [(row.joint, row.calibration_labels) for row in made] == [("j0", 0), ("j1", 0)]
+    for name in names:
+        np.testing.assert_array_equal([getattr(row, name) for row in made], getattr(label_free, name))
+    assert made[0].mse_mean != rows[0].mse_mean

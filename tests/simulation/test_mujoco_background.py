@@ -10,9 +10,10 @@ import pytest
 
 from ropes.errors import UserError
 from ropes.simulation import settings
+from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.mujoco_scene import MujocoScene
 from ropes.simulation.scene import Mesh, Scene
-from ropes.simulation.settings import SceneName, Setting, default_renderer
+from ropes.simulation.settings import Setting, default_renderer
 from tests.simulation.test_mujoco_scene import JOINTS, POSES, SETTING, needs_egl
 
 

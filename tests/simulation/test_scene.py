@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from ropes.errors import UserError
+from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.scene import Scene, grey
-from ropes.simulation.settings import Camera, Robot, SceneName, setting_named
+from ropes.simulation.settings import Camera, Robot, setting_named
 
 pytestmark = pytest.mark.pybullet
 

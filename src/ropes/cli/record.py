@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ropes.cli.options import at_least, parse_cameras, parse_ranges
 from ropes.errors import UserError
+from ropes.simulation.backgrounds import SceneName
 
 if TYPE_CHECKING:
     from ropes.data.recorder.arm import ArmOptions
@@ -64,7 +65,7 @@ class Record:
     its lowest height."""
     robot_options: tuple[str, ...] = ()
     """KEY=VALUE options of the kind of robot (docs/recording.md)."""
-    scene: Literal["white", "panda-gym", "room"] = "white"
+    scene: SceneName = "white"
     """Background of a simulated arm."""
     camera_level: Literal["clean", "webcam", "harsh"] = "clean"
     """Level of the simulated camera faults."""

@@ -11,6 +11,7 @@ from ropes.common.hardware import RequestedPrecision
 from ropes.errors import UserError
 from ropes.methods.recipes import Preset
 from ropes.methods.registry import method_of, methods_of, require_method
+from ropes.simulation.backgrounds import SceneName
 
 #: Pages in docs/ with tables of results.
 _PAGES = ("camera-levels", "curves", "deltas", "disentanglement", "eq3", "results", "supervised", "trust")
@@ -111,7 +112,7 @@ class Reproduce:
     precision: RequestedPrecision = "auto"
     """Precision of fits and evaluations, as in ropes fit and ropes evaluate."""
 
-    scene: Literal["white", "panda-gym", "room"] | None = None
+    scene: SceneName | None = None
     """Background of arms, as in ropes simulate; panda-gym, as in the ROPES paper, if omitted. Not with cameras."""
 
     def __post_init__(self) -> None:

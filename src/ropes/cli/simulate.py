@@ -3,18 +3,25 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import tyro
 
 from ropes.cli.options import at_least, parse_cameras, parse_ranges, say_renderer
 from ropes.errors import UserError
+from ropes.simulation.backgrounds import BACKGROUNDS, SceneName, described_scenes, usual_scene
 
 if TYPE_CHECKING:
-    from ropes.simulation.settings import SceneName, Setting
+    from ropes.simulation.settings import Setting
 
 # Names from ropes.simulation.settings, which takes a second to import.
 _FINGER_CUBE, _PAIRS, _ARM_ACTIONS = "finger-cube", "action-pairs", "arm-actions"
 #: Settings of image pairs, for which --samples counts training images.
 _SAMPLED = (_FINGER_CUBE, _PAIRS, _ARM_ACTIONS)
+_SCENE_HELP = (
+    f"Background of an arm. {described_scenes()}. If omitted: room with --renderer mujoco, and otherwise that of the "
+    "setting, which is white for the settings of ropes."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +70,8 @@ class Simulate:
     """With --urdf: name of the setting; the robot's name in the URDF if omitted."""
     renderer: Literal["pybullet", "mujoco"] | None = None
     """pybullet, or mujoco with a furnished room, shadows and textures (pip install 'ropes[mujoco]'). If omitted, mujoco
-    for --scene room and where PyBullet is not installed, and otherwise pybullet."""
-    scene: Literal["white", "panda-gym", "room"] | None = None
-    """Background of an arm: white; panda-gym, its table on a plane, as in the paper; or room, a random room that
-    depends on --seed (mujoco only). If omitted: room with --renderer mujoco, and otherwise that of the setting, which
-    is white for the settings of ropes."""
+    for scenes that only it draws and where PyBullet is not installed, and otherwise pybullet."""
+    scene: Annotated[SceneName | None, tyro.conf.arg(help=_SCENE_HELP)] = None
     colour: bool = False
     """Store images of an arm in RGB instead of grey."""
     test_anchors: int = 2000
@@ -96,8 +100,9 @@ class Simulate:
             raise UserError(f"--scene goes with arms, not with --setting {self.setting}; leave it out")
         if self.setting in (_FINGER_CUBE, _PAIRS) and self.colour:
             raise UserError(f"--setting {self.setting} is in colour anyway; leave --colour out")
-        if self.renderer == "pybullet" and self.scene == "room":
-            raise UserError("mujoco draws --scene room; leave --scene or --renderer pybullet out")
+        if self.renderer and self.scene and self.renderer not in BACKGROUNDS[self.scene].functions:
+            drawer = BACKGROUNDS[self.scene].usual_renderer
+            raise UserError(f"{drawer} draws --scene {self.scene}; leave --scene or --renderer {self.renderer} out")
         if self.labelled is not None:
             if self.setting != _FINGER_CUBE:
                 raise UserError(f"--labelled goes with --setting {_FINGER_CUBE}; leave it out")
@@ -205,10 +210,8 @@ class Simulate:
         )
         return setting if self.renderer is None else replace(setting, requested_renderer=self.renderer)
 
-    def _scene(self, default: "SceneName") -> "SceneName":
+    def _scene(self, default: SceneName) -> SceneName:
         """The scene of an arm."""
         if self.scene or self.renderer is None:
             return self.scene or default
-        if self.renderer == "mujoco":
-            return "room"
-        return "white" if default == "room" else default
+        return usual_scene(self.renderer, default)

@@ -28,8 +28,9 @@ from ropes.errors import UserError, one_of
 from ropes.simulation import cameras as geometry
 from ropes.simulation.actions import Action
 from ropes.simulation.availability import pybullet_missing
+from ropes.simulation.backgrounds import RendererName
 from ropes.simulation.off_screen import graphics
-from ropes.simulation.settings import Camera, RendererName, Setting
+from ropes.simulation.settings import Camera, Setting
 from ropes.simulation.urdf import kinematics_of
 
 Floats = NDArray[np.float64]

@@ -1,7 +1,7 @@
 """Applies Table 1's protocol to the coordinates of test poses: rows of joint angles and of link poses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,8 @@ from ropes.methods.run import Run, camera_level_of, renderer_of
 from ropes.methods.uncertainty.coverage import Condition, ToAngles
 from ropes.methods.uncertainty.model import Reading
 from ropes.metrics import Evaluation, ProtocolSizes, protocol
+from ropes.metrics.joints import JOINT_METRICS
 from ropes.simulation.corruption import Hiding
-
-#: Fields that a row takes from the protocol's measurement.
-_FIGURES = {field.name for field in fields(Row)} & {field.name for field in fields(Evaluation)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,9 +115,9 @@ class TestedPoses:
             "calibration_labels": 0 if self.estimator.is_supervised else self.sizes.fit,
             "published_too": self.hide == "square" or not condition[1],
         }
-        rows = []
+        rows, names = [], [name for metric in JOINT_METRICS for name in metric.fields]
         for k, joint in enumerate(self.estimator.run.joints):
-            figures: dict[str, Any] = {name: float(getattr(measured, name)[k]) for name in _FIGURES}
+            figures: dict[str, Any] = {name: float(getattr(measured, name)[k]) for name in names}
             rows.append(Row.measured(joint=joint, **figures, **shared))
         return rows
 

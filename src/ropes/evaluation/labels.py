@@ -104,7 +104,8 @@ def few_label_rows(
 ) -> list[Row]:
     """Copies of the protocol's rows for fewer calibration labels and for label-free calibration.
 
-    The correlation stays the same: linear calibration does not change it. The paper has no figures for these rows.
+    The metrics that labels do not change stay the same, see `ropes.metrics.joints`. The paper has no figures for these
+    rows.
 
     Args:
         rows: rows of the protocol, one per joint, in the order of the columns.
@@ -115,7 +116,7 @@ def few_label_rows(
         fewer: numbers of labels.
         sizes: sizes of the protocol.
     """
-    errors = few_labels(
+    found = few_labels(
         estimates,
         angles,
         rng,
@@ -125,9 +126,9 @@ def few_label_rows(
         fit=sizes.fit,
         test=sizes.test,
     )
-    unpublished: dict[str, Any] = {"paper_mcc": None, "paper_mse": None}
-    return [
-        replace(row, mse_mean=float(mean[k]), mse_std=float(std[k]), calibration_labels=count, **unpublished)
-        for count, (mean, std) in errors.items()
-        for k, row in enumerate(rows)
-    ]
+    made = []
+    for count, figures in found.items():
+        for k, row in enumerate(rows):
+            measured: dict[str, Any] = {name: float(values[k]) for name, values in figures.items()}
+            made.append(replace(row, calibration_labels=count, paper_mcc=None, paper_mse=None, **measured))
+    return made

@@ -45,7 +45,7 @@ class Results:
         criterion_rows: label-free criteria of method ropes; empty for other methods.
         freed_rows: dependence of coordinates on joints without an intervention; empty if no such joint varies.
         hiding: kind of occlusion, see `ropes.simulation.corruption.Hiding`; None without occlusion.
-        scene: background of the arm, see `ropes.simulation.settings.SceneName`; None without an arm, and in files of
+        scene: background of the arm, see `ropes.simulation.backgrounds`; None without an arm, and in files of
             older versions.
 
     Raises:

@@ -7,8 +7,9 @@ from typing import Literal
 from ropes.common.hardware import RequestedPrecision
 from ropes.methods.recipes import EncoderRecipe, Recipe
 from ropes.metrics import PAPER_SIZES, ProtocolSizes
+from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.camera_levels import LevelName
-from ropes.simulation.settings import SceneName, Setting, find_setting, setting_named, usual_renderer
+from ropes.simulation.settings import Setting, find_setting, setting_named, usual_renderer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,7 @@ class Experiment:
         recorded: recordings to train on instead of simulated data, or photographs to test on.
         sizes: sizes of the protocol's draws, for joint angles.
         precision: precision of training and evaluation, see `ropes.common.hardware.resolve_precision`.
-        scene: background of arms, see `ropes.simulation.settings.SceneName`.
+        scene: background of arms, see `ropes.simulation.backgrounds`.
         full_meshes: whether arms are rendered with all their triangles.
         labelled: of finger-cube, images in each split that regressors are fitted on; None for `test_anchors`.
         renderings: data set → its rendering, where one setting has several data sets.

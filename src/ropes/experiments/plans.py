@@ -33,6 +33,7 @@ from ropes.methods.delta.variants import (
 )
 from ropes.methods.recipes import DeltaRecipe, Recipe, delta_recipe
 from ropes.methods.registry import METHODS, methods_of, recipe_of
+from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.camera_levels import LevelName
 from ropes.simulation.settings import (
     ACTION_PAIRS,
@@ -42,7 +43,6 @@ from ropes.simulation.settings import (
     RANDOM_HOLD_OUTS,
     RECORDED_PAIRS,
     RECORDED_SCENES,
-    SceneName,
 )
 
 #: Experiment → the methods that it fits by default.

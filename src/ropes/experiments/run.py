@@ -44,7 +44,8 @@ from ropes.methods.recipes import Recipe
 from ropes.methods.registry import method_of
 from ropes.methods.run import RUN_FILE, Run
 from ropes.models.registry import ARM_ESTIMATOR, PACKAGED, find_run
-from ropes.simulation.settings import ARM_ACTIONS, SceneName
+from ropes.simulation.backgrounds import SceneName
+from ropes.simulation.settings import ARM_ACTIONS
 
 
 def reproduce(
@@ -77,7 +78,7 @@ def reproduce(
             photographs to test on as well.
         precision: precision of training and evaluation; for "auto" see `precision_of_fits` and
             `ropes.methods.readers.load_reader`.
-        scene: background of arms, see `ropes.simulation.settings.SceneName`; None for panda-gym's, as in the ROPES
+        scene: background of arms, see `ropes.simulation.backgrounds`; None for panda-gym's, as in the ROPES
             paper.
         show: show progress.
 

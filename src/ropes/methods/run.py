@@ -215,7 +215,7 @@ class Run:
 
 
 def scene_of(dataset: Dataset) -> str | None:
-    """The scene of a data set simulated by ropes, see `ropes.simulation.settings.SceneName`; None for others."""
+    """The scene of a data set simulated by ropes, see `ropes.simulation.backgrounds`; None for others."""
     return _of_rendering(dataset, "scene", "white")
 
 

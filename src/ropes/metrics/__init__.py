@@ -3,7 +3,6 @@
 from ropes.metrics.bend import bend, matched_means
 from ropes.metrics.calibration import (
     PAPER_SIZES,
-    Evaluation,
     ProtocolSizes,
     calibrated_mse,
     commanded_calibration,
@@ -14,6 +13,7 @@ from ropes.metrics.calibration import (
 from ropes.metrics.correlation import assignment, correlation_matrix, mcc
 from ropes.metrics.disentanglement import beta_vae_score, dci, explicitness, factor_vae_score, mig, modularity, sap
 from ropes.metrics.graph import structural_hamming_distance
+from ropes.metrics.joints import Evaluation
 from ropes.metrics.transfer import explained
 
 __all__ = [

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropes.metrics.correlation import Floats, Matching, Method, assignment, correlation_matrix, mcc, paired
+from ropes.metrics.correlation import Floats, Matching, assignment, correlation_matrix, paired
+from ropes.metrics.joints import CALIBRATED, JOINT_METRICS, Estimates, Evaluation, over_draws, squared_error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,30 +26,6 @@ class ProtocolSizes:
 
 
 PAPER_SIZES = ProtocolSizes()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """Results of `protocol`, per joint.
-
-    Attributes:
-        mcc_mean, mcc_std: (d,) over the repeats, in [0, 1].
-        mcc_matched: (d,) mean over the repeats for the best one-to-one assignment of coordinates to joints.
-        mse_mean, mse_std: (d,) over the repeats, rad².
-        best_estimate, best_angle: (d, test) calibrated estimates and true angles, radians, of the repeat with the
-            highest correlation of each joint, as in the paper's scatter plots.
-        best_mcc, best_mse: (d,) of that repeat.
-    """
-
-    mcc_mean: Floats
-    mcc_std: Floats
-    mcc_matched: Floats
-    mse_mean: Floats
-    mse_std: Floats
-    best_estimate: Floats
-    best_angle: Floats
-    best_mcc: Floats
-    best_mse: Floats
 
 
 def linear_calibration(estimates: ArrayLike, angles: ArrayLike) -> tuple[Floats, Floats]:
@@ -129,8 +106,7 @@ def calibrated_mse(estimates: ArrayLike, angles: ArrayLike, slope: ArrayLike, in
     estimate, angle = _same_shape(estimates, angles)
     if len(estimate) < 1:
         raise ValueError("no sample to test on")
-    error = np.asarray(slope) * estimate + np.asarray(intercept) - angle
-    return np.asarray((error**2).mean(axis=0))
+    return squared_error(np.asarray(slope) * estimate + np.asarray(intercept), angle)
 
 
 def protocol(
@@ -140,12 +116,13 @@ def protocol(
     repeats: int = 15,
     fit: int = 1000,
     test: int = 500,
-    method: Method = "pearson",
     matching: Matching = "identity",
     known: Callable[[Floats], Floats] | None = None,
     elsewhere: tuple[ArrayLike, ArrayLike, np.random.Generator] | None = None,
 ) -> Evaluation:
     """The paper's evaluation: fit a line per joint on random poses, test it on others, and repeat.
+
+    The figures are those of `ropes.metrics.joints.JOINT_METRICS`.
 
     Source: ROPES, Section 4 "Evaluation Metrics".  Each repeat draws `fit + test` different poses.  A Hungarian
     matching uses the fitting poses only.
@@ -163,7 +140,6 @@ def protocol(
         repeats: number of draws, at least 1.
         fit: labelled poses for the line, at least 2.
         test: poses to test on, at least 2.
-        method: see `ropes.metrics.mcc`.
         matching: see `ropes.metrics.mcc`.
         known: a calibration from coordinates (n, d) to radians (n, d) that replaces the lines; the test poses stay the
             same.
@@ -187,10 +163,10 @@ def protocol(
         if len(fit_estimate) < fit + test:
             raise ValueError(f"the line needs {fit + test} poses to draw {fit} from, got {len(fit_estimate)}")
         fit_draws = draws(elsewhere[2], len(fit_estimate), repeats, fit, test)
-    pairs, scores, matched, errors = [], [], [], []
+    pairs, measured = [], []
     for (fit_rows, _), (_, test_rows) in zip(fit_draws, repeated, strict=True):
         x, z, true = fit_estimate[fit_rows], fit_angle[fit_rows], angle[test_rows]
-        correlations = correlation_matrix(x, z, method)
+        correlations = correlation_matrix(x, z)
         order, best_order = (assignment(correlations, kind) for kind in (matching, "hungarian"))
         tested = estimate[test_rows][:, order]
         if known is None:
@@ -198,19 +174,18 @@ def protocol(
             calibrated = slope * tested + intercept
         else:
             calibrated = known(tested)
-        scores.append(mcc(tested, true, method))
-        matched.append(mcc(estimate[test_rows][:, best_order], true, method))
-        errors.append(np.mean((calibrated - true) ** 2, axis=0))
+        compared: dict[Estimates, Floats] = {
+            "coordinates": tested,
+            "assigned": estimate[test_rows][:, best_order],
+            "calibrated": calibrated,
+        }
+        measured.append({metric.mean: metric.compute(compared[metric.estimates], true) for metric in JOINT_METRICS})
         pairs.append(np.stack([calibrated, true]))
-    score, error = np.stack(scores), np.stack(errors)
+    score, error = (np.stack([draw[name] for draw in measured]) for name in ("mcc_mean", "mse_mean"))
     best, joints = score.argmax(axis=0), np.arange(angle.shape[1])
     best_pairs = np.stack([pairs[repeat][:, :, joint] for joint, repeat in enumerate(best)])
     return Evaluation(
-        mcc_mean=score.mean(axis=0),
-        mcc_std=score.std(axis=0),
-        mcc_matched=np.mean(matched, axis=0),
-        mse_mean=error.mean(axis=0),
-        mse_std=error.std(axis=0),
+        **over_draws(JOINT_METRICS, measured),
         best_estimate=best_pairs[:, 0],
         best_angle=best_pairs[:, 1],
         best_mcc=score[best, joints],
@@ -237,8 +212,8 @@ def few_labels(
     repeats: int = 15,
     fit: int = 1000,
     test: int = 500,
-) -> dict[int, tuple[Floats, Floats]]:
-    """The error of `protocol` with lines fitted on the first `count` of its `fit` poses only.
+) -> dict[int, dict[str, Floats]]:
+    """The figures of `protocol` that labels change, with lines fitted on the first `count` of its `fit` poses only.
 
     Args:
         estimates: (n, d) coordinates.
@@ -251,7 +226,7 @@ def few_labels(
         test: as in `protocol`.
 
     Returns:
-        Count → mean and standard deviation over the repeats (population form), (d,) each, rad².
+        Count → field of a metric of `ropes.metrics.joints.CALIBRATED` → figure, (d,).
 
     Raises:
         ValueError: a count out of range, too few poses, shapes disagree, or values not finite.
@@ -260,16 +235,17 @@ def few_labels(
     if wrong := [count for count in counts if not 2 <= count <= fit]:
         raise ValueError(f"a line needs 2 to {fit} labelled poses, got {wrong[0]}")
     _require_poses(len(estimate), fit, test)
-    errors: dict[int, list[Floats]] = {count: [] for count in ((0,) if known else ()) + tuple(counts)}
+    measured: dict[int, list[dict[str, Floats]]] = {count: [] for count in ((0,) if known else ()) + tuple(counts)}
     for fit_rows, test_rows in draws(rng, len(estimate), repeats, fit, test):
         tested, true = estimate[test_rows], angle[test_rows]
-        for count, measured in errors.items():
+        for count, values in measured.items():
             if known and count == 0:
-                measured.append(np.mean((known(tested) - true) ** 2, axis=0))
+                calibrated = known(tested)
             else:
-                line = linear_calibration(estimate[fit_rows[:count]], angle[fit_rows[:count]])
-                measured.append(calibrated_mse(tested, true, *line))
-    return {count: (np.mean(measured, axis=0), np.std(measured, axis=0)) for count, measured in errors.items()}
+                slope, intercept = linear_calibration(estimate[fit_rows[:count]], angle[fit_rows[:count]])
+                calibrated = slope * tested + intercept
+            values.append({metric.mean: metric.compute(calibrated, true) for metric in CALIBRATED})
+    return {count: over_draws(CALIBRATED, values) for count, values in measured.items()}
 
 
 def _require_poses(count: int, fit: int, test: int) -> None:

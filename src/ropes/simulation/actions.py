@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ropes.errors import UserError
-from ropes.simulation.settings import RendererName, default_renderer
+from ropes.simulation.backgrounds import RendererName
+from ropes.simulation.settings import default_renderer
 
 #: Splits of a data set of actions, in the order in which they are stored.
 TRAIN, VALIDATION, IID, COMPOSITIONAL, SYSTEMATIC = "train", "validation", "test-iid", "test-comp", "test-syst"

@@ -10,8 +10,9 @@ from pathlib import Path
 from ropes.causal.scm import CausalModel, TruncatedNormal
 from ropes.errors import UserError
 from ropes.simulation.availability import find_urdf
+from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.framing import drawable_ranges, max_image_distance, nearest_view
-from ropes.simulation.settings import Camera, Robot, SceneName, Setting
+from ropes.simulation.settings import Camera, Robot, Setting
 from ropes.simulation.urdf import Urdf, read_urdf
 
 # Table 7, joint 5: an interval of width 3, the observational mean at its middle, the policies 0.9 to either side.
@@ -45,7 +46,7 @@ def arm_setting(
         cameras: cameras that show the whole arm in every pose; None computes two, at yaw 45° and 135°.
         name: name of the setting; by default the robot's name in the URDF, or else the file's.
         image_size: side of the images, pixels.
-        scene: the background.
+        scene: the background, see `ropes.simulation.backgrounds`.
         camera_level: level of the cameras' faults, see `ropes.simulation.camera_levels.LEVELS`.
         colour: RGB images instead of grey ones.
 

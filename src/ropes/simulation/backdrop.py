@@ -1,5 +1,6 @@
-"""The static background of an arm: white, or panda-gym's table on a plane."""
+"""The static background of an arm for PyBullet: white, or panda-gym's table on a plane."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +11,15 @@ from ropes.simulation.cameras import projection_matrix, view_matrix
 from ropes.simulation.settings import Camera
 
 WHITE = 255
+Point = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class Box:
     """An axis-aligned box: half its sides and its centre in metres, its grey level in [0, 1]."""
 
-    half: tuple[float, float, float]
-    centre: tuple[float, float, float]
+    half: Point
+    centre: Point
     grey: float
 
 
@@ -43,27 +45,44 @@ class Backdrop:
     depth: NDArray[np.float32]
 
 
+def white(camera: Camera, side: int) -> None:
+    """No backdrop: the image is white wherever the arm is not."""
+
+
 def panda_gym(camera: Camera, side: int) -> Backdrop:
     """Render panda-gym's table and plane as its `render()` does, with shadows.
 
-    PyBullet's light points at the world's origin.  So the boxes keep panda-gym's positions and the camera moves.
     The software renderer draws no shadow of the arm; it darkens whole faces by 6 to 8% instead.  The arm's pose
     changes less than 1% of the pixels of table and plane.
     """
+    return draw_boxes(BOXES, camera, side, BASE)
+
+
+def draw_boxes(boxes: Sequence[Box], camera: Camera, side: int, base: Point = (0.0, 0.0, 0.0)) -> Backdrop:
+    """Render boxes on white, with shadows.
+
+    PyBullet's light points at the world's origin.  So the boxes keep their positions and the camera moves.
+
+    Args:
+        boxes: the boxes.
+        camera: the camera, in the frame of the arm's base.
+        side: side of the square image, pixels.
+        base: position of the arm's base in the frame of the boxes, metres.
+    """
     shift = np.eye(4)
-    shift[:3, 3] = -np.array(BASE)
-    with _Boxes() as scene:
+    shift[:3, 3] = -np.array(base)
+    with _Boxes(boxes) as scene:
         return scene.render(view_matrix(camera) @ shift, projection_matrix(camera), side)
 
 
 class _Boxes(BulletScene):
-    """panda-gym's boxes."""
+    """Boxes on white."""
 
-    def __init__(self) -> None:
+    def __init__(self, boxes: Sequence[Box]) -> None:
         super().__init__()
         bullet, client = self._bullet, {"physicsClientId": self._client}
         with quiet():
-            for box in BOXES:
+            for box in boxes:
                 colours = {"rgbaColor": [box.grey] * 3 + [1.0], "specularColor": [0, 0, 0]}
                 shape = bullet.createVisualShape(bullet.GEOM_BOX, halfExtents=box.half, **colours, **client)
                 bullet.createMultiBody(baseVisualShapeIndex=shape, basePosition=box.centre, **client)

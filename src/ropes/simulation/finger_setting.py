@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ropes.simulation.settings import FINGER_CUBE, Camera, RendererName, default_renderer
+from ropes.simulation.backgrounds import RendererName
+from ropes.simulation.settings import FINGER_CUBE, Camera, default_renderer
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

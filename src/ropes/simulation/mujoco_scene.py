@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ropes.common.seeds import generator
+from ropes.simulation.backgrounds import SceneName, background_of
 from ropes.simulation.context import ClosesAtExit
 from ropes.simulation.kinematics import link_poses
 from ropes.simulation.mujoco_arm import BRIGHTEST, add_arm
-from ropes.simulation.mujoco_background import add_background
 from ropes.simulation.off_screen import OffScreen, import_mujoco
 from ropes.simulation.room import ROOM
 from ropes.simulation.scene import Mesh, arm_and_joints, check_poses, resolve_urdf
-from ropes.simulation.settings import Camera, Robot, SceneName
+from ropes.simulation.settings import Camera, Robot
 from ropes.simulation.urdf import read_urdf
 
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ class MujocoScene(ClosesAtExit):
         seed: draws the room.
 
     Raises:
-        UserError: a file is missing or not a URDF, no such joint, or MuJoCo or EGL is missing.
+        UserError: a file is missing or not a URDF, no such joint or scene, or MuJoCo or EGL is missing.
     """
 
     def __init__(
@@ -57,13 +57,13 @@ class MujocoScene(ClosesAtExit):
         seed: int = 0,
     ) -> None:
         self.robot, self.cameras, self.image_size, self.colour = robot, tuple(cameras), image_size, colour
-        mujoco = import_mujoco()
+        mujoco, background = import_mujoco(), background_of(scene, "mujoco")
         self.urdf, self.joints = arm_and_joints(robot, joints)
         drawn = read_urdf(resolve_urdf(robot, mesh, KEPT_FRACTION))
         scale = float(np.mean([camera.distance for camera in self.cameras]))
         spec = mujoco.MjSpec()
-        self._bodies = add_arm(mujoco, spec, drawn, brightest=BRIGHTEST if scene == "room" else 1)
-        add_background(mujoco, spec, scene, scale, generator(seed, "room"))
+        self._bodies = add_arm(mujoco, spec, drawn, brightest=BRIGHTEST if background.highlights else 1)
+        background.load("mujoco")(mujoco, spec, scale, generator(seed, "room"))
         self._screen = OffScreen(spec, self.cameras, image_size, shadowless=[ROOM])
         # Only the links of the arm are placed by hand.
         self._of_arm = self._screen.model.body_mocapid >= 0

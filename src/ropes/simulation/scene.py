@@ -10,14 +10,15 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ropes.errors import UserError, one_of
+from ropes.errors import UserError
 from ropes.simulation.availability import locate
-from ropes.simulation.backdrop import WHITE, panda_gym
+from ropes.simulation.backdrop import WHITE, Backdrop
+from ropes.simulation.backgrounds import Background, SceneName, background_of
 from ropes.simulation.bullet import SUPERSAMPLING, BulletScene, downsample, quiet
 from ropes.simulation.cameras import crop, extrinsics, intrinsics, projection_matrix, view_matrix, windows_around
 from ropes.simulation.kinematics import outline, visible_points
 from ropes.simulation.mesh import KEPT_FRACTION, simplified_urdf
-from ropes.simulation.settings import Camera, Robot, SceneName
+from ropes.simulation.settings import Camera, Robot
 from ropes.simulation.urdf import Urdf, read_urdf
 
 Mesh = Literal["simplified", "full"]
@@ -25,7 +26,6 @@ _Window = tuple[slice, slice]
 #: Rows and columns of an image, and the supersampled mask of the arm there.
 _Mask = tuple[slice, slice, NDArray[np.bool_]]
 _SLACK = 1e-6
-_SCENES: tuple[SceneName, ...] = ("white", "panda-gym")
 
 
 def resolve_urdf(robot: Robot, mesh: Mesh, fraction: float = KEPT_FRACTION) -> Path:
@@ -94,7 +94,7 @@ class Scene(BulletScene):
         image_size: side of the square images, pixels.
         mesh: "simplified" (see `mesh`) or "full".
         joints: the order of the angles in poses given as arrays; by default that of the robot.
-        scene: the background, white or panda-gym.
+        scene: the background.
         colour: give RGB images instead of grey ones.
 
     Raises:
@@ -112,7 +112,7 @@ class Scene(BulletScene):
         colour: bool = False,
     ) -> None:
         self.robot, self.cameras, self.image_size, self.colour = robot, tuple(cameras), image_size, colour
-        path, scene = resolve_urdf(robot, mesh), one_of(_SCENES, scene, "scene of PyBullet")
+        path, background = resolve_urdf(robot, mesh), background_of(scene, "pybullet")
         self.urdf, self.joints = arm_and_joints(robot, joints)
         super().__init__()
         with quiet():
@@ -126,7 +126,7 @@ class Scene(BulletScene):
         self._index = {info[1].decode(): info[0] for info in infos}
         self._side = image_size * SUPERSAMPLING
         self._averaged = downsample if colour else grey
-        self._views = [_View(camera, self._side, scene) for camera in self.cameras]
+        self._views = [_View(camera, self._side, background) for camera in self.cameras]
         shape = len(self.cameras), image_size, image_size, *([3] if colour else [])
         self._empty = np.array([self._averaged(view.empty) for view in self._views], dtype=np.uint8).reshape(shape)
         # Only a window around the arm is rendered, which saves a quarter of the time.  Full meshes are rendered in
@@ -227,9 +227,9 @@ class Scene(BulletScene):
 class _View:
     """Background and matrices of a camera, computed once for all images."""
 
-    def __init__(self, camera: Camera, side: int, scene: SceneName) -> None:
+    def __init__(self, camera: Camera, side: int, background: Background) -> None:
         self.side = side
-        self.backdrop = panda_gym(camera, side) if scene == "panda-gym" else None
+        self.backdrop: Backdrop | None = background.load("pybullet")(camera, side)
         white = np.full((side, side, 3), WHITE, dtype=np.uint8)
         self.empty = white if self.backdrop is None else self.backdrop.colours
         self.view = view_matrix(camera)

@@ -6,21 +6,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, Literal, get_args
+from typing import Any
 
 from ropes.causal.scm import CausalModel
 from ropes.common.plugins import load_plugins
 from ropes.errors import UserError, one_of, suggestion
-
-RendererName = Literal["pybullet", "mujoco"]
-#: Background of an arm: white, or the table and plane of panda-gym as in the paper's images; or a furnished room with
-#: shadows, which only MuJoCo draws.
-SceneName = Literal["white", "panda-gym", "room"]
+from ropes.simulation.backgrounds import BACKGROUNDS, RendererName, SceneName
 
 
 def usual_renderer(scene: str) -> RendererName:
-    """The renderer of a scene where both are installed; that of the papers' figures."""
-    return "mujoco" if scene == "room" else "pybullet"
+    """The renderer of a scene where both are installed; PyBullet for a scene that this version does not have."""
+    return BACKGROUNDS[scene].usual_renderer if scene in BACKGROUNDS else "pybullet"
 
 
 def default_renderer(scene: str) -> RendererName:
@@ -141,7 +137,7 @@ class Setting:
             cameras=tuple(Camera(**{**camera, "target": tuple(camera["target"])}) for camera in content["cameras"]),
             splits={split: CausalModel.from_dict(model) for split, model in content["splits"].items()},
             image_size=content["image_size"],
-            scene=one_of(get_args(SceneName), content.get("scene", "white"), "scene"),
+            scene=one_of(tuple(BACKGROUNDS), content.get("scene", "white"), "scene"),
             camera_level=content.get("camera_level", "clean"),
             colour=content.get("colour", False),
             requested_renderer=content.get("renderer"),

@@ -19,11 +19,12 @@ from ropes.common.hardware import usable_cores
 from ropes.common.processes import exit_with_parent, hide_main_module
 from ropes.errors import UserError
 from ropes.simulation.availability import locate
+from ropes.simulation.backgrounds import RendererName, SceneName
 from ropes.simulation.camera_scene import CameraScene, Recordings
 from ropes.simulation.mujoco_scene import KEPT_FRACTION, MujocoScene
 from ropes.simulation.off_screen import graphics
 from ropes.simulation.scene import Mesh, Scene, check_poses, resolve_urdf
-from ropes.simulation.settings import Camera, RendererName, Robot, SceneName, default_renderer
+from ropes.simulation.settings import Camera, Robot, default_renderer
 from ropes.simulation.urdf import read_urdf
 
 Floats = NDArray[np.float64]

@@ -10,9 +10,10 @@ from ropes.data.recorder.limits import Limits, parse_workspace, read_limits, req
 from ropes.errors import UserError
 from ropes.simulation.arm import arm_model, arm_robot, arm_setting
 from ropes.simulation.availability import find_urdf
+from ropes.simulation.backgrounds import SceneName
 from ropes.simulation.collisions import Workspace
 from ropes.simulation.framing import drawable_ranges
-from ropes.simulation.settings import Camera, Robot, SceneName, Setting
+from ropes.simulation.settings import Camera, Robot, Setting
 from ropes.simulation.urdf import Urdf, read_urdf
 
 #: Largest speed of a simulated arm, rad/s; depth of its workspace below the table, metres.

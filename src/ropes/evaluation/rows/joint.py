@@ -5,8 +5,8 @@ from typing import Annotated, Any, Self, get_args
 
 from ropes.evaluation.paper import published, supervised_with
 from ropes.evaluation.rows.schema import SPLITS, Amount, MeasuredRow, Share, Split
+from ropes.simulation.backgrounds import RendererName
 from ropes.simulation.camera_levels import LevelName
-from ropes.simulation.settings import RendererName
 
 __all__ = ["SPLITS", "JointConditions", "Row"]
 
@@ -66,8 +66,8 @@ class JointConditions:
 class Row(JointConditions, MeasuredRow):
     """One setup × method × split × occlusion × joint × training seed.
 
-    A field that has the name of a field of `ropes.metrics.Evaluation` takes its value from there, so a new metric is a
-    field of both.
+    The figures are the fields of `ropes.metrics.joints.JOINT_METRICS`.  A new one is None by default and listed in
+    `added`, so that files of earlier versions stay as they are.
 
     Attributes:
         mcc_mean, mcc_std: absolute correlation, mean and standard deviation over the repeats.
