@@ -121,7 +121,9 @@ def test_readings_of_the_paper_are_compared_and_other_things_held_out() -> None:
     recipes = {label: recipe for label, recipe in plan.recipes.items() if isinstance(recipe, DeltaRecipe)}
     base = {method: recipes[method] for method in ("cde-global", "cde-patch")}
     assert recipes["cde-global@contrast-sum"] == replace(base["cde-global"], contrast_sum=True)
-    assert recipes["cde-global@sparsity-0.1"] == replace(base["cde-global"], sparsity=0.1)
+    for name, weight in (("contrast", 2.0), ("sparsity", 1.0)):
+        decade = [recipes[f"cde-global@{name}-{weight * factor:g}"] for factor in (0.1, 10.0)]
+        assert decade == [replace(base["cde-global"], **{name: weight * factor}) for factor in (0.1, 10.0)]
     patches = base["cde-patch"]
     for label, change in (("features", {"change": "features"}), ("aggregate", {"aggregate": True})):
         assert recipes[f"cde-patch@{label}"] == replace(patches, delta=replace(patches.delta, **change))
