@@ -12,8 +12,6 @@ from safetensors.numpy import load_file, save_file
 
 from ropes.causal.scm import Regime
 from ropes.cli import entry as cli
-from ropes.common import files
-from ropes.data import schema
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
@@ -152,16 +150,6 @@ def test_an_arm_s_joints_are_told_from_poses_without_intervention(tiny_data: Pat
     assert set(dataset.frames("train").regime[task.frames["train"]]) == {0}
     assert len(task.frames["train"]) == 16
     assert task.complete
-
-
-def test_joints_that_cause_one_another_leave_no_score_that_fixes_one_of_them(tmp_path: Path) -> None:
-    folder = tiny.write_data(tmp_path / "data", tests=4)
-    note = files.read_json(folder / schema.PROVENANCE)
-    causal = replace(tiny.model(), weights={tiny.JOINTS: 0.5})
-    note["setting"]["splits"]["train"] = causal.to_dict()
-    files.write_json(folder / schema.PROVENANCE, note)
-    assert not factor_task(open_dataset(folder)).complete
-    assert factor_task(open_dataset(tiny.write_data(tmp_path / "own", tests=4, described=False))).complete
 
 
 def test_an_arm_without_free_poses_is_refused(tiny_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
