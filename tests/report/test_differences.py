@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,9 +10,10 @@ from ropes.evaluation import results
 from ropes.evaluation.paper import CAUSAL, ONE_CAMERA, TWO_CAMERAS
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.summary import over_seeds
 from ropes.experiments.variants import ROPES_VARIANTS
 from ropes.methods.registry import methods_of
-from ropes.report.differences import Marks, of_condition, of_method
+from ropes.report.differences import Marks, beside_the_paper, of_condition, of_method
 from ropes.report.markdown import markdown
 
 REPOSITORY = Path(__file__).parents[2]
@@ -45,6 +47,14 @@ def test_notes_are_numbered_in_the_order_of_their_use() -> None:
         "- ¹ not in the paper.",
         "- ² not in the paper; also learns which images are of one anchor.",
     ]
+
+
+def test_the_page_and_the_terminal_say_it_in_a_sentence() -> None:
+    place: dict[str, Any] = {"joint": "panda_joint2", "occlusion": 0, "seed": 0, "mcc": (0.9, 0.0), "mse": (0.1, 0.0)}
+    rows = [Row.measured(setup=setup, split=split, **place) for setup in (CAUSAL, "own") for split in ("id", "ood")]
+    told = [beside_the_paper(cell, "paper") for cell in over_seeds(rows)]
+    assert told[0].startswith("Differences from the paper's row: the test angles have other variances")
+    assert told[1:] == ["", "", ""]  # nothing differs; no published row
 
 
 @pytest.mark.parametrize("name", ["panda-2c", "table1", "table2", "curves"])
