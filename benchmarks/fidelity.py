@@ -47,8 +47,10 @@ TABLES: Mapping[str, tuple[str, ...]] = {
         "metrics/disentanglement",
         "metrics/transfer.py",
         "methods/vae/recipe.py",
+        "models/vae.py",
         "experiments/variants.py",
         "simulation/finger.py",
+        "simulation/finger_setting.py",
     ),
     "deltas": (
         "simulation/actions.py",

@@ -1,5 +1,6 @@
 """Every deviation from a paper that the code declares stands in docs/fidelity.md, with its reason and its effect."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from benchmarks import fidelity
 
 ROOT = Path(__file__).parents[1]
+#: The page itself, and trials.
+_RECORDS = ("fidelity.md", "log.md")
 
 
 def test_the_page_has_every_deviation_of_the_code() -> None:
@@ -23,15 +26,12 @@ def test_no_deviation_is_declared_where_the_page_does_not_look() -> None:
     assert declared == len(list(fidelity.deviations()))
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "README.md",
-        *(f"docs/{name}.md" for name in ("curves", "deltas", "disentanglement", "results", "ropes", "supervised")),
-    ],
-)
-def test_who_meets_a_figure_beside_the_paper_s_is_led_to_the_page(page: str) -> None:
-    assert "fidelity.md" in (ROOT / page).read_text(encoding="utf-8")
+def test_who_meets_a_figure_beside_the_paper_s_is_led_to_the_page() -> None:
+    published = re.compile(r"^\|.*\b(the paper's (ROPES|RoboPEPP|best)|the paper, |RoboPEPP)", re.MULTILINE)
+    pages = [page for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")) if page.name not in _RECORDS]
+    shown = {page.name: text for page in pages if published.search(text := page.read_text(encoding="utf-8"))}
+    assert shown.keys() >= {"README.md", "curves.md", "deltas.md", "disentanglement.md", "eq3.md", "results.md"}
+    assert [name for name, text in shown.items() if "fidelity.md" not in text] == []
 
 
 def test_a_deviation_needs_a_reason_and_an_effect(tmp_path: Path) -> None:

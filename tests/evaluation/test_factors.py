@@ -149,6 +149,7 @@ def test_an_arm_s_joints_are_told_from_poses_without_intervention(tiny_data: Pat
     assert set(task.scenarios) == {"id"}
     assert set(dataset.frames("train").regime[task.frames["train"]]) == {0}
     assert len(task.frames["train"]) == 16
+    assert task.complete
 
 
 def test_an_arm_without_free_poses_is_refused(tiny_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from ropes.evaluation.summary import over_seeds, without_labels
+from ropes.report.table import mcc_entry
 from tests.evaluation.joint_rows import a_row
 
 
 def test_figures_over_seeds_by_hand() -> None:
-    # Means .04 and .08: centre .06, between-variance .0004; deviations .01 and .02: within .00025.
-    rows = [a_row(seed=3, mse=(0.04, 0.01), mcc=(0.8, 0.0)), a_row(seed=1, mse=(0.08, 0.02), mcc=(0.8, 0.0))]
+    # Squared errors .04 and .08: centre .06, between-variance .0004; deviations .01 and .02: within .00025.
+    rows = [a_row(seed=3, mse=(0.04, 0.01), mcc=(0.7, 0.03)), a_row(seed=1, mse=(0.08, 0.02), mcc=(0.9, 0.01))]
     (cell,) = over_seeds(rows)
     assert cell.seeds == (1, 3)
     assert cell.mse == pytest.approx(0.06)
@@ -20,7 +21,9 @@ def test_figures_over_seeds_by_hand() -> None:
     assert cell.mse_seeds == pytest.approx(0.02 * 2**0.5)
     assert over_seeds(rows[:1])[0].mse_seeds is None
     assert cell.mcc == pytest.approx(0.8)
-    assert cell.mcc_std == pytest.approx(0.0)
+    assert cell.mcc_std == pytest.approx(0.0105**0.5)
+    assert (cell.mcc_draws, cell.mcc_seeds) == pytest.approx((0.0005**0.5, 0.1 * 2**0.5))
+    assert [str(mcc_entry(one)) for one in (cell, *over_seeds(rows[:1]))] == ["0.800 ± 0.022 ± 0.141", "0.700 ± 0.030"]
     assert (cell.mcc_reached, cell.mse_reached) == (False, True)
 
 

@@ -121,7 +121,10 @@ def test_readings_of_the_paper_are_compared_and_other_things_held_out() -> None:
     recipes = {label: recipe for label, recipe in plan.recipes.items() if isinstance(recipe, DeltaRecipe)}
     base = {method: recipes[method] for method in ("cde-global", "cde-patch")}
     assert recipes["cde-global@contrast-sum"] == replace(base["cde-global"], contrast_sum=True)
-    assert recipes["cde-global@sparsity-0.1"] == replace(base["cde-global"], sparsity=0.1)
+    for weight in ("0.1", "10", "100"):
+        assert recipes[f"cde-global@sparsity-{weight}"] == replace(base["cde-global"], sparsity=float(weight))
+    for weight in ("0.2", "20"):
+        assert recipes[f"cde-global@contrast-{weight}"] == replace(base["cde-global"], contrast=float(weight))
     patches = base["cde-patch"]
     for label, change in (("features", {"change": "features"}), ("aggregate", {"aggregate": True})):
         assert recipes[f"cde-patch@{label}"] == replace(patches, delta=replace(patches.delta, **change))

@@ -104,15 +104,15 @@ def test_the_map_without_labels_has_a_line_of_its_own() -> None:
 def test_the_table_says_what_each_fit_learnt_from() -> None:
     lines = markdown(FOUND).splitlines()
     assert lines[0] == "| test data | training data | joint 1 | joint 2 |"
-    fits = ["250 anchors, 128 px", "500 anchors, 128 px", "1,000 anchors, 128 px"]
-    squares = "1,000 anchors, 128 px, squares in 50% of the training images"
+    fits = ["250 anchors, 128 px ¹", "500 anchors, 128 px ¹", "1,000 anchors, 128 px ¹"]
+    squares = "1,000 anchors, 128 px, squares in 50% of the training images ¹"
     told = [line.split(" | ")[1] for line in lines[2:] if line.startswith("| ")]
     assert {*fits, squares} < set(told)
     assert lines[2].startswith(f"| Two cameras, independent joints | {told[0]} | **")
     assert "| Two cameras, independent joints, 32 px occluded | " in "\n".join(lines)
     assert told.count("the paper's ROPES, 0 labels in training") == 4
     assert told.count("the paper's RoboPEPP, 260,000 labels in training") == 4
-    assert "250 anchors, 128 px; without labels" in told
+    assert "250 anchors, 128 px; without labels ¹" in told
     assert sum(line.startswith("| ") for line in lines) == 2 + 5 * len(FITS) + 8
     assert described(over_seeds(ROWS)[0]) == "250 anchors, 128 px"
 
@@ -120,7 +120,7 @@ def test_the_table_says_what_each_fit_learnt_from() -> None:
 def test_fits_of_two_methods_on_the_same_data_have_a_line_each() -> None:
     others = tuple(replace(row, method=row.method.replace("anchored", "ldr"), mse_mean=1.0) for row in ROWS)
     table = markdown(replace(FOUND, rows=ROWS + others))
-    assert table.count("| anchored: 250 anchors, 128 px | ") == table.count("| ldr: 250 anchors, 128 px | ") == 4
+    assert table.count("| anchored: 250 anchors, 128 px ¹ | ") == table.count("| ldr: 250 anchors, 128 px ² | ") == 4
     assert "With lines fitted on 1,000 labels (of shifted poses under shift) unless stated otherwise." in table
 
 

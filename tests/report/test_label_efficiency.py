@@ -81,8 +81,8 @@ def test_the_readme_has_a_line_for_each_number_of_labels() -> None:
     lines = [[part.strip() for part in line.strip("|").split("|")] for line in table.splitlines() if "|" in line]
     block = [line[1:3] for line in lines[2:]][: len(lines[2:]) // 2]
     assert block == [
-        ["anchored", "0"],
-        *(["cnn", f"{labels:,}"] for labels in SHARES.values()),
+        ["anchored ¹", "0"],
+        *(["cnn ²", f"{labels:,}"] for labels in SHARES.values()),
         ["the paper's ROPES", "0 + 1,000"],
         *(["the paper's RoboPEPP", f"{images:,}"] for images in (2600, 13000, 26000, 260000)),
     ]
@@ -109,7 +109,7 @@ def test_a_map_that_some_seeds_lack_does_not_stand_for_all() -> None:
     rows = [each for each in a_table().rows if not (each.seed == 1 and each.labels == each.calibration_labels == 0)]
     curves = label_curves(over_seeds(rows))[0]
     assert curves.unlabelled["anchored"]["panda_joint1"].calibration_labels == 1000
-    assert "| anchored | 0 + 1,000 |" in markdown(replace(a_table(), rows=tuple(rows)))
+    assert "| anchored ¹ | 0 + 1,000 |" in markdown(replace(a_table(), rows=tuple(rows)))
 
 
 @pytest.mark.slow

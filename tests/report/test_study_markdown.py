@@ -107,7 +107,7 @@ def test_supervisions_are_told_by_their_images_and_what_was_measured() -> None:
         for count in (500, 6_000)
     ]
     lines = study_markdown(study_of(*rows)).splitlines()
-    assert lines[0] == "| supervision | images | models | DCI | MIG | MCC | informativeness |"
+    assert lines[0] == "| supervision | images | models | DCI | MIG | MCC, matched | informativeness |"
     assert lines[2] == "| unsupervised | 500 | 1 | 0.500 | 0.250 | 0.800 | 0.900 |"
     assert lines[5].startswith("| interventions | 6,000 | 1 |")
     assert not any(line.startswith("- ") for line in lines)

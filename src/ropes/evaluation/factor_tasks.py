@@ -11,6 +11,7 @@ from ropes.causal.scm import Regime
 from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 from ropes.evaluation.pictures import SPLITS
+from ropes.methods.policies import described_model
 from ropes.metrics.transfer import REGRESSORS, Regressor
 from ropes.simulation.finger_setting import HUE, LABELLED_SPLIT, NAMES, SCENARIOS, hues_of, scaled
 from ropes.simulation.settings import FINGER_CUBE
@@ -154,7 +155,8 @@ def _of_hues(hues: Ints, allowed: tuple[int, ...]) -> Ints:
 def _arm_task(dataset: Dataset) -> FactorTask:
     """Joint angles: regressors are fitted on observational poses and tested on those of the test splits.
 
-    Factors are scaled by the range of all these poses.
+    Factors are scaled by the range of all these poses.  Where joints cause one another, not every combination of angles
+    exists.
     """
     splits = {name: split for name, split in SPLITS.items() if split in dataset.splits}
     if "id" not in splits:
@@ -165,6 +167,7 @@ def _arm_task(dataset: Dataset) -> FactorTask:
     frames = {"train": np.flatnonzero(observational)[:LABELLED]}
     frames |= {split: np.arange(len(dataset.frames(split))) for split in splits.values()}
     factors = {split: dataset.states(split)[rows] for split, rows in frames.items()}
+    model = described_model(dataset)
     poses = np.concatenate(list(factors.values()))
     low, span = poses.min(axis=0), np.ptp(poses, axis=0)
     train = Samples("train", np.arange(len(frames["train"])))
@@ -174,7 +177,7 @@ def _arm_task(dataset: Dataset) -> FactorTask:
         factors=factors,
         scaled={split: (values - low) / np.where(span > 0, span, 1.0) for split, values in factors.items()},
         categorical=(),
-        complete=True,
+        complete=model is None or not model.weights,
         scenarios={
             name: TransferScenario(train=train, test=Samples(split, frames[split])) for name, split in splits.items()
         },

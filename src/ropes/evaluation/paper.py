@@ -17,6 +17,8 @@ CALIBRATION_LABELS = 1000
 LABELLED_IMAGES = {0.01: 2_600, 0.05: 13_000, 0.1: 26_000, 1.0: 260_000}
 #: Number of labelled images in all of the two-camera data.
 ALL_LABELS = LABELLED_IMAGES[1.0]
+#: Anchors that all of the paper's models are trained on (App. C), and the scene of its images.
+ANCHORS, SCENE = 10_000, "panda-gym"
 
 
 @dataclass(frozen=True, kw_only=True)

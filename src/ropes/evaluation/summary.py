@@ -20,10 +20,10 @@ class JointErrors(JointConditions):
         method: as in `Row`; METHOD@VARIANT if fits of one method differ in their conditions of training.
         seeds: training seeds, sorted.
         mcc: mean over the seeds of `mcc_mean`, or None.
-        mcc_std: root of (mean variance over repeats + variance over seeds).
-        mse, mse_std: likewise of the squared error, rad².
-        mse_draws: the part of `mse_std` over repeats, rad².
-        mse_seeds: sample standard deviation over seeds, rad²; None with one seed.
+        mcc_draws: standard deviation over repeats, the root of its mean square over the seeds.
+        mcc_seeds: sample standard deviation over seeds; None with one seed.
+        mse, mse_draws, mse_seeds: likewise of the squared error, rad².
+        mcc_std, mse_std: root of (mean variance over repeats + variance over seeds).
         mcc_matched: as `mcc`, after the best one-to-one assignment of coordinates to joints.
     """
 
@@ -32,6 +32,8 @@ class JointErrors(JointConditions):
     mcc_std: float | None
     mse: float | None
     mse_std: float | None
+    mcc_draws: float | None = None
+    mcc_seeds: float | None = None
     mse_draws: float | None = None
     mse_seeds: float | None = None
     mcc_matched: float | None = None
@@ -88,9 +90,9 @@ def over_seeds(rows: Iterable[Row]) -> tuple[JointErrors, ...]:
     cells = []
     for group in groups.values():
         errors = [(row.mse_mean, row.mse_std) for row in group]
-        mcc, mcc_std = pool([(row.mcc_mean, row.mcc_std) for row in group])
-        mse, mse_std = pool(errors)
-        mse_draws, between = parts(errors)
+        correlations = [(row.mcc_mean, row.mcc_std) for row in group]
+        (mcc, mcc_std), (mse, mse_std) = pool(correlations), pool(errors)
+        (mcc_draws, mcc_seeds), (mse_draws, mse_seeds) = spreads(correlations), spreads(errors)
         cells.append(
             JointErrors(
                 **{field.name: getattr(group[0], field.name) for field in fields(JointConditions)},
@@ -99,8 +101,10 @@ def over_seeds(rows: Iterable[Row]) -> tuple[JointErrors, ...]:
                 mcc_std=mcc_std,
                 mse=mse,
                 mse_std=mse_std,
+                mcc_draws=mcc_draws,
+                mcc_seeds=mcc_seeds,
                 mse_draws=mse_draws,
-                mse_seeds=None if between is None else between * math.sqrt(len(group) / (len(group) - 1)),
+                mse_seeds=mse_seeds,
                 mcc_matched=pool([(row.mcc_matched, None) for row in group])[0],
             )
         )
@@ -158,6 +162,12 @@ def pool(figures: Sequence[tuple[float | None, float | None]]) -> tuple[float | 
     if within is None:
         return None, None
     return math.fsum(mean or 0.0 for mean, _ in figures) / len(figures), math.hypot(within, between or 0.0)
+
+
+def spreads(figures: Sequence[tuple[float | None, float | None]]) -> tuple[float | None, float | None]:
+    """Standard deviations over repeats and over seeds (sample form) of (mean, std) pairs, as `parts`."""
+    within, between = parts(figures)
+    return within, None if between is None else between * math.sqrt(len(figures) / (len(figures) - 1))
 
 
 def parts(figures: Sequence[tuple[float | None, float | None]]) -> tuple[float | None, float | None]:

@@ -103,7 +103,9 @@ def action_markdown(found: Results) -> str:
         "Accuracy of verbs over pairs, mean ± standard deviation over training seeds. Gap: in distribution minus "
         "systematic shift. Active: share of a delta's dimensions that reach a tenth of its largest. Variance: of the "
         "deltas of one verb over pairs, in shares of their mean squared length (the paper: Var[δ] ≈ 0). "
-        f"{drawn}The paper's numbers are for ProcTHOR's single objects. {origin(found, scene=False)}",
+        f"{drawn}The paper's numbers are for ProcTHOR's single objects: other images, networks that begin from "
+        "pre-trained weights, and splits whose shifted test pairs the reference logs as its validation. "
+        f"{origin(found, scene=False)}",
     )
 
 

@@ -9,6 +9,7 @@ from ropes.evaluation.paper import mse_comparable
 from ropes.evaluation.rows.pose import PoseRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, pool, without_labels
 from ropes.methods.registry import method_of
+from ropes.report.differences import beside_the_paper
 from ropes.report.elements import absent, details, plot, tag
 from ropes.report.joint_figures import occlusions
 from ropes.report.numbers import fixed
@@ -36,7 +37,7 @@ def against_paper(source: Source) -> Iterator[Section]:
         and ((cell.setup, cell.occlusion) in TABLE1_ORDER or (cell.setup not in setups and cell.occlusion == 0))
     ]
     blocks = sorted(grouped(shown, lambda cell: (cell.setup, cell.occlusion, cell.method)).values(), key=_place)
-    cards = [_card(block) for block in blocks]
+    cards = [_card(block, source.results.preset) for block in blocks]
     text = explained(
         "against_paper",
         free=free,
@@ -62,7 +63,7 @@ def _calibration(cells: Iterable[JointErrors]) -> str:
     return " or ".join(f"{count:,}" for count in sorted(counts))
 
 
-def _card(block: Sequence[JointErrors]) -> Markup:
+def _card(block: Sequence[JointErrors], preset: str) -> Markup:
     """The table of one condition and method: a line a joint, an MSE for each map to radians."""
     first = block[0]
     lines = {
@@ -97,8 +98,10 @@ def _card(block: Sequence[JointErrors]) -> Markup:
         )
     heading = tag("h3", heading_of(first.setup, first.method, first.occlusion))
     variances = None if mse_comparable(first.setup, "id") else _variances(block)
+    differences = next(filter(None, (beside_the_paper(cell, preset) for cell in block)), "")
+    below = [tag("p", differences)] if differences else []
     wide = " wide" if len(maps) > 1 else ""
-    return tag("div", heading, Table(columns, table).html(), variances or "", class_=f"card{wide}")
+    return tag("div", heading, Table(columns, table).html(), *below, variances or "", class_=f"card{wide}")
 
 
 def _variances(block: Sequence[JointErrors]) -> Markup | None:

@@ -9,8 +9,10 @@ from typing import Any
 
 from ropes.evaluation.paper import (
     ALL_LABELS,
+    ANCHORS,
     CALIBRATION_LABELS,
     LABELLED_IMAGES,
+    SCENE,
     mse_comparable,
     published,
     supervised_with,
@@ -20,18 +22,23 @@ from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, least
 from ropes.experiments.variants import ROPES_VARIANTS
 from ropes.methods.registry import method_of
 from ropes.report.curves import described
+from ropes.report.differences import Marks
 from ropes.report.numbers import fixed
 from ropes.report.table import Entry, Table, grouped, mse_entry, named_once, number_columns, paragraphs, text_columns
-from ropes.report.words import TABLE1_ORDER, counted, in_words, joint_label, method_label, origin
+from ropes.report.words import TABLE1_ORDER, counted, joint_label, method_label, origin
 
-OTHER_ANGLES = "No error is bold where the paper's test angles have other variances: compare MCC there. "
+NOT_SHIFTED = (
+    "Lines for shifted poses are fitted on shifted poses, and on poses in distribution where the labels are called "
+    '"not shifted"; the paper does not say which.'
+)
 #: Setup, side of the square, split.
 Condition = tuple[str, int, str]
 #: A fit's cells by joint.
 Fit = Mapping[str, JointErrors]
 #: The entries of a line after the name of its condition.
 Line = list[str | Entry]
-Blocks = Mapping[Condition, Sequence[Line]]
+#: Condition in words → its lines.
+Blocks = Mapping[str, Sequence[Line]]
 
 
 def markdown(found: Results, *, label_free: bool = False) -> str:
@@ -44,32 +51,34 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
         found: of one experiment.
         label_free: of our methods, include only maps without labels.
     """
-    every = over_seeds(found.rows)
+    every, marks = over_seeds(found.rows), Marks(found.preset)
     joints = sorted({cell.joint for cell in every})
     if any(cell.label_share is not None for cell in every):
         shown = [cell for cell in every if cell.label_share is not None] + list(least_labelled(every))
         note = f"Labelled images in training; + {CALIBRATION_LABELS:,} labelled poses of a line to radians. "
-        written = _table(["test data", "method"], ["labelled images"], joints, _labelled(shown, joints))
-        return paragraphs(written, note + _origin(found, shown, "the paper's counterpart"))
+        written = _table(["test data", "method"], ["labelled images"], joints, _labelled(shown, joints, marks))
+        return paragraphs(written, marks.markdown(), note + _origin(found, shown, "the paper's counterpart"))
     every = tuple(cell for cell in every if cell.occlusion == 0 or (cell.setup, cell.occlusion) in TABLE1_ORDER)
     cells = calibrated_as_the_paper(every)
     if any(method_of(cell.method) != cell.method and cell.method not in ROPES_VARIANTS for cell in cells):
         unlabelled = [cell for cell in every if cell.calibration_labels == 0]
         lines = f"With lines fitted on {CALIBRATION_LABELS:,} labels (of shifted poses under shift)"
         note = f"{lines} unless stated otherwise. "
-        written = _table(["test data", "training data"], [], joints, _variants([*cells, *unlabelled], joints))
-        return paragraphs(written, note + _origin(found, cells))
+        written = _table(["test data", "training data"], [], joints, _variants([*cells, *unlabelled], joints, marks))
+        return paragraphs(written, marks.markdown(), note + _origin(found, cells))
     of_ropes = ("ropes", *ROPES_VARIANTS)
     shown = [cell for cell in every if cell in cells or (cell.calibration_labels == 0 and cell.method not in of_ropes)]
-    blocks = _methods(shown, joints, over_seeds(found.shift_rows), label_free=label_free)
-    return paragraphs(_table(["test data", "method"], ["labels"], joints, blocks), _origin(found, cells))
+    not_shifted = () if label_free else over_seeds(found.shift_rows)
+    blocks = _methods(shown, joints, not_shifted, marks, label_free=label_free)
+    note = f"{NOT_SHIFTED} " if not_shifted else ""
+    written = _table(["test data", "method"], ["labels"], joints, blocks)
+    return paragraphs(written, marks.markdown(), note + _origin(found, cells))
 
 
 def _table(words: Sequence[str], counts: Sequence[str], joints: Sequence[str], blocks: Blocks) -> str:
     """The blocks, each named in its first line."""
     columns = [*text_columns(*words), *number_columns(*counts, *map(joint_label, joints))]
-    lines = [(in_words(setup, px, split), line) for (setup, px, split), block in blocks.items() for line in block]
-    return Table(columns, named_once(lines)).markdown()
+    return Table(columns, named_once((name, line) for name, block in blocks.items() for line in block)).markdown()
 
 
 def _fits(cells: Iterable[JointErrors], key: Callable[[JointErrors], Any]) -> dict[Condition, dict[Any, Fit]]:
@@ -82,7 +91,12 @@ def _fits(cells: Iterable[JointErrors], key: Callable[[JointErrors], Any]) -> di
 
 
 def _methods(
-    cells: Iterable[JointErrors], joints: Sequence[str], not_shifted: Sequence[JointErrors], *, label_free: bool
+    cells: Iterable[JointErrors],
+    joints: Sequence[str],
+    not_shifted: Sequence[JointErrors],
+    marks: Marks,
+    *,
+    label_free: bool,
 ) -> Blocks:
     """A line for each method and number of labels, then the paper's ROPES and RoboPEPP.
 
@@ -90,6 +104,7 @@ def _methods(
         cells: of any conditions.
         joints: the columns.
         not_shifted: of shifted poses, with lines fitted on poses in distribution.
+        marks: takes the notes.
         label_free: leave out our lines that use labels.
     """
     order = sorted(
@@ -98,21 +113,22 @@ def _methods(
     blocks = {}
     for condition, fits in _fits(order, lambda cell: (cell.method, -cell.calibration_labels)).items():
         bars, full = (_of_paper(fits.values(), joints, name) for name in ("paper_mse", "all_labels_mse"))
-        lines: list[Line] = []
+        name, lines = marks.condition(*condition, published=any(bars)), list[Line]()
         for (method, fewer), at in sorted(fits.items(), key=lambda item: item[0]):
             if label_free and fewer:
                 continue
+            words = marks.method(method, method_label(method), published=any(bars))
             labels = f"{next(iter(at.values())).labels - fewer:,}"
-            lines.append([method_label(method), labels, *_ours(at, joints, bars)])
+            lines.append([words, labels, *_ours(at, joints, bars)])
             beside = {cell.joint: cell for cell in not_shifted if _fitted_as(cell) == (*condition, method, -fewer)}
             if beside:
-                lines.append([method_label(method), f"{labels} not shifted", *_ours(beside, joints, bars)])
+                lines.append([words, f"{labels} not shifted", *_ours(beside, joints, bars)])
         lines += _published(["the paper's ROPES", f"{CALIBRATION_LABELS:,}"], bars)
         if not mse_comparable(condition[0], condition[2]):
-            lines += _correlations(fits, joints)
+            lines += _correlations(fits, joints, marks)
         if {method_of(method) for method, _ in fits} != {"ropes"}:
             lines += _published(["the paper's RoboPEPP", f"{ALL_LABELS:,}"], full)
-        blocks[condition] = lines
+        blocks[name] = lines
     return blocks
 
 
@@ -120,21 +136,25 @@ def _fitted_as(cell: JointErrors) -> tuple[object, ...]:
     return cell.setup, cell.occlusion, cell.split, cell.method, cell.calibration_labels
 
 
-def _correlations(fits: Mapping[tuple[str, int], Fit], joints: Sequence[str]) -> list[Line]:
-    """A line for each method with its MCC, bold where it reaches the paper's, then the paper's."""
+def _correlations(fits: Mapping[tuple[str, int], Fit], joints: Sequence[str], marks: Marks) -> list[Line]:
+    """A line for each method with its MCC, bold where it reaches the paper's, then the paper's.
+
+    The MCC of the best assignment of coordinates to joints stands in brackets.
+    """
     lines: list[Line] = []
     theirs = _of_paper(fits.values(), joints, "paper_mcc")
     most_labelled = {method: fits[method, fewer] for method, fewer in sorted(fits, reverse=True)}
     for method, at in sorted(most_labelled.items()):
         shown = []
         for joint, bar in zip(joints, theirs, strict=True):
-            mcc = at[joint].mcc if joint in at else None
-            shown.append(Entry(fixed(mcc), (), mcc is not None and bar is not None and round(mcc, 3) >= bar))
-        lines.append([f"{method_label(method)}: MCC", "", *shown])
+            mcc, matched = (getattr(at.get(joint), name, None) for name in ("mcc", "mcc_matched"))
+            reached = mcc is not None and bar is not None and round(mcc, 3) >= bar
+            shown.append(Entry(fixed(mcc), (), reached, "" if matched is None else fixed(matched)))
+        lines.append([f"{marks.method(method, method_label(method))}: MCC", "", *shown])
     return lines + _published(["the paper's ROPES: MCC", ""], theirs)
 
 
-def _labelled(cells: Iterable[JointErrors], joints: Sequence[str]) -> Blocks:
+def _labelled(cells: Iterable[JointErrors], joints: Sequence[str], marks: Marks) -> Blocks:
     """A line for each method and number of labelled images in training, then the paper's.
 
     Methods without labels come first and compare with the paper's ROPES; the others compare with its RoboPEPP.
@@ -143,15 +163,16 @@ def _labelled(cells: Iterable[JointErrors], joints: Sequence[str]) -> Blocks:
     blocks = {}
     for condition, fits in _fits(order, lambda cell: (cell.labels, method_of(cell.method))).items():
         ropes = [_paper_mse(None, condition, joint) for joint in joints]
-        lines: list[Line] = []
+        name, lines = marks.condition(*condition, published=any(ropes)), list[Line]()
         for (labels, method), at in sorted(fits.items(), key=lambda item: item[0]):
             bars = _of_paper([at], joints, "paper_mse") if labels else ropes
-            lines.append([method, _training_labels(at), *_ours(at, joints, bars)])
+            words = marks.method(method, method, published=any(ropes))
+            lines.append([words, _training_labels(at), *_ours(at, joints, bars)])
         lines += _published(["the paper's ROPES", f"0 + {CALIBRATION_LABELS:,}"], ropes)
         for share, images in LABELLED_IMAGES.items():
             supervised = [_paper_mse(share, condition, joint) for joint in joints]
             lines += _published(["the paper's RoboPEPP", f"{images:,}"], supervised)
-        blocks[condition] = lines
+        blocks[name] = lines
     return blocks
 
 
@@ -169,20 +190,21 @@ def _paper_mse(share: float | None, condition: Condition, joint: str) -> float |
     return cell.mse if cell else None
 
 
-def _variants(cells: Iterable[JointErrors], joints: Sequence[str]) -> Blocks:
+def _variants(cells: Iterable[JointErrors], joints: Sequence[str], marks: Marks) -> Blocks:
     """A line for each fit, described by its training data, then the paper's ROPES and RoboPEPP."""
     conditions = _fits(sorted(cells, key=_by_size), lambda cell: (cell.method, cell.calibration_labels))
     several = len({method_of(method) for fits in conditions.values() for method, _ in fits}) > 1
     blocks = {}
     for condition, fits in conditions.items():
         bars, full = (_of_paper(fits.values(), joints, name) for name in ("paper_mse", "all_labels_mse"))
-        lines: list[Line] = []
+        name, lines = marks.condition(*condition, published=any(bars)), list[Line]()
         for (method, labels), at in fits.items():
             words = described(next(iter(at.values()))) + ("" if labels else "; without labels")
-            lines.append([f"{method_of(method)}: {words}" if several else words, *_ours(at, joints, bars)])
+            words = f"{method_of(method)}: {words}" if several else words
+            lines.append([marks.method(method, words, published=any(bars)), *_ours(at, joints, bars)])
         for system, count, errors in (("ROPES", 0, bars), ("RoboPEPP", ALL_LABELS, full)):
             lines += _published([f"the paper's {system}, {count:,} labels in training"], errors)
-        blocks[condition] = lines
+        blocks[name] = lines
     return blocks
 
 
@@ -232,11 +254,26 @@ def _seeds(cells: Sequence[JointErrors]) -> str:
 
 
 def _origin(found: Results, cells: Sequence[JointErrors], bar: str = "the paper's ROPES") -> str:
-    """Units, deviations and training seeds of the errors, and the origin."""
-    apart = any(cell.label_share is None and not mse_comparable(cell.setup, cell.split) for cell in cells)
+    """Units, deviations and training seeds of the errors, their training data beside the paper's, and the origin."""
     several = any(len(cell.seeds) > 1 for cell in cells)
     second = ", the second ± over training seeds" if several else ""
-    return (
-        f"MSE in rad², ± over test draws of {_seeds(cells)}{second}, bold where it reaches {bar}. "
-        f"{OTHER_ANGLES if apart else ''}{origin(found)}"
+    about = (
+        f"MSE in rad², ± over test draws of {_seeds(cells)}{second}, bold where it reaches {bar}.",
+        _data(found, [cell for cell in cells if cell.paper_mse is not None]),
+        origin(found),
     )
+    return " ".join(filter(None, about))
+
+
+def _data(found: Results, cells: Sequence[JointErrors]) -> str:
+    """Training anchors and background of cells beside the paper's; empty where they are the paper's."""
+    if not cells:
+        return ""
+    anchors = sorted({cell.anchors for cell in cells if cell.anchors is not None})
+    counts = " to ".join(f"{count:,}" for count in dict.fromkeys((*anchors[:1], *anchors[-1:])))
+    parts = [f"Training anchors: {counts}; the paper's: {ANCHORS:,}."] if anchors and anchors != [ANCHORS] else []
+    if found.scene is None:
+        parts.append(f"The background is not recorded; earlier versions rendered a white one, the paper {SCENE}'s.")
+    elif found.scene != SCENE:
+        parts.append(f"The background is {found.scene}, the paper's {SCENE}'s.")
+    return " ".join(parts)

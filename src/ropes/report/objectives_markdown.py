@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean
 
-from ropes.evaluation.paper import mse_comparable
+from ropes.evaluation.paper import ANCHORS, mse_comparable
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.criterion import CriterionRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds
 from ropes.experiments.variants import OBJECTIVES
-from ropes.report.markdown import OTHER_ANGLES
+from ropes.report.differences import Marks
 from ropes.report.numbers import fixed
 from ropes.report.table import Table, number_columns, paragraphs, text_columns
-from ropes.report.words import in_words, joint_label, origin
+from ropes.report.words import joint_label, origin
 
 _CRITERIA: dict[str, Callable[[CriterionRow], float | None]] = {
     "above floor": lambda row: None if row.floor is None else row.contrast - row.floor,
@@ -31,19 +31,23 @@ def objectives_markdown(found: Results) -> str:
     cells = [cell for cell in every if (cell.split, cell.occlusion) == ("id", 0)]
     seeds = {seed for cell in cells for seed in cell.seeds}
     several = " ± standard deviation over training seeds" if len(seeds) > 1 else ""
-    other = "" if all(mse_comparable(cell.setup, cell.split) for cell in cells) else OTHER_ANGLES
-    return paragraphs(
-        *(text for setup in dict.fromkeys(cell.setup for cell in cells) for text in _table(found, cells, setup)),
+    marks = Marks(found.preset)
+    setups = dict.fromkeys(cell.setup for cell in cells)
+    tables = [text for setup in setups for text in _table(found, cells, setup, marks)]
+    larger = f"The paper's networks are larger, with an AE2 for each joint and {ANCHORS:,} training anchors."
+    about = (
         f"MSE in rad² with a line fitted on 1,000 labels{several}, and MCC in brackets; bold where it reaches the "
-        f"paper's ROPES. {other}Means over joints, on held-out anchors: *above floor*, cross-entropy of classifying a "
-        "joint's two policies from its coordinate, minus its Bayes floor, nats; *own* and *beside*, E|J_gᵀ Δs_i| at "
-        "coordinate i and its maximum over the others; *along*, share of Δs_i along the codes that the decoder "
-        "generates. Training seeds: "
+        "paper's ROPES.",
+        larger if found.preset == "compact" else "",
+        "Means over joints, on held-out anchors: *above floor*, cross-entropy of classifying a joint's two policies "
+        "from its coordinate, minus its Bayes floor, nats; *own* and *beside*, E|J_gᵀ Δs_i| at coordinate i and its "
+        "maximum over the others; *along*, share of Δs_i along the codes that the decoder generates. Training seeds: "
         f"{len(seeds)}. {origin(found)}",
     )
+    return paragraphs(*tables, marks.markdown(), " ".join(filter(None, about)))
 
 
-def _table(found: Results, cells: Sequence[JointErrors], setup: str) -> Iterator[str]:
+def _table(found: Results, cells: Sequence[JointErrors], setup: str, marks: Marks) -> Iterator[str]:
     """Heading and table of one setting."""
     here = [cell for cell in cells if cell.setup == setup]
     joints = sorted({cell.joint for cell in here})
@@ -58,7 +62,7 @@ def _table(found: Results, cells: Sequence[JointErrors], setup: str) -> Iterator
     shown = [fixed(bars[joint].paper_mse) if mse_comparable(setup, "id") else "" for joint in joints]
     paper = [f"{mse} ({fixed(bars[joint].paper_mcc)})".strip() for mse, joint in zip(shown, joints, strict=True)]
     lines.append(["the paper's ROPES", *paper, *[""] * len(_CRITERIA)])
-    yield f"**{in_words(setup, 0)}**"
+    yield f"**{marks.condition(setup, 0)}**"
     columns = [*text_columns("objective"), *number_columns(*map(joint_label, joints), *_CRITERIA)]
     yield Table(columns, lines).markdown()
 

@@ -20,7 +20,7 @@ METRICS = {
     "explicitness": "explicitness",
     "beta_vae": "BetaVAE",
     "factor_vae": "FactorVAE",
-    "mcc": "MCC",
+    "mcc": "MCC, matched",
 }
 LABEL_FREE = {"elbo": "ELBO", "reconstruction": "reconstruction loss"}
 #: The two regressors of the paper's figures; below, all of them.

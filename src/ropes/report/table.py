@@ -81,14 +81,20 @@ def mse_entry(cell: JointErrors | None, reached: bool | None = None) -> Entry:
     """MSE of a cell ± over test draws, and ± over training seeds if there are several; "–" without a value."""
     if cell is None or cell.mse is None:
         return Entry("–")
-    deviations = (cell.mse_draws or 0.0, *(() if cell.mse_seeds is None else (cell.mse_seeds,)))
+    deviations = _deviations(cell.mse_draws, cell.mse_seeds)
     shown = [error_and_deviation(cell.mse, deviation) for deviation in deviations]
     return Entry(shown[0][0], [deviation for _, deviation in shown], reached)
 
 
 def mcc_entry(cell: JointErrors, reached: bool | None = None) -> Entry:
-    """MCC of a cell ± over draws and seeds together; "–" without a value."""
-    return Entry("–") if cell.mcc is None else Entry(fixed(cell.mcc), [fixed(cell.mcc_std or 0.0)], reached)
+    """MCC of a cell ± over test draws, and ± over training seeds if there are several; "–" without a value."""
+    if cell.mcc is None:
+        return Entry("–")
+    return Entry(fixed(cell.mcc), [fixed(each) for each in _deviations(cell.mcc_draws, cell.mcc_seeds)], reached)
+
+
+def _deviations(draws: float | None, seeds: float | None) -> tuple[float, ...]:
+    return (draws or 0.0, *(() if seeds is None else (seeds,)))
 
 
 def mark(reached: bool | None) -> Markup:

@@ -9,6 +9,7 @@ from ropes.evaluation.rows.action import ActionRow
 from ropes.evaluation.rows.model import ModelRow
 from ropes.evaluation.summary import JointErrors, calibrated_as_the_paper, over_seeds, without_labels
 from ropes.inference.calibration import Calibration
+from ropes.report.differences import beside_the_paper
 from ropes.report.numbers import error, fixed
 from ropes.report.study_numbers import score_text
 from ropes.report.table import Table, grouped, number_columns, text_columns
@@ -36,6 +37,8 @@ def print_table(results: Results, console: Console | None = None) -> None:
         for cells in filter(None, (without_labels(own), calibrated_as_the_paper(own))):
             console.print(map_of(cells[0]), highlight=False, markup=False)
             console.print(_joints(cells).terminal())
+        for sentence in dict.fromkeys(filter(None, (beside_the_paper(cell, results.preset) for cell in own))):
+            console.print(sentence, highlight=False, markup=False)
     if results.action_rows:
         text = "\naccuracy of actions over pairs; cosine of the mean deltas of antonyms"
         console.print(text, highlight=False, soft_wrap=True)

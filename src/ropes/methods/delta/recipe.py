@@ -70,6 +70,10 @@ def delta_recipe(method: str, preset: str) -> DeltaRecipe:
     ten seeds; ICM's critic learns in the same step by a reversed gradient, where the reference alternates.  Why: two
     cores.  Effect: baselines are not tuned, and our recipe was, on left-out training objects.
 
+    Deviation: several objects in a scene have the four baselines of single objects; the paper also has pre-trained
+    encoders of other kinds and ground-truth masks.  Why: the summary does not describe them.  Effect: the paper's claim
+    to exceed masks is not tested.
+
     Deviation: weights are chosen on pairs in distribution, and compact training has 16,000 simulated pairs.  Why:
     choosing on a shifted split would leave no test of the shift.  Effect: the reference logs its shifted split as its
     validation and trains on 5,000 pairs, so rows of the two are chosen and trained differently.

@@ -45,6 +45,8 @@ _ALL = 1_000_000
 #: Variant → how it differs from our reading of the paper, in words; changes of the recipe; changes of the network.
 _OPTIONS: Mapping[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "cde-global@contrast-sum": ("deltas of whole images, contrast summed over the batch", {"contrast_sum": True}, {}),
+    "cde-global@contrast-0.2": ("deltas of whole images, contrast weighs .2", {"contrast": 0.2}, {}),
+    "cde-global@contrast-20": ("deltas of whole images, contrast weighs 20", {"contrast": 20.0}, {}),
     "cde-global@sparsity-0.1": ("deltas of whole images, sparsity weighs .1", {"sparsity": 0.1}, {}),
     "cde-global@sparsity-10": ("deltas of whole images, sparsity weighs 10", {"sparsity": 10.0}, {}),
     "cde-global@sparsity-100": (

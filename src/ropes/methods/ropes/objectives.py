@@ -29,7 +29,12 @@ def reconstruction_loss(images: Tensor, reconstructed: Tensor) -> Tensor:
 
 
 def contrast_loss(logits: Tensor, first_policy: Tensor) -> Tensor:
-    """Binary cross-entropy of policy 1 against policy 2, in nats (ROPES Section 3.3); logits and labels (B,)."""
+    """Binary cross-entropy of policy 1 against policy 2, in nats (ROPES Section 3.3); logits and labels (B,).
+
+    Deviation: images of the first policy have label 1, those of the second 0; Section 3.2 labels them 0 and 1.  Why:
+    the logit is then log q(y) − log q̄(y), whose gradient Eq. 3 takes.  Effect: the sign of the score differences, and
+    so of the coordinates.
+    """
     return functional.binary_cross_entropy_with_logits(logits, first_policy)
 
 

@@ -148,6 +148,9 @@ def paper_recipe() -> RopesRecipe:
     single epoch".  Why: one pass leaves their cross-entropy far from its floor.  Effect: more computation than in the
     paper.
 
+    Deviation: AE2 has batches of 256, as AE1.  Why: App. C gives the batches of AE1 and of the LDRs only.  Effect: not
+    measured.
+
     Deviation: a tenth of the anchors is held out.  Why: λ and early stopping need held-out poses.  Effect: nine tenths
     of the paper's training images.
     """

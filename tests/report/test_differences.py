@@ -1,0 +1,94 @@
+"""Rows of joint errors beside the paper's rows have a mark for each difference, and the mark its note."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ropes.evaluation import results
+from ropes.evaluation.paper import CAUSAL, ONE_CAMERA, TWO_CAMERAS
+from ropes.evaluation.results import Results
+from ropes.evaluation.rows.joint import Row
+from ropes.evaluation.summary import over_seeds
+from ropes.experiments.variants import ROPES_VARIANTS
+from ropes.methods.registry import methods_of
+from ropes.report.differences import Marks, beside_the_paper, of_condition, of_method
+from ropes.report.markdown import markdown
+
+REPOSITORY = Path(__file__).parents[2]
+MARK = re.compile(r" [⁰¹²³⁴⁵⁶⁷⁸⁹]+(?=$|: MCC)")
+
+
+@pytest.mark.parametrize("method", [*methods_of("joints"), *ROPES_VARIANTS, "plug-in"])
+def test_every_method_of_the_compact_preset_differs_from_the_paper_s(method: str) -> None:
+    assert of_method(method, "compact")
+    assert of_method(f"{method}@250 anchors", "compact") == of_method(method.partition("@")[0], "compact")
+
+
+def test_the_paper_s_methods_in_their_own_sizes_need_no_mark() -> None:
+    own = [method for method in (*methods_of("joints"), *ROPES_VARIANTS) if not of_method(method, "paper")]
+    assert own == ["jointnet", "ropes", "ropes@eq3"]
+
+
+def test_settings_whose_test_poses_differ_say_so() -> None:
+    assert "stay at zero" in of_condition(ONE_CAMERA, "id")
+    assert "other variances" in of_condition(CAUSAL, "id")
+    assert of_condition(CAUSAL, "ood") == of_condition(TWO_CAMERAS, "id") == ""
+
+
+def test_notes_are_numbered_in_the_order_of_their_use() -> None:
+    marks = Marks("compact")
+    assert marks.method("cnn", "cnn", published=False) == "cnn"
+    assert marks.markdown() == ""
+    assert [marks.method(name, name) for name in ("cnn", "anchored", "other")] == ["cnn ¹", "anchored ²", "other ¹"]
+    assert marks.condition(TWO_CAMERAS, 16) == "Two cameras, independent joints, 16 px occluded"
+    assert marks.markdown().splitlines()[2:] == [
+        "- ¹ not in the paper.",
+        "- ² not in the paper; also learns which images are of one anchor.",
+    ]
+
+
+def test_the_page_and_the_terminal_say_it_in_a_sentence() -> None:
+    place: dict[str, Any] = {"joint": "panda_joint2", "occlusion": 0, "seed": 0, "mcc": (0.9, 0.0), "mse": (0.1, 0.0)}
+    rows = [Row.measured(setup=setup, split=split, **place) for setup in (CAUSAL, "own") for split in ("id", "ood")]
+    told = [beside_the_paper(cell, "paper") for cell in over_seeds(rows)]
+    assert told[0].startswith("Differences from the paper's row: the test angles have other variances")
+    assert told[1:] == ["", "", ""]  # nothing differs; no published row
+
+
+@pytest.mark.parametrize("name", ["panda-2c", "table1", "table2", "curves"])
+def test_every_row_of_ours_beside_a_published_one_has_its_mark(name: str) -> None:
+    table, notes, about = markdown(results.read(REPOSITORY / "results" / f"{name}-compact.json")).split("\n\n", 2)
+    lines = [line.strip("|").split(" | ") for line in table.splitlines()[2:]]
+    ours = [line[1] for line in lines if not line[1].startswith("the paper's")]
+    assert len(ours) < len(lines)
+    assert [words for words in ours if not MARK.search(words)] == []
+    assert notes == "Differences from the paper's rows:"
+    numbered = {line.split()[1] for line in about.splitlines() if line.startswith("- ")}
+    assert {MARK.search(words)[0].strip() for words in ours} <= numbered  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("scene", "told"),
+    [
+        ("panda-gym", "Scene panda-gym."),
+        ("white", "The background is white, the paper's panda-gym's. Scene white."),
+        (None, "The background is not recorded; earlier versions rendered a white one, the paper panda-gym's."),
+    ],
+)
+def test_fewer_anchors_and_another_background_are_told(scene: str | None, told: str) -> None:
+    row = Row.measured(
+        setup=TWO_CAMERAS,
+        joint="panda_joint1",
+        split="id",
+        occlusion=0,
+        seed=0,
+        mcc=(0.9, 0),
+        mse=(0.1, 0),
+        anchors=500,
+    )
+    found = Results(name="demo", preset="paper", device="d", version="0", seconds=60, rows=(row,), scene=scene)
+    assert markdown(found).endswith(
+        f"the paper's ROPES. Training anchors: 500; the paper's: 10,000. {told} Preset paper, d, 1 minutes.\n"
+    )
