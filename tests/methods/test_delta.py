@@ -32,7 +32,7 @@ from ropes.models.registration import Registration
 from ropes.models.registry import find_run
 from ropes.simulation.actions import SPLITS, TRAIN, VALIDATION
 from tests import tiny
-from tests.killing import killed, patched_steps
+from tests.kills import killed, patched_steps
 from tests.tiny_pairs import SIDE, recipe, write_pairs
 
 

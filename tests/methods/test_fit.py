@@ -21,7 +21,7 @@ from ropes.methods.training import loop as training
 from ropes.methods.training.loop import CHECKPOINT
 from ropes.methods.training.stage import Stage
 from tests import tiny
-from tests.killing import Killed, killed, patched_steps
+from tests.kills import Killed, killed, patched_steps
 
 Refit = Callable[..., Any]
 

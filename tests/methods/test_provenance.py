@@ -13,7 +13,7 @@ from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.vae import fit as vae
 from ropes.methods.vae.stage import VAEStage
 from tests import tiny
-from tests.killing import killed
+from tests.kills import killed
 
 OLD, ELSEWHERE = "0.0.1", "another machine"
 

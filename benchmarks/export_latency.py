@@ -1,6 +1,6 @@
 """How long an exported estimator takes on one core: one pose, onnxruntime beside torch, in one run.
 
-    python -m benchmarks.exported [RUN] [--seconds 5] [--out FILE]
+    python -m benchmarks.export_latency [RUN] [--seconds 5] [--out FILE]
 
 RUN is a run's folder or the name of a packaged estimator.  Both read the same images in turns, so that other work on
 the machine slows both.  The estimator of ropes checks and letterboxes images as well.

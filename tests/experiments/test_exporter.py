@@ -29,7 +29,7 @@ from ropes.methods.fit import fit
 from ropes.methods.recipes import Optimisation
 from tests import tiny, tiny_colour
 from tests.command_line import refusal
-from tests.killing import Killed
+from tests.kills import Killed
 from tests.methods.test_registration import film
 
 

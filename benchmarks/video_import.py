@@ -1,6 +1,6 @@
 """How fast `ropes import` reads a video, and how much memory that takes for a short and a long one.
 
-    python -m benchmarks.importing [--seconds 60] [--out FILE]
+    python -m benchmarks.video_import [--seconds 60] [--out FILE]
 
 An H.264 video of 640x480 pixels and 30 frames a second is generated: a bar that turns from pose to pose and stands
 still in each, with noise.  The log has commands alone, so that every image is decoded, searched for dwells and for what

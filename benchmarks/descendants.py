@@ -1,6 +1,6 @@
 """Whose response is excused where nothing is said of the joints: fits of `anchored` without --independent.
 
-    python -m benchmarks.followers --work FOLDER [--fits SETTING:ANCHORS:SEED ...] [--out FILE] [--page]
+    python -m benchmarks.descendants --work FOLDER [--fits SETTING:ANCHORS:SEED ...] [--out FILE] [--page]
 
 Of independent joints no response may be excused; of the causal setting's joints those of the pairs that follow.  One
 set of images for each setting and number of anchors, on panda-gym's scene, and fits without a student; what is finished
