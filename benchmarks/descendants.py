@@ -49,8 +49,8 @@ def measured(work: Path, asked: str, *, scene: str = "panda-gym") -> dict[str, A
     if not (data / "meta" / "info.json").exists():
         simulate(f"--setting {setting} --scene {scene} --anchors {anchors} --test-anchors 0", data)
     fit(data, run, replace(encoder_recipe("compact"), foreign=0.0), int(seed))
-    story = read_json(run / TRAINING_FILE)
-    curves = story["stages"]["encoder"]
+    summary = read_json(run / TRAINING_FILE)
+    curves = summary["stages"]["encoder"]
     try:
         graph = causal_graph(run, data)
         distance, edges = graph.distance, None if graph.true is None else int(graph.true.sum())
@@ -65,8 +65,8 @@ def measured(work: Path, asked: str, *, scene: str = "panda-gym") -> dict[str, A
         "last": int(curves["followers"][-1]),
         "distance": distance,
         "edges": edges,
-        "fit_seconds": story["provenance"]["seconds"]["encoder"],
-        "device": story["provenance"]["device"],
+        "fit_seconds": summary["provenance"]["seconds"]["encoder"],
+        "device": summary["provenance"]["device"],
     }
 
 

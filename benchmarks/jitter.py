@@ -31,11 +31,11 @@ _LEAST = 200
 
 
 def accuracies(reader: DeltaReader, data: Path) -> dict[str, float]:
-    """Test split → share of its pairs whose verb is told."""
+    """Test split → share of its pairs whose verb is predicted correctly."""
     dataset, found = open_dataset(data), {}
     for split in (IID, SYSTEMATIC):
         pairs = ActionPairs(dataset, split, reader.size, progress=False)
-        found[split] = float((reader.read(pairs).told == encode_labels(pairs.verbs, reader.verbs)).mean())
+        found[split] = float((reader.read(pairs).predicted == encode_labels(pairs.verbs, reader.verbs)).mean())
     return found
 
 
@@ -64,7 +64,7 @@ def written(found: dict[str, Any]) -> str:
         for method in dict.fromkeys(method for method, _ in groups):
             shares = [spread(np.array([row[split] for row in groups[method, jitter]]), 2) for jitter in jitters]
             lines.append([f"{METHODS.get(method, method)}, {words}", *shares])
-    heads = ["told, of pairs whose rest moves by", *(f"{jitter:g}" for jitter in jitters)]
+    heads = ["accuracy at a jitter of", *(f"{jitter:g}" for jitter in jitters)]
     return (
         f"{table(heads, lines)}\n{found['rows'][0]['pairs']:,} pairs each; 1 is what training saw. {found['device']}, "
         f"version {found['version']}.\n"

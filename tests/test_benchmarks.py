@@ -75,7 +75,7 @@ def test_accuracy_against_jitter_is_shown_by_method(tmp_path: Path) -> None:
         for jitter in (0.0, 2.0)
     ]
     lines = jitter_benchmark.written({"rows": rows, "device": "2 cores", "version": "0"}).splitlines()
-    assert lines[0] == "| told, of pairs whose rest moves by | 0 | 2 |"
+    assert lines[0] == "| accuracy at a jitter of | 0 | 2 |"
     assert lines[2] == "| deltas of whole images, in distribution | 0.90 ± 0.00 | 0.70 ± 0.00 |"
     assert "1,000 pairs each; 1 is what training saw. 2 cores, version 0." in lines
     marked = jitter_benchmark.PAGE.read_text(encoding="utf-8")
