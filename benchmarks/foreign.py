@@ -61,7 +61,7 @@ def measured(estimator: Estimator, images: NDArray[np.uint8], truth: Array) -> l
         truth: (n, d), radians.
 
     Raises:
-        UserError: the run is not calibrated, or knows nothing of its errors or of unusual images.
+        UserError: the run is not calibrated, or has no uncertainty model.
     """
     calibration, intervals = estimator.calibration, estimator.intervals
     if calibration is None or intervals is None or estimator.trust is None:
