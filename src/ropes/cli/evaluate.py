@@ -40,15 +40,15 @@ class Evaluate:
     occlusions: tuple[int, ...] | None = None
     """Sides of the occluding squares in pixels, 0 for none; 0 16 32 64 if omitted."""
     hide: Literal["square", "grey", "noise", "texture", "object"] | None = None
-    """Type of occluder. square: white, as in the paper (the default); grey, noise, texture: squares of these; object: a
-    shaded ball."""
+    """Type of occluder. square: white, as in the paper (the default); grey, noise, texture: squares of grey, noise or a
+    texture; object: a shaded ball."""
     out_of_distribution: tuple[Path, ...] = ()
-    """Data sets of other robots or cameras, which should be flagged as out of distribution."""
+    """Data sets that should be flagged as out of distribution, for example of other robots or cameras."""
     photographs: Path | None = None
     """For finger-cube: real photographs with their factors, finger_real.npz (docs/disentanglement.md)."""
     factors: Annotated[bool, tyro.conf.arg(help=_FACTORS)] = False
     precision: RequestedPrecision = "auto"
-    """bf16-mixed: bf16 autocast; 32-true: float32; auto: as ropes predict."""
+    """bf16-mixed: bf16 autocast; 32-true: float32; auto: as in ropes predict."""
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed or 0, occlusions=min(self.occlusions or (0,)))
