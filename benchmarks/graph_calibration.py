@@ -1,10 +1,11 @@
-"""How often the graph is wrong, or left open, on coordinates of graded quality; poses of the Panda's models, no images.
+"""Measures the error rates of the causal graph on coordinates of graded quality, from poses of the Panda's models.
 
     python -m benchmarks.graph_calibration [--seeds 20] [--anchors 500] [--out FILE]
 
-`false` of the independent setting are the runs with any edge, in shares of all runs; `edges` is their number in all
-runs.  Of the causal setting: true edges found, edges that are not there, true edges that are taken for no edge (each in
-shares of, or per, run).  A run in which nothing can be read has no edge and thirty undetermined pairs.
+No images are rendered. For the independent setting, `false` is the share of runs with any edge, and `edges` the number
+of edges in all runs. For the causal setting the figures are the true edges found, the false edges, and the true edges
+reported as no edge (each as a share, or per run). A run in which no joint can be read has no edge and thirty
+undetermined pairs.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,11 +1,11 @@
-"""How much else may move between two images before what was done is no longer told: accuracy against jitter.
+"""Measures the accuracy of action recognition against jitter: other changes between the two images of a pair.
 
     python -m benchmarks.jitter RUN ... --work FOLDER [--jitters 0 0.5 1 2 4] [--pairs 1000] [--out FILE] [--page]
 
 RUN are finished fits on action-pairs (`ropes reproduce causal-triplet`), for instance
-runs/actions/action-pairs/cde-global/seed-0.  Test pairs of seed 1 are drawn for each jitter, 1 being that of the
-training: degrees and hundredths that camera and things move, a twentieth of the light.  Several seeds of a method are
-shown as mean ± deviation.  With --page the table of docs/deltas.md is written too.
+runs/actions/action-pairs/cde-global/seed-0. Test pairs of seed 1 are drawn for each jitter. Jitter 1 is that of the
+training: camera and objects move by about a degree and a hundredth, and the light changes by a twentieth. Several seeds
+of a method are shown as mean ± standard deviation. --page also writes the table of docs/deltas.md.
 """
 
 import time
