@@ -1,13 +1,13 @@
-"""Does it matter that early stopping looked at the anchors whose errors set the width of intervals without a label?
+"""Tests whether early stopping on held-out anchors makes intervals without labels too narrow.
 
     python -m benchmarks.conformal RUN --data DATA --fresh DATA [--level 0.9] [--out FILE]
 
-The weights of a fit are those of the training step with the least error on held-out anchors, which also give the
-conformal quantiles of |error| / σ.  Chosen on them, the weights may err less there than elsewhere.  The fresh data set
-has anchors that the fit never saw (the same setting, another seed): the share of their |error| / σ within the quantiles
-is LEVEL if the choice does not matter, and below it if it does.  Errors are deviations within anchors, which need no
-label.  Those of fresh anchors are enlarged as those of the held-out ones were, so that both are in the same units.  The
-standard error is over fresh anchors.
+A fit keeps the weights with the smallest error on its held-out anchors. The same anchors give the conformal quantiles
+of |error| / σ. The selection may make errors on these anchors smaller than elsewhere. The fresh data set contains other
+anchors (the same setting, another seed). If the selection does not matter, the share of their |error| / σ within the
+quantiles is LEVEL; otherwise it is smaller. Errors are deviations within anchors, which need no label. Those of fresh
+anchors are enlarged like those of held-out anchors, so that both have the same unit. The standard error is over fresh
+anchors.
 """
 
 from pathlib import Path
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("run", type=Path, help="folder of a run")
     parser.add_argument("--data", type=Path, required=True, help="data set that it was fitted on")
     parser.add_argument("--fresh", type=Path, required=True, help="data set of the same setting and another seed")
-    parser.add_argument("--level", type=float, default=0.9, help="of the quantiles")
+    parser.add_argument("--level", type=float, default=0.9, help="nominal coverage of the quantiles")
     arguments = parser.parse_args()
     try:
         learnt, fresh = open_dataset(arguments.data), open_dataset(arguments.fresh)

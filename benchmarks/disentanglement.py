@@ -1,10 +1,10 @@
-"""How long the metrics of disentanglement take, each and all six together.
+"""Measures the time of the metrics of disentanglement, each metric alone and all six together.
 
     python -m benchmarks.disentanglement [--samples 10000] [--latents 10] [--factors 7] [--workers N] [--out FILE]
 
-The samples are those that a model of finger-cube would give: factors with that setting's values, the last one a class,
-and latents that each mix two factors, with noise.  Seconds are those of the clock; DCI and BetaVAE use several cores.
-Modularity stands with explicitness, as published.
+The samples resemble those of a model of finger-cube: factors with that setting's values, the last one a class, and
+latents that each mix two factors, with noise. Seconds are wall-clock time; DCI and BetaVAE use several cores.
+Modularity and explicitness are measured together, as published.
 """
 
 import os
@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=10_000)
     parser.add_argument("--latents", type=int, default=10)
     parser.add_argument("--factors", type=int, default=len(FACTORS))
-    parser.add_argument("--workers", type=int, help="threads of the trees; OpenMP's default where it is left out")
+    parser.add_argument("--workers", type=int, help="threads of the trees; OpenMP's default if omitted")
     given = parser.parse_args()
     publish(measure(given.samples, given.latents, given.factors, given.workers), given.out)
 

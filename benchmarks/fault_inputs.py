@@ -1,7 +1,7 @@
-"""Wrong inputs, made from right calls: each is one word of a command line, or one file, that is not as it should be.
+"""Wrong inputs: each is a correct call with one fault in one word of the command line, or in one file.
 
-A case passes where the command ends with code 2 and one line on standard error, without a traceback, and leaves every
-file as it was and nothing new.
+A case passes if the command ends with code 2 and one line on standard error, without a traceback, changes no file and
+leaves no new file.
 """
 
 import hashlib

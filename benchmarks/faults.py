@@ -1,12 +1,12 @@
-"""What the commands do with wrong inputs, more than 200 of them over all commands, and when they are killed.
+"""Tests the commands with more than 200 wrong inputs, and when they are killed.
 
     python -m benchmarks.faults [--only WORD] [--kills 60] [--seed 0] [--out FILE]
 
-Every wrong input is a right call with one thing wrong: an option, a path, or a byte of a file.  It passes where the
-command ends with code 2 and one line on standard error, without a traceback, and leaves every file as it was and
-nothing new.  Then commands are killed at random moments and called again (see `kills.py`): they pass where they end
-with the same bytes as without a kill.  Tables count both by command; what fails is named below them, and the script
-ends with code 1.  Wrong inputs take a minute or two, 60 kills half an hour; --kills 0 leaves them out.
+Every wrong input is a correct call with one fault: an option, a path, or a byte of a file. It passes if the command
+ends with code 2 and one line on standard error, without a traceback, changes no file and leaves no new file. Then
+commands are killed at random moments and called again (see `kills.py`). They pass if they end with the same bytes as
+without a kill. Tables count both by command, and failures are listed below them; with a failure the script ends with
+code 1. Wrong inputs take one or two minutes, and 60 kills half an hour; --kills 0 skips the kills.
 """
 
 import contextlib
@@ -84,9 +84,9 @@ def _prepare_run(folder: Path, scratch: Path) -> None:
 def main() -> None:
     """Run wrong inputs and kills, and print the tables."""
     parser = options(__doc__)
-    parser.add_argument("--only", default="", help="wrong inputs and commands whose name has this word")
-    parser.add_argument("--kills", type=int, default=60, help="how many in all, at the least")
-    parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills")
+    parser.add_argument("--only", default="", help="test only wrong inputs and commands whose name contains this word")
+    parser.add_argument("--kills", type=int, default=60, help="smallest number of kills")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the moments of the kills")
     arguments = parser.parse_args()
     chosen = [case for case in cases() if arguments.only in case.name]
     began = time.monotonic()

@@ -2,8 +2,8 @@
 
     python -m benchmarks.fidelity [--check]
 
-A line reads "Deviation: what.  Why: why.  Effect: what it changes."  It ends with its paragraph.  The module that it
-stands in says which paper it is of.
+A line reads "Deviation: what.  Why: why.  Effect: what it changes."  The text extends to the end of its
+paragraph.  Its module determines the paper.
 """
 
 import ast

@@ -17,7 +17,7 @@ _MARKED = re.compile(r"(<!-- figures:(\S+) -->\n).*?(<!-- /figures -->)", re.DOT
 def options(description: str | None) -> argparse.ArgumentParser:
     """The option that all of them have; the description is shown as it stands."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="also write the figures here, as JSON")
+    parser.add_argument("--out", type=Path, help="also write the figures to this JSON file")
     return parser
 
 
@@ -75,7 +75,7 @@ def keep(found: Mapping[str, Any], text: str, out: Path | None, page: Path | Non
 def write_or_check(description: str | None, page: Path, written: Callable[[str], str]) -> None:
     """The script of a page: write it anew or, with --check, end with code 1 where it differs."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="change nothing; code 1 where the page differs")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with code 1 if the page differs")
     arguments = parser.parse_args()
     before = page.read_text(encoding="utf-8")
     after = written(before)

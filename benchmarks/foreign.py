@@ -1,11 +1,10 @@
-"""What something foreign in the picture costs an estimator, and whether it notices.
+"""Measures how foreign objects in the picture change an estimator's errors, and how many of them it flags.
 
     python -m benchmarks.foreign RUN --data DATA [--poses 1500] [--out FILE] [--page]
 
-RUN is a calibrated run, or the name of a packaged estimator; DATA has labelled test poses of its cameras.  In every
-view of a pose one thing hides a part, at a place drawn uniformly, as `ropes evaluate --hide` does it.  Angles are those
-that `ropes predict` gives, so that of a run which is calibrated without a label no label enters.  --page writes the
-table of docs/foreign.md.
+RUN is a calibrated run, or the name of a packaged estimator; DATA has labelled test poses of its cameras. In every view
+of a pose one object hides a part, at a place drawn uniformly, as with `ropes evaluate --hide`. Angles are those of
+`ropes predict`. If the run is calibrated without labels, no label is used. --page writes the table of docs/foreign.md.
 """
 
 import time
@@ -61,7 +60,7 @@ def measured(estimator: Estimator, images: NDArray[np.uint8], truth: Array) -> l
         truth: (n, d), radians.
 
     Raises:
-        UserError: the run is not calibrated, or knows nothing of its errors or of unusual images.
+        UserError: the run is not calibrated, or has no uncertainty model.
     """
     calibration, intervals = estimator.calibration, estimator.intervals
     if calibration is None or intervals is None or estimator.trust is None:

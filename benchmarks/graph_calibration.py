@@ -1,10 +1,11 @@
-"""How often the graph is wrong, or left open, on coordinates of graded quality; poses of the Panda's models, no images.
+"""Measures the error rates of the causal graph on coordinates of graded quality, from poses of the Panda's models.
 
     python -m benchmarks.graph_calibration [--seeds 20] [--anchors 500] [--out FILE]
 
-`false` of the independent setting are the runs with any edge, in shares of all runs; `edges` is their number in all
-runs.  Of the causal setting: true edges found, edges that are not there, true edges that are taken for no edge (each in
-shares of, or per, run).  A run in which nothing can be read has no edge and thirty undetermined pairs.
+No images are rendered. For the independent setting, `false` is the share of runs with any edge, and `edges` the number
+of edges in all runs. For the causal setting the figures are the true edges found, the false edges, and the true edges
+reported as no edge (each as a share, or per run). A run in which no joint can be read has no edge and thirty
+undetermined pairs.
 """
 
 from collections.abc import Callable, Iterable
@@ -38,8 +39,8 @@ def _blind(z: Array, rng: np.random.Generator) -> Array:
     return z
 
 
-def _hardly_told(z: Array, rng: np.random.Generator) -> Array:
-    """Joints 3, 5 and 6 hardly tell their policies, and hold more of the others than of themselves."""
+def _weak_coordinates(z: Array, rng: np.random.Generator) -> Array:
+    """Coordinates 3, 5 and 6 hardly discriminate their policies, and contain more of other joints than of their own."""
     mixing = rng.uniform(-0.5, 0.5, (6, 6))
     np.fill_diagonal(mixing, [1, 1, 0.15, 1, 0.15, 0.15])
     return _noisy(z @ mixing, rng, 0.7)
@@ -57,7 +58,7 @@ QUALITIES: dict[str, Quality] = {
     "mixed_0.6_noise_1": lambda z, rng: _noisy(_mixed(z, rng, 0.6), rng, 1.0),
     "rotated": lambda z, rng: z @ np.linalg.qr(rng.normal(size=(6, 6)))[0],
     "one_blind": _blind,
-    "three_hardly_told": _hardly_told,
+    "three_weak_coordinates": _weak_coordinates,
     "bent_then_mixed": lambda z, rng: _noisy(_mixed(z + 0.1 * z**3, rng, 0.3), rng, 0.3),
     "mixed_then_bent": lambda z, rng: _noisy(np.tanh(_mixed(z, rng, 0.4)), rng, 0.1),
 }

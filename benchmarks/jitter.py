@@ -1,11 +1,11 @@
-"""How much else may move between two images before what was done is no longer told: accuracy against jitter.
+"""Measures the accuracy of action recognition against jitter: other changes between the two images of a pair.
 
     python -m benchmarks.jitter RUN ... --work FOLDER [--jitters 0 0.5 1 2 4] [--pairs 1000] [--out FILE] [--page]
 
 RUN are finished fits on action-pairs (`ropes reproduce causal-triplet`), for instance
-runs/actions/action-pairs/cde-global/seed-0.  Test pairs of seed 1 are drawn for each jitter, 1 being that of the
-training: degrees and hundredths that camera and things move, a twentieth of the light.  Several seeds of a method are
-shown as mean ± deviation.  With --page the table of docs/deltas.md is written too.
+runs/actions/action-pairs/cde-global/seed-0. Test pairs of seed 1 are drawn for each jitter. Jitter 1 is that of the
+training: camera and objects move by about a degree and a hundredth, and the light changes by a twentieth. Several seeds
+of a method are shown as mean ± standard deviation. --page also writes the table of docs/deltas.md.
 """
 
 import time
@@ -31,11 +31,11 @@ _LEAST = 200
 
 
 def accuracies(reader: DeltaReader, data: Path) -> dict[str, float]:
-    """Test split → share of its pairs whose verb is told."""
+    """Test split → share of its pairs whose verb is predicted correctly."""
     dataset, found = open_dataset(data), {}
     for split in (IID, SYSTEMATIC):
         pairs = ActionPairs(dataset, split, reader.size, progress=False)
-        found[split] = float((reader.read(pairs).told == encode_labels(pairs.verbs, reader.verbs)).mean())
+        found[split] = float((reader.read(pairs).predicted == encode_labels(pairs.verbs, reader.verbs)).mean())
     return found
 
 
@@ -64,7 +64,7 @@ def written(found: dict[str, Any]) -> str:
         for method in dict.fromkeys(method for method, _ in groups):
             shares = [spread(np.array([row[split] for row in groups[method, jitter]]), 2) for jitter in jitters]
             lines.append([f"{METHODS.get(method, method)}, {words}", *shares])
-    heads = ["told, of pairs whose rest moves by", *(f"{jitter:g}" for jitter in jitters)]
+    heads = ["accuracy at a jitter of", *(f"{jitter:g}" for jitter in jitters)]
     return (
         f"{table(heads, lines)}\n{found['rows'][0]['pairs']:,} pairs each; 1 is what training saw. {found['device']}, "
         f"version {found['version']}.\n"

@@ -1,8 +1,8 @@
-"""Commands killed at random moments and gone on with: do they end with the same bytes?
+"""Kills commands at random moments, calls them again, and compares the files with those of a run without a kill.
 
-Part of `faults.py`.  Each command runs once without interruption, and then again and again: killed (SIGKILL, with its
-processes) at random moments of the time that it took, once to three times, and called once more until it ends.  Every
-file it leaves is compared with the first run's, byte for byte but for `DIFFERS`; a temporary file left over fails too.
+Part of `faults.py`. Each command first runs without interruption. Then it is started again and killed (SIGKILL, with
+its processes) one to three times at random moments of its running time, and called once more until it ends. Every file
+is compared with that of the first run, byte for byte except for `DIFFERS`. A remaining temporary file is a failure too.
 """
 
 import hashlib

@@ -1,14 +1,14 @@
-"""How far each layer of each preset is from float64 on this processor, forward and backward.
+"""Compares each layer of each preset with float64 on this processor, forward and backward.
 
     python -m benchmarks.layers [--precision bf16-mixed] [--preset compact] [--threads 2] [--repeats 3] [--out FILE]
     ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 python -m benchmarks.layers
 
-Each network of each method sees a small batch of random images, laid out as in training.  Each of its layers is then
-computed again on what it was given, several times, since some faults show only now and then, and compared with the same
-layer in float64: its output and the gradients of its input and weights, each in shares of its largest value.  Of layers
-that are alike, in one network or in several, the first is measured.  The script ends with code 1 where a layer is off
-by more than 1e-4.  With --precision bf16-mixed inputs, weights and answers are rounded to bf16 first, of the layers
-alone that autocast computes in it, and the limit is 2e-2.
+Each network of each method reads a small batch of random images, in the memory layout of the training. Each of its
+layers is then computed again on the same inputs, several times, because some faults occur only now and then. Its output
+and the gradients of its input and weights are compared with the same layer in float64, relative to the largest value.
+Of layers with equal settings, in one network or in several, the first is measured. The script ends with code 1 if a
+layer is off by more than 1e-4. With --precision bf16-mixed only layers that autocast computes in bf16 are compared.
+Inputs, weights and expected results are rounded to bf16 first, and the limit is 2e-2.
 """
 
 import copy
@@ -138,10 +138,10 @@ def error(layer: nn.Module, given: Tensor, repeats: int, precision: Precision = 
 def main() -> None:
     """Measure every layer and print the table."""
     parser = options(__doc__)
-    parser.add_argument("--preset", action="append", choices=["compact", "paper"], help="both where left out")
+    parser.add_argument("--preset", action="append", choices=["compact", "paper"], help="both if omitted")
     parser.add_argument("--precision", choices=list(MOST), default="32-true")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=3, help="of each layer")
+    parser.add_argument("--repeats", type=int, default=3, help="computations of each layer")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     began, found, precision = time.monotonic(), {}, arguments.precision

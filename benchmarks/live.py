@@ -1,15 +1,15 @@
-"""How fast `ropes watch` is on two streams, whether its memory grows, and what the Kalman filter gains.
+"""Measures the speed and the memory of `ropes watch` on two streams, and the effect of the Kalman filter.
 
     python -m benchmarks.live [RUN] [--seconds 60] [--fps 30] [--page] [--out FILE]
 
-RUN is a packaged estimator of the Panda with two cameras, panda-2c by default.  An arm on a smooth trajectory is drawn
-to two videos of 640x480 pixels, which `ropes watch` plays at their speed, cropped to squares.  The images are those of
-the setting's size, enlarged: a larger rendering has other edges, which the estimator calls unusual.  Latency is the
-time from the arrival of a frame to its angles.  Memory is the resident set after a tenth of the time and at the end.
-With --page the page is served too; it is drawn while a browser shows it.
+RUN is a packaged estimator of the Panda with two cameras, panda-2c by default. An arm on a smooth trajectory is drawn
+to two videos of 640x480 pixels, which `ropes watch` plays at their speed, cropped to squares. The images are rendered
+at the setting's size and enlarged: a larger rendering has other edges, and the estimator flags it as out of
+distribution. Latency is the time from the arrival of a frame to its angles. Memory is the resident set after a tenth of
+the time and at the end. --page also serves the page; it is drawn while a browser shows it.
 
-The filter is measured on the same trajectory without dropped frames: squared error of each joint, rad², of single
-images and after the filter, by the density of its acceleration.
+The filter is measured on the same trajectory without dropped frames: the squared error of each joint, rad², for single
+images and after the filter, for several densities of its acceleration.
 """
 
 import os

@@ -1,8 +1,8 @@
-"""The page of `ropes watch` in headless Chromium: docs/images/live.png, and the driver that the tests use.
+"""Draws docs/images/live.png, the page of `ropes watch` in headless Chromium; tests use its driver too.
 
     python -m benchmarks.live_page [--seconds 60] [--picture docs/images/live.png] [--out FILE]
 
-The packaged estimator watches a data set that it has never seen.  Needs `pip install 'ropes[live]'` and Chromium.
+The packaged estimator watches a data set that it was not trained on. Needs `pip install 'ropes[live]'` and Chromium.
 """
 
 import asyncio

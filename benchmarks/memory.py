@@ -1,10 +1,11 @@
-"""How much memory a compact fit of the size of Table 1 holds at its highest.
+"""Measures the peak memory of a compact fit of the size of Table 1.
 
     python -m benchmarks.memory [--anchors 5000] [--out FILE]
 
-A data set of two cameras and six joints is written with random images (they compress badly, decode slowly and teach
-nothing, but take the same room as real ones); then every stage is fitted for a few steps of the recipe's batches, in a
-process of its own.  Counted are the process's peak resident memory and, of that, what no file backs.
+A data set of two cameras and six joints is written with random images. Nothing can be learnt from them, and they
+compress badly and decode slowly, but they need the same memory as real images. Every stage is then fitted for a few
+steps with the recipe's batches, in a process of its own. The figures are the process's peak resident memory, and the
+part of it that no file backs.
 """
 
 import multiprocessing

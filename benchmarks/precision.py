@@ -1,9 +1,9 @@
-"""What bf16 autocast is worth on this machine: a training step of the compact networks beside one in float32.
+"""Compares a training step of the compact networks in bf16 autocast with one in float32 on this machine.
 
     python -m benchmarks.precision [--threads 1] [--out FILE]
 
-`ropes.common.hardware.training_precision` takes bf16 where a processor multiplies it itself.  Images and answers are
-random.
+`ropes.common.hardware.training_precision` chooses bf16 if the processor has instructions that multiply bf16. Images and
+targets are random.
 """
 
 import os

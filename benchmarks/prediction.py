@@ -1,11 +1,11 @@
-"""How long reading the joints off images takes: one pose on one core, and many in batches on two.
+"""Measures the time of a prediction: one pose on one core, and many poses in batches on two.
 
     python -m benchmarks.prediction [RUN] [--seconds 5] [--out FILE]
 
-RUN is a run's folder or the name of a packaged estimator; where it is left out, freshly initialised student and teacher
-of the compact preset with two cameras and six joints, which cost the same.  A pose is one image a camera.  Times are
-those of the clock, from grey images in memory to coordinates; with PNG, from the files' bytes.  Those of the processor,
-of one thread in batches, stand beside: other work on the machine distorts them little.
+RUN is a run's folder or the name of a packaged estimator. If it is omitted, student and teacher of the compact preset
+with two cameras and six joints are initialised at random, which take the same time. A pose is one image per camera.
+Times are wall-clock times from grey images in memory to coordinates; with PNG, from the bytes of the files. Processor
+times, with one thread in batches, are shown too, because other work on the machine changes them little.
 """
 
 import os
@@ -124,7 +124,7 @@ def measure(estimator: Estimator, seconds: float, batch: int = BATCH) -> dict[st
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("run", nargs="?", type=Path, help="folder of a run, or name of a packaged estimator")
-    parser.add_argument("--seconds", type=float, default=5.0, help="for each measurement")
+    parser.add_argument("--seconds", type=float, default=5.0, help="duration of each measurement")
     given = parser.parse_args()
     estimator = fresh() if given.run is None else Estimator.load(find_run(given.run))
     publish(measure(estimator, given.seconds), given.out)

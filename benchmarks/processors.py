@@ -1,9 +1,9 @@
-"""Write the tables of docs/processors.md from the figures of other benchmarks, or check that they agree.
+"""Writes the tables of docs/processors.md from the figures of other benchmarks, or checks that they agree.
 
     python -m benchmarks.processors [--check]
 
-The figures are in results/processors, one file a benchmark and processor, written by the option --out of
-`layers.py`, `training.py`, `reduced_precision.py`, `same_weights.py` and `wheels.py`.
+The figures are in results/processors, one file per benchmark and processor. The option --out of `layers.py`,
+`training.py`, `reduced_precision.py`, `same_weights.py` and `wheels.py` writes them.
 """
 
 from collections.abc import Callable, Mapping, Sequence

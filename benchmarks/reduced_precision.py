@@ -1,11 +1,11 @@
-"""What reading in bf16 or int8 costs an estimator in accuracy, and what it gains in speed on this processor.
+"""Measures how bf16 and int8 change an estimator's accuracy and its speed on this processor.
 
     python -m benchmarks.reduced_precision [RUN] [--poses 2000] [--out FILE]
 
-RUN is a run of anchored or ldr, or the name of a packaged estimator.  Its setting is simulated first.  A line per joint
-to radians is fitted on half of the poses as float32 reads them, and tested on the other half.  In int8 the weights and
-activations of its residual stages and dense layers are quantised, by the ranges that training images show (static
-quantisation of torch, engine x86); all else stays in float32.
+RUN is a run of anchored or ldr, or the name of a packaged estimator. Its setting is simulated first. For each joint a
+line to radians is fitted on half of the poses, read in float32, and tested on the other half. In int8 the weights and
+activations of residual stages and dense layers are quantised by the ranges on training images (static quantisation of
+torch, engine x86); everything else stays in float32.
 """
 
 import copy
@@ -130,7 +130,7 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("run", nargs="?", default="panda-2c", help="folder of a run, or name of a packaged estimator")
     parser.add_argument("--poses", type=int, default=2_000)
-    parser.add_argument("--seen", type=int, default=_SEEN, help="training images that the ranges of int8 are of")
+    parser.add_argument("--seen", type=int, default=_SEEN, help="training images for the ranges of int8")
     arguments, began = parser.parse_args(), time.monotonic()
     run = find_run(Path(arguments.run))
     print(f"{capability()}, {torch.get_num_threads()} threads\n")

@@ -1,9 +1,9 @@
-"""How fast images come out, and how much the lighter meshes change them, all in one run on one machine.
+"""Measures the speed of rendering, and how much simplified meshes change the images, in one run on one machine.
 
     python -m benchmarks.rendering [--seconds 5] [--out FILE]
 
-needs the extras `bench` (panda-gym) and `mujoco`.  Seconds on one core are those of the processor, not of the clock, so
-other work on the machine distorts the ratios little; images a second on all cores are those of the clock.
+Needs the extras `bench` (panda-gym) and `mujoco`. Seconds on one core are processor time, so that other work on the
+machine changes the ratios little. Images per second on all cores are by wall-clock time.
 """
 
 import os
@@ -157,7 +157,7 @@ def measure(seconds: float) -> dict[str, float]:
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("--seconds", type=float, default=5.0, help="for each measurement")
+    parser.add_argument("--seconds", type=float, default=5.0, help="duration of each measurement")
     given = parser.parse_args()
     publish(measure(given.seconds), given.out)
 

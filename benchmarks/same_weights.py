@@ -1,10 +1,10 @@
-"""Whether one seed gives one set of weights: each method fitted again and again, a few steps of its compact preset.
+"""Checks that a seed determines the weights: each method is fitted repeatedly for a few steps of its compact preset.
 
     python -m benchmarks.same_weights [--times 20] [--threads 1 --threads 2] [--precision 32-true] [--out FILE]
     ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 python -m benchmarks.same_weights
 
-What the methods learn from is simulated first: an arm, finger and cube, pairs of actions.  The script ends with code 1
-where fits of one method, precision and number of threads end with different weights.
+The training data are simulated first: an arm, finger and cube, pairs of actions. The script ends with code 1 if fits of
+the same method, precision and number of threads end with different weights.
 """
 
 import contextlib
@@ -71,11 +71,11 @@ def main() -> None:
     """Fit, compare and print the table."""
     parser = options(__doc__)
     parser.add_argument("--times", type=int, default=20, help="fits of each method")
-    parser.add_argument("--threads", type=int, action="append", help="1 and 2 where left out")
+    parser.add_argument("--threads", type=int, action="append", help="1 and 2 if omitted")
     parser.add_argument(
-        "--precision", action="append", choices=["bf16-mixed", "32-true"], help="the usual one where left out"
+        "--precision", action="append", choices=["bf16-mixed", "32-true"], help="that of the machine if omitted"
     )
-    parser.add_argument("--method", action="append", choices=METHODS, help="all where left out")
+    parser.add_argument("--method", action="append", choices=METHODS, help="all if omitted")
     arguments, whole = parser.parse_args(), time.monotonic()
     rows = []
     print(f"{capability()}, {arguments.times} fits each\n")

@@ -1,10 +1,10 @@
-"""A small experiment, to be killed many times: what `ropes reproduce` does, with few images and few steps.
+"""A small experiment for tests with kills: `ropes reproduce` with few images and few steps.
 
     python -m benchmarks.small_experiment [--at-once] --out FOLDER
 
-Three methods with two seeds each learn from 120 anchors of an arm before one camera, one fit after the other, or with
-`--at-once` two at a time, in a process each.  The same command goes on after an interruption.  Nothing is learnt here
-that is worth measuring; evaluations are quick, too: errors are of 20 poses, with `--at-once` scores of disentanglement.
+Three methods with two seeds each are fitted on 120 anchors of an arm with one camera, one fit after the other, or with
+`--at-once` two at a time in separate processes. To resume, run the same command again. The fits are too short to learn
+anything. Evaluations are short too: errors are over 20 poses, and with `--at-once` there are scores of disentanglement.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def small_recipe(method: str) -> Recipe:
 def main() -> None:
     """Run the experiment, or go on with it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--at-once", action="store_true", help="two fits at a time")
+    parser.add_argument("--at-once", action="store_true", help="run two fits at a time")
     parser.add_argument("--out", type=Path, required=True, help="folder of the experiment")
     arguments = parser.parse_args()
     plan = Experiment(

@@ -1,12 +1,12 @@
-"""What the sparsity term and its gradient cost through a vector-Jacobian product and through the whole Jacobian.
+"""Compares the sparsity term by a vector-Jacobian product with the whole Jacobian: time of the term and its gradient.
 
     python -m benchmarks.sparsity [--repeats 7] [--batch 256] [--out FILE]
 
-The decoder is that of the compact preset's AE2 with two cameras and six joints; the gradient is that in its weights
-and in the coordinates (on from there, through the encoder, both ways are the same).  `one` is a step of the recipe
-and of the paper's AE2, which has one joint's score difference; `all` takes those of all six joints at once.  Seconds
-are those of one thread on the processor, not of the clock, so that other work on the machine distorts the ratios
-little; the median of the repeats counts.
+The decoder is that of the compact preset's AE2 with two cameras and six joints. The gradient is that of its weights and
+of the coordinates; the further path through the encoder is the same for both. `one` is a step of the recipe and of the
+paper's AE2, which uses the score difference of one joint; `all` uses those of all six joints. Seconds are processor
+time of one thread, so that other work on the machine changes the ratios little. The result is the median of the
+repeats.
 """
 
 import os
@@ -86,8 +86,8 @@ def measure(batch: int, repeats: int) -> dict[str, float]:
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("--repeats", type=int, default=7, help="of each measurement")
-    parser.add_argument("--batch", type=int, default=ropes_recipe("compact").ae2_training.batch, help="poses a step")
+    parser.add_argument("--repeats", type=int, default=7, help="repeats of each measurement")
+    parser.add_argument("--batch", type=int, default=ropes_recipe("compact").ae2_training.batch, help="poses per step")
     given = parser.parse_args()
     warnings.filterwarnings("ignore", message=".*torch.jit.script.*")  # torch's own forward mode
     publish(measure(given.batch, given.repeats), given.out)

@@ -1,14 +1,14 @@
-"""Where the time of a training step or a prediction goes on this processor, and how near it is to what that can do.
+"""Measures the time of a training step and of a prediction on this processor, and compares it with a lower bound.
 
     python -m benchmarks.training [--precision 32-true] [--threads 2] [--ops 15] [--out FILE]
     ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 python -m benchmarks.training
 
-Steps are those that `ropes fit` takes of a compact preset, on data simulated first ("anchored student": of its second
-training).  A step of "predict" reads 256 poses with the packaged estimator, from the bytes of PNG files to coordinates,
-standard deviations and flags.  The bound is what the step would take if each of its operations ran at the speed of a
-large matrix product or at that of a copy in memory, whichever is slower for it (its roofline), both measured in the
-same run.  A copy of a few megabytes is faster than one of more, and layers are of that size, so the bound is rather too
-low than too high.  Copies that could be saved are part of it; the share of the matrix product's speed shows them.
+Steps are those of `ropes fit` with a compact preset, on data simulated first; "anchored student" is the second training
+of `anchored`. A step of "predict" reads 256 poses with the packaged estimator, from the bytes of PNG files to
+coordinates, standard deviations and flags. The bound is the time of the step if each of its operations ran at the speed
+of a large matrix product, or of a copy in memory if that is slower (its roofline). Both speeds are measured in the same
+run. Copies of a few megabytes, the size of the layers, are faster than larger ones, so the bound is rather too low than
+too high. It contains copies that could be avoided; the share of the matrix product's speed shows them.
 """
 
 import argparse
@@ -245,14 +245,14 @@ def print_operations(training: Timed, count: int, steps: int) -> None:
 def main() -> None:
     """Simulate, measure and print the table."""
     parser = options(__doc__)
-    parser.add_argument("--method", action="append", choices=MEASURED, help="all where left out")
-    parser.add_argument("--precision", choices=["bf16-mixed", "32-true"], help="the usual one where left out")
+    parser.add_argument("--method", action="append", choices=MEASURED, help="all if omitted")
+    parser.add_argument("--precision", choices=["bf16-mixed", "32-true"], help="that of the machine if omitted")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=_STEPS, help="timed steps of each method")
     parser.add_argument("--poses", type=int, default=_POSES, help='that a step of "predict" reads')
-    parser.add_argument("--warm", type=int, default=_WARM, help="steps before those that are timed")
-    parser.add_argument("--matrix", type=int, default=_MATRIX, help="side of the matrices of the large product")
-    parser.add_argument("--ops", type=int, default=0, help="also show so many operations that take longest")
+    parser.add_argument("--warm", type=int, default=_WARM, help="untimed steps before them")
+    parser.add_argument("--matrix", type=int, default=_MATRIX, help="side of the matrices of the large matrix product")
+    parser.add_argument("--ops", type=int, default=0, help="also show this number of the slowest operations")
     arguments, began = parser.parse_args(), time.monotonic()
     tune_allocator()  # as `ropes fit` does, before the first tensor
     torch.set_num_threads(arguments.threads)

@@ -1,9 +1,9 @@
-"""Whether wheels of all that ropes needs exist for other processors and Pythons, asked of the package index.
+"""Checks for which other processors and Pythons the package index has wheels of all requirements of ropes.
 
     python -m benchmarks.wheels [--out FILE]
 
-For each platform and Python the requirements of pyproject.toml are followed, with the markers that hold there, as pip
-would resolve each of them; nothing is downloaded or installed.  That a wheel exists does not say that it works.
+For each platform and Python the requirements of pyproject.toml are followed, with the markers that apply there, as pip
+would resolve them. Nothing is downloaded or installed. The existence of a wheel does not mean that it works.
 """
 
 import json

@@ -25,7 +25,7 @@ def main() -> None:
 
     dataset, readers = open_dataset(options.data), [DeltaReader(folder) for folder in options.runs]
     pairs = ActionPairs(dataset, options.split, readers[0].size)
-    missed = np.array([reader.read(pairs).told != encode_labels(pairs.verbs, reader.verbs) for reader in readers])
+    missed = np.array([reader.read(pairs).predicted != encode_labels(pairs.verbs, reader.verbs) for reader in readers])
     actions = [Action(verb, noun).name for verb, noun in zip(pairs.verbs, pairs.nouns, strict=True)]
     kinds = np.array(actions) if options.by == "action" else pairs.nouns
     print(f"accuracy {1 - missed.mean():.3f} over {len(pairs):,} pairs")

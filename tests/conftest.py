@@ -65,7 +65,7 @@ LONGEST = (
     "methods/test_precision.py",
     "test_processor_benchmarks.py",
     "test_benchmarks.py",
-    "experiments/test_exporting.py",
+    "experiments/test_exporter.py",
     "common/test_processes.py",
     "simulation/test_workers.py",
     "causal/test_calibration.py",

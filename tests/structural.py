@@ -26,5 +26,5 @@ def effects(setting: str) -> torch.Tensor:
     return torch.linalg.inv(torch.eye(6, dtype=torch.float64) - weights)
 
 
-def followed(setting: str) -> torch.Tensor:
+def true_descendants(setting: str) -> torch.Tensor:
     return (effects(setting).abs() > 1e-9).fill_diagonal_(False)

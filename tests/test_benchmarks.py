@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmarks import figures, followers, layers, rendering
+from benchmarks import descendants, figures, layers, rendering
 from benchmarks import jitter as jitter_benchmark
 from ropes.common.files import read_json
 from ropes.errors import UserError
@@ -75,7 +75,7 @@ def test_accuracy_against_jitter_is_shown_by_method(tmp_path: Path) -> None:
         for jitter in (0.0, 2.0)
     ]
     lines = jitter_benchmark.written({"rows": rows, "device": "2 cores", "version": "0"}).splitlines()
-    assert lines[0] == "| told, of pairs whose rest moves by | 0 | 2 |"
+    assert lines[0] == "| accuracy at a jitter of | 0 | 2 |"
     assert lines[2] == "| deltas of whole images, in distribution | 0.90 ± 0.00 | 0.70 ± 0.00 |"
     assert "1,000 pairs each; 1 is what training saw. 2 cores, version 0." in lines
     marked = jitter_benchmark.PAGE.read_text(encoding="utf-8")
@@ -87,8 +87,8 @@ def test_accuracy_against_jitter_is_shown_by_method(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_whose_responses_are_excused_is_read_off_a_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny.write_data(tmp_path / "tiny-40", anchors=40, tests=0)
-    monkeypatch.setattr(followers, "encoder_recipe", lambda preset: tiny.encoder_recipe(foreign=0.5))
-    row = followers.measured(tmp_path, "tiny:40:1")
+    monkeypatch.setattr(descendants, "encoder_recipe", lambda preset: tiny.encoder_recipe(foreign=0.5))
+    row = descendants.measured(tmp_path, "tiny:40:1")
     assert (row["setting"], row["anchors"], row["seed"]) == ("tiny", 40, 1)
     assert not (tmp_path / "tiny-40-1" / "student").exists()
     weights = tiny.weights(tmp_path / "tiny-40-1")
@@ -96,10 +96,10 @@ def test_whose_responses_are_excused_is_read_off_a_fit(tmp_path: Path, monkeypat
     assert row["excused"] == max(curves["followers"])
     assert row["last"] == curves["followers"][-1] <= row["excused"]
     assert row["edges"] in (None, 0)
-    assert followers.measured(tmp_path, "tiny:40:1") == row  # nothing is done again
+    assert descendants.measured(tmp_path, "tiny:40:1") == row  # nothing is done again
     assert tiny.weights(tmp_path / "tiny-40-1") == weights
     told = row | {"certain": 3, "excused": 2, "last": 1, "distance": 4, "edges": 7}
-    shown = followers.written(
+    shown = descendants.written(
         {"fits": [told | {"device": "a"}, row | {"distance": None, "device": "b"}], "version": "0"}
     )
     assert f"| tiny, 40, 1 | 3 | 2 | 1 | 4 (of 7 edges) | {row['fit_seconds']:.0f} |" in shown

@@ -17,7 +17,7 @@ from ropes.methods.run import Run
 from tests import tiny
 
 EARLIER = Path(__file__).parent / "fixtures" / "earlier"
-EXPECTED = read_json(EARLIER / "expected.json")
+EXPECTED = read_json(EARLIER / "estimates.json")
 
 
 def test_the_data_set_is_valid() -> None:

@@ -140,8 +140,11 @@ def test_a_run_is_calibrated_by_strings_and_objects(own_run: Path, tiny_data: Pa
 def test_a_run_is_evaluated_by_strings_and_objects(tiny_run: Path, tiny_data: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {"occlusions": (0,), "sizes": tiny.SIZES, "show": False}
     dataset = ropes.open_dataset(tiny_data)
-    by_string = ropes.evaluate(str(tiny_run), str(tiny_data), str(tmp_path / "a"), unlike=str(tiny_data), **options)
-    by_object = ropes.evaluate(Run.read(tiny_run), dataset, tmp_path / "b", unlike=[dataset], **options)
+    names: dict[str, Any] = {"out_of_distribution": str(tiny_data)}
+    by_string = ropes.evaluate(str(tiny_run), str(tiny_data), str(tmp_path / "a"), **names, **options)
+    names = {"unlike": [dataset]}  # in earlier versions
+    with pytest.warns(DeprecationWarning, match="unlike is now out_of_distribution"):
+        by_object = ropes.evaluate(Run.read(tiny_run), dataset, tmp_path / "b", **names, **options)
     assert by_string.rows == by_object.rows
     assert by_string.flag_rows == by_object.flag_rows
     assert f"data set {tiny_data.name}" in {row.images for row in by_string.flag_rows}

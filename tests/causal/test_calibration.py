@@ -8,7 +8,7 @@ from ropes.simulation.settings import setting_named
 INDEPENDENT = setting_named("panda-2c-independent").splits["train"]
 
 
-@pytest.mark.parametrize("quality", ["mixed_0.6_noise_0.3", "three_hardly_told"])
+@pytest.mark.parametrize("quality", ["mixed_0.6_noise_0.3", "three_weak_coordinates"])
 def test_poor_coordinates_of_independent_joints_make_no_edge(quality: str) -> None:
     count = tally(INDEPENDENT, QUALITIES[quality], range(2), 300)
     assert count.false == 0

@@ -14,7 +14,7 @@ from ropes.cli.help import help_texts
 from ropes.cli.simulate import Simulate
 from ropes.errors import UserError
 from tests.command_line import Stub, refusal
-from tests.waiting import PATIENCE
+from tests.timeouts import PATIENCE
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:

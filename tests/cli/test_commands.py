@@ -205,18 +205,23 @@ def test_reproduce_takes_methods_and_settings_with_commas_between(stub: Stub) ->
     assert runs[0][1]["settings"] == ("a", "b")
 
 
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [("--out-of-distribution", ""), ("--unlike", "ropes: --unlike is now --out-of-distribution\n")],
+)
 def test_evaluate_prints_the_table(
-    stub: Stub, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    option: str, said: str, stub: Stub, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Run, "read", lambda _: SimpleNamespace(method="anchored"))
     calls = stub("ropes.evaluation.joints.evaluate", result="the results")
     tables = stub("ropes.report.terminal.print_table")
-    words = "evaluate R --data D --out E --seed 2 --occlusions 0 8 --unlike F G --precision bf16-mixed"
+    words = f"evaluate R --data D --out E --seed 2 --occlusions 0 8 {option} F G --precision bf16-mixed"
     assert cli.main(words.split()) == 0
-    options = {"seed": 2, "occlusions": (0, 8), "unlike": (Path("F"), Path("G")), "precision": "bf16-mixed"}
+    others = Path("F"), Path("G")
+    options = {"seed": 2, "occlusions": (0, 8), "out_of_distribution": others, "precision": "bf16-mixed"}
     assert calls == [((Path("R"), Path("D"), Path("E")), options)]
     assert tables == [(("the results",), {})]
-    assert capsys.readouterr().out == "wrote E/results.json\n"
+    assert capsys.readouterr() == ("wrote E/results.json\n", said)
 
 
 @pytest.mark.parametrize(

@@ -19,15 +19,19 @@ def test_the_defaults_of_evaluate_are_the_library_s_own(stub: Stub, monkeypatch:
     calls = stub("ropes.evaluation.joints.evaluate", result="the results")
     stub("ropes.report.terminal.print_table")
     assert cli.main(["evaluate", "R", "--data", "D", "--out", "E"]) == 0
-    assert calls == [((Path("R"), Path("D"), Path("E")), {"seed": 0, "unlike": (), "precision": "auto"})]
+    assert calls == [((Path("R"), Path("D"), Path("E")), {"seed": 0, "out_of_distribution": (), "precision": "auto"})]
 
 
 @pytest.mark.parametrize(
     ("method", "words", "line"),
     [
         ("cde-global", "--seed 0", "leave --seed"),
-        ("cde-global", "--occlusions 0 16 32 64", "leave --seed, --unlike, --occlusions"),
-        ("beta-vae", "--occlusions 0 16 32 64", "--unlike, --occlusions and --hide go with errors of joint angles"),
+        ("cde-global", "--occlusions 0 16 32 64", "leave --seed, --out-of-distribution, --occlusions"),
+        (
+            "beta-vae",
+            "--occlusions 0 16 32 64",
+            "--out-of-distribution, --occlusions and --hide go with errors of joint angles",
+        ),
     ],
 )
 def test_an_option_that_does_not_apply_is_refused_with_its_default_value_too(

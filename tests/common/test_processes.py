@@ -14,7 +14,7 @@ import pytest
 
 from ropes.common.processes import run_all
 from ropes.errors import UserError
-from tests.waiting import PATIENCE
+from tests.timeouts import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 #: Of all that is run at once in this process: what is imported is decided once.

@@ -242,7 +242,7 @@ def test_evaluate_chooses_by_the_run_and_gives_the_same_figures_again(
     assert "ada-gvae" in shown
     assert "OOD2-B" in shown
     assert row_of(tmp_path / "e") == row_of(measured)
-    assert cli.main([*words, "--unlike", str(tiny_data)]) == 2
+    assert cli.main([*words, "--out-of-distribution", str(tiny_data)]) == 2
     assert "leave them out" in capsys.readouterr().err
     assert (
         cli.main([*words[:-1], str(tmp_path / "e"), "--photographs", str(measured_finger / "meta" / "info.json")]) == 2

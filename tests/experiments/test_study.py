@@ -36,7 +36,7 @@ from ropes.simulation import feasibility
 from ropes.simulation.finger_setting import FACTORS, FingerSetting
 from tests import tiny
 from tests.conftest import MEASURED, REGRESSED
-from tests.killing import killed
+from tests.kills import killed
 
 
 def planned(name: str, preset: str, methods: Sequence[str] = (), *, recorded: Path | None = None) -> Experiment:

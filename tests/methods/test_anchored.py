@@ -54,13 +54,13 @@ def test_it_reads_both_joints_without_a_label(run: Path, data: Path) -> None:
 
 
 def test_the_story_names_floors_and_contrasts(run: Path) -> None:
-    story = read_json(run / TRAINING_FILE)
-    assert story["method"] == "anchored"
-    assert story["stages"]["encoder"]["held_out"][-1] < story["stages"]["encoder"]["held_out"][0]
-    for joint, curves in story["stages"]["ldr"].items():
+    summary = read_json(run / TRAINING_FILE)
+    assert summary["method"] == "anchored"
+    assert summary["stages"]["encoder"]["held_out"][-1] < summary["stages"]["encoder"]["held_out"][0]
+    for joint, curves in summary["stages"]["ldr"].items():
         assert curves["floor"] == pytest.approx(tiny.model().bayes_floor(joint))
         assert curves["held_out"][-1] < 0.6
-    assert set(story["coordinate_contrast"]) == set(tiny.JOINTS)
+    assert set(summary["coordinate_contrast"]) == set(tiny.JOINTS)
 
 
 def test_its_evaluation_carries_its_name_and_no_reconstruction(run: Path, data: Path, tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_where_anchors_hardly_come_to_weigh_the_last_weights_are_kept(data: Path
         training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2), anchor_warmup_fraction=0.9
     )
     anchored.fit(data, tmp_path / "run", chosen, show=False)
-    story = read_json(tmp_path / "run" / TRAINING_FILE)
-    assert story["best_step"] == story["planned_steps"]
+    summary = read_json(tmp_path / "run" / TRAINING_FILE)
+    assert summary["best_step"] == summary["planned_steps"]
 
 
 @pytest.mark.parametrize(("step", "weight"), [(0, 0.0), (10, 0.0), (30, 0.5), (50, 1.0), (100, 1.0)])
@@ -291,6 +291,6 @@ def test_a_killed_run_with_hidden_parts_ends_with_the_same_weights(
     plain = replace(chosen, random_erasing=0.0)
     anchored.fit(data, tmp_path / "plain", plain, show=False)
     assert tiny.weights(tmp_path / "plain") != tiny.weights(tmp_path / "whole")
-    story = read_json(tmp_path / "whole" / TRAINING_FILE)
-    assert story["provenance"]["anchors"] == 150
-    assert story["provenance"]["poses"] == 750
+    summary = read_json(tmp_path / "whole" / TRAINING_FILE)
+    assert summary["provenance"]["anchors"] == 150
+    assert summary["provenance"]["poses"] == 750

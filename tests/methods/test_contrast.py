@@ -19,7 +19,7 @@ from ropes.methods.anchored.contrast import (
 )
 from ropes.methods.anchored.descendants import estimate_descendants
 from tests import tiny
-from tests.structural import CHANGE, angles, effects, followed
+from tests.structural import CHANGE, angles, effects, true_descendants
 
 NOTHING = torch.zeros(6, 6, dtype=torch.bool)
 
@@ -54,7 +54,7 @@ def test_shifts_are_the_total_effects_of_the_equations() -> None:
 @pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
 def test_the_true_angles_do_not_vary_within_an_anchor(setting: str) -> None:
     drawn, target = angles(setting)
-    assert float(within_anchor_variance(drawn, target, followed(setting).double(), all_of(drawn)).max()) < 1e-12
+    assert float(within_anchor_variance(drawn, target, true_descendants(setting).double(), all_of(drawn)).max()) < 1e-12
 
 
 def test_noise_is_counted_as_its_share_of_the_variance() -> None:

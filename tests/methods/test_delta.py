@@ -32,7 +32,7 @@ from ropes.models.registration import Registration
 from ropes.models.registry import find_run
 from ropes.simulation.actions import SPLITS, TRAIN, VALIDATION
 from tests import tiny
-from tests.killing import killed, patched_steps
+from tests.kills import killed, patched_steps
 from tests.tiny_pairs import SIDE, recipe, write_pairs
 
 
@@ -173,7 +173,7 @@ def test_a_run_is_not_measured_on_other_images_nor_by_what_it_has_no_use_for(
     with pytest.raises(UserError, match="has other images; the run reads colour ones of front"):
         evaluate_actions(tmp_path / "run", grey, tmp_path / "out", show=False)
     words = ["evaluate", str(tmp_path / "run"), "--data", str(data), "--out", str(tmp_path / "out")]
-    others = ["--photographs", "finger_real.npz"], ["--unlike", str(grey)]
+    others = ["--photographs", "finger_real.npz"], ["--out-of-distribution", str(grey)]
     said = ["--seed", "0"], ["--occlusions", "0", "16", "32", "64"]  # what is given is given, be it the default
     for further in (["--seed", "1"], ["--occlusions", "16"], ["--factors"], *said, *others):
         assert cli.main([*words, *further]) == 2

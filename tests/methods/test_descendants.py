@@ -17,7 +17,7 @@ from ropes.methods.anchored.descendants import (
     standardized_effects,
 )
 from ropes.simulation.settings import setting_named
-from tests.structural import CHANGE, angles, effects, followed
+from tests.structural import CHANGE, angles, effects, true_descendants
 
 
 def noisy(coordinates: torch.Tensor, share: float, seed: int = 0) -> torch.Tensor:
@@ -30,7 +30,7 @@ def test_joints_that_follow_are_found_and_no_others() -> None:
     """All but joint 6 that follows joint 5, which hardly varies under the policies on joint 6."""
     drawn, target = angles("panda-2c-causal", anchors=2048)
     read = noisy(drawn * torch.tensor([1, -5, 1, 1, 0.2, 1]), 0.1)
-    missed = followed("panda-2c-causal") ^ descendants(read, target)
+    missed = true_descendants("panda-2c-causal") ^ descendants(read, target)
     assert torch.nonzero(missed).tolist() == [[4, 5]]
 
 
@@ -90,7 +90,9 @@ def test_coordinates_of_nothing_follow_nothing(anchors: int) -> None:
     assert not descendants(noise, torch.arange(3).repeat_interleave(2)).any()
 
 
-def followers(coordinates: torch.Tensor, target: torch.Tensor, change: torch.Tensor, **options: float) -> torch.Tensor:
+def descendant_mask(
+    coordinates: torch.Tensor, target: torch.Tensor, change: torch.Tensor, **options: float
+) -> torch.Tensor:
     return estimate_descendants(coordinates, target, change, **options)[0]
 
 
@@ -103,7 +105,7 @@ def test_joints_that_follow_are_estimated(setting: str, noise: float) -> None:
     read = drawn * torch.tensor([1, -5, 1, 1, 0.2, 1]) + spread * torch.randn(
         drawn.shape, generator=generator, dtype=drawn.dtype
     )
-    assert torch.equal(followers(read, target, CHANGE), followed(setting))
+    assert torch.equal(descendant_mask(read, target, CHANGE), true_descendants(setting))
 
 
 @pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
@@ -120,7 +122,7 @@ def test_mixing_is_no_response() -> None:
     drawn[..., 5] += 0.25 * drawn[..., 4]
     differences = mean_differences(drawn, target)
     assert float(differences[4, 5] / differences[4, 4]) == pytest.approx(0.25, abs=0.01)
-    assert not followers(drawn, target, CHANGE).any()
+    assert not descendant_mask(drawn, target, CHANGE).any()
     assert float(estimate_descendants(drawn, target, CHANGE)[1][4, 5]) < 0.05
 
 
@@ -130,23 +132,23 @@ def test_two_coordinates_that_hold_some_of_each_other_follow_neither_way(first: 
     mixed = drawn.clone()
     mixed[..., 4] += first * drawn[..., 2]
     mixed[..., 2] += second * drawn[..., 4]
-    assert not followers(mixed, target, CHANGE).any()
+    assert not descendant_mask(mixed, target, CHANGE).any()
 
 
 def test_a_response_that_was_lost_is_not_excluded_where_the_cause_hardly_varies() -> None:
     drawn, target = angles("panda-2c-causal", anchors=1000)
     drawn[..., 5] -= effects("panda-2c-causal")[4, 5] * drawn[..., 4]
-    assert not followers(drawn, target, CHANGE)[4, 5]
-    assert followers(drawn, target, CHANGE, n_sigma=2.0)[4, 5]
+    assert not descendant_mask(drawn, target, CHANGE)[4, 5]
+    assert descendant_mask(drawn, target, CHANGE, n_sigma=2.0)[4, 5]
 
 
 @pytest.mark.parametrize("setting", ["panda-2c-independent", "panda-2c-causal"])
 def test_many_anchors_leave_little_doubt(setting: str) -> None:
     drawn, target = angles(setting, anchors=2048)
     noise = torch.randn(drawn.shape, generator=torch.Generator().manual_seed(0), dtype=drawn.dtype)
-    found = followers(drawn + 0.2 * drawn[:, 0].std(0) * noise, target, CHANGE, n_sigma=2.0)
-    assert (found | ~followed(setting)).all()
-    assert int((found & ~followed(setting)).sum()) <= 1
+    found = descendant_mask(drawn + 0.2 * drawn[:, 0].std(0) * noise, target, CHANGE, n_sigma=2.0)
+    assert (found | ~true_descendants(setting)).all()
+    assert int((found & ~true_descendants(setting)).sum()) <= 1
 
 
 @pytest.mark.slow
@@ -172,35 +174,39 @@ def beyond(share: float) -> tuple[torch.Tensor, torch.Tensor]:
 
 def test_a_response_that_would_change_the_images_more_is_none() -> None:
     drawn, target = beyond(0.5)
-    assert followers(drawn, target, torch.tensor([2.0, 1.1])).tolist() == [[False, False], [True, False]]
-    assert not followers(drawn, target, torch.tensor([2.0, 0.9])).any()
+    assert descendant_mask(drawn, target, torch.tensor([2.0, 1.1])).tolist() == [[False, False], [True, False]]
+    assert not descendant_mask(drawn, target, torch.tensor([2.0, 0.9])).any()
 
 
 def test_doubt_denies_no_response_that_is_certain() -> None:
     drawn, target = beyond(0.5)
-    assert followers(drawn, target, torch.tensor([2.0, 1.1]), n_sigma=2.0).tolist() == [[False, False], [True, False]]
+    found = descendant_mask(drawn, target, torch.tensor([2.0, 1.1]), n_sigma=2.0)
+    assert found.tolist() == [
+        [False, False],
+        [True, False],
+    ]
 
 
 @pytest.mark.parametrize(("share", "follows"), [(0.9, True), (3.0, False)])
 def test_doubt_goes_no_further_than_images_change(share: float, follows: bool) -> None:
     drawn, target = beyond(0.0)
     drawn[:, 1:3, 1] += share * drawn[:, 1:3, 0]
-    assert bool(followers(drawn, target, torch.tensor([1.1, 1.0]), n_sigma=2.0)[0, 1]) == follows
+    assert bool(descendant_mask(drawn, target, torch.tensor([1.1, 1.0]), n_sigma=2.0)[0, 1]) == follows
 
 
 def test_of_two_joints_only_one_follows_the_other() -> None:
     drawn, target = beyond(0.5)
     drawn[:, 1:3, 1] += 0.2 * drawn[:, 1:3, 0]
-    assert followers(drawn, target, torch.tensor([2.0, 1.1])).tolist() == [[False, True], [False, False]]
+    assert descendant_mask(drawn, target, torch.tensor([2.0, 1.1])).tolist() == [[False, True], [False, False]]
 
 
 @pytest.mark.slow
-def test_few_anchors_show_no_followers_by_chance() -> None:
+def test_few_anchors_show_no_descendants_by_chance() -> None:
     found = 0
     for seed in range(10):
         drawn, target = angles("panda-2c-independent", anchors=25)
         noise = torch.randn(drawn.shape, generator=torch.Generator().manual_seed(seed), dtype=drawn.dtype)
-        found += int(followers(drawn + 0.3 * drawn.flatten(0, 1).std(0) * noise, target, CHANGE).sum())
+        found += int(descendant_mask(drawn + 0.3 * drawn.flatten(0, 1).std(0) * noise, target, CHANGE).sum())
     assert found <= 5  # of 300 pairs
 
 
@@ -209,21 +215,21 @@ def test_a_coordinate_that_lacks_what_follows_is_found_to_follow() -> None:
     drawn, target = angles("panda-2c-causal", anchors=1000)
     drawn[..., 4] -= effects("panda-2c-causal")[2, 4] * drawn[..., 2]
     assert abs(float(mean_differences(drawn, target)[2, 4])) < 1e-9
-    found = followers(drawn, target, CHANGE)
+    found = descendant_mask(drawn, target, CHANGE)
     assert found[1:3, 4].any()
-    assert not (found & ~followed("panda-2c-causal")).any()
+    assert not (found & ~true_descendants("panda-2c-causal")).any()
 
 
 def test_echoes_of_a_joint_are_not_taken_out_of_it() -> None:
-    """A noisy coordinate is told better with the help of its followers, which would then seem to move it."""
+    """A noisy coordinate is predicted better with the help of its descendants, which would then seem to move it."""
     drawn, target = angles("panda-2c-causal", anchors=1000)
     generator = torch.Generator().manual_seed(0)
     noisy = drawn + 0.5 * torch.randn(drawn.shape, generator=generator, dtype=drawn.dtype) * drawn.flatten(0, 1).std(0)
     clear = discriminants(noisy, target, predictor_mask(noisy, target, CHANGE))
-    told, before = (
+    clean, before = (
         mean_differences(read, target)[1, 1] / read[:, 1:][:, target == 1, 1].std() for read in (clear, noisy)
     )
-    assert float(told) == pytest.approx(float(before), rel=1e-3)
+    assert float(clean) == pytest.approx(float(before), rel=1e-3)
 
 
 def test_descendants_and_effects_share_their_regressions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,9 +31,9 @@ def test_only_the_first_anchors_are_learnt_from(cache_home: Path, tmp_path: Path
     for name, labels in (("run", data), ("spoilt", other)):
         fit(labels, tmp_path / name, recipe, method="cnn", show=False)
     assert tiny.weights(tmp_path / "run") == tiny.weights(tmp_path / "spoilt")
-    story = read_json(tmp_path / "run" / TRAINING_FILE)
-    assert (story["provenance"]["anchors"], story["provenance"]["poses"]) == (50, 250)
-    assert story["labelled_poses"] == 125
+    summary = read_json(tmp_path / "run" / TRAINING_FILE)
+    assert (summary["provenance"]["anchors"], summary["provenance"]["poses"]) == (50, 250)
+    assert summary["labelled_poses"] == 125
     fresh = held_out_frames(Run.read(tmp_path / "run"), open_dataset(data)).reshape(200, 5)
     assert fresh[50:].all()
     assert fresh[:50].all(1).sum() == fresh[:50].any(1).sum() == 12  # a quarter of the fifty

@@ -21,7 +21,7 @@ from ropes.methods.training import loop as training
 from ropes.methods.training.loop import CHECKPOINT
 from ropes.methods.training.stage import Stage
 from tests import tiny
-from tests.killing import Killed, killed, patched_steps
+from tests.kills import Killed, killed, patched_steps
 
 Refit = Callable[..., Any]
 
@@ -68,15 +68,15 @@ def test_killed_in_a_stage_and_resumed_it_ends_with_the_same_weights(
         refit(tmp_path / "run")
     assert seen[0] == step  # it went on where it stopped
     assert tiny.weights(tmp_path / "run") == tiny.weights(tiny_run)
-    assert stories(tmp_path / "run") == stories(tiny_run)
+    assert training_summary(tmp_path / "run") == training_summary(tiny_run)
     assert not list((tmp_path / "run").rglob(CHECKPOINT))
 
 
-def stories(run: Path) -> Any:
+def training_summary(run: Path) -> Any:
     """training.json but for the seconds."""
-    story = read_json(run / TRAINING_FILE)
-    del story["provenance"]["seconds"]
-    return story
+    summary = read_json(run / TRAINING_FILE)
+    del summary["provenance"]["seconds"]
+    return summary
 
 
 @pytest.mark.slow
@@ -147,7 +147,7 @@ def test_without_a_label_in_the_data_the_weights_are_the_same(
     refit(tmp_path / "run", data=tmp_path / "stripped")
     assert len(list(own_cache.glob("*.npy"))) == 1
     assert tiny.weights(tmp_path / "run") == tiny.weights(tiny_run)
-    assert stories(tmp_path / "run") == stories(tiny_run)
+    assert training_summary(tmp_path / "run") == training_summary(tiny_run)
 
 
 @pytest.mark.slow
@@ -216,9 +216,9 @@ def test_one_ae2_a_joint(tmp_path: Path, refit: Refit) -> None:
     refit(tmp_path / "run", joint_ae2=False)
     names = [name for name in tiny.weights(tmp_path / "run") if name.startswith("ae2")]
     assert names == ["ae2/elbow/weights.safetensors", "ae2/wrist/weights.safetensors"]
-    story = read_json(tmp_path / "run" / TRAINING_FILE)
-    assert list(story["stages"]["ae2"]) == ["elbow", "wrist"]
-    assert np.array(story["sparsity_matrix"]).shape == (2, 2)
+    summary = read_json(tmp_path / "run" / TRAINING_FILE)
+    assert list(summary["stages"]["ae2"]) == ["elbow", "wrist"]
+    assert np.array(summary["sparsity_matrix"]).shape == (2, 2)
 
 
 @pytest.mark.slow
@@ -235,18 +235,18 @@ def test_the_sparsity_weight_of_the_least_held_out_contrast_is_taken(
 
     monkeypatch.setattr(disentangle, "held_out_contrasts", contrasts)
     refit(tmp_path / "run", sparsity_weights=candidates, search_share=0.5)
-    story = read_json(tmp_path / "run" / TRAINING_FILE)
-    assert story["sparsity_weight"] == best
-    assert story["search"] == {f"{weight:g}": 0.4 if weight == best else 0.6 for weight in candidates}
-    assert story["coordinate_contrast"] == {"elbow": 0.4, "wrist": 0.4}
+    summary = read_json(tmp_path / "run" / TRAINING_FILE)
+    assert summary["sparsity_weight"] == best
+    assert summary["search"] == {f"{weight:g}": 0.4 if weight == best else 0.6 for weight in candidates}
+    assert summary["coordinate_contrast"] == {"elbow": 0.4, "wrist": 0.4}
     assert set(asked) == {4 * 5}  # the poses of the held-out anchors, a quarter of 16
     assert len(read_json(tmp_path / "run" / "search" / "lambda-0.1" / "joint" / "stage.json")["history"]["steps"]) == 3
 
 
 def test_the_story_has_what_the_report_shows(tiny_run: Path) -> None:
-    story = read_json(tiny_run / TRAINING_FILE)
-    assert (story["setup"], story["seed"], story["joints"]) == ("tiny", 0, list(tiny.JOINTS))
-    stages = story["stages"]
+    summary = read_json(tiny_run / TRAINING_FILE)
+    assert (summary["setup"], summary["seed"], summary["joints"]) == ("tiny", 0, list(tiny.JOINTS))
+    stages = summary["stages"]
     assert set(stages["ae1"]) == {"steps", "loss", "held_out", "dead_fraction"}
     floor = tiny.model().bayes_floor("elbow")
     for joint in tiny.JOINTS:
@@ -256,8 +256,8 @@ def test_the_story_has_what_the_report_shows(tiny_run: Path) -> None:
         assert found["best"] == min(found["held_out"])
     assert {"steps", "loss", "reconstruction", "sparsity"} <= set(stages["ae2"]["joint"])
     assert all(len(curve) == 6 for curve in stages["ae1"].values())
-    assert story["provenance"]["anchors"] == 16
-    assert story["provenance"]["poses"] == 80
+    assert summary["provenance"]["anchors"] == 16
+    assert summary["provenance"]["poses"] == 80
 
 
 @pytest.mark.slow
@@ -275,5 +275,5 @@ def test_memorised_poses_are_told_of(
 @pytest.mark.slow
 def test_without_known_distributions_there_is_no_floor(tmp_path: Path, refit: Refit) -> None:
     refit(tmp_path / "run", data=tiny.write_data(tmp_path / "others", tests=0, described=False))
-    story = read_json(tmp_path / "run" / TRAINING_FILE)
-    assert (story["setup"], story["stages"]["ldr"]["elbow"]["floor"]) == ("others", None)
+    summary = read_json(tmp_path / "run" / TRAINING_FILE)
+    assert (summary["setup"], summary["stages"]["ldr"]["elbow"]["floor"]) == ("others", None)

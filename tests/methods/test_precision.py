@@ -21,7 +21,7 @@ from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.models.checkpoints import WEIGHTS
 from ropes.simulation.actions import TRAIN, VALIDATION
 from tests import tiny, tiny_pairs
-from tests.killing import killed
+from tests.kills import killed
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.methods.vae import fit as vae
 from ropes.methods.vae.stage import VAEStage
 from tests import tiny
-from tests.killing import killed
+from tests.kills import killed
 
 OLD, ELSEWHERE = "0.0.1", "another machine"
 
@@ -31,9 +31,9 @@ def made(out: Path) -> tuple[str, str, str]:
 def begun_by_an_older_version(out: Path) -> None:
     write_json(out / RUN_FILE, {**read_json(out / RUN_FILE), "version": OLD})
     if (out / TRAINING_FILE).exists():
-        story = read_json(out / TRAINING_FILE)
-        story["provenance"] |= {"version": OLD, "device": ELSEWHERE}
-        write_json(out / TRAINING_FILE, story)
+        summary = read_json(out / TRAINING_FILE)
+        summary["provenance"] |= {"version": OLD, "device": ELSEWHERE}
+        write_json(out / TRAINING_FILE, summary)
 
 
 @pytest.fixture

@@ -131,7 +131,7 @@ def test_another_switch_is_another_run(run: Path, recorded: Path, tmp_path: Path
     ).read_bytes()
 
 
-def test_an_unusual_pose_has_its_reasons(run: Path, recorded: Path) -> None:
+def test_a_pose_out_of_distribution_has_its_reasons(run: Path, recorded: Path) -> None:
     dataset, estimator = open_dataset(recorded), Estimator.load(run)
     images = estimator.images(dataset, "test-id", 20)
     assert isinstance(images, np.ndarray)
@@ -143,9 +143,9 @@ def test_an_unusual_pose_has_its_reasons(run: Path, recorded: Path) -> None:
     assert reasons(("right", "left"), None, None, np.arange(8).reshape(2, 2, 2) > 6) == {"left": ["foreign object"]}
     assert reasons(("right", "left"), None, None, None) == {}
     lines = [json.loads(line) for line in predict_lines(run, recorded)]
-    assert np.mean(["reasons" in line for line in lines if not line["unusual"]]) < 0.05
+    assert np.mean(["reasons" in line for line in lines if not line["out_of_distribution"]]) < 0.05
     assert all(set(line["reasons"]) <= {"right", "left"} for line in lines if "reasons" in line)
-    assert all("reasons" in line for line in lines if line["unusual"])
+    assert all("reasons" in line for line in lines if line["out_of_distribution"])
 
 
 @pytest.mark.parametrize(("change", "reason"), [("darker", "light"), ("shifted", "camera moved")])
@@ -229,9 +229,9 @@ def test_passers_by_are_removed_before_the_fit_and_before_a_prediction(
     for line, has_removed in zip(tests, removed, strict=True):
         assert {tiny.CAMERAS[view] for view in np.flatnonzero(has_removed)} <= set(line["foreign"])
         assert all(0 <= left < right <= tiny.SIDE for boxes in line["foreign"].values() for left, _, right, _ in boxes)
-    unusual = [line for line in lines if line.get("unusual")]
-    assert unusual
-    for line in unusual:
+    flagged = [line for line in lines if line.get("out_of_distribution")]
+    assert flagged
+    for line in flagged:
         named = {camera for camera, what in line["reasons"].items() if "foreign object" in what}
         assert named == set(line["foreign"])
     (tmp_path / "run" / "cleaner" / "weights.safetensors").unlink()

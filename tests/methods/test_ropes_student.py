@@ -17,7 +17,7 @@ from ropes.methods.ropes.fit import fit
 from ropes.methods.run import TRAINING_FILE, Run
 from ropes.methods.student.stage import StudentStage
 from tests import tiny
-from tests.killing import killed
+from tests.kills import killed
 from tests.methods.test_student import hidden
 
 SHAPE = replace(tiny.encoder_recipe().encoder, window=0)

@@ -28,7 +28,7 @@ from ropes.models.checkpoints import WEIGHTS
 from ropes.models.student import StudentNetwork
 from ropes.report.html import write_report
 from tests import tiny
-from tests.killing import killed
+from tests.kills import killed
 
 
 def recipe(**changes: Any) -> EncoderRecipe:

@@ -68,17 +68,17 @@ def test_it_reads_radians_as_they_are(run: Path, data: Path) -> None:
 
 
 def test_its_story_tells_curves_and_labels(run: Path) -> None:
-    story = read_json(run / TRAINING_FILE)
-    curves = story["stages"]["angles"]
+    summary = read_json(run / TRAINING_FILE)
+    curves = summary["stages"]["angles"]
     assert curves["held_out"][-1] < curves["held_out"][0]
-    assert story["labelled_images"] == 2 * story["labelled_poses"] == 200 * 5 * 2
-    assert story["labelled_poses_held_out"] == 50 * 5
-    assert story["best_step"] in curves["steps"]
-    if story["method"] == "jointnet":
-        curves = story["stages"]["pretraining"]
+    assert summary["labelled_images"] == 2 * summary["labelled_poses"] == 200 * 5 * 2
+    assert summary["labelled_poses_held_out"] == 50 * 5
+    assert summary["best_step"] in curves["steps"]
+    if summary["method"] == "jointnet":
+        curves = summary["stages"]["pretraining"]
         assert all(1 < rank <= 32 for rank in curves["rank"])
         assert all(0 < spread < 1 for spread in curves["spread"])
-        assert story["collapse"]["fault"] is None
+        assert summary["collapse"]["fault"] is None
 
 
 def test_its_evaluation_fits_no_line(run: Path, data: Path, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_auroc_by_hand() -> None:
 
 
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=9), st.lists(st.integers(-5, 5), min_size=1, max_size=9))
-def test_auroc_is_the_probability_it_says(usual: list[int], unusual: list[int]) -> None:
-    pairs = [(high > low) + 0.5 * (high == low) for low in usual for high in unusual]
-    assert auroc(usual, unusual) == pytest.approx(np.mean(pairs))
-    assert auroc(np.exp(usual), np.exp(unusual)) == pytest.approx(np.mean(pairs))
+def test_auroc_is_the_probability_it_says(inside: list[int], outside: list[int]) -> None:
+    pairs = [(high > low) + 0.5 * (high == low) for low in inside for high in outside]
+    assert auroc(inside, outside) == pytest.approx(np.mean(pairs))
+    assert auroc(np.exp(inside), np.exp(outside)) == pytest.approx(np.mean(pairs))

@@ -12,7 +12,7 @@ from torch import nn
 from ropes.methods.recipes import Optimisation
 from ropes.methods.training.stage import Stage
 from ropes.models.pointwise import SlicedConv2d, slice_strided_pointwise
-from tests.waiting import PATIENCE
+from tests.timeouts import PATIENCE
 
 #: Gradients of a strided shortcut, several times, against float64, where oneDNN may use no more than AVX2.
 UNDER_AVX2 = """

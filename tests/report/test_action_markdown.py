@@ -14,7 +14,7 @@ from ropes.evaluation.results import Results
 from ropes.evaluation.rows.action import ActionRow
 from ropes.report.action_figures import recall_map
 from ropes.report.action_numbers import DRAWN, advantage, in_order
-from ropes.report.action_plots import delta_arrays, plots
+from ropes.report.action_plots import delta_arrays, pairs_and_captions, plots
 from ropes.report.actions import action_markdown
 from ropes.report.readme_tables import update
 from ropes.report.stills import publish
@@ -179,6 +179,17 @@ def test_joints_of_an_arm_are_summed_up(told: Results) -> None:
     assert "- Accuracy of joint and direction in unseen poses of an arm: deltas of whole images 0.97 ± 0.00." in lines
 
 
+@pytest.mark.parametrize("stored", ["predicted", "told"])  # told: in files of earlier versions
+def test_captions_name_a_wrong_prediction(stored: str) -> None:
+    arrays: dict[str, NDArray[Any]] = {
+        f"{IID}_images": np.zeros((2, 2, 8, 8), np.uint8),
+        f"{IID}_verbs": np.array(["open", "close"]),
+        f"{IID}_nouns": np.array(["drawer", "box"]),
+        f"{IID}_{stored}": np.array(["open", "open"]),
+    }
+    assert pairs_and_captions(arrays, IID, patchwise=False)[1] == ["open drawer", "close box (predicted: open)"]
+
+
 @pytest.mark.slow
 def test_they_are_published_with_their_pictures(told: Results, tmp_path: Path) -> None:
     folder, out = tmp_path / "run", tmp_path / "results"
@@ -193,7 +204,7 @@ def test_they_are_published_with_their_pictures(told: Results, tmp_path: Path) -
         f"{IID}_patches": np.array([[0], [3]]),
         f"{IID}_verbs": np.array(["open", "close"]),
         f"{IID}_nouns": np.array(["drawer", "box"]),
-        f"{IID}_told": np.array(["open", "open"]),
+        f"{IID}_predicted": np.array(["open", "open"]),
     }
     files.write_arrays(folder / "artefacts" / OBJECT_SCENES / "cde-patch" / "seed-0" / "deltas.npz", recorded)
     written = publish(folder, out)

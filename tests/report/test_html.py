@@ -130,8 +130,8 @@ def test_absent_inputs_take_one_line_each(tmp_path: Path) -> None:
 def test_an_encoder_s_section_says_which_weights_were_kept(tmp_path: Path, last: int, ended: bool) -> None:
     folder = tmp_path / "artefacts" / ONE_CAMERA / "anchored"
     curves = {"steps": [500.0, 1500.0, float(last)], "held_out": [2.0, 1.5, 1.7], "regimes": [2.0, 1.6, 1.5]}
-    story = {"best_step": 1500, "planned_steps": 4000, "stages": {"encoder": curves, "ldr": {}}}
-    files.write_json(folder / "training.json", story)
+    summary = {"best_step": 1500, "planned_steps": 4000, "stages": {"encoder": curves, "ldr": {}}}
+    files.write_json(folder / "training.json", summary)
     text = Page(numbers_only(tmp_path, a_row(method="anchored"))).text
     assert "The kept weights are those of step 1,500 of 4,000, with the smallest held-out loss." in text
     assert ("Early stopping ended the training at step 2,500" in text) == ended

@@ -106,13 +106,13 @@ def test_intervals_without_any_label_are_shown_too() -> None:
 
 
 @pytest.mark.slow
-def test_images_unlike_those_of_the_fit_have_a_table(tmp_path: Path) -> None:
+def test_out_of_distribution_images_have_a_table(tmp_path: Path) -> None:
     flags = [
         FlagRow(setup=TWO_CAMERAS, method="anchored", seed=seed, images=images, count=500, auroc=auroc, flagged=0.5)
         for seed in (0, 1)
         for images, auroc in (("moved by 1 px", 0.9 + seed / 50), ("mirrored", 0.75))
     ]
     section = page(tmp_path, rows(), flags).partition('<section id="trust">')[2].partition("</section>")[0]
-    for word in ("unusual images", "moved by 1 px", "mirrored", "0.910", "0.750"):
+    for word in ("out-of-distribution images", "moved by 1 px", "mirrored", "0.910", "0.750"):
         assert word in section
-    assert "unusual images</th>" not in page(tmp_path, rows())
+    assert "out-of-distribution images</th>" not in page(tmp_path, rows())

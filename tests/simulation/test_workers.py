@@ -17,7 +17,7 @@ from ropes.errors import UserError
 from ropes.simulation.scene import Scene
 from ropes.simulation.settings import Camera, Robot
 from ropes.simulation.workers import UNIT, render_poses
-from tests.waiting import PATIENCE
+from tests.timeouts import PATIENCE
 
 JOINTS = ("elbow", "shoulder")
 

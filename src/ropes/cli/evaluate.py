@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
@@ -23,11 +23,12 @@ class Evaluate:
 
     Example:
       ropes evaluate runs/two-cameras --data data/two-cameras --out runs/two-cameras-evaluation
-      ropes evaluate panda-2c --data data/two-cameras --unlike data/other-arm --out runs/packaged-evaluation
+      ropes evaluate panda-2c --data data/two-cameras --out-of-distribution data/other-arm --out runs/packaged-ood
       ropes evaluate panda-2c --data data/two-cameras --hide object --out runs/packaged-hidden
       ropes evaluate runs/two-cameras --data data/two-cameras --factors --out runs/two-cameras-factors
     """
 
+    renamed: ClassVar[dict[str, str]] = {"--unlike": "--out-of-distribution"}
     run: RunFolder
     """Folder of the run, or name of a packaged estimator (packaged:NAME where a folder has that name)."""
     data: Path
@@ -39,15 +40,15 @@ class Evaluate:
     occlusions: tuple[int, ...] | None = None
     """Sides of the occluding squares in pixels, 0 for none; 0 16 32 64 if omitted."""
     hide: Literal["square", "grey", "noise", "texture", "object"] | None = None
-    """Type of occluder. square: white, as in the paper (the default); grey, noise, texture: squares of these; object: a
-    shaded ball."""
-    unlike: tuple[Path, ...] = ()
-    """Data sets of other robots or cameras, which should be flagged as out of distribution."""
+    """Type of occluder. square: white, as in the paper (the default); grey, noise, texture: squares of grey, noise or a
+    texture; object: a shaded ball."""
+    out_of_distribution: tuple[Path, ...] = ()
+    """Data sets that should be flagged as out of distribution, for example of other robots or cameras."""
     photographs: Path | None = None
     """For finger-cube: real photographs with their factors, finger_real.npz (docs/disentanglement.md)."""
     factors: Annotated[bool, tyro.conf.arg(help=_FACTORS)] = False
     precision: RequestedPrecision = "auto"
-    """bf16-mixed: bf16 autocast; 32-true: float32; auto: as ropes predict."""
+    """bf16-mixed: bf16 autocast; 32-true: float32; auto: as in ropes predict."""
 
     def __post_init__(self) -> None:
         at_least(0, seed=self.seed or 0, occlusions=min(self.occlusions or (0,)))
@@ -68,18 +69,20 @@ class Evaluate:
         optional: dict[str, Any] = {"occlusions": self.occlusions, "hide": self.hide}
         optional = {name: value for name, value in optional.items() if value is not None}
         if learns == "actions":
-            if optional or self.seed is not None or self.photographs is not None or self.unlike or self.factors:
+            given = self.out_of_distribution, self.photographs, self.factors
+            if optional or self.seed is not None or any(given):
                 raise UserError(
-                    f"{run} predicts actions and is tested on all pairs; leave --seed, --unlike, --occlusions, --hide, "
-                    "--factors and --photographs out"
+                    f"{run} predicts actions and is tested on all pairs; leave --seed, --out-of-distribution, "
+                    "--occlusions, --hide, --factors and --photographs out"
                 )
             from ropes.evaluation.actions import evaluate_actions
 
             results = evaluate_actions(run, self.data, self.out, **options)
         elif self.factors or learns == "factors":
-            if self.unlike or optional:
+            if self.out_of_distribution or optional:
                 raise UserError(
-                    f"--unlike, --occlusions and --hide go with errors of joint angles, not with {run}; leave them out"
+                    f"--out-of-distribution, --occlusions and --hide go with errors of joint angles, not with {run}; "
+                    "leave them out"
                 )
             from ropes.evaluation.factors import evaluate_factors
 
@@ -87,6 +90,7 @@ class Evaluate:
         elif self.photographs is not None:
             raise UserError(f"--photographs show finger and cube, and {run} predicts an arm's joints; leave it out")
         else:
-            results = evaluate(run, self.data, self.out, seed=seed, unlike=self.unlike, **options, **optional)
+            options |= optional | {"out_of_distribution": self.out_of_distribution}
+            results = evaluate(run, self.data, self.out, seed=seed, **options)
         print_table(results)
         print(f"wrote {self.out / 'results.json'}")

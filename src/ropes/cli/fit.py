@@ -30,7 +30,7 @@ _SUMMARIES = "; ".join(f"{name}: {method_named(name).summary}" for name in METHO
 class Fit:
     """Learn joint angles from a data set, without labels by default. To resume, run the same command again.
 
-    The options after --preset change single fields of its recipe.
+    --preset chooses a recipe. Each option after --preset changes one field of that recipe.
 
     Example:
       ropes fit --data data/two-cameras --out runs/two-cameras
@@ -177,8 +177,8 @@ class Calibrate:
 class Predict:
     """Estimate joint angles from images; prints one JSON object per pose.
 
-    Angles are in radians if the run is calibrated. Each angle has a standard deviation and an interval. Each pose has a
-    flag for images out of distribution.
+    Angles are in radians if the run is calibrated. Each angle has a standard deviation and an interval. Each pose has
+    an out-of-distribution flag.
 
     Example:
       ropes predict panda-2c --images cam45=a.png cam135=b.png
@@ -197,8 +197,8 @@ class Predict:
     """URDF file of the arm for --poses and --overlay: a path, or a file of pybullet_data; that of the data set or the
     setting if omitted."""
     overlay: Path | None = None
-    """Folder for pictures CAMERA/NAME.png: the arm at the estimated angles drawn over each image, or beside it where
-    the camera's parameters are unknown."""
+    """Folder for pictures CAMERA/NAME.png: the arm at the estimated angles drawn over each image, or beside it if the
+    camera's parameters are unknown."""
     camera_file: Path | None = None
     """JSON file with intrinsics and extrinsics of the cameras for --overlay, in the format of meta/ropes.json;
     those of the data set or the setting if omitted."""

@@ -39,9 +39,10 @@ class Import:
     cameras: tuple[str, ...] = ()
     """Names of the cameras to import; for a bag also NAME=TOPIC. All if omitted."""
     policies: Path | None = None
-    """Table, CSV or Parquet, with a column policy and one of: task; episode; episode and frame; frame; time."""
+    """Table (CSV or Parquet) that names the policy of each frame: a column policy, and one of task; episode; episode
+    and frame; frame; time."""
     policy_column: str | None = None
-    """Column of a LeRobot data set or a log with the active policy. If omitted, the task of a LeRobot data set, the
+    """Column of a LeRobot data set or a log with the active policy. If omitted: the task of a LeRobot data set, or the
     column policy of a log."""
     policy_topic: str | None = None
     """Topic of a bag (std_msgs/String) whose messages name the policy that is active from then on; the only one if
@@ -49,18 +50,20 @@ class Import:
     joint_topic: str | None = None
     """Topic of a bag with the joint positions (sensor_msgs/JointState); the only one if omitted."""
     log: Path | None = None
-    """Table, CSV or Parquet, of a video or a folder of frames: time (seconds) or frame, policy, and joint positions."""
+    """Table (CSV or Parquet) for a video or a folder of frames, with columns time (seconds) or frame, policy, and joint
+    positions."""
     joint_columns: tuple[str, ...] = ()
     """Columns of --log with the joint positions; all columns of numbers if omitted."""
     offset: float = 0.0
     """Seconds to add to the times of --log, for videos."""
     frames: Literal["every", "stretch", "dwell"] | None = None
     """Frames that are poses: every; one of each stretch of a policy; one of each dwell (the arm stands still). If
-    omitted, dwell where the arm moves during the recording, every otherwise."""
+    omitted: dwell if the arm moves during the recording, otherwise every."""
     dwell: float = 0.3
     """Shortest time for which the arm stands still, in seconds."""
     group: Literal["auto", "anchors", "stretches"] = "auto"
-    """Episodes are anchors, or stretches of a policy; anchors where the recording has them if omitted."""
+    """Episodes are anchors, or stretches (consecutive frames under one policy). auto: anchors if the recording has
+    them."""
     tolerance: float = 0.02
     """Largest difference of the time stamps of one pose, in seconds."""
     different_rates: bool = False
@@ -78,7 +81,7 @@ class Import:
     grey: bool = False
     """Store grey images instead of RGB."""
     preview: Path | None = None
-    """Import nothing, but draw in this folder what --crop and --rotate keep of each camera, from 60 frames."""
+    """Import nothing. Draw in this folder what --crop and --rotate keep of each camera, from 60 frames."""
     manifest: Path | None = None
     """For Causal Triplet's pairs: JSON file with the second images of each split; if omitted, the folder's
     manifest.json if it has one."""

@@ -55,7 +55,7 @@ class Graph:
 class Inspect:
     """Check before training whether a data set suffices, which joints will be inaccurate, and what would help.
 
-    The verdict is the first line. Angles and described distributions are used where present, but not needed.
+    The first line is the verdict. Angles and policy distributions are used if the data set has them, but not required.
 
     Example:
       ropes inspect data/two-cameras

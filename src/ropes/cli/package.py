@@ -26,14 +26,15 @@ class Package:
     out: Path
     """Folder in which the new folder is created; src/ropes/models/pretrained is part of the Python package."""
     format: Literal["safetensors", "onnx", "torch-export"] = "safetensors"
-    """safetensors, the files that ropes reads, of a calibrated run without labels; or one file with the whole estimator
-    from images to angles, compared with the run before it is kept (onnx: pip install 'ropes[export]')."""
+    """safetensors: the files that ropes reads, for a calibrated run of a label-free method. onnx, torch-export: one
+    file with the whole estimator from images to angles, compared with the run before it is kept (onnx: pip install
+    'ropes[export]')."""
     name: str | None = None
     """Name of the new folder, required for safetensors; that of the run if omitted. An earlier package of that name is
     replaced."""
     data: Path | None = None
     """Training data set of the run, required for safetensors and for --results; otherwise any data set with the run's
-    cameras, for the comparison. Synthetic images are compared if omitted."""
+    cameras, for the comparison. If omitted, the comparison uses synthetic images."""
     results: Path | None = None
     """results.json of the run's evaluation, for the card; required for safetensors."""
 

@@ -25,7 +25,7 @@ class Record:
     r"""Drive an arm through the protocol and record a data set: one frame of each camera in each pose.
 
     The plan is printed and simulated for collisions before anything moves. Ctrl-C stops the arm. To resume, run the
-    same command again. A larger --anchors adds to a finished data set.
+    same command again. To extend a finished data set, give a larger --anchors.
 
     Example:
       ropes record --robot simulated --anchors 20 --out data/simulated
@@ -61,8 +61,8 @@ class Record:
     speed: float | None = None
     """Without --limits: largest speed of all joints in rad/s. The ranges are those of the URDF."""
     workspace: str | None = None
-    """Without --limits: X/Y/Z:X/Y/Z, lowest and highest corner in metres of the box that the arm stays in; the table is
-    its lowest height."""
+    """Without --limits: X/Y/Z:X/Y/Z, lowest and highest corner in metres of the box in which the arm must stay; the
+    table is at the lowest height of the box."""
     robot_options: tuple[str, ...] = ()
     """KEY=VALUE options of the kind of robot (docs/recording.md)."""
     scene: SceneName = "white"
@@ -80,7 +80,7 @@ class Record:
     grey: bool = False
     """Store grey images instead of RGB."""
     state: Literal["radians", "none"] = "radians"
-    """Store what the encoders read, for evaluation only; none leaves it out."""
+    """Store the positions that the encoders read, for evaluation only; none leaves them out."""
     settle: float = 0.3
     """Seconds for which frames are dropped after the arm stands still; must exceed the delay of the cameras."""
     tolerance: float = 0.05

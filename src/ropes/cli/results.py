@@ -89,9 +89,9 @@ class Reproduce:
     against anchors and image size; coverage: coverage of the 90% intervals; disentanglement: VAEs on a
     robot finger with a cube; supervision: interventions and pairs as supervision, on the same images; eq3: objectives
     of method ropes; six-joints: one camera and six joints, three under intervention; causal-triplet: action recognition
-    from image pairs; hold-outs: the same with five other sets of held-out objects; delta-options: variants of causal
-    delta embeddings; cameras: the same poses by both renderers, clean and with the faults of a webcam and of a harsh
-    camera (needs MuJoCo)."""
+    from image pairs; hold-outs: causal-triplet with five other sets of held-out objects; delta-options: variants of
+    causal delta embeddings; cameras: the same poses by both renderers, clean and with the faults of a webcam and of a
+    harsh camera (needs MuJoCo)."""
     out: Path
     """Folder for data, runs, results.json and report.html."""
     preset: Preset = "compact"
@@ -105,8 +105,8 @@ class Reproduce:
     """Rendering processes; one per core if omitted."""
     data: Path | None = None
     """With causal-triplet: Causal Triplet's files (see ropes validate --format causal-triplet) in place of simulated
-    pairs. With disentanglement: photographs for further tests (see ropes evaluate --photographs); give it in
-    the first call already, not later."""
+    pairs. With disentanglement: photographs for further tests (see ropes evaluate --photographs); they must be given in
+    the first call."""
     processes: int | None = None
     """With disentanglement, supervision, eq3 and experiments of actions: parallel fits; one per core if omitted."""
     precision: RequestedPrecision = "auto"

@@ -28,8 +28,8 @@ _SCENE_HELP = (
 class Simulate:
     r"""Render an arm under interventions and store the images as a LeRobot v3.0 data set.
 
-    To resume, run the same command again. Choose a setting of the paper. Or give the URDF file of any arm, the joints
-    to estimate and their ranges. Setting finger-cube is a robot finger with a cube: pairs of colour images that differ
+    To resume, run the same command again. Choose a setting, or give the URDF file of any arm with the joints to
+    estimate and their ranges. Setting finger-cube is a robot finger with a cube: pairs of colour images that differ
     in one factor. Settings action-pairs (objects that are opened, lit, sliced, ...) and arm-actions (one joint of the
     Panda, or with --urdf of any arm, moves up or down) are pairs before and after an action.
 
@@ -64,8 +64,8 @@ class Simulate:
     """With --urdf: LOW:HIGH in radians for each of --joints, within the arm's limits."""
     camera: tuple[str, ...] = ()
     """For an arm: level of the simulated camera faults, clean, webcam or harsh; that of the setting if omitted. With
-    --urdf also NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG] for each camera; two cameras that show
-    the whole arm if omitted."""
+    --urdf also each camera as NAME:target=X/Y/Z,distance=M,yaw=DEG[,pitch=DEG,roll=DEG,fov=DEG]; if omitted, two
+    cameras that show the whole arm."""
     name: str | None = None
     """With --urdf: name of the setting; the robot's name in the URDF if omitted."""
     renderer: Literal["pybullet", "mujoco"] | None = None

@@ -14,7 +14,7 @@ from ropes.errors import UserError
 
 @dataclass(frozen=True, kw_only=True)
 class Watch:
-    """Estimate joint angles live from cameras, videos or a folder that fills, and show them in the browser.
+    """Estimate joint angles live from cameras, videos or a folder of new images, and show them in the browser.
 
     If estimation is slower than the camera, the newest frame is used. The page is visible on this machine only, unless
     --host is given. Ctrl-C ends the command.
@@ -30,7 +30,7 @@ class Watch:
     """Folder of a calibrated run, or name of a packaged estimator."""
     camera: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=]SOURCE ...")]
     """A source for each camera of the run: number or device file of a camera, address of a stream, video file, or
-    folder that fills; or one data set, or one folder with a folder for each camera."""
+    folder that receives new images; or one data set, or one folder with a folder for each camera."""
     crop: tuple[str, ...] = ()
     """LEFT,TOP,WIDTH,HEIGHT in pixels after --rotate, or CAMERA=...; as in the import of the training images."""
     rotate: tuple[str, ...] = ()
@@ -65,9 +65,9 @@ class Watch:
     """For videos: CSV file with the true angles. Columns: time, in seconds from the first frame, and a column of
     radians for each joint."""
     seconds: float | None = None
-    """End after so many seconds."""
+    """Stop after this many seconds."""
     precision: RequestedPrecision = "auto"
-    """As ropes predict."""
+    """As in ropes predict."""
 
     def __post_init__(self) -> None:
         numbers = {"acceleration": self.acceleration, "tolerance": self.tolerance, "rate": self.rate}

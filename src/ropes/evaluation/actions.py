@@ -46,12 +46,12 @@ class ActionPredictions:
     """Predictions for the pairs of a split.
 
     Attributes:
-        told: number of the predicted verb, (n,).
+        predicted: number of the predicted verb, (n,).
         deltas: φ(x̃) − φ(x), mean over the selected patches, (n, l).
         patches: numbers of the selected patches, (n, K).
     """
 
-    told: NDArray[np.int64]
+    predicted: NDArray[np.int64]
     deltas: Floats
     patches: NDArray[np.int64]
 
@@ -136,7 +136,7 @@ def evaluate_actions(
         pairs[split] = ActionPairs(dataset, split, reader.size, progress=show)
         predictions[split] = reader.read(pairs[split])
         verbs = pairs[split].verbs
-        correct = predictions[split].told == encode_labels(verbs, reader.verbs)
+        correct = predictions[split].predicted == encode_labels(verbs, reader.verbs)
         accuracy[split], recall[split] = float(correct.mean()), recall_of(correct, verbs)
         arrays |= _examples(split, pairs[split], predictions[split], reader.verbs)
     # The geometry of deltas is measured in distribution, if there is such a split.
@@ -171,7 +171,7 @@ def _examples(split: str, pairs: ActionPairs, predictions: ActionPredictions, ve
         f"{split}_patches": predictions.patches[rows],
         f"{split}_verbs": pairs.verbs[rows],
         f"{split}_nouns": pairs.nouns[rows],
-        f"{split}_told": np.array([verbs[k] for k in predictions.told[rows]]),
+        f"{split}_predicted": np.array([verbs[k] for k in predictions.predicted[rows]]),
     }
 
 

@@ -21,7 +21,7 @@ from ropes.methods.training.validation_split import held_out_frames
 from ropes.metrics import structural_hamming_distance
 
 GRAPH_FILE = "graph.json"
-#: Largest number of poses per regime. Standard errors of cleared effects are then about 1/40 (roots) to 1/10.
+#: Largest number of poses per regime. Standard errors of effects after unmixing are then about 1/40 (roots) to 1/10.
 _POSES = 2000
 
 

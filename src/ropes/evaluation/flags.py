@@ -50,12 +50,12 @@ def _moved(images: Images, pixels: int) -> Images:
     return images[:, :, np.maximum(np.arange(images.shape[2]) - pixels, 0)]
 
 
-def unlike_images(estimator: Estimator, unlike: Sequence[Dataset | Path | str]) -> dict[str, Views]:
+def out_of_distribution_images(estimator: Estimator, datasets: Sequence[Dataset | Path | str]) -> dict[str, Views]:
     """Some images of out-of-distribution data sets, by the names of their folders.
 
     Args:
         estimator: the estimator.
-        unlike: data sets of another robot or other cameras, or their folders. The number of cameras and the shapes of
+        datasets: data sets of another robot or other cameras, or their folders. The number of cameras and the shapes of
             their images must be the run's, in its order; names of cameras and joints need not.
 
     Raises:
@@ -63,18 +63,19 @@ def unlike_images(estimator: Estimator, unlike: Sequence[Dataset | Path | str]) 
             uncertainty model.
     """
     run, images = estimator.run, dict[str, Views]()
-    if unlike and estimator.trust is None:
+    if datasets and estimator.trust is None:
         raise UserError("this run has no out-of-distribution detection; fit it again")
-    for given in unlike:
+    for given in datasets:
         dataset = open_dataset(given)
         path, name = dataset.path, dataset.path.resolve().name
         if dataset.image_shapes != run.shapes:
             raise UserError(
                 f"{path} has {len(dataset.cameras)} cameras of {_sizes(dataset.image_shapes)} pixels and this run "
-                f"reads {len(run.cameras)} of {_sizes(run.shapes)}; give --unlike a data set with as many of that size"
+                f"reads {len(run.cameras)} of {_sizes(run.shapes)}; give --out-of-distribution a data set with as many "
+                "of that size"
             )
         if name in images:
-            raise UserError(f"--unlike has two data sets called {name}; rename one")
+            raise UserError(f"--out-of-distribution has two data sets called {name}; rename one")
         frames = dataset.frames("test-id" if "test-id" in dataset.splits else "train")
         images[name] = joined(dataset.read_cameras(frames.index[:_MAX_IMAGES]))
     return images

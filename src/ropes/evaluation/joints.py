@@ -7,12 +7,13 @@ from pathlib import Path
 
 from ropes.common.files import write_text
 from ropes.common.hardware import RequestedPrecision
+from ropes.common.old_names import with_old_keywords
 from ropes.common.progress import progress
 from ropes.data.dataset import Dataset
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.evaluation.causal_graph import GRAPH_FILE, write_graph
-from ropes.evaluation.flags import flag_rows, unlike_images
+from ropes.evaluation.flags import flag_rows, out_of_distribution_images
 from ropes.evaluation.joint_protocol import TestedPoses, conditions_of_images
 from ropes.evaluation.labels import label_free_calibration, labelled_poses
 from ropes.evaluation.occlusion import occluded
@@ -40,6 +41,7 @@ OCCLUSIONS = (0, 16, 32, 64)
 COVERAGE_LABELS = (100, 1000)
 
 
+@with_old_keywords(unlike="out_of_distribution")
 def evaluate(
     run: Run | Path | str,
     data: Dataset | Path | str,
@@ -49,7 +51,7 @@ def evaluate(
     occlusions: Sequence[int] = OCCLUSIONS,
     name: str = "evaluation",
     label: str | None = None,
-    unlike: Dataset | Path | str | Sequence[Dataset | Path | str] = (),
+    out_of_distribution: Dataset | Path | str | Sequence[Dataset | Path | str] = (),
     sizes: ProtocolSizes = PAPER_SIZES,
     hide: Hiding = "square",
     precision: RequestedPrecision = "auto",
@@ -80,7 +82,7 @@ def evaluate(
         occlusions: sides of the occluding squares in pixels of the data set's images, all different; 0 for none.
         name: name of the results.
         label: name of the method in the rows; the run's method if None.
-        unlike: out-of-distribution data sets of another robot or other cameras, or their folders, see
+        out_of_distribution: data sets of another robot or other cameras, or their folders, see
             `ropes.evaluation.flags`; also a single one.
         sizes: sizes of the draws; the paper's numbers beside the rows are always of its own sizes.
         hide: kind of occlusion; the paper's is white squares.
@@ -89,7 +91,7 @@ def evaluate(
 
     Raises:
         UserError: too few test poses, no angles, missing cameras or joints, an occlusion larger than the images, an
-            unfinished run, a folder that holds something else, or see `unlike_images`.
+            unfinished run, a folder that holds something else, or see `out_of_distribution_images`.
     """
     began, hide = time.monotonic(), require_occluder(hide)
     run, out = run_folder(run), Path(out)
@@ -102,9 +104,13 @@ def evaluate(
     for occlusion in occlusions:
         for height, width, *_ in estimator.run.shapes:
             check_square(occlusion, (height, width))
-    if unlike and "id" not in splits:
-        raise UserError(f"--unlike compares images with those of {SPLITS['id']}, which {dataset.path} does not have")
-    foreign = unlike_images(estimator, [unlike] if isinstance(unlike, Dataset | Path | str) else unlike)
+    if isinstance(out_of_distribution, Dataset | Path | str):
+        out_of_distribution = [out_of_distribution]
+    if out_of_distribution and "id" not in splits:
+        raise UserError(
+            f"--out-of-distribution compares images with those of {SPLITS['id']}, which {dataset.path} does not have"
+        )
+    foreign = out_of_distribution_images(estimator, out_of_distribution)
     precisions = precision, estimator.precision
     folder = claim_evaluation(out, run, estimator.run, dataset, label, precisions, began=began, setting=setting)
     method = folder.fit_row.method

@@ -129,8 +129,8 @@ def _config(run: Path, kind: Format, estimator: Estimator, network: ExportedEsti
     unit = "raw" if estimator.calibration is None else "rad"
     joints = ["batch", len(identity.joints)]
     kinds = {
-        "distance": {"dtype": "float32", "shape": ["batch"], "unit": "1, above it the images are unusual"},
-        "unusual": {"dtype": "bool", "shape": ["batch"], "unit": "distance > 1"},
+        "distance": {"dtype": "float32", "shape": ["batch"], "unit": "1, above it the images are out of distribution"},
+        "out_of_distribution": {"dtype": "bool", "shape": ["batch"], "unit": "distance > 1"},
     }
     each_joint = {"dtype": "float32", "shape": joints, "unit": unit}
     intervals = estimator.intervals
@@ -167,7 +167,7 @@ def expected(estimator: Estimator, images: Views) -> Outputs:
         low, high = intervals.around(reading.coordinates, reading.deviation, to_shown)
         found |= {"std": intervals.ratio * (high - low) / 2, "low": low, "high": high}
     if reading.distance is not None:
-        found |= {"distance": reading.distance, "unusual": (reading.distance > 1).astype(np.float64)}
+        found |= {"distance": reading.distance, "out_of_distribution": (reading.distance > 1).astype(np.float64)}
     return found
 
 
@@ -207,14 +207,15 @@ def _joined(parts: Sequence[Mapping[str, NDArray[np.generic]]]) -> Outputs:
 def _differences(found: Outputs, wanted: Outputs) -> dict[str, float]:
     """Largest difference of each output; of distances as a share. A flag must agree unless its distance is at 1."""
     differences = {}
-    for name in [name for name in wanted if name not in ("distance", "unusual")]:
+    for name in [name for name in wanted if name not in ("distance", "out_of_distribution")]:
         allowed = 0 if name in ("angles", "coordinates") else SHARE * wanted["std"]
         differences[name] = float((np.abs(found[name] - wanted[name]) - allowed).max())
     if "distance" in wanted:
         distance = wanted["distance"]
         differences["distance"] = float((np.abs(found["distance"] - distance) / np.maximum(distance, 1e-3)).max())
         clear = np.abs(distance - 1) > SHARE
-        differences["unusual"] = float((found["unusual"] != wanted["unusual"])[clear].any())
+        name = "out_of_distribution"
+        differences[name] = float((found[name] != wanted[name])[clear].any())
     return differences
 
 

@@ -36,9 +36,10 @@ class Predictor:
         """The prediction of each pose, JSON-able.
 
         Keys: "unit" ("rad", or "raw" before calibration), "joints", the columns of
-        `ropes.methods.uncertainty.annotations.uncertainty_columns`, "foreign" with the boxes of foreign objects, the
-        `ropes.methods.uncertainty.annotations.reasons` of unusual poses and of poses in other light or from another
-        place than the training images, and the link poses of `ropes.inference.poses.Arm.describe`.
+        `ropes.methods.uncertainty.annotations.uncertainty_columns`, "foreign" with the boxes of foreign objects,
+        "reasons" (`ropes.methods.uncertainty.annotations.reasons`), and the link poses of
+        `ropes.inference.poses.Arm.describe`.  "reasons" is there for poses that are flagged as out of distribution,
+        and for poses whose light or camera position differs from the training images.
 
         Raises:
             UserError: images of another shape or type.
@@ -53,10 +54,10 @@ class Predictor:
         drift = reading.drift
         for row, column in enumerate(columns):
             light, place = (None, None) if drift is None else (drift[0][row], drift[1][row])
-            unusual = column.get("unusual", False)
-            parts = reading.foreign[row] if unusual and reading.foreign is not None else None
+            flagged = column.get("out_of_distribution", False)
+            parts = reading.foreign[row] if flagged and reading.foreign is not None else None
             found = reasons(run.cameras, light, place, parts)
-            if found or unusual:
+            if found or flagged:
                 column["reasons"] = found
         links: list[dict[str, Any]] = [{}] * len(values)
         if self._arm is not None and self._links:

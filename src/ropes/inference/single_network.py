@@ -31,7 +31,8 @@ class ExportedEstimator(nn.Module):
 
     Attributes:
         outputs: names of the outputs, in their order: "angles" (radians) or "coordinates" (raw), both (n, d); where the
-            run has them "std", "low" and "high" (n, d), in the same unit, "distance" (n,) and "unusual", bool (n,).
+            run has them "std", "low" and "high" (n, d), in the same unit, "distance" (n,) and
+            "out_of_distribution", bool (n,).
         shapes: of each camera's images without the batch: (side, side), or (side, side, 3) in colour.
     """
 
@@ -59,7 +60,7 @@ class ExportedEstimator(nn.Module):
         self.outputs = (
             "coordinates" if estimator.calibration is None else "angles",
             *(() if estimator.intervals is None else ("std", "low", "high")),
-            *(() if trust is None else ("distance", "unusual")),
+            *(() if trust is None else ("distance", "out_of_distribution")),
         )
 
     def forward(self, *images: Tensor) -> tuple[Tensor, ...]:

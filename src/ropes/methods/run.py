@@ -289,6 +289,6 @@ def read_labelled_images(folder: Path) -> int:
     return count
 
 
-def training_seconds(story: Mapping[str, Any]) -> float:
+def training_seconds(summary: Mapping[str, Any]) -> float:
     """Total training time of all stages, from the training summary of `read_training`."""
-    return float(sum(story["provenance"]["seconds"].values()))
+    return float(sum(summary["provenance"]["seconds"].values()))

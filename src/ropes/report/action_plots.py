@@ -92,9 +92,11 @@ def pairs_and_captions(arrays: Arrays, split: str, *, patchwise: bool) -> tuple[
     images = np.array(arrays[f"{split}_images"])
     if patchwise:
         images = framed(images, arrays[f"{split}_patches"], int(arrays["grid"]))
+    predicted = f"{split}_predicted"
+    answers = arrays[predicted if predicted in arrays else f"{split}_told"]  # the name in files of earlier versions
     captions = [
         f"{verb} {noun}".strip() + ("" if verb == answer else f" (predicted: {answer})")
-        for verb, noun, answer in zip(*(arrays[f"{split}_{k}"] for k in ("verbs", "nouns", "told")), strict=True)
+        for verb, noun, answer in zip(arrays[f"{split}_verbs"], arrays[f"{split}_nouns"], answers, strict=True)
     ]
     return images, captions
 

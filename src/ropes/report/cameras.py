@@ -167,7 +167,7 @@ def tables(errors: CameraErrors) -> Iterator[tuple[str, Table]]:
             for (tested, trained, method, _), entries in lines.items()
         ]
         columns = [*text_columns("test images", "training images", "method"), *numbers]
-        yield "Test images unlike the training images:", Table(columns, named_once(named))
+        yield "Other test images than the training images:", Table(columns, named_once(named))
 
 
 def _lines(errors: CameraErrors, cells: Sequence[JointErrors], key: Any) -> Mapping[Any, list[str | Entry]]:

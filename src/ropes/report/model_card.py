@@ -228,7 +228,7 @@ def _flags(rows: Sequence[FlagRow]) -> Iterator[str]:
     """The table of the flag on out-of-distribution images."""
     if rows:
         lines = [[images, fixed(auroc), f"{fixed(100 * flagged, 0)}%"] for images, auroc, flagged in flag_means(rows)]
-        columns = [*text_columns("unusual images"), *number_columns("AUROC of the flag", "flagged")]
+        columns = [*text_columns("out-of-distribution images"), *number_columns("AUROC of the flag", "flagged")]
         yield Table(columns, lines).markdown()
 
 

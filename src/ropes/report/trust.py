@@ -1,4 +1,4 @@
-"""Coverage of intervals and detection of unusual images: a section of the page, and a Markdown table."""
+"""Coverage of intervals and detection of out-of-distribution images: a section of the page, and a Markdown table."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -101,7 +101,7 @@ def intervals_and_flags(source: Source) -> Iterator[Section]:
             row for row in source.results.flag_rows if (row.setup, row.method) == (coverage.setup, coverage.method)
         ]
         if flags:
-            columns = [*text_columns("unusual images"), *number_columns("AUROC", "flagged")]
+            columns = [*text_columns("out-of-distribution images"), *number_columns("AUROC", "flagged")]
             lines = [[images, fixed(auroc), fixed(flagged)] for images, auroc, flagged in flag_means(flags)]
             content.append(Table(columns, lines).html())
     yield Section("trust", "Uncertainty and out-of-distribution detection", content)
@@ -126,7 +126,7 @@ def kind_label(kind: str, labels: int) -> str:
 
 
 def flag_means(rows: Iterable[FlagRow]) -> list[tuple[str, float, float]]:
-    """Kind of unusual images, AUROC of the flag and share flagged, averaged over training seeds."""
+    """Kind of out-of-distribution images, AUROC of the flag and share flagged, averaged over training seeds."""
     return [
         (images, float(np.mean([row.auroc for row in group])), float(np.mean([row.flagged for row in group])))
         for images, group in grouped(rows, lambda row: row.images).items()

@@ -14,7 +14,7 @@ from ropes.data.recordings.source import Options
 from ropes.data.recordings.tables import Table, read_table
 from ropes.errors import UserError
 from tests.data.recordings.conftest import ImportOne
-from tests.data.recordings.test_logged import (
+from tests.data.recordings.test_videos import (
     NAMES,
     RATE,
     angles,

@@ -19,7 +19,7 @@ from ropes.data.validate import validate
 from ropes.errors import UserError
 from tests import tiny
 from tests.data.recordings.conftest import ImportOne, require_fit_accepts
-from tests.data.recordings.test_logged import (
+from tests.data.recordings.test_videos import (
     MOVE,
     RATE,
     STILL,

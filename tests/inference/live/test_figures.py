@@ -10,13 +10,17 @@ from tests.inference.live.streams import calibrated
 from tests.inference.live.test_publish import FILTERED, estimate
 
 
-def test_status_says_why_an_image_is_unusual() -> None:
-    usual = figures.status(estimate())
-    assert "usual image" in usual
-    assert all(figure in usual for figure in ("12 ms", "20 ms", "30.0 Hz", "3 frames"))
-    prediction = {**estimate().prediction, "unusual": True, "reasons": {"<left>": ["light", "camera moved"]}}
-    assert "unusual image (&lt;left&gt;: light, camera moved)" in figures.status(estimate(prediction=prediction))
-    unknown = {key: value for key, value in prediction.items() if key != "unusual"}
+def test_status_says_why_an_image_is_out_of_distribution() -> None:
+    plain = figures.status(estimate())
+    assert "in distribution" in plain
+    assert all(figure in plain for figure in ("12 ms", "20 ms", "30.0 Hz", "3 frames"))
+    prediction = {
+        **estimate().prediction,
+        "out_of_distribution": True,
+        "reasons": {"<left>": ["light", "camera moved"]},
+    }
+    assert "out of distribution (&lt;left&gt;: light, camera moved)" in figures.status(estimate(prediction=prediction))
+    unknown = {key: value for key, value in prediction.items() if key != "out_of_distribution"}
     assert "no flag" in figures.status(estimate(prediction=unknown))
 
 

@@ -52,7 +52,7 @@ def test_the_arm_moves_and_the_figures_change(tmp_path: Path) -> None:
         (first, before), (second, after) = browsed(page.address, look)
     finally:
         page.close()
-    assert "usual image" in first
+    assert "in distribution" in first
     assert "14.3°" in first
     assert "114.6°" in second
     arm = slice(0, None), slice(0, before.shape[1] // 2)  # left of the panel

@@ -30,7 +30,11 @@ def estimate(**changes: Any) -> Estimate:
     fields: dict[str, Any] = {
         "time": 1234567890.25,
         "images": dict(zip(tiny.CAMERAS, tiny.draw(ANGLES), strict=True)),
-        "prediction": {"unit": "rad", "joints": dict(zip(tiny.JOINTS, ANGLES.tolist(), strict=True)), "unusual": False},
+        "prediction": {
+            "unit": "rad",
+            "joints": dict(zip(tiny.JOINTS, ANGLES.tolist(), strict=True)),
+            "out_of_distribution": False,
+        },
         "angles": ANGLES,
         "filtered": None,
         "truth": None,
@@ -56,7 +60,7 @@ def test_json_lines() -> None:
         "time": 1234567890.25,
         "unit": "rad",
         "joints": {"elbow": 0.25, "wrist": -1.5},
-        "unusual": False,
+        "out_of_distribution": False,
         "latency_ms": 12.3,
         "latency_95_ms": 20.0,
         "rate_hz": 29.97,

@@ -36,7 +36,7 @@ def test_perfect_estimates_deviate_nowhere() -> None:
         np.testing.assert_allclose(found[:, ~own, j], 0, atol=1e-12)
 
 
-def test_followers_are_taken_into_account() -> None:
+def test_descendants_are_taken_into_account() -> None:
     effects = np.array([[1.0, 0.7, 0.0], [0.0, 1.0, -1.2], [0.0, 0.0, 1.0]])
     angles = torch.from_numpy(poses(np.random.default_rng(0), 20, effects))
     assert np.nanmax(np.abs(jackknife_residuals(angles, TARGET, ALONE)[0])) > 0.5

@@ -1,4 +1,4 @@
-"""The flag: rare where nothing is unusual, raised where something is, and blind to units."""
+"""The flag: rare in distribution, raised out of distribution, and independent of units."""
 
 from pathlib import Path
 
@@ -54,14 +54,14 @@ def test_the_third_distance_is_of_networks_that_tell_what_is_foreign() -> None:
     assert (untold(*usual) > 1).mean() < 0.03
 
 
-def test_one_usual_image_in_a_hundred_is_flagged(novelty: OODScore) -> None:
+def test_one_image_in_a_hundred_is_flagged_in_distribution(novelty: OODScore) -> None:
     rng = np.random.default_rng(1)
     flagged = (novelty(*images(rng, 4000)) > 1).mean()
     assert abs(flagged - FALSE_ALARMS) < 4 * np.sqrt(FALSE_ALARMS * (1 / 4000 + 1 / 1000))
 
 
 @pytest.mark.parametrize("what", ["features", "pixels"])
-def test_what_is_unlike_either_is_flagged(novelty: OODScore, what: str) -> None:
+def test_what_differs_from_either_is_flagged(novelty: OODScore, what: str) -> None:
     rng = np.random.default_rng(2)
     usual, (features, pixels) = novelty(*images(rng, 500)), images(rng, 500)
     if what == "features":
@@ -111,11 +111,11 @@ def test_columns_of_a_prediction_by_hand() -> None:
         "low": {"a": -2.4, "b": -1.2},
         "high": {"a": -1.6, "b": -0.8},
         "level": 0.8,
-        "unusual": True,
+        "out_of_distribution": True,
         "distance": 1.25,
     }
     (plain,) = uncertainty_columns(["a", "b"], Reading(values, None, np.array([0.5])), None, np.asarray)
-    assert plain == {"unusual": False, "distance": 0.5}
+    assert plain == {"out_of_distribution": False, "distance": 0.5}
     assert uncertainty_columns(["a", "b"], Reading(values, None, None), None, np.asarray) == [{}]
 
 
@@ -123,7 +123,7 @@ def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
     some = Intervals(0.9, np.ones(1), np.ones(1), "labels", 50)
     assert missing_fields(tmp_path, known=True, intervals=some) is None
     assert "no standard deviations, intervals and flags" in str(missing_fields(tmp_path, known=False, intervals=None))
-    assert "no flags of unusual images" in str(missing_fields(tmp_path, known=False, intervals=some))
+    assert "no flags of out-of-distribution images" in str(missing_fields(tmp_path, known=False, intervals=some))
     assert "ropes calibrate with labelled samples" in str(missing_fields(tmp_path, known=True, intervals=None))
     few = missing_fields(tmp_path, known=True, intervals=None, labelled=True)
     assert "no standard deviations and intervals: too few labels were held out; ropes calibrate" in str(few)

@@ -88,8 +88,8 @@ def test_predictions_carry_deviations_intervals_and_the_flag(
     found = lines_of(own, data)
     assert capsys.readouterr().err == ""
     for before, line in zip(raw, found, strict=True):
-        of_unusual = {"reasons"} if line["unusual"] else set()
-        assert set(line) - of_unusual == {
+        of_flagged = {"reasons"} if line["out_of_distribution"] else set()
+        assert set(line) - of_flagged == {
             "images",
             "unit",
             "joints",
@@ -97,11 +97,15 @@ def test_predictions_carry_deviations_intervals_and_the_flag(
             "low",
             "high",
             "level",
-            "unusual",
+            "out_of_distribution",
             "distance",
         }
-        assert ("reasons" in line) == line["unusual"]
-        assert (line["level"], line["distance"], line["unusual"]) == (0.9, before["distance"], before["unusual"])
+        assert ("reasons" in line) == line["out_of_distribution"]
+        assert (line["level"], line["distance"], line["out_of_distribution"]) == (
+            0.9,
+            before["distance"],
+            before["out_of_distribution"],
+        )
         for joint in tiny.JOINTS:
             assert line["low"][joint] < line["joints"][joint] < line["high"][joint]
             assert line["std"][joint] > 0
@@ -156,11 +160,11 @@ def test_a_run_from_before_predicts_without_and_says_so(
     found = lines_of(own, data)
     assert set(found[0]) == {"images", "unit", "joints", "std", "low", "high", "level"}
     assert len({line["std"]["elbow"] for line in found}) == 1
-    assert "no flags of unusual images" in capsys.readouterr().err
+    assert "no flags of out-of-distribution images" in capsys.readouterr().err
     anchored.fit(data, own, RECIPE, show=False)  # brings the stage, but not the units of that calibration
     later = lines_of(own, data)
     assert [line["std"] for line in later] == [line["std"] for line in found]
-    assert "unusual" in later[0]
+    assert "out_of_distribution" in later[0]
     calibrate(own, data=data, samples=100)
     (own / UNCERTAINTY_FILE).unlink()
     assert "std" not in lines_of(own, data)[0]
@@ -180,7 +184,7 @@ def test_data_without_complete_anchors_leave_the_flag(
     anchored.fit(data, own, RECIPE, show=False)
     assert "no standard deviations and intervals without labels: anchor 4 has no pose" in capsys.readouterr().err
     line = lines_of(own, data)[0]
-    assert set(line) == {"images", "unit", "joints", "unusual", "distance"}
+    assert set(line) == {"images", "unit", "joints", "out_of_distribution", "distance"}
     assert "ropes calibrate with labelled samples adds them" in capsys.readouterr().err
     calibrate(own, data=data, samples=100)
     assert "std" in lines_of(own, data)[0]

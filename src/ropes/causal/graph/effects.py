@@ -2,7 +2,7 @@
 
 The policy on a joint is an instrument (`total_effects`): it is independent of all other causes of joint j and of the
 coordinates' noise.  But a coordinate that mixes several joints responds to interventions on all of them.
-`unmixed_effects` separates effects from mixtures: an intervention on a joint cuts its causes, but not a mixture.
+`effects_after_unmixing` separates effects from mixtures: an intervention on a joint cuts its causes, but not a mixture.
 
 Let θ = θB + ε be the joints (rows), T = (I − B)⁻¹ their total effects, and x = θA + ν the coordinates, with any mixture
 A and with noise ν of any covariance.  Policies on joint i, Δ_i apart, shift x by the row D_i = Δ_i T_i A.  D alone does
@@ -105,7 +105,7 @@ def policy_distances(coordinates: Array, target: Ints, policy: Ints) -> Array:
     return distances
 
 
-def unmixed_effects(
+def effects_after_unmixing(
     coordinates: Array, target: Ints, policy: Ints, anchor: Ints, weight: Array
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Total effects M without the contribution of mixed coordinates; see the head of the module.

@@ -11,10 +11,10 @@ from ropes.causal.graph.effects import (
     Array,
     Ints,
     direct_effects,
+    effects_after_unmixing,
     normal_scores,
     policy_distances,
     total_effects,
-    unmixed_effects,
 )
 
 Edge = tuple[int, int]
@@ -27,7 +27,7 @@ _LEVEL = 0.01
 _SHORT = 1.645
 #: A mixture of the opposite sign may cancel an effect of up to this many bounds.
 _CANCELLED = 2.0
-#: Unmixed effect that a strong nonlinearity of mixed coordinates leaves (root mean square, measured).
+#: Effect after unmixing that a strong nonlinearity of mixed coordinates leaves (root mean square, measured).
 _NONLINEAR = 0.025
 _RESAMPLED = 200
 #: Reasons why a joint is not read.
@@ -49,8 +49,8 @@ class CausalGraph:
         effects: (d, d), direct effect of the row's joint on the column's, as a share of the effect of the policies on
             the column's joint; its sign depends on the order of the policies.
         errors: (d, d), standard errors of `effects`.
-        cleared: (d, d), total effects without mixtures (`ropes.causal.graph.effects.unmixed_effects`) of normal scores,
-            as such shares.
+        cleared: (d, d), total effects after unmixing (`ropes.causal.graph.effects.effects_after_unmixing`) of normal
+            scores, as such shares.
         cleared_errors: (d, d), standard errors of `cleared`.
         edges: parent and child, the strongest first; without cycles.
         undecided: pairs with an effect above the bound that may be chance or a mixture; more poses may decide.
@@ -89,15 +89,15 @@ def estimate_graph(
     Only joints whose policies the coordinates separate are read.  A pair is an edge if
 
     - its direct effect is at least `bound` and differs from zero at the level .01, corrected for the number of pairs;
-    - its unmixed total effect has the same sign, is at least `bound`, and exceeds .025 at the same level, because a
-      nonlinear mixture may leave that much;
-    - its unmixed direct effect does not fall short of the bound.
+    - its total effect after unmixing has the same sign, is at least `bound`, and exceeds .025 at the same level,
+      because a nonlinear mixture may leave that much;
+    - its direct effect after unmixing does not fall short of the bound.
 
     So the probability of any edge between independent joints is .01, for any linear mixture.  A pair is no edge if
 
-    - its unmixed effect falls short of the bound by 1.645 standard errors;
-    - its direct effect does so, and its unmixed effect falls short of twice the bound;
-    - its direct effect does so, and its unmixed effect is certain: it passes through other joints;
+    - its total effect after unmixing falls short of the bound by 1.645 standard errors;
+    - its direct effect does so, and its total effect after unmixing falls short of twice the bound;
+    - its direct effect does so, and its total effect after unmixing is certain: it passes through other joints;
     - it leads back from a descendant.
 
     Everything else is undetermined.
@@ -195,15 +195,15 @@ def _graph_of_read(
     effects = direct_effects(total[0])
     # Ratios have long tails, so the interquartile range measures their spread better than the variance does.
     errors = _standard_errors(np.eye(d) - np.linalg.inv(total[1:]))
-    unmixed, reliable = unmixed_effects(normal_scores(coordinates), target, policy, number, weights)
-    cleared, cleared_errors = unmixed[0], unmixed[1:].std(0)
+    totals, reliable = effects_after_unmixing(normal_scores(coordinates), target, policy, number, weights)
+    cleared, cleared_errors = totals[0], totals[1:].std(0)
     threshold = stats.norm.ppf(1 - _LEVEL / (2 * max(1, joints * (joints - 1))))
     strength, size, off = np.abs(effects), np.abs(cleared), ~np.eye(d, dtype=bool)
     large = (strength >= bound) & off
     causes = (size >= bound) & (size > _NONLINEAR + threshold * cleared_errors) & off
     # A pair stays open if a mixture of the opposite sign cancels its effect.
     causes &= (cleared * total[0] > 0) & (np.abs(total[0]) >= bound)
-    direct = np.eye(d) - np.linalg.pinv(np.where(causes | ~off, unmixed, 0.0))
+    direct = np.eye(d) - np.linalg.pinv(np.where(causes | ~off, totals, 0.0))
     indirect = causes & (np.sign(effects) * direct[0] + _SHORT * _standard_errors(direct[1:]) < bound)
     certain = large & (strength > threshold * errors) & causes & ~indirect
     edges, cyclic = _without_cycles(_strongest_first(certain, strength), d)

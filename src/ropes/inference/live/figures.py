@@ -8,7 +8,13 @@ from ropes.inference.live.watch import Estimate
 
 _WIDTH, _HEIGHT = 96, 14
 #: Colours of estimate, filtered estimate, truth, and of the flag's two states.
-_ESTIMATE, _FILTERED, _TRUTH, _USUAL, _UNUSUAL = "#ff7f0e", "#1f77b4", "#2ca02c", "#1a7f37", "#c62828"
+_ESTIMATE, _FILTERED, _TRUTH, _IN_DISTRIBUTION, _OUT_OF_DISTRIBUTION = (
+    "#ff7f0e",
+    "#1f77b4",
+    "#2ca02c",
+    "#1a7f37",
+    "#c62828",
+)
 _CELL = "padding-right:.5em;text-align:right;white-space:nowrap"
 
 Limits = Mapping[str, tuple[float, float]]
@@ -16,11 +22,11 @@ Limits = Mapping[str, tuple[float, float]]
 
 def status(estimate: Estimate) -> str:
     """Flag, latency, frame rate and dropped frames."""
-    flag, colour = "usual image", _USUAL
-    if estimate.prediction.get("unusual"):
+    flag, colour = "in distribution", _IN_DISTRIBUTION
+    if estimate.prediction.get("out_of_distribution"):
         reasons = "; ".join(f"{camera}: {', '.join(what)}" for camera, what in _reasons(estimate).items())
-        flag, colour = f"unusual image{f' ({reasons})' if reasons else ''}", _UNUSUAL
-    elif "unusual" not in estimate.prediction:
+        flag, colour = f"out of distribution{f' ({reasons})' if reasons else ''}", _OUT_OF_DISTRIBUTION
+    elif "out_of_distribution" not in estimate.prediction:
         flag, colour = "no flag: the run has no uncertainty model", "#666"
     figures = {
         "latency": f"{1e3 * estimate.latency:.0f} ms",

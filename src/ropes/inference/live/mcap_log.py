@@ -43,7 +43,12 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         "data": {"type": "string", "contentEncoding": "base64"},
         "format": _TEXT,
     },
-    "ropes.Estimate": {"time": _NUMBER, "latency_ms": _NUMBER, "rate_hz": _NUMBER, "unusual": {"type": "boolean"}},
+    "ropes.Estimate": {
+        "time": _NUMBER,
+        "latency_ms": _NUMBER,
+        "rate_hz": _NUMBER,
+        "out_of_distribution": {"type": "boolean"},
+    },
 }
 
 

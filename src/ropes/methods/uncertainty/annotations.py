@@ -45,7 +45,7 @@ def foreign_boxes(
 def uncertainty_columns(
     joints: Sequence[str], reading: Reading, intervals: Intervals | None, to_shown: Callable[[Array], Array]
 ) -> list[dict[str, Any]]:
-    """std, low, high and level of every joint, and `unusual` with `distance`, for each pose.
+    """std, low, high and level of every joint, and `out_of_distribution` with `distance`, for each pose.
 
     `to_shown` maps the ends of the interval as it maps the coordinate. The ratio of std to half the interval stays what
     it is for the coordinate.
@@ -70,7 +70,7 @@ def uncertainty_columns(
             pose["level"] = intervals.level
     if distance is not None:
         for pose, score in zip(poses, distance, strict=True):
-            pose |= {"unusual": bool(score > 1), "distance": round(float(score), 4)}
+            pose |= {"out_of_distribution": bool(score > 1), "distance": round(float(score), 4)}
     return poses
 
 
@@ -80,7 +80,7 @@ def reasons(
     place: NDArray[np.bool_] | None,
     foreign: NDArray[np.bool_] | None,
 ) -> dict[str, list[str]]:
-    """What is unlike the training images in one pose: camera → any of "light", "camera moved" and "foreign object".
+    """How one pose differs from the training images: camera → any of "light", "camera moved" and "foreign object".
 
     Args:
         cameras: (V,) names.
@@ -108,7 +108,7 @@ def missing_fields(run: Path | str, *, known: bool, intervals: Intervals | None,
     if not known:
         missing = "" if intervals is not None else "standard deviations, intervals and "
         return (
-            f"{run} was fitted without an uncertainty model: no {missing}flags of unusual images; "
+            f"{run} was fitted without an uncertainty model: no {missing}flags of out-of-distribution images; "
             "ropes fit with the same options adds them"
         )
     if intervals is None:

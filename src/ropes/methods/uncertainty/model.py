@@ -77,7 +77,8 @@ class Reading:
     Attributes:
         coordinates: (n, d), see `ropes.inference.estimator.Estimator.coordinates`.
         deviation: (n, d), standard deviations before any scale; None for a run without a variance model.
-        distance: (n,), out-of-distribution score, above 1 for unusual images; None for a run without uncertainty model.
+        distance: (n,), out-of-distribution score, above 1 for out-of-distribution images; None for a run without
+            uncertainty model.
         foreign: bool (n, V, s, s), parts of a view with a foreign object, detected by the student or removed by the
             cleaner of a recording's passers-by; None for a run without either.
         drift: bool (n, V) each, views whose light, and whose camera's place, differ from those of the training images;
@@ -138,7 +139,7 @@ class UncertaintyModel:
         return None if self.variance is None else self.variance(images.variance_inputs)
 
     def distance(self, images: ImageFeatures) -> Array:
-        """Out-of-distribution score of each image, (n,); above 1 for unusual images."""
+        """Out-of-distribution score of each image, (n,); above 1 for out-of-distribution images."""
         return self.ood(images.features, images.pixels, images.max_foreign)
 
     def foreign(self, images: ImageFeatures) -> NDArray[np.bool_] | None:

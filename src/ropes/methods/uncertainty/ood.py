@@ -58,7 +58,7 @@ class OODScore(ArrayTree):
         return np.stack([(offset**2).sum(1), (outside**2).sum(1), *third], axis=1)
 
     def __call__(self, features: Array, pixels: Array, foreign: Array | None = None) -> Array:
-        """Score of each image (n,), above 1 for unusual images; arguments as in `parts`."""
+        """Score of each image (n,), above 1 for out-of-distribution images; arguments as in `parts`."""
         return np.asarray((self.parts(features, pixels, foreign) / self.usual).max(1) / self.bound)
 
 

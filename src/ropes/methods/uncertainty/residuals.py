@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 _STANDARD_ERRORS = 2.0
 
 
-def jackknife_residuals(coordinates: Tensor, target: Tensor, follows: Tensor) -> tuple[Array, Array]:
+def jackknife_residuals(coordinates: Tensor, target: Tensor, descendants: Tensor) -> tuple[Array, Array]:
     """Leave-one-out residuals within each anchor, and the factor that makes them samples of the whole error.
 
         e_j(r) = √((K − 1) / K) · (a_j(r) − mean over r' ≠ r of a_j(r'))
@@ -27,13 +27,13 @@ def jackknife_residuals(coordinates: Tensor, target: Tensor, follows: Tensor) ->
     Args:
         coordinates: (A, R, d), the observational pose of each anchor first.
         target: joint of each intervention, see `ropes.methods.anchored.contrast.targets`.
-        follows: bool (d, d), whether the joint of the row is a descendant of the joint of the column; its response to
-            that joint is no error.
+        descendants: bool (d, d), whether the joint of the row is a descendant of the joint of the column; its response
+            to that joint is no error.
 
     Returns:
         e, (A, R, d), NaN for poses under an intervention on joint j; and c, (d,).
     """
-    invariant, counted = (part.double().numpy() for part in partial_out_ancestors(coordinates, target, follows))
+    invariant, counted = (part.double().numpy() for part in partial_out_ancestors(coordinates, target, descendants))
     shared = counted.sum(0)
     mean = (invariant * counted).sum(1, keepdims=True) / shared
     residuals: Array = np.where(counted > 0, (invariant - mean) * np.sqrt(shared / (shared - 1)), np.nan)

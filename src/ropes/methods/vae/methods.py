@@ -15,5 +15,5 @@ _BOTH: dict[str, Any] = {
 }
 METHODS = (
     Method(name="beta-vae", summary="factors from single images", **_BOTH),
-    Method(name="ada-gvae", summary="factors from pairs that differ in one", **_BOTH),
+    Method(name="ada-gvae", summary="factors from pairs of images that differ in one factor", **_BOTH),
 )

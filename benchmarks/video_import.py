@@ -1,10 +1,10 @@
-"""How fast `ropes import` reads a video, and how much memory that takes for a short and a long one.
+"""Measures the speed and the memory of `ropes import` for a short and a long video.
 
-    python -m benchmarks.importing [--seconds 60] [--out FILE]
+    python -m benchmarks.video_import [--seconds 60] [--out FILE]
 
 An H.264 video of 640x480 pixels and 30 frames a second is generated: a bar that turns from pose to pose and stands
-still in each, with noise.  The log has commands alone, so that every image is decoded, searched for dwells and for what
-moves.  Seconds are those of the clock, and those of the processor; other work on the machine lengthens the first.
+still in each, with noise. The log contains commands only. Every image is therefore decoded and searched for dwells and
+for motion. Wall-clock time and processor time are shown; other work on the machine lengthens the former.
 """
 
 import csv

@@ -1,11 +1,11 @@
-"""Whose response is excused where nothing is said of the joints: fits of `anchored` without --independent.
+"""Counts the responses that fits of `anchored` without --independent exclude.
 
-    python -m benchmarks.followers --work FOLDER [--fits SETTING:ANCHORS:SEED ...] [--out FILE] [--page]
+    python -m benchmarks.descendants --work FOLDER [--fits SETTING:ANCHORS:SEED ...] [--out FILE] [--page]
 
-Of independent joints no response may be excused; of the causal setting's joints those of the pairs that follow.  One
-set of images for each setting and number of anchors, on panda-gym's scene, and fits without a student; what is finished
-in FOLDER is not done again, and rows of other fits in FILE are kept.  With --page the table of docs/anchored.md is
-written too.
+In settings of independent joints no response should be excluded; in the causal setting only those of descendants. There
+is one data set for each setting and number of anchors, on panda-gym's scene. Fits have no student. Data sets and fits
+that are in FOLDER are not made again, and rows of other fits in FILE are kept. --page also writes the table of
+docs/anchored.md.
 """
 
 import time
@@ -49,8 +49,8 @@ def measured(work: Path, asked: str, *, scene: str = "panda-gym") -> dict[str, A
     if not (data / "meta" / "info.json").exists():
         simulate(f"--setting {setting} --scene {scene} --anchors {anchors} --test-anchors 0", data)
     fit(data, run, replace(encoder_recipe("compact"), foreign=0.0), int(seed))
-    story = read_json(run / TRAINING_FILE)
-    curves = story["stages"]["encoder"]
+    summary = read_json(run / TRAINING_FILE)
+    curves = summary["stages"]["encoder"]
     try:
         graph = causal_graph(run, data)
         distance, edges = graph.distance, None if graph.true is None else int(graph.true.sum())
@@ -65,8 +65,8 @@ def measured(work: Path, asked: str, *, scene: str = "panda-gym") -> dict[str, A
         "last": int(curves["followers"][-1]),
         "distance": distance,
         "edges": edges,
-        "fit_seconds": story["provenance"]["seconds"]["encoder"],
-        "device": story["provenance"]["device"],
+        "fit_seconds": summary["provenance"]["seconds"]["encoder"],
+        "device": summary["provenance"]["device"],
     }
 
 

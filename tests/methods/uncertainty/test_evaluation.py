@@ -1,4 +1,4 @@
-"""Coverage and flags as an evaluation measures them: of what a user runs, and against usual images alone."""
+"""Coverage and flags as an evaluation measures them: of what a user runs, and against in-distribution images alone."""
 
 import json
 from pathlib import Path
@@ -70,8 +70,8 @@ def test_shifted_poses_alone_are_not_taken_for_in_distribution(run: Path, data: 
     assert {(row.split, row.auroc) for row in found.trust_rows} == {("ood", None)}
     artefact = np.load(next((tmp_path / "e").rglob("evaluation.npz")))
     assert (artefact["scatter_split"], artefact["scatter_occlusion"]) == ("ood", 0)
-    with pytest.raises(UserError, match="--unlike compares images with those of test-id"):
-        evaluate(run, shifted, tmp_path / "f", occlusions=(0,), unlike=[data], show=False)
+    with pytest.raises(UserError, match="--out-of-distribution compares images with those of test-id"):
+        evaluate(run, shifted, tmp_path / "f", occlusions=(0,), out_of_distribution=[data], show=False)
     assert not (tmp_path / "f").exists()
 
 
@@ -90,7 +90,7 @@ def test_the_flag_is_asked_about_other_cameras_and_robots(run: Path, data: Path,
 
     inverted = 255 - tiny.draw(tiny.model().sample(np.random.default_rng(1), 20))
     other = tiny.write_data(tmp_path / "other", anchors=20, tests=0, images={"train": inverted})
-    found = evaluate(run, data, tmp_path / "e", occlusions=(0,), unlike=[data, other], show=False)
+    found = evaluate(run, data, tmp_path / "e", occlusions=(0,), out_of_distribution=[data, other], show=False)
     names = [name for name, _ in disturbed(np.zeros((1, 2, 16, 16), np.uint8))]
     assert names == [
         "moved by 1 px",
@@ -103,7 +103,7 @@ def test_the_flag_is_asked_about_other_cameras_and_robots(run: Path, data: Path,
     assert "cameras exchanged" not in dict(disturbed(np.zeros((1, 1, 16, 16), np.uint8)))
     told = {row.images: row for row in found.flag_rows}
     assert list(told) == [*names, "data set data", "data set other"]
-    assert told["data set data"].auroc == pytest.approx(0.5, abs=0.05)  # its own images are as usual as its own images
+    assert told["data set data"].auroc == pytest.approx(0.5, abs=0.05)
     assert told["data set data"].flagged < 0.1
     assert told["data set other"].auroc == 1
     assert told["data set other"].flagged == 1
@@ -117,7 +117,7 @@ def test_data_sets_that_are_no_match_are_refused_before_anything_is_read(
     one = tiny.write_data(tmp_path / "one", anchors=4, tests=0, images=images, cameras=tiny.CAMERAS[:1])
     monkeypatch.setattr(Estimator, "read", lambda *_: pytest.fail("images were read"))
     with pytest.raises(UserError, match=r"one has 1 cameras of 16x16 pixels and this run reads 2 of 16x16"):
-        evaluate(run, data, tmp_path / "e", occlusions=(0,), unlike=[one], show=False)
-    with pytest.raises(UserError, match="--unlike has two data sets called data; rename one"):
-        evaluate(run, data, tmp_path / "e", occlusions=(0,), unlike=[data, data], show=False)
+        evaluate(run, data, tmp_path / "e", occlusions=(0,), out_of_distribution=[one], show=False)
+    with pytest.raises(UserError, match="--out-of-distribution has two data sets called data; rename one"):
+        evaluate(run, data, tmp_path / "e", occlusions=(0,), out_of_distribution=[data, data], show=False)
     assert not (tmp_path / "e").exists()

@@ -29,7 +29,7 @@ from ropes.methods.fit import fit
 from ropes.methods.recipes import Optimisation
 from tests import tiny, tiny_colour
 from tests.command_line import refusal
-from tests.killing import Killed
+from tests.kills import Killed
 from tests.methods.test_registration import film
 
 
@@ -67,7 +67,7 @@ def test_onnxruntime_reads_what_the_run_reads(exported: Path, run: Path, data: P
     images = estimator.images(open_dataset(data), "test-id", 50)
     assert isinstance(images, np.ndarray)
     names = [each["name"] for each in config["outputs"]]
-    assert names == ["angles", "std", "low", "high", "distance", "unusual"]
+    assert names == ["angles", "std", "low", "high", "distance", "out_of_distribution"]
     read = dict(zip(names, session.run(None, {"image_right": images[:, 0], "image_left": images[:, 1]}), strict=True))
     np.testing.assert_allclose(read["angles"], estimator.angles(images), atol=1e-4)
     lines = [line for line in predict(run, data) if line["images"]["split"] == "test-id"][:50]
@@ -77,7 +77,9 @@ def test_onnxruntime_reads_what_the_run_reads(exported: Path, run: Path, data: P
         assert (np.abs(read[name] - wanted) <= allowed).all()
     np.testing.assert_allclose(read["distance"], [line["distance"] for line in lines], rtol=1e-2, atol=1e-3)
     clear = np.abs(read["distance"] - 1) > 0.01
-    np.testing.assert_array_equal(read["unusual"][clear], np.array([line["unusual"] for line in lines])[clear])
+    np.testing.assert_array_equal(
+        read["out_of_distribution"][clear], np.array([line["out_of_distribution"] for line in lines])[clear]
+    )
 
 
 def test_the_usage_on_the_card_runs(

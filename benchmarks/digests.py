@@ -1,10 +1,10 @@
-"""Whether a change of the code has changed what it does: digests of tiny data sets, fits, evaluations and tables.
+"""Checks that a change of the code keeps its behaviour: digests of tiny data sets, fits, evaluations and tables.
 
-    python -m benchmarks.unchanged record digests.json     # before the change
-    python -m benchmarks.unchanged compare digests.json    # after it; code 1 where anything differs
+    python -m benchmarks.digests record digests.json     # before the change
+    python -m benchmarks.digests compare digests.json    # after it; code 1 where anything differs
 
-Data sets are of every setting and scene, fits of every method, evaluations of one run of each kind, tables those of all
-committed results.  Compare on the machine and the processor of the record: other ones round otherwise.
+The digests cover data sets of every setting and scene, fits of every method, evaluations of one run of each kind, and
+the tables of all committed results. Record and compare on the same machine, because other processors round differently.
 """
 
 import argparse

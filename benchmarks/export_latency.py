@@ -1,9 +1,9 @@
-"""How long an exported estimator takes on one core: one pose, onnxruntime beside torch, in one run.
+"""Measures the latency of an exported estimator: one pose on one core, by onnxruntime and by torch.
 
-    python -m benchmarks.exported [RUN] [--seconds 5] [--out FILE]
+    python -m benchmarks.export_latency [RUN] [--seconds 5] [--out FILE]
 
-RUN is a run's folder or the name of a packaged estimator.  Both read the same images in turns, so that other work on
-the machine slows both.  The estimator of ropes checks and letterboxes images as well.
+RUN is a run's folder or the name of a packaged estimator. Both runtimes read the same images in turn, so that other
+work on the machine slows both. The time of ropes' estimator includes checking and letterboxing the images.
 """
 
 import os
@@ -63,7 +63,7 @@ def measure(run: Path, seconds: float) -> dict[str, float]:
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("run", nargs="?", default="panda-2c", help="folder of a run, or name of a packaged estimator")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of the measurement")
+    parser.add_argument("--seconds", type=float, default=5.0, help="duration of the measurement")
     given = parser.parse_args()
     publish(measure(find_run(given.run), given.seconds), given.out)
 

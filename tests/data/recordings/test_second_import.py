@@ -16,8 +16,8 @@ from ropes.data.recordings.views import View
 from ropes.errors import UserError
 from tests import tiny
 from tests.data.recordings.conftest import ImportOne, damaged
-from tests.data.recordings.test_logged import NAMES, angles, commands, picture, positions, write_csv, write_frames
-from tests.data.recordings.test_logged import write_video as write
+from tests.data.recordings.test_videos import NAMES, angles, commands, picture, positions, write_csv, write_frames
+from tests.data.recordings.test_videos import write_video as write
 
 
 @pytest.fixture
