@@ -2,9 +2,9 @@
 
     python -m benchmarks.small_experiment [--at-once] --out FOLDER
 
-Three methods with two seeds each learn from 120 anchors of an arm before one camera, one fit after the other, or with
-`--at-once` two at a time, in a process each.  The same command goes on after an interruption.  Nothing is learnt here
-that is worth measuring; evaluations are quick, too: errors are of 20 poses, with `--at-once` scores of disentanglement.
+Three methods learn from 120 anchors of an arm before one camera, one fit after the other, or with `--at-once` two at a
+time, in a process each.  The same command goes on after an interruption.  Nothing is learnt here that is worth
+measuring; evaluations are quick, too: errors are of 20 poses, with `--at-once` scores of disentanglement.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from ropes.metrics import ProtocolSizes
 from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig
 
 METHODS, SETTING = ("anchored", "ldr", "ropes"), "panda-1c-independent"
-_TRAINING = Optimisation(epochs=4, batch=104, learning_rate=1e-3)
+_TRAINING = Optimisation(epochs=2, batch=104, learning_rate=1e-3)
 
 
 def small_recipe(method: str) -> Recipe:
@@ -66,7 +66,7 @@ def main() -> None:
         recipes={method: small_recipe(method) for method in METHODS},
         anchors={SETTING: 120},
         test_anchors=200 if arguments.at_once else 60,
-        seeds=(0, 1),
+        seeds=(0,),
         occlusions=() if arguments.at_once else (0, 32),
         at_once=arguments.at_once,
         measures="factors" if arguments.at_once else "joints",
