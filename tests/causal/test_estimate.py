@@ -126,6 +126,9 @@ def test_weights_count_poses_more_than_once() -> None:
     repeated = np.repeat(coordinates, weight, axis=0), np.repeat(target, weight), np.repeat(policy, weight)
     expected = total_effects(*repeated, np.ones(weight.sum()))
     np.testing.assert_allclose(total_effects(coordinates, target, policy, weight.astype(float)), expected)
+    several = np.stack([np.ones(len(target)), weight])
+    each = [total_effects(coordinates, target, policy, one) for one in several]
+    np.testing.assert_array_equal(total_effects(coordinates, target, policy, several), each)
 
 
 @pytest.mark.slow

@@ -46,19 +46,21 @@ def total_effects(coordinates: Array, target: Ints, policy: Ints, weight: Array)
         coordinates: (n, d), any unit; noise of mean zero does no harm.
         target: (n,), column of the joint that the pose's policy is on; −1 for observational poses, which are not used.
         policy: (n,), 1 or 2; 0 for observational poses.
-        weight: (n,), positive weight of each pose in its mean.
+        weight: (..., n), positive weight of each pose in its mean; one estimate for each of the leading indices.
 
     Returns:
-        (d, d), ones on the diagonal; NaN or infinite in the column of a coordinate that its policies do not move.
+        (..., d, d), ones on the diagonal; NaN or infinite in the column of a coordinate that its policies do not move.
     """
 
-    def mean(rows: NDArray[np.bool_]) -> Array:
-        return np.asarray(weight[rows] @ coordinates[rows] / weight[rows].sum())
+    def mean(regime: int) -> Array:
+        rows = _rows_of(target, policy, regime)
+        share = np.take(weight, rows, axis=-1)[..., None, :]
+        return np.asarray(share @ coordinates[rows] / share.sum(-1, keepdims=True))
 
     joints = range(coordinates.shape[1])
-    shifts = np.stack([mean((target == i) & (policy == 1)) - mean((target == i) & (policy == 2)) for i in joints])
+    shifts = np.concatenate([mean(1 + 2 * i) - mean(2 + 2 * i) for i in joints], axis=-2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(shifts / np.diag(shifts))
+        return np.asarray(shifts / np.diagonal(shifts, axis1=-2, axis2=-1)[..., None, :])
 
 
 def direct_effects(total: Array) -> Array:

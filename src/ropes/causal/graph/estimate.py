@@ -191,7 +191,7 @@ def _graph_of_read(
     anchors = int(number.max()) + 1
     weights = np.random.default_rng(seed).exponential(size=(_RESAMPLED, anchors))
     weights = np.concatenate([np.ones((1, anchors)), weights])
-    total = np.stack([total_effects(coordinates, target, policy, weight[number]) for weight in weights])
+    total = total_effects(coordinates, target, policy, np.take(weights, number, axis=1))
     effects = direct_effects(total[0])
     # Ratios have long tails, so the interquartile range measures their spread better than the variance does.
     errors = _standard_errors(np.eye(d) - np.linalg.inv(total[1:]))
