@@ -4,7 +4,7 @@ To add a name, run this file as a script: `python -m tests.test_frozen_names`.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "ropes"
@@ -15,22 +15,33 @@ FUNCTIONS = ("digest", "generator", "integer", "seed")
 
 def names(code: str) -> Iterator[str]:
     """Each call of `FUNCTIONS` with a string among its arguments, as in `generator * 'train' *`."""
-    for node in ast.walk(ast.parse(code)):
+    tree = ast.parse(code)
+    constants = {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if function in FUNCTIONS and any(map(is_text, node.args)):
-                yield " ".join([function, *map(shown, node.args)])
+            arguments = [shown(each, constants) for each in node.args]
+            if function in FUNCTIONS and any(each != "*" for each in arguments):
+                yield " ".join([function, *arguments])
 
 
-def is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
-
-
-def shown(node: ast.expr) -> str:
-    """A string as it is, with * for each value of an f-string; * for any other argument."""
-    if isinstance(node, ast.JoinedStr):
-        return repr("".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in node.values))
-    return ast.unparse(node) if is_text(node) else "*"
+def shown(node: ast.expr, constants: Mapping[str, str]) -> str:
+    """A string as it is, also that of a module's constant, with * for each value of an f-string; * for all others."""
+    match node:
+        case ast.JoinedStr():
+            return repr("".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in node.values))
+        case ast.Constant(value=str(text)):
+            return repr(text)
+        case ast.Name(id=name) if name in constants:
+            return repr(constants[name])
+        case _:
+            return "*"
 
 
 def found() -> list[str]:
@@ -46,6 +57,7 @@ def test_names_of_random_streams_and_digests_are_those_of_the_table() -> None:
 def test_a_renamed_stream_is_found() -> None:
     assert list(names("rng = generator(seed, 'train', 3)")) == ["generator * 'train' *"]
     assert list(names("rng = generator(seed, 'training', 3)")) != ["generator * 'train' *"]
+    assert list(names("_STAGE = 'first'\ncontext.digest(_STAGE, 3)")) == ["digest 'first' *"]
     assert list(names("context.seed(f'{name}', 'weights'); integer(seed, part); print('train')")) == [
         "seed '*' 'weights'"
     ]

@@ -23,6 +23,7 @@ from ropes.methods.recipes import (
     VAERecipe,
     paper_recipe,
 )
+from ropes.methods.registry import METHODS, method_named
 from ropes.metrics import PAPER_SIZES, ProtocolSizes
 from ropes.models.shapes import AE1Config, AE2Config, EncoderConfig, LDRConfig, VAEConfig, ViTConfig
 
@@ -34,6 +35,8 @@ SIDE = 16
 #: Poses in the test split: just enough for the evaluation by the paper's protocol.
 TESTED = PAPER_SIZES.fit + PAPER_SIZES.test
 #: Of evaluations whose figures do not count.
+#: Methods that read labels.
+LABELLED = tuple(name for name in METHODS if method_named(name).reads_labels)
 SIZES = ProtocolSizes(repeats=2, fit=40, test=20)
 
 

@@ -10,10 +10,11 @@ from ropes.cli import entry as cli
 from ropes.cli.commands import COMMANDS, Command, summary
 from ropes.methods.anchored.encoder_stage import EncoderStage
 from ropes.methods.recipes import encoder_recipe, ropes_recipe
-from ropes.methods.registry import METHODS, methods_of, recipe_of
+from ropes.methods.registry import METHODS, recipe_of
 from ropes.methods.ropes.stages import AE1Stage, AE2Stage, LDRStage
 from ropes.methods.run import Run
 from ropes.methods.training.stage import Stage
+from tests import tiny
 from tests.command_line import Stub, refusal
 
 AUTO = {"precision": "auto"}
@@ -105,7 +106,7 @@ def test_fit_takes_the_anchored_method_s_compact_recipe_unless_told(stub: Stub) 
     assert (second[0][2], second[1]) == (ropes_recipe("compact"), {"method": "ropes", "pretrained": None, **AUTO})
 
 
-@pytest.mark.parametrize("method", methods_of("joints", labels=True))
+@pytest.mark.parametrize("method", tiny.LABELLED)
 def test_a_share_of_the_labels_chooses_its_recipe(method: str, stub: Stub) -> None:
     calls = stub("ropes.methods.fit.fit")
     words = ["fit", "--method", method, "--data", "D", "--out", "R", "--preset", "paper"]

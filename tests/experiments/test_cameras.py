@@ -156,7 +156,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> list[str]:
         return evaluate_transfer(run, data, out, **options)
 
     monkeypatch.setattr(filming, "simulate", simulate)
-    monkeypatch.setattr("ropes.experiments.run.require_renderers", lambda _: None)
+    monkeypatch.setattr("ropes.experiments.run.require_renderers", lambda *_: None)
     monkeypatch.setattr(fits, "evaluate_transfer", transferred)
     monkeypatch.setattr(paper, "CALIBRATION_LABELS", tiny.SIZES.fit)
     return done

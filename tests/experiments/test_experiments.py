@@ -90,7 +90,7 @@ def test_more_methods_are_added_and_what_is_finished_is_read(calls: list[str], t
 
 
 @pytest.mark.slow
-def test_a_method_that_was_not_finished_everywhere_stays_out(
+def test_a_method_that_was_never_evaluated_stays_out(
     calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "demo"
@@ -169,9 +169,18 @@ def _interrupt(*_: object, **__: object) -> None:
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"anchors": {ONE: 9}}, "holds another experiment, preset or scene; choose a new --out"),
-        ({"name": "table1"}, "holds another experiment, preset or scene; choose a new --out"),
-        ({"occlusions": (0,)}, "holds another experiment, preset or scene; choose a new --out"),
+        (
+            {"anchors": {ONE: 9}},
+            "holds another experiment, preset or scene, or other numbers of images",
+        ),
+        (
+            {"name": "table1"},
+            "holds another experiment, preset or scene, or other numbers of images",
+        ),
+        (
+            {"occlusions": (0,)},
+            "holds another experiment, preset or scene, or other numbers of images",
+        ),
         (
             {"recipes": {"ropes": tiny.recipe(val_fraction=0.5)}},
             "holds method ropes by another recipe; choose a new --out",

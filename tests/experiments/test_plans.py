@@ -11,8 +11,9 @@ from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import DEFAULT_METHODS, experiment
 from ropes.experiments.variants import OBJECTIVES, ROPES_VARIANTS
 from ropes.methods.recipes import PRESETS, EncoderRecipe, RopesRecipe, encoder_recipe, ropes_recipe
-from ropes.methods.registry import method_of, methods_of, recipe_of
+from ropes.methods.registry import method_of, recipe_of
 from ropes.simulation.settings import SETTINGS, setting_named
+from tests import tiny
 
 ONE = "panda-1c-independent"
 
@@ -128,7 +129,7 @@ def test_table2_sets_methods_without_labels_beside_shares_of_them(preset: str) -
         "anchored",
         "ldr",
         "ropes",
-        *(f"{m}@{s}-percent" for m in methods_of("joints", labels=True) for s in shares),
+        *(f"{m}@{s}-percent" for m in tiny.LABELLED for s in shares),
     }
     few = plan.recipes["jointnet@1-percent"]
     assert few == recipe_of("jointnet", preset, labels=0.01)

@@ -92,7 +92,8 @@ def test_one_pose_is_a_batch_of_one(images: Images, photos: Path) -> None:
     for given in single:
         np.testing.assert_array_equal(as_views(GREY, given), images[:1])
     estimator = estimators.blobs()
-    np.testing.assert_array_equal(estimator.coordinates(images[0]), estimator.coordinates(images)[:1])
+    # A batch of another size may be summed in another order.
+    np.testing.assert_allclose(estimator.coordinates(images[0]), estimator.coordinates(images)[:1], rtol=1e-12)
     assert estimator.read([right, left]).coordinates.shape == (1, 2)
 
 

@@ -8,7 +8,6 @@ import pytest
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
 from ropes.methods.fit import fit
-from ropes.methods.registry import methods_of
 from ropes.methods.supervised.labels import choose_labels, labelled_rows
 from tests import tiny
 
@@ -20,7 +19,7 @@ def data(many_anchors: Path) -> Path:
     return many_anchors
 
 
-@pytest.mark.parametrize("method", methods_of("joints", labels=True))
+@pytest.mark.parametrize("method", tiny.LABELLED)
 def test_without_angles_it_is_refused(method: str, tmp_path: Path) -> None:
     bare = tiny.write_data(tmp_path / "bare", states=None, joints=())
     with pytest.raises(UserError, match=r"has no joint angles \(observation.state\); method .* needs them"):

@@ -36,8 +36,8 @@ def test_every_method_is_whole(name: str) -> None:
 
 def test_kinds_of_methods_are_read_off_the_table() -> None:
     assert methods_of("factors") == ("ada-gvae", "beta-vae")
-    assert methods_of("joints", labels=True) == ("cnn", "jointnet")
-    assert methods_of("joints", labels=False) == ("anchored", "ldr", "ropes")
+    assert methods_of("joints") == ("anchored", "cnn", "jointnet", "ldr", "ropes")
+    assert [name for name in OWN_METHODS if method_named(name).reads_labels] == ["cnn", "jointnet"]
     assert len(methods_of("actions")) == 6
     assert list(OWN_METHODS) == sorted(OWN_METHODS)
 

@@ -22,7 +22,6 @@ from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate, images_of
 from ropes.methods.fit import fit
 from ropes.methods.recipes import Optimisation
-from ropes.methods.registry import methods_of
 from ropes.methods.run import TRAINING_FILE, Run
 from ropes.methods.supervised import fit as supervised
 from ropes.methods.supervised.stages import AngleStage, PretrainingStage
@@ -44,7 +43,7 @@ def data(many_anchors: Path) -> Path:
     return many_anchors
 
 
-@pytest.fixture(scope="module", params=methods_of("joints", labels=True))
+@pytest.fixture(scope="module", params=tiny.LABELLED)
 def run(request: pytest.FixtureRequest, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(request.param) / "run"
     fit(data, folder, tiny.recipe_of(request.param), method=request.param, show=False)
@@ -55,9 +54,9 @@ def run(request: pytest.FixtureRequest, data: Path, tmp_path_factory: pytest.Tem
 def short(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Method → a run of few steps with labels; never to be changed."""
     folder = tmp_path_factory.mktemp("short")
-    for method in methods_of("joints", labels=True):
+    for method in tiny.LABELLED:
         fit(data, folder / method, replace(tiny.recipe_of(method), training=SHORT), method=method, show=False)
-    return {method: folder / method for method in methods_of("joints", labels=True)}
+    return {method: folder / method for method in tiny.LABELLED}
 
 
 def test_it_reads_radians_as_they_are(run: Path, data: Path) -> None:

@@ -11,7 +11,7 @@ from ropes.evaluation.paper import CAUSAL, ONE_CAMERA, TWO_CAMERAS
 from ropes.evaluation.results import Results
 from ropes.evaluation.rows.joint import Row
 from ropes.evaluation.summary import over_seeds
-from ropes.experiments.variants import ROPES_VARIANTS
+from ropes.experiments.variants import OBJECTIVES, ROPES_VARIANTS
 from ropes.methods.registry import methods_of
 from ropes.report.differences import Marks, beside_the_paper, of_condition, of_method
 from ropes.report.markdown import markdown
@@ -26,6 +26,14 @@ def test_every_method_of_the_compact_preset_differs_from_the_paper_s(method: str
     assert of_method(f"{method}@250 anchors", "compact") == of_method(method.partition("@")[0], "compact")
 
 
+@pytest.mark.parametrize("variant", sorted(OBJECTIVES))
+def test_every_objective_has_its_own_words(variant: str) -> None:
+    note = of_method(f"ropes@{variant}", "compact")
+    assert OBJECTIVES[variant] in note or variant in ("classifier", "encoder", "logit")
+    assert "another objective than Eq. 3" not in note
+    assert of_method(f"ropes@{variant}", "paper")
+
+
 def test_the_paper_s_methods_in_their_own_sizes_need_no_mark() -> None:
     own = [method for method in (*methods_of("joints"), *ROPES_VARIANTS) if not of_method(method, "paper")]
     assert own == ["jointnet", "ropes", "ropes@eq3"]
@@ -33,7 +41,7 @@ def test_the_paper_s_methods_in_their_own_sizes_need_no_mark() -> None:
 
 def test_settings_whose_test_poses_differ_say_so() -> None:
     assert "stay at zero" in of_condition(ONE_CAMERA, "id")
-    assert "other variances" in of_condition(CAUSAL, "id")
+    assert "compare MCC" in of_condition(CAUSAL, "id")
     assert of_condition(CAUSAL, "ood") == of_condition(TWO_CAMERAS, "id") == ""
 
 
@@ -45,7 +53,7 @@ def test_notes_are_numbered_in_the_order_of_their_use() -> None:
     assert marks.condition(TWO_CAMERAS, 16) == "Two cameras, independent joints, 16 px occluded"
     assert marks.markdown().splitlines()[2:] == [
         "- ¹ not in the paper.",
-        "- ² not in the paper; also learns which images are of one anchor.",
+        "- ² not in the paper; also uses which images belong to the same anchor.",
     ]
 
 
@@ -53,7 +61,7 @@ def test_the_page_and_the_terminal_say_it_in_a_sentence() -> None:
     place: dict[str, Any] = {"joint": "panda_joint2", "occlusion": 0, "seed": 0, "mcc": (0.9, 0.0), "mse": (0.1, 0.0)}
     rows = [Row.measured(setup=setup, split=split, **place) for setup in (CAUSAL, "own") for split in ("id", "ood")]
     told = [beside_the_paper(cell, "paper") for cell in over_seeds(rows)]
-    assert told[0].startswith("Differences from the paper's row: the test angles have other variances")
+    assert told[0].startswith("Differences from the paper's row of poses in distribution: the test angles vary")
     assert told[1:] == ["", "", ""]  # nothing differs; no published row
 
 

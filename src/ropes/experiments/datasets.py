@@ -1,5 +1,6 @@
 """Simulates the data sets of an experiment, or imports its recordings."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -30,13 +31,13 @@ from ropes.simulation.settings import (
 )
 
 
-def require_renderers(plan: Experiment) -> None:
-    """Check that this machine has the renderers of an experiment's arms.
+def require_renderers(plan: Experiment, datasets: Iterable[str]) -> None:
+    """Check that this machine has the renderers of the arms of some data sets.
 
     Raises:
         UserError: MuJoCo or its OpenGL is missing.
     """
-    for arm in filter(None, map(plan.arm, plan.anchors)):
+    for arm in filter(None, map(plan.arm, datasets)):
         renderer_record(arm.renderer)
 
 

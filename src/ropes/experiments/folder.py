@@ -46,7 +46,8 @@ def claim(out: Path, plan: Experiment, preset: str) -> None:
     """
     ensure_output_folder(out, EXPERIMENT_FILE)
     description = {"experiment": _description(plan), "preset": preset}
-    check_manifest(out / EXPERIMENT_FILE, description, "holds another experiment, preset or scene; choose a new --out")
+    fault = "holds another experiment, preset or scene, or other numbers of images; choose a new --out"
+    check_manifest(out / EXPERIMENT_FILE, description, fault)
     content = read_json(out / EXPERIMENT_FILE)
     stored, recipes = (
         content.get("recipes", {}),

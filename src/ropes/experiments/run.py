@@ -40,7 +40,6 @@ from ropes.experiments.folder import (
 from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import experiment
 from ropes.methods.optimisation import require_name
-from ropes.methods.recipes import Recipe
 from ropes.methods.registry import method_of
 from ropes.methods.run import RUN_FILE, Run
 from ropes.models.registry import ARM_ESTIMATOR, PACKAGED, find_run
@@ -91,7 +90,6 @@ def reproduce(
         raise UserError("this experiment renders no arm; leave --scene out")
     families = tuple(dict.fromkeys(method_of(each) for each in methods or ()))
     plan = replace(experiment(name, preset, families, recorded=recorded), precision=precision)
-    plan = replace(plan, recipes=_requested(plan, methods or ()))
     if scene is not None and plan.renderings:
         raise UserError(f"{name} has a scene for each renderer; leave --scene out")
     if has_arms and not plan.renderings:
@@ -100,12 +98,13 @@ def reproduce(
         plan = replace(plan, seeds=tuple(seeds))
     for setting in settings or ():
         require_name(setting, tuple(plan.anchors), "setting of this experiment")
+    variants = _requested(plan, methods or ())
     options: dict[str, Any] = {"workers": workers, "processes": processes, "show": show}
-    return run_experiment(plan, preset=preset, out=out, settings=settings, **options)
+    return run_experiment(plan, preset=preset, out=out, variants=variants, settings=settings, **options)
 
 
-def _requested(plan: Experiment, methods: Sequence[str]) -> dict[str, Recipe]:
-    """The recipes of the requested methods and variants; all of the plan's if none is requested.
+def _requested(plan: Experiment, methods: Sequence[str]) -> list[str]:
+    """The requested methods and variants; all of the plan's if none is requested.
 
     Raises:
         UserError: the experiment has no such variant.
@@ -113,9 +112,7 @@ def _requested(plan: Experiment, methods: Sequence[str]) -> dict[str, Recipe]:
     for each in methods:
         if "@" in each:
             require_name(each, tuple(plan.recipes), "variant of this experiment")
-    return {
-        label: recipe for label, recipe in plan.recipes.items() if not methods or {label, method_of(label)} & {*methods}
-    }
+    return [label for label in plan.recipes if not methods or {label, method_of(label)} & set(methods)]
 
 
 def run_experiment(
@@ -123,6 +120,7 @@ def run_experiment(
     *,
     preset: str,
     out: Path,
+    variants: Sequence[str] | None = None,
     settings: Sequence[str] | None = None,
     workers: int | None = None,
     processes: int | None = None,
@@ -138,14 +136,15 @@ def run_experiment(
         preset: name of the preset in the results.
         out: folder for `DATASET/data`, `DATASET/METHOD/seed-K/` (the runs), `artefacts/` and `results.json`, which is
             written after every fit.
-        settings: data sets to run now; None for all.
+        variants: methods and variants to fit now; None for all.
+        settings: data sets to run now; None for all.  Only calls for all evaluate the plan's `transfers`.
         workers: number of rendering processes.
         processes: number of parallel fits; None for one per core if the experiment allows it, otherwise one.
         show: show progress.
 
     Raises:
-        UserError: the folder holds something else, recordings cannot be read, a renderer is missing, or `processes`
-            exceeds what the experiment allows.
+        UserError: the folder holds something else, recordings cannot be read, a renderer is missing, no variant is
+            fitted on the data sets to run, or `processes` exceeds what the experiment allows.
         UnfinishedError: one of several parallel fits failed; all others are finished, and in the results.
     """
     if processes is not None and processes > 1 and not plan.at_once:
@@ -155,18 +154,20 @@ def run_experiment(
             read_photographs(Path(plan.recorded), max(recipe.shape.image_size for recipe in plan.recipes.values()))
         else:
             read_and_split(Path(plan.recorded), seed=plan.data_seed)
-    if any(plan.fits(ARM_ACTIONS, label) for label in plan.recipes if ARM_ACTIONS in plan.anchors):
+    labels = list(plan.recipes if variants is None else variants)
+    datasets = [each for each in settings or plan.anchors if any(plan.fits(each, label) for label in labels)]
+    if not datasets:
+        raise UserError(f"{', '.join(labels)} is not fitted on {', '.join(settings or plan.anchors)}; choose others")
+    if ARM_ACTIONS in datasets:
         find_run(f"{PACKAGED}{ARM_ESTIMATOR}")  # needed for a pretrained method, and evaluated at the end
-    require_renderers(plan)
+    require_renderers(plan, datasets)
     claim(out, plan, preset)
     precision = precision_of_fits(out, plan.precision)
-    requested = set(product(plan.recipes, plan.seeds))
+    requested = set(product(labels, plan.seeds))
     fits = sorted(requested | finished(out, plan), key=by_number)
     collect = partial(collect_results, plan, preset, out, fits, {})
     failures: list[str] = []
-    for dataset in settings or plan.anchors:
-        if not any(plan.fits(dataset, label) for label in plan.recipes):
-            continue
+    for dataset in datasets:
         with timed(out, f"{dataset} simulate"):
             generate_dataset(plan, dataset, out, workers, show=show)
         due = [(label, seed) for label, seed in fits if (label, seed) in requested and plan.fits(dataset, label)]
@@ -182,9 +183,9 @@ def run_experiment(
             with torch_threads(_threads(out, dataset, label, seed)):
                 fit_and_evaluate(plan, out, dataset, label, seed, precision, timer=timed, show=show)
             collect()
-    complete = [] if settings else product(plan.transfers, fits)  # images of all data sets
-    for dataset, (label, seed) in complete:
-        if label in plan.transfers[dataset]:
+    for dataset, (label, seed) in product(() if settings else plan.transfers, fits):  # whose images are complete now
+        run = run_folder(out, dataset, label, seed)
+        if label in plan.transfers[dataset] and is_current(run / EVALUATION, run, plan.precision):
             with torch_threads(_threads(out, dataset, label, seed)):
                 evaluate_transfers(plan, out, dataset, label, seed, timer=timed)
     results = collect()

@@ -42,16 +42,9 @@ _METHODS, _BROKEN = _table()
 METHODS = tuple(_METHODS)
 
 
-def methods_of(*learns: Learns, labels: bool | None = None) -> tuple[str, ...]:
-    """Names of the methods that learn joints, factors or actions, in alphabetical order.
-
-    Args:
-        learns: any of these.
-        labels: whether they read labels; None for both.
-    """
-    return tuple(
-        name for name, method in _METHODS.items() if method.learns in learns and labels in (None, method.reads_labels)
-    )
+def methods_of(*learns: Learns) -> tuple[str, ...]:
+    """Names of the methods that learn joints, factors or actions, in alphabetical order."""
+    return tuple(name for name, method in _METHODS.items() if method.learns in learns)
 
 
 def method_named(name: str) -> Method:

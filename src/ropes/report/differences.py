@@ -2,17 +2,18 @@
 
 from ropes.evaluation.paper import ONE_CAMERA, mse_comparable
 from ropes.evaluation.summary import JointErrors
+from ropes.experiments.variants import OBJECTIVES
 from ropes.methods.registry import method_of
 from ropes.report.words import in_words
 
 _NOT_IN_PAPER = "not in the paper"
 #: Method, or variant of method ropes, that differs from the paper's under every preset.
 _METHODS = {
-    "anchored": f"{_NOT_IN_PAPER}; also learns which images are of one anchor",
-    "ldr": f"{_NOT_IN_PAPER}, whose LDRs are a stage of ROPES",
-    "ropes@classifier": f"{_NOT_IN_PAPER}: the LDRs' logits, without AE2",
+    "anchored": f"{_NOT_IN_PAPER}; also uses which images belong to the same anchor",
+    "ldr": f"{_NOT_IN_PAPER}: one encoder, trained end to end to classify the policies",
+    "ropes@classifier": f"{_NOT_IN_PAPER}: the logits of the density ratios, without AE2",
     "ropes@encoder": f"{_NOT_IN_PAPER}: score differences imposed on AE2's encoder",
-    "ropes@logit": f"{_NOT_IN_PAPER}: Eq. 3 with a term for the LDRs' logits",
+    "ropes@logit": f"{_NOT_IN_PAPER}: Eq. 3 with a term for the logits of the density ratios",
 }
 #: The paper's methods and objectives → their differences under the compact preset.
 _COMPACT = {
@@ -30,6 +31,10 @@ def of_method(method: str, preset: str) -> str:
         method: as in a row, METHOD or METHOD@VARIANT.
         preset: "compact" or "paper".
     """
+    variant = method.partition("@")[2]
+    if method not in _METHODS and variant in OBJECTIVES:
+        sizes = "smaller networks than the paper's; " if preset == "compact" else ""
+        return f"{sizes}{_NOT_IN_PAPER} in this form: {OBJECTIVES[variant]}"
     name = method if method in _METHODS or method in _COMPACT else method_of(method)
     if name in _COMPACT:
         return _COMPACT[name] if preset == "compact" else ""
@@ -41,10 +46,7 @@ def of_condition(setup: str, split: str) -> str:
     if setup == ONE_CAMERA:
         return "joints 1, 3 and 5 stay at zero; Section 3.2 of the paper may mean that they vary"
     if not mse_comparable(setup, split):
-        return (
-            "the test angles have other variances than the paper's, so no error is bold: compare MCC, or its square R² "
-            "(in brackets: MCC of the best assignment of coordinates to joints)"
-        )
+        return "the test angles vary more or less than the paper's: compare MCC, or its square R², not squared errors"
     return ""
 
 
@@ -53,7 +55,8 @@ def beside_the_paper(cell: JointErrors, preset: str) -> str:
     if cell.paper_mse is None:
         return ""
     notes = "; ".join(filter(None, (of_method(cell.method, preset), of_condition(cell.setup, cell.split))))
-    return f"Differences from the paper's row: {notes}." if notes else ""
+    where = "shifted poses" if cell.split == "ood" else "poses in distribution"
+    return f"Differences from the paper's row of {where}: {notes}." if notes else ""
 
 
 class Marks:
@@ -69,7 +72,10 @@ class Marks:
 
     def condition(self, setup: str, occlusion: int, split: str = "id", *, published: bool = True) -> str:
         """A condition in words, with its mark beside published rows."""
-        return self._marked(in_words(setup, occlusion, split), of_condition(setup, split) if published else "")
+        note = of_condition(setup, split) if published else ""
+        if note and not mse_comparable(setup, split):
+            note += "; no error is bold; in brackets: MCC of the best assignment of coordinates to joints"
+        return self._marked(in_words(setup, occlusion, split), note)
 
     def method(self, method: str, words: str, *, published: bool = True) -> str:
         """The words for a method, with its mark beside published rows."""
