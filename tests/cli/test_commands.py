@@ -52,6 +52,8 @@ def test_every_example_parses_to_its_own_command(name: str) -> None:
         ("reproduce demo --out R --methods ldr,ropes,ldr", "--methods has ldr twice; give each name once"),
         ("reproduce demo --out R --methods ropes,anchord", "unknown method 'anchord': did you mean anchored?"),
         ("reproduce demo --out R --methods ropes,", "--methods 'ropes,' has an empty name; separate names by a comma"),
+        ("reproduce demo --out R --methods @eq3", "--methods @eq3 lacks the method before the @"),
+        ("reproduce demo --out R --settings a,", "--settings 'a,' has an empty name; separate names by a comma"),
         ("reproduce demo --out R --methods ,,", "--methods ',,' has an empty name"),
         ("export D --out E --count 0", "--count is 0; it must be 1 or more"),
         ("calibrate R", "either --data DATA or --labels FILE.csv"),

@@ -63,6 +63,8 @@ def test_seeds_are_told_by_method_where_they_differ() -> None:
     assert "of 1 training seed (anchored) or 2 training seeds (ropes), the second ± over training seeds" in markdown(
         found(*rows)
     )
+    elsewhere = row(2, 0.95, 0.06, TWO_CAMERAS)
+    assert "of 1 to 2 training seeds, the second ± over training seeds" in markdown(found(*rows[:2], elsewhere))
     text = markdown(found(*rows[:2]))
     assert "± over test draws of 2 training seeds, the second ± over training seeds, bold" in text
     assert "| ropes ² | 1,000 | 0.060 ± 0.002 ± 0.000 |" in text

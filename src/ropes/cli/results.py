@@ -123,6 +123,8 @@ class Reproduce:
             raise UserError(f"--settings {self.settings!r} has an empty name; separate names by a comma")
         distinct(seeds=self.seeds, methods=self.method_names, settings=self.setting_names)
         for method in self.method_names:
+            if not method_of(method):
+                raise UserError(f"--methods {method} lacks the method before the @; give METHOD@VARIANT")
             require_method(method_of(method))
         for name, number in (("workers", self.workers), ("processes", self.processes)):
             if number is not None:

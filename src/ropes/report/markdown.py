@@ -239,17 +239,21 @@ def _ours(at: Fit, joints: Sequence[str], bars: Sequence[float | None]) -> list[
 
 
 def _seeds(cells: Sequence[JointErrors]) -> str:
-    """Number of training seeds, by method where it differs."""
-    seeds = {
-        method: len({seed for cell in own for seed in cell.seeds})
-        for method, own in grouped(cells, lambda cell: cell.method).items()
-    }
+    """Number of training seeds, by method where it differs; a range where it differs between settings."""
+    seeds: dict[str, tuple[int, int]] = {}
+    for (_, method), own in grouped(cells, lambda cell: (cell.setup, cell.method)).items():
+        count = len({seed for cell in own for seed in cell.seeds})
+        least, most = seeds.get(method, (count, count))
+        seeds[method] = min(least, count), max(most, count)
     by_number = grouped(sorted(seeds, key=lambda method: (seeds[method], method)), seeds.__getitem__)
+    words = {
+        (least, most): counted(most, "training seed") if least == most else f"{least} to {most} training seeds"
+        for least, most in by_number
+    }
     if len(by_number) == 1:
-        return counted(next(iter(by_number)), "training seed")
+        return next(iter(words.values()))
     return " or ".join(
-        f"{counted(number, 'training seed')} ({', '.join(map(method_label, methods))})"
-        for number, methods in by_number.items()
+        f"{words[number]} ({', '.join(map(method_label, methods))})" for number, methods in by_number.items()
     )
 
 
