@@ -177,15 +177,11 @@ def film_finger(out: Path, tested: int, labelled: int) -> None:
     """Finger and cube at 16 pixels: 32 pairs, and so many images of each test split and of each to learn from."""
     pytest.importorskip("pybullet", reason="collisions of finger and cube need PyBullet")
     from ropes.data.generate_finger import simulate_finger
-    from ropes.simulation import feasibility
     from ropes.simulation.finger_setting import FingerSetting
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(feasibility, "_DRAWN", 500)
-        patch.setattr(feasibility, "_EACH", 1)
-        simulate_finger(
-            FingerSetting(image_size=16), out=out, samples=64, test_samples=tested, labelled=labelled, progress=False
-        )
+    simulate_finger(
+        FingerSetting(image_size=16), out=out, samples=64, test_samples=tested, labelled=labelled, progress=False
+    )
 
 
 @pytest.fixture(scope="session")

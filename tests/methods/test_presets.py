@@ -27,6 +27,7 @@ def shortened(preset: str, poses: int, views: int) -> RopesRecipe:
         ae1_training=two_steps(recipe.ae1_training, poses * views),
         ldr_training=two_steps(recipe.ldr_training, 2),
         ae2_training=two_steps(recipe.ae2_training, poses),
+        student=two_steps(recipe.student, poses),
         sparsity_weights=recipe.sparsity_weights[:1],
     )
 
@@ -52,8 +53,9 @@ def test_two_steps_of_every_stage(preset: str, joints: int, views: int, tmp_path
     )
     fit(data, tmp_path / "run", shortened(preset, len(regimes), views), 0, show=False)
     stages = read_json(tmp_path / "run" / "training.json")["stages"]
-    curves: list[dict[str, Any]] = [stages["ae1"], *stages["ldr"].values(), *stages["ae2"].values()]
-    assert len(curves) == (4 if preset == "compact" else 3)
+    students = [stages["student"]] if preset == "compact" else []  # the paper has none
+    curves: list[dict[str, Any]] = [stages["ae1"], *stages["ldr"].values(), *stages["ae2"].values(), *students]
+    assert len(curves) == (5 if preset == "compact" else 3)
     assert [curve["steps"] for curve in curves] == [[1, 2]] * len(curves)
     estimator = Estimator.load(tmp_path / "run")
     assert isinstance(estimator.run.recipe, RopesRecipe)

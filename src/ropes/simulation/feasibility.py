@@ -11,11 +11,11 @@ from ropes.simulation.finger import FingerScene
 from ropes.simulation.finger_setting import FACTORS, NAMES, FingerSetting, factor_values
 
 UPPER, MIDDLE, LOWER = (NAMES.index(f"{part}_joint") for part in ("upper", "middle", "lower"))
-#: States drawn over the whole grid, and for each pair of middle and lower angles with the upper joint upright.
-_DRAWN, _EACH = 60_000, 20
 
 
-def write_feasibility(path: Path, setting: FingerSetting, seed: int = 0) -> None:
+def write_feasibility(
+    path: Path, setting: FingerSetting, seed: int = 0, *, drawn: int = 60_000, each: int = 20
+) -> None:
     """Write the numbers of collision-free states, drawn uniformly over the grid and with the upper joint upright.
 
     Arrays: `drawn` and `possible` count states by middle and lower joint (30, 30), over all other factors (Fig. 10);
@@ -26,6 +26,8 @@ def write_feasibility(path: Path, setting: FingerSetting, seed: int = 0) -> None
         path: the file.
         setting: the scene; its appearance does not matter.
         seed: seed of the draws.
+        drawn: number of states drawn over the whole grid.
+        each: number of states drawn for each pair of middle and lower angles with the upper joint upright.
 
     Raises:
         UserError: the meshes are not installed.
@@ -34,16 +36,16 @@ def write_feasibility(path: Path, setting: FingerSetting, seed: int = 0) -> None
         return
     rng = generator(seed, "feasibility")
     counts = np.array([factor.count for factor in FACTORS])
-    uniform = rng.integers(counts, size=(_DRAWN, len(counts)))
-    upright = rng.integers(counts, size=(counts[MIDDLE] * counts[LOWER] * _EACH, len(counts)))
+    uniform = rng.integers(counts, size=(drawn, len(counts)))
+    upright = rng.integers(counts, size=(counts[MIDDLE] * counts[LOWER] * each, len(counts)))
     upright[:, UPPER] = np.abs(FACTORS[UPPER].values).argmin()
-    upright[:, MIDDLE], upright[:, LOWER] = np.divmod(np.arange(len(upright)) // _EACH, counts[LOWER])
+    upright[:, MIDDLE], upright[:, LOWER] = np.divmod(np.arange(len(upright)) // each, counts[LOWER])
     with FingerScene(setting) as scene:
         possible, upright_possible = (scene.feasible(factor_values(numbers)) for numbers in (uniform, upright))
     arrays = {
         "drawn": _counts(uniform),
         "possible": _counts(uniform[possible]),
-        "upright": upright_possible.reshape(counts[MIDDLE], counts[LOWER], _EACH).mean(axis=2),
+        "upright": upright_possible.reshape(counts[MIDDLE], counts[LOWER], each).mean(axis=2),
     }
     write_arrays(path, arrays)
 
