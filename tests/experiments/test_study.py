@@ -123,7 +123,8 @@ def test_the_last_of_several_fits_that_were_killed_ends_with_the_same_weights(
     of_an_arm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(experiments, "usable_cores", lambda: 2)
-    out, options = of_an_arm, {"methods": ("beta-vae",), "seeds": (0, 1), "processes": 2, "show": False}
+    out = of_an_arm
+    options: dict[str, Any] = {"methods": ("beta-vae",), "seeds": (0, 1), "processes": 2, "show": False}
     again = partial(reproduce, "disentanglement", preset="compact", out=out, **options)
     whole = again()
     assert set(read_json(out / "experiment.json")["threads"].values()) == {1}
