@@ -61,7 +61,7 @@ def test_the_page_and_the_terminal_say_it_in_a_sentence() -> None:
     place: dict[str, Any] = {"joint": "panda_joint2", "occlusion": 0, "seed": 0, "mcc": (0.9, 0.0), "mse": (0.1, 0.0)}
     rows = [Row.measured(setup=setup, split=split, **place) for setup in (CAUSAL, "own") for split in ("id", "ood")]
     told = [beside_the_paper(cell, "paper") for cell in over_seeds(rows)]
-    assert told[0].startswith("Differences from the paper's row of poses in distribution: the test angles vary")
+    assert told[0].startswith("Differences from the paper's row: in distribution the test angles vary")
     assert told[1:] == ["", "", ""]  # nothing differs; no published row
 
 

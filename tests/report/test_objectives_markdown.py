@@ -81,7 +81,7 @@ def test_of_joints_that_cause_each_other_only_correlations_compare() -> None:
     assert "| 0.001 (**0.990**) |" in written
     assert f"| the paper's ROPES | ({causal.paper_mcc:.3f}) |" in written
     assert "**Two cameras, causal joints ²**" in written
-    assert "- ² the test angles have other variances than the paper's, so no error is bold: compare MCC" in written
+    assert "- ² in distribution the test angles vary more or less than the paper's: compare MCC" in written
 
 
 @pytest.mark.parametrize(

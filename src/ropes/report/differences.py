@@ -46,7 +46,7 @@ def of_condition(setup: str, split: str) -> str:
     if setup == ONE_CAMERA:
         return "joints 1, 3 and 5 stay at zero; Section 3.2 of the paper may mean that they vary"
     if not mse_comparable(setup, split):
-        return "the test angles vary more or less than the paper's: compare MCC, or its square R², not squared errors"
+        return "in distribution the test angles vary more or less than the paper's: compare MCC, not squared errors"
     return ""
 
 
@@ -55,8 +55,7 @@ def beside_the_paper(cell: JointErrors, preset: str) -> str:
     if cell.paper_mse is None:
         return ""
     notes = "; ".join(filter(None, (of_method(cell.method, preset), of_condition(cell.setup, cell.split))))
-    where = "shifted poses" if cell.split == "ood" else "poses in distribution"
-    return f"Differences from the paper's row of {where}: {notes}." if notes else ""
+    return f"Differences from the paper's row: {notes}." if notes else ""
 
 
 class Marks:
@@ -72,10 +71,7 @@ class Marks:
 
     def condition(self, setup: str, occlusion: int, split: str = "id", *, published: bool = True) -> str:
         """A condition in words, with its mark beside published rows."""
-        note = of_condition(setup, split) if published else ""
-        if note and not mse_comparable(setup, split):
-            note += "; no error is bold; in brackets: MCC of the best assignment of coordinates to joints"
-        return self._marked(in_words(setup, occlusion, split), note)
+        return self._marked(in_words(setup, occlusion, split), of_condition(setup, split) if published else "")
 
     def method(self, method: str, words: str, *, published: bool = True) -> str:
         """The words for a method, with its mark beside published rows."""

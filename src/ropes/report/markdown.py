@@ -71,6 +71,8 @@ def markdown(found: Results, *, label_free: bool = False) -> str:
     not_shifted = () if label_free else over_seeds(found.shift_rows)
     blocks = _methods(shown, joints, not_shifted, marks, label_free=label_free)
     note = f"{NOT_SHIFTED} " if not_shifted else ""
+    if any(cell.paper_mse is not None and not mse_comparable(cell.setup, cell.split) for cell in cells):
+        note += "Brackets: MCC of the best assignment of coordinates to joints; errors of these rows are never bold. "
     written = _table(["test data", "method"], ["labels"], joints, blocks)
     return paragraphs(written, marks.markdown(), note + _origin(found, cells))
 
