@@ -24,6 +24,17 @@ def one_of(known: Sequence[Any], name: Any, what: str) -> Any:
     raise UserError(f"unknown {what} {name!r}: choose one of {', '.join(known)}")
 
 
+def require_name(name: str, known: Sequence[str], kind: str) -> None:
+    """Check that `name` is one of the `known` names.
+
+    Raises:
+        UserError: unknown name; suggests the closest one.
+    """
+    if name not in known:
+        hint = suggestion(name, known, f"choose one of {', '.join(known)}")
+        raise UserError(f"unknown {kind} {name!r}: {hint}")
+
+
 def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
     """The question whether the most similar known name was meant, or `otherwise` if none is similar."""
     close = difflib.get_close_matches(name, list(known), n=1)

@@ -18,7 +18,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from ropes.common.hardware import tune_allocator
-from ropes.errors import UserError
+from ropes.errors import UserError, require_name
 
 if TYPE_CHECKING:
     from ropes.cli.commands import Command
@@ -109,10 +109,7 @@ def command_kind(name: str, options: Sequence[str]) -> type["Command"]:
     """
     from ropes.cli.commands import COMMANDS
 
-    if name not in COMMANDS:
-        close = difflib.get_close_matches(name, COMMANDS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(COMMANDS)}"
-        raise UserError(f"unknown command {name!r}: {hint}")
+    require_name(name, tuple(COMMANDS), "command")
     if name == "fit":
         from ropes.cli.fit import fit_with_recipe
 

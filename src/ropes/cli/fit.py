@@ -84,7 +84,7 @@ def fit_with_recipe(arguments: Sequence[str]) -> type[Fit]:
     scan.add_argument("--labels", nargs="?", default="1")
     given = scan.parse_known_args(list(arguments))[0]
     method = given.method or "anchored"
-    labels = _label_fraction(given.labels) if method in METHODS and method_named(method).reads_labels else 1.0
+    labels = _label_fraction(given.labels) if method_named(method).reads_labels else 1.0
     recipe = recipe_of(method, given.preset or "compact", labels=labels)
     kind: Any = type(recipe)
     options = Annotated[kind, tyro.conf.arg(name="")]

@@ -18,7 +18,7 @@ from ropes.common.processes import run_all
 from ropes.common.progress import progress
 from ropes.data.import_pairs import read_and_split
 from ropes.data.photographs import read_photographs
-from ropes.errors import UnfinishedError, UserError
+from ropes.errors import UnfinishedError, UserError, require_name
 from ropes.evaluation.arm_moves import evaluate_estimator
 from ropes.evaluation.record import ARTEFACTS, is_current
 from ropes.evaluation.results import Results
@@ -39,7 +39,6 @@ from ropes.experiments.folder import (
 )
 from ropes.experiments.plan import Experiment
 from ropes.experiments.plans import experiment
-from ropes.methods.optimisation import require_name
 from ropes.methods.registry import method_of
 from ropes.methods.run import RUN_FILE, Run
 from ropes.models.registry import ARM_ESTIMATOR, PACKAGED, find_run

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, Literal
 
 #: What a method learns: coordinates of joints, factors of variation, or actions.
@@ -43,6 +43,5 @@ class Method:
 
     def load(self, part: Literal["fit", "reader", "weights"]) -> Callable[..., Any]:
         """Import one of its functions."""
-        module, _, name = str(getattr(self, part)).partition(":")
-        function: Callable[..., Any] = getattr(import_module(module), name)
+        function: Callable[..., Any] = resolve_name(getattr(self, part))
         return function

@@ -1,8 +1,7 @@
 """Optimiser settings, preset names, and checks of a recipe's values."""
 
-import difflib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -74,15 +73,3 @@ def require_anchors(count: int | None) -> None:
     """
     if count is not None and count < 2:
         raise UserError(f"anchors must be at least 2, got {count}; leave it out for all")
-
-
-def require_name(name: str, known: Sequence[str], kind: str) -> None:
-    """Check that `name` is one of the `known` names.
-
-    Raises:
-        UserError: unknown name; suggests the closest one.
-    """
-    if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(known)}"
-        raise UserError(f"unknown {kind} {name!r}: {hint}")

@@ -1,11 +1,11 @@
 """The table of methods: those of this package, and those of other packages' entry points `ropes.methods`."""
 
 from ropes.common.plugins import load_plugins
-from ropes.errors import UserError
+from ropes.errors import UserError, require_name
 from ropes.methods.anchored import methods as anchored
 from ropes.methods.delta import methods as delta
 from ropes.methods.method import Learns, Method
-from ropes.methods.optimisation import PRESETS, require_name
+from ropes.methods.optimisation import PRESETS
 from ropes.methods.recipes import Recipe
 from ropes.methods.ropes import methods as ropes
 from ropes.methods.supervised import methods as supervised

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 
-from ropes.methods.optimisation import PRESETS, Optimisation, Preset, require, require_name
+from ropes.errors import require_name
+from ropes.methods.optimisation import PRESETS, Optimisation, Preset, require
 from ropes.methods.recipe import renamed
 from ropes.models.delta_shape import DeltaConfig
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from ropes.errors import UserError
-from ropes.methods.optimisation import PRESETS, Optimisation, Preset, require, require_name
+from ropes.errors import UserError, require_name
+from ropes.methods.optimisation import PRESETS, Optimisation, Preset, require
 from ropes.methods.recipe import renamed
 from ropes.models.shapes import ADDED, CODE_SIDE, AE1Config, AE2Config, EncoderConfig, LDRConfig, added
 

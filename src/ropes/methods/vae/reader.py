@@ -13,6 +13,8 @@ from ropes.models.blocks import as_levels
 from ropes.models.checkpoints import WEIGHTS, load_weights
 from ropes.models.vae import VAE, as_images, elbo_terms
 
+_WEIGHTS = f"vae/{WEIGHTS}"
+
 
 class VAEReader(Reader):
     """The VAE of methods `beta-vae` and `ada-gvae`; its coordinates are the posterior means."""
@@ -22,7 +24,7 @@ class VAEReader(Reader):
     ) -> None:
         self.size = recipe.vae.image_size
         self._vae = VAE(recipe.vae)
-        load_weights(self._vae, folder / "vae" / WEIGHTS)
+        load_weights(self._vae, folder / _WEIGHTS)
         self._vae.to(device).eval()
         torch.nn.utils.convert_conv2d_weight_memory_format(self._vae, torch.channels_last)
         self.precision: Precision = resolve_precision(precision)
@@ -67,4 +69,4 @@ def reader(run: Run, folder: Path, device: torch.device, precision: RequestedPre
 
 def weights(run: Run) -> list[str]:
     """The weight file of a VAE."""
-    return [f"vae/{WEIGHTS}"]
+    return [_WEIGHTS]

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from ropes.errors import UserError
-from ropes.methods.optimisation import PRESETS, Optimisation, Preset, require, require_anchors, require_name
+from ropes.errors import UserError, require_name
+from ropes.methods.optimisation import PRESETS, Optimisation, Preset, require, require_anchors
 from ropes.methods.recipe import renamed
 from ropes.models.shapes import VAEConfig
 
