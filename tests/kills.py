@@ -23,7 +23,7 @@ def patched_steps(after: Callable[[Stage], object]) -> Iterator[None]:
         after(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "_SAVE_EVERY", 0.0)
+        patch.setattr(training, "SAVE_EVERY", 0.0)
         patch.setattr(Stage, "after_step", after_step)
         yield
 

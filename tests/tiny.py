@@ -220,6 +220,13 @@ def recipe_of(method: str) -> Recipe:
             return encoder_recipe(anchor_weight=3.0 * (method == "anchored"))
 
 
+def short(recipe: Recipe, epochs: float = 0.5) -> Recipe:
+    """The recipe with at most this many epochs of each training."""
+    trainings = {name: value for name, value in vars(recipe).items() if isinstance(value, Optimisation)}
+    few: dict[str, Any] = {name: replace(value, epochs=min(epochs, value.epochs)) for name, value in trainings.items()}
+    return replace(recipe, **few)
+
+
 def weights(run: Path) -> dict[str, str]:
     """Digest of every file of weights in a run."""
     found = sorted(run.rglob("weights.safetensors"))

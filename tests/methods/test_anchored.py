@@ -23,11 +23,10 @@ from ropes.methods.anchored.contrast import regime_loss
 from ropes.methods.anchored.stage import AnchoredStage
 from ropes.methods.recipes import EncoderRecipe, Optimisation
 from ropes.methods.run import TRAINING_FILE
-from ropes.methods.training import loop as training
-from ropes.methods.training.stage import Stage
 from ropes.models.checkpoints import WEIGHTS
 from ropes.models.encoder import ContrastNetwork
 from tests import tiny
+from tests.kills import killed
 
 pytestmark = pytest.mark.slow  # the fixtures fit
 
@@ -74,41 +73,31 @@ def test_its_evaluation_carries_its_name_and_no_reconstruction(run: Path, data: 
 
 @pytest.mark.parametrize("method", ["ldr", "anchored"])
 def test_without_angles_the_weights_are_the_same(
-    method: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    method: str, tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = tiny.encoder_recipe(
-        anchor_weight=3.0 * (method == "anchored"), training=Optimisation(epochs=0.3, batch=20, learning_rate=1e-2)
+        anchor_weight=3.0 * (method == "anchored"), training=Optimisation(epochs=3, batch=20, learning_rate=1e-2)
     )
-    anchored.fit(data, tmp_path / "full", chosen, method=method, show=False)
+    anchored.fit(tiny_data, tmp_path / "full", chosen, method=method, show=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    copy_without_labels(data, tmp_path / "stripped")
+    copy_without_labels(tiny_data, tmp_path / "stripped")
     anchored.fit(tmp_path / "stripped", tmp_path / "blind", chosen, method=method, show=False)
     assert tiny.weights(tmp_path / "full") == tiny.weights(tmp_path / "blind")
 
 
-def fit_killed(data: Path, out: Path, recipe: EncoderRecipe, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def fit_killed(data: Path, out: Path, recipe: EncoderRecipe, step: int) -> None:
     """Fit, die after a step, and go on."""
-    original = Stage.after_step
-
-    def die(stage: Stage) -> None:
-        original(stage)
-        if stage.global_step == step:
-            raise MemoryError
-
-    monkeypatch.setattr(training, "_SAVE_EVERY", 0.0)
-    with monkeypatch.context() as patch:
-        patch.setattr(Stage, "after_step", die)
-        with pytest.raises(MemoryError):
-            anchored.fit(data, out, recipe, show=False)
+    with killed(AnchoredStage, step):
+        anchored.fit(data, out, recipe, show=False)
     anchored.fit(data, out, recipe, show=False)
 
 
-def test_killed_it_goes_on_to_the_same_weights(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_it_goes_on_to_the_same_weights(tiny_data: Path, tmp_path: Path) -> None:
     chosen = tiny.encoder_recipe(
-        training=Optimisation(epochs=0.5, batch=20, learning_rate=1e-2), anchor_warmup_fraction=0.3
+        training=Optimisation(epochs=4, batch=20, learning_rate=1e-2), anchor_warmup_fraction=0.3
     )
-    anchored.fit(data, tmp_path / "whole", chosen, show=False)
-    fit_killed(data, tmp_path / "killed", chosen, 7, monkeypatch)
+    anchored.fit(tiny_data, tmp_path / "whole", chosen, show=False)
+    fit_killed(tiny_data, tmp_path / "killed", chosen, 7)
     assert tiny.weights(tmp_path / "killed") == tiny.weights(tmp_path / "whole")
 
 
@@ -159,13 +148,13 @@ def stage_of(**changes: Any) -> AnchoredStage:
     )
 
 
-def test_only_the_last_anchors_are_remembered_and_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anchored_stage, "_RECENT", 6)
-    stage, read = stage_of(), torch.rand(3, 4, 5, 2)
-    for anchors, coordinates in zip(([0, 1, 2, 3], [4, 5, 6, 7], [8, 6, 9, 6]), read, strict=True):
-        stage.store_recent(torch.tensor(anchors), coordinates)
-    assert stage.recent_anchors.tolist() == [4, 5, 7, 8, 6, 9]  # none twice
-    torch.testing.assert_close(stage.recent, torch.cat([read[1][[0, 1, 3]], read[2][[0, 3, 2]]]))
+def test_only_the_last_anchors_are_remembered_and_stored() -> None:
+    stage, first, second = stage_of(), torch.rand(2_048, 5, 2), torch.rand(4, 5, 2)
+    stage.store_recent(torch.arange(2_048), first)
+    stage.store_recent(torch.tensor([2_048, 6, 2_049, 6]), second)
+    kept = [anchor for anchor in range(2, 2_048) if anchor != 6]
+    assert stage.recent_anchors.tolist() == [*kept, 2_048, 6, 2_049]  # none twice
+    torch.testing.assert_close(stage.recent, torch.cat([first[kept], second[[0, 3, 2]]]))
     stage.descendants, stage.effects = torch.tensor([[False, True], [False, False]]), torch.rand(2, 2)
     stage.graphs = torch.rand(3, 2, 2) > 0.5
     other = stage_of()
@@ -279,18 +268,16 @@ def test_incomplete_anchors_are_refused_before_any_image_is_decoded(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_killed_run_with_hidden_parts_ends_with_the_same_weights(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    short = Optimisation(epochs=0.5, batch=20, learning_rate=1e-2)
-    chosen = tiny.encoder_recipe(training=short, anchor_warmup_fraction=0.1, random_erasing=0.5, anchors=150)
-    anchored.fit(data, tmp_path / "whole", chosen, show=False)
+def test_a_killed_run_with_hidden_parts_ends_with_the_same_weights(tiny_data: Path, tmp_path: Path) -> None:
+    short = Optimisation(epochs=4, batch=20, learning_rate=1e-2)
+    chosen = tiny.encoder_recipe(training=short, anchor_warmup_fraction=0.1, random_erasing=0.5, anchors=12)
+    anchored.fit(tiny_data, tmp_path / "whole", chosen, show=False)
     planned = read_json(tmp_path / "whole" / TRAINING_FILE)["planned_steps"]
-    fit_killed(data, tmp_path / "killed", chosen, round(0.7 * planned), monkeypatch)
+    fit_killed(tiny_data, tmp_path / "killed", chosen, round(0.7 * planned))
     assert tiny.weights(tmp_path / "killed") == tiny.weights(tmp_path / "whole")
     plain = replace(chosen, random_erasing=0.0)
-    anchored.fit(data, tmp_path / "plain", plain, show=False)
+    anchored.fit(tiny_data, tmp_path / "plain", plain, show=False)
     assert tiny.weights(tmp_path / "plain") != tiny.weights(tmp_path / "whole")
     summary = read_json(tmp_path / "whole" / TRAINING_FILE)
-    assert summary["provenance"]["anchors"] == 150
-    assert summary["provenance"]["poses"] == 750
+    assert summary["provenance"]["anchors"] == 12
+    assert summary["provenance"]["poses"] == 60

@@ -17,7 +17,6 @@ from ropes.methods.ropes import disentangle
 from ropes.methods.ropes import fit as ropes
 from ropes.methods.ropes.stages import AE1Stage, AE2Stage, LDRStage
 from ropes.methods.run import TRAINING_FILE
-from ropes.methods.training import loop as training
 from ropes.methods.training.loop import CHECKPOINT
 from ropes.methods.training.stage import Stage
 from tests import tiny
@@ -86,8 +85,7 @@ def test_killed_between_the_last_step_and_the_weights(
     def die(self: Stage) -> None:
         raise Killed
 
-    with monkeypatch.context() as patch:
-        patch.setattr(training, "_SAVE_EVERY", 0.0)
+    with monkeypatch.context() as patch, patched_steps(lambda stage: None):
         patch.setattr(LDRStage, "finish", die)
         with pytest.raises(Killed):
             refit(tmp_path / "run")

@@ -20,7 +20,7 @@ from ropes.methods.training import loop
 from ropes.models import checkpoints
 from tests import tiny
 
-loop._SAVE_EVERY = 0.0
+loop.SAVE_EVERY = 0.0
 stage, step = sys.argv[3], int(sys.argv[4])
 original, written = checkpoints.save_file, []
 
@@ -42,7 +42,9 @@ def test_killed_by_force_while_writing_it_goes_on_in_another_process(
 ) -> None:
     run, root = tmp_path / "run", Path(__file__).parents[2]
     words = [sys.executable, "-c", FIT, str(tiny_data), str(run), "wrist", "4"]
-    done = subprocess.run(words, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, check=False)
+    places = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
+    done = subprocess.run(words, cwd=root, env=environment, check=False)
     assert done.returncode == -signal.SIGKILL
     assert list(run.rglob("*.part"))
     refit(run)

@@ -72,14 +72,15 @@ def test_a_recording_is_registered_in_training_and_in_inference(run: Path, recor
 
 
 def test_without_registration_the_images_stay_as_they_are(recorded: Path, tmp_path: Path) -> None:
-    fit(recorded, tmp_path / "run", tiny.encoder_recipe(registration=False), 0, method="anchored", show=False)
+    without = tiny.short(tiny.encoder_recipe(registration=False))
+    fit(recorded, tmp_path / "run", without, 0, method="anchored", show=False)
     assert not (tmp_path / "run" / REGISTRATION_FILE).exists()
     assert read_registration(tmp_path / "run") is None
 
 
 def test_renderings_are_not_registered(tmp_path: Path) -> None:
     data = tiny.write_data(tmp_path / "data", tests=0)
-    fit(data, tmp_path / "run", tiny.encoder_recipe(), 0, method="anchored", show=False)
+    fit(data, tmp_path / "run", tiny.short(tiny.encoder_recipe()), 0, method="anchored", show=False)
     assert read_registration(tmp_path / "run") is None
     assert not (tmp_path / "run" / REGISTRATION_FILE).exists()
 
@@ -87,7 +88,7 @@ def test_renderings_are_not_registered(tmp_path: Path) -> None:
 @pytest.mark.any_processor
 @pytest.mark.parametrize("method", ["ldr", "ropes", "cnn", "jointnet"])
 def test_every_method_for_joints_learns_from_registered_frames(method: str, recorded: Path, tmp_path: Path) -> None:
-    fit(recorded, tmp_path / "run", tiny.recipe_of(method), 0, method=method, show=False)
+    fit(recorded, tmp_path / "run", tiny.short(tiny.recipe_of(method)), 0, method=method, show=False)
     assert read_registration(tmp_path / "run") is not None
     images = Estimator.load(tmp_path / "run").images(open_dataset(recorded), "test-id", 3)
     assert np.isfinite(Estimator.load(tmp_path / "run").coordinates(images)).all()
@@ -96,7 +97,7 @@ def test_every_method_for_joints_learns_from_registered_frames(method: str, reco
 @pytest.mark.any_processor
 def test_a_student_of_a_registered_encoder_is_read_through_the_registration(recorded: Path, tmp_path: Path) -> None:
     recipe = tiny.encoder_recipe(foreign=0.5, student=Optimisation(epochs=2, batch=20, learning_rate=1e-2))
-    fit(recorded, tmp_path / "run", recipe, 0, method="anchored", show=False)
+    fit(recorded, tmp_path / "run", tiny.short(recipe), 0, method="anchored", show=False)
     dataset, estimator = open_dataset(recorded), Estimator.load(tmp_path / "run")
     reading = estimator.read(estimator.images(dataset, "test-id"))
     assert reading.deviation is not None
@@ -191,7 +192,7 @@ def visited(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Path:
 def test_poses_that_do_not_train_leave_a_fit_its_intervals(method: str, tmp_path: Path, cache_home: Path) -> None:
     data = visited_data(tmp_path / "data", 0.006)
     images = np.asarray(open_dataset(data).read_images(open_dataset(data).frames("train").index))
-    fit(data, tmp_path / "run", tiny.recipe_of(method), 0, method=method, show=False)
+    fit(data, tmp_path / "run", tiny.short(tiny.recipe_of(method)), 0, method=method, show=False)
     registration = read_registration(tmp_path / "run")
     assert registration is not None
     assert registration.cleaner is None  # too few pass
@@ -206,7 +207,7 @@ def test_passers_by_are_removed_before_the_fit_and_before_a_prediction(
     short = replace(cleaner_stage.OPTIMISATION, min_samples=25_600)
     for module in (cleaner_stage, passers_by):
         monkeypatch.setattr(module, "OPTIMISATION", short)
-    fit(visited, tmp_path / "run", tiny.encoder_recipe(), 0, method="anchored", show=False)
+    fit(visited, tmp_path / "run", tiny.short(tiny.encoder_recipe(), epochs=2), 0, method="anchored", show=False)
     registration = read_registration(tmp_path / "run")
     assert registration is not None
     assert registration.cleaner is not None

@@ -21,7 +21,13 @@ from tests.kills import killed
 from tests.methods.test_student import hidden
 
 SHAPE = replace(tiny.encoder_recipe().encoder, window=0)
-OPTIMISATION = Optimisation(epochs=12, batch=20, learning_rate=1e-2)
+OPTIMISATION = Optimisation(epochs=8, batch=20, learning_rate=1e-2)
+#: Of many anchors: the student needs coordinates, not good ones.
+SHORT: dict[str, Any] = {
+    "ae1_training": Optimisation(epochs=0.5, batch=40, learning_rate=1e-3),
+    "ldr_training": Optimisation(epochs=1, batch=24, learning_rate=1e-3, weight_decay=1e-2),
+    "ae2_training": Optimisation(epochs=1, batch=40, learning_rate=1e-3),
+}
 
 
 def with_student(**changes: Any) -> RopesRecipe:
@@ -36,14 +42,14 @@ def data(many_anchors: Path) -> Path:
 @pytest.fixture(scope="module")
 def stages(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("ropes-student") / "stages"
-    fit(data, run, tiny.recipe(), 0, show=False)
+    fit(data, run, tiny.recipe(**SHORT), 0, show=False)
     return run
 
 
 @pytest.fixture(scope="module")
 def student(data: Path, stages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = Path(shutil.copytree(stages, tmp_path_factory.mktemp("ropes-student") / "run"))
-    fit(data, run, with_student(), 0, show=False)
+    fit(data, run, with_student(**SHORT), 0, show=False)
     return run
 
 
@@ -72,21 +78,23 @@ def test_it_reads_as_the_three_stages_do_and_on_where_those_are_misled(data: Pat
 
 
 @pytest.mark.slow
-def test_killed_it_goes_on_to_the_same_weights(data: Path, stages: Path, student: Path, tmp_path: Path) -> None:
-    run = Path(shutil.copytree(stages, tmp_path / "run"))
+def test_killed_it_goes_on_to_the_same_weights(tiny_data: Path, tiny_run: Path, own_run: Path, tmp_path: Path) -> None:
+    asked = with_student(student=Optimisation(epochs=3, batch=20, learning_rate=1e-2))
+    whole = Path(shutil.copytree(tiny_run, tmp_path / "whole"))
+    fit(tiny_data, whole, asked, 0, show=False)
     with killed(StudentStage, 7):
-        fit(data, run, with_student(), 0, show=False)
-    assert not (run / TRAINING_FILE).exists()
-    fit(data, run, with_student(), 0, show=False)
-    assert tiny.weights(run) == tiny.weights(student)
+        fit(tiny_data, own_run, asked, 0, show=False)
+    assert not (own_run / TRAINING_FILE).exists()
+    fit(tiny_data, own_run, asked, 0, show=False)
+    assert tiny.weights(own_run) == tiny.weights(whole)
 
 
 @pytest.mark.slow
-def test_the_logits_have_a_student_too(data: Path, stages: Path, tmp_path: Path) -> None:
-    short = Optimisation(epochs=0.2, batch=20, learning_rate=1e-3)
+def test_the_logits_have_a_student_too(tiny_data: Path, tiny_run: Path, tmp_path: Path) -> None:
+    short = Optimisation(epochs=1, batch=20, learning_rate=1e-3)
     recipe = with_student(coordinates="logits", student=short)
-    fit(data, tmp_path / "run", recipe, 0, pretrained=stages, show=False)
-    dataset = open_dataset(data)
+    fit(tiny_data, tmp_path / "run", recipe, 0, pretrained=tiny_run, show=False)
+    dataset = open_dataset(tiny_data)
     assert Estimator.load(tmp_path / "run").read(dataset.read_images(np.arange(3))).foreign is not None
 
 

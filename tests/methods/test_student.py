@@ -164,11 +164,11 @@ def test_users_are_told_where_something_foreign_is(data: Path, student: Path, tm
 
 @pytest.mark.any_processor
 @pytest.mark.slow
-def test_a_student_needs_no_window(data: Path, tmp_path: Path) -> None:
-    short = Optimisation(epochs=0.2, batch=20, learning_rate=1e-3)
+def test_a_student_needs_no_window(tiny_data: Path, tmp_path: Path) -> None:
+    short = Optimisation(epochs=1, batch=20, learning_rate=1e-3)
     without = tiny.encoder_recipe(anchor_weight=0, training=short, foreign=0.5, student=short)
-    anchored.fit(data, tmp_path / "run", without, method="ldr", show=False)
-    dataset = open_dataset(data)
+    anchored.fit(tiny_data, tmp_path / "run", without, method="ldr", show=False)
+    dataset = open_dataset(tiny_data)
     assert Estimator.load(tmp_path / "run").read(dataset.read_images(np.arange(3))).foreign is not None
 
 
@@ -207,23 +207,23 @@ def test_the_benchmark_tells_what_hides_costs_and_whether_it_is_noticed(
 
 @pytest.mark.slow
 def test_a_finished_fit_gets_a_student_without_being_trained_anew_and_goes_on_after_a_kill(
-    data: Path, tmp_path: Path
+    tiny_data: Path, tmp_path: Path
 ) -> None:
-    short = Optimisation(epochs=0.3, batch=20, learning_rate=1e-3)
+    short = Optimisation(epochs=3, batch=20, learning_rate=1e-3)
     whole, run, asked = tmp_path / "whole", tmp_path / "run", recipe(training=short, student=short)
-    anchored.fit(data, whole, asked, show=False)
-    anchored.fit(data, run, tiny.encoder_recipe(training=short), show=False)
+    anchored.fit(tiny_data, whole, asked, show=False)
+    anchored.fit(tiny_data, run, tiny.encoder_recipe(training=short), show=False)
     began = (run / "encoder" / WEIGHTS).stat().st_mtime_ns
     with killed(StudentStage, 7):
-        anchored.fit(data, run, asked, show=False)
+        anchored.fit(tiny_data, run, asked, show=False)
     assert not (run / TRAINING_FILE).exists()
-    anchored.fit(data, run, asked, show=False)
+    anchored.fit(tiny_data, run, asked, show=False)
     assert (run / "encoder" / WEIGHTS).stat().st_mtime_ns == began
     assert tiny.weights(run) == tiny.weights(whole)
 
 
 @pytest.mark.slow
-def test_a_run_from_before_there_were_students_has_none(tmp_path: Path, data: Path, teacher: Path) -> None:
+def test_a_run_from_before_there_were_students_has_none(tmp_path: Path, teacher: Path) -> None:
     content = read_json(teacher / RUN_FILE)
     del content["recipe"]["foreign"], content["recipe"]["student"]
     write_json(tmp_path / RUN_FILE, content)

@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,21 +22,22 @@ from ropes.inference import prediction
 from ropes.inference.estimator import Estimator
 from ropes.inference.prediction import calibrate, images_of
 from ropes.methods.fit import fit
-from ropes.methods.recipes import Optimisation
+from ropes.methods.recipes import JointNetRecipe, Optimisation, Recipe
 from ropes.methods.run import TRAINING_FILE, Run
 from ropes.methods.supervised import fit as supervised
 from ropes.methods.supervised.stages import AngleStage, PretrainingStage
-from ropes.methods.training import loop as training
 from ropes.methods.training.stage import Stage
 from ropes.methods.training.validation_split import held_out_frames
 from ropes.models.checkpoints import WEIGHTS
 from ropes.report.html import write_report
 from tests import tiny
+from tests.kills import killed
 
 pytestmark = pytest.mark.slow  # the fixtures fit
 
 PLACES = "encoder.vit.embeddings.position_embeddings"
-SHORT = Optimisation(epochs=0.5, batch=20, learning_rate=1e-3)
+#: Nine steps on the tiny data set.
+SHORT = Optimisation(epochs=3, batch=20, learning_rate=1e-3)
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +52,18 @@ def run(request: pytest.FixtureRequest, data: Path, tmp_path_factory: pytest.Tem
     return folder
 
 
+def short_recipe(method: str, **changes: Any) -> Recipe:
+    """Few steps with labels, and of pre-training."""
+    both = {"pretraining": SHORT} if method == "jointnet" else {}
+    return replace(tiny.recipe_of(method), training=SHORT, **both, **changes)
+
+
 @pytest.fixture(scope="module")
-def short(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Method → a run of few steps with labels; never to be changed."""
+def short(tiny_data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Method → a run of few steps on the tiny data set; never to be changed."""
     folder = tmp_path_factory.mktemp("short")
     for method in tiny.LABELLED:
-        fit(data, folder / method, replace(tiny.recipe_of(method), training=SHORT), method=method, show=False)
+        fit(tiny_data, folder / method, short_recipe(method), method=method, show=False)
     return {method: folder / method for method in tiny.LABELLED}
 
 
@@ -104,36 +112,21 @@ def test_its_evaluation_fits_no_line(run: Path, data: Path, tmp_path: Path) -> N
     ("method", "kind"), [("cnn", AngleStage), ("jointnet", PretrainingStage), ("jointnet", AngleStage)]
 )
 def test_killed_it_goes_on_to_the_same_weights(
-    method: str,
-    kind: type[Stage],
-    data: Path,
-    short: dict[str, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    method: str, kind: type[Stage], tiny_data: Path, short: dict[str, Path], tmp_path: Path
 ) -> None:
-    chosen = replace(tiny.recipe_of(method), training=SHORT)
-    original = Stage.after_step
-
-    def die(stage: Stage) -> None:
-        original(stage)
-        if isinstance(stage, kind) and stage.global_step == 7:
-            raise MemoryError
-
-    monkeypatch.setattr(training, "_SAVE_EVERY", 0.0)
-    with monkeypatch.context() as patch:
-        patch.setattr(Stage, "after_step", die)
-        with pytest.raises(MemoryError):
-            fit(data, tmp_path / "killed", chosen, method=method, show=False)
-    fit(data, tmp_path / "killed", chosen, method=method, show=False)
+    with killed(kind, 7):
+        fit(tiny_data, tmp_path / "killed", short_recipe(method), method=method, show=False)
+    fit(tiny_data, tmp_path / "killed", short_recipe(method), method=method, show=False)
     assert tiny.weights(tmp_path / "killed") == tiny.weights(short[method])
 
 
 @pytest.mark.any_processor
-def test_another_share_of_labels_takes_the_same_pretraining(data: Path, short: dict[str, Path], tmp_path: Path) -> None:
-    chosen = replace(tiny.jointnet_recipe(), training=SHORT)
+def test_another_share_of_labels_takes_the_same_pretraining(
+    tiny_data: Path, short: dict[str, Path], tmp_path: Path
+) -> None:
     shutil.copytree(short["jointnet"], tmp_path / "run")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("weights.safetensors")}
-    fit(data, tmp_path / "run", replace(chosen, labels=0.5), method="jointnet", show=False)
+    fit(tiny_data, tmp_path / "run", short_recipe("jointnet", labels=0.5), method="jointnet", show=False)
     changed = {path.parent.name for path, when in before.items() if path.stat().st_mtime_ns != when}
     assert changed == {"angles"}
 
@@ -141,13 +134,13 @@ def test_another_share_of_labels_takes_the_same_pretraining(data: Path, short: d
 @pytest.mark.any_processor
 @pytest.mark.parametrize("frozen", [True, False])
 def test_labels_move_the_pretrained_encoder_unless_it_is_frozen(
-    frozen: bool, data: Path, short: dict[str, Path], tmp_path: Path
+    frozen: bool, tiny_data: Path, short: dict[str, Path], tmp_path: Path
 ) -> None:
     run = short["jointnet"]
     if frozen:
         run = tmp_path / "run"
-        recipe = tiny.jointnet_recipe(training=SHORT, frozen=True)
-        fit(data, run, recipe, method="jointnet", pretrained=short["jointnet"], show=False)
+        recipe = short_recipe("jointnet", frozen=True)
+        fit(tiny_data, run, recipe, method="jointnet", pretrained=short["jointnet"], show=False)
     trained, before = (load_file(run / stage / WEIGHTS) for stage in ("angles", "pretraining"))
     same = {
         name: torch.equal(weight, before[f"average.{name.removeprefix('encoder.')}"])
@@ -158,51 +151,59 @@ def test_labels_move_the_pretrained_encoder_unless_it_is_frozen(
 
 
 @pytest.mark.any_processor
-def test_other_angles_are_another_run(data: Path, short: dict[str, Path], tmp_path: Path) -> None:
+def test_other_angles_are_another_run(short: dict[str, Path], tmp_path: Path) -> None:
     """The checksum of a data set leaves angles out; a supervised run must not."""
-    other = tiny.write_data(
-        tmp_path / "other", anchors=200, change=lambda states: states.update(train=states["train"] + 0.1)
-    )
-    chosen = tiny.cnn_recipe(training=SHORT)
+    other = tiny.write_data(tmp_path / "other", change=lambda states: states.update(train=states["train"] + 0.1))
     shutil.copytree(short["cnn"], tmp_path / "run")
     before = tiny.tree(tmp_path / "run")
     with pytest.raises(UserError, match="holds a run with another angles checksum"):
-        fit(other, tmp_path / "run", chosen, method="cnn", show=False)
+        fit(other, tmp_path / "run", short_recipe("cnn"), method="cnn", show=False)
     assert tiny.tree(tmp_path / "run") == before
 
 
 @pytest.mark.any_processor
-def test_pretraining_is_taken_over_from_the_same_alone(run: Path, data: Path, tmp_path: Path) -> None:
-    chosen = tiny.jointnet_recipe(training=SHORT)
-    if Run.read(run).method != "jointnet":
-        with pytest.raises(UserError, match="holds no finished pre-training of method jointnet"):
-            fit(data, tmp_path / "new", chosen, method="jointnet", pretrained=run, show=False)
-        with pytest.raises(UserError, match="method cnn is not pre-trained; leave --pretrained out"):
-            fit(data, tmp_path / "new", tiny.cnn_recipe(), method="cnn", pretrained=run, show=False)
-        assert not (tmp_path / "new").exists()
-        return
-    own = tmp_path / "own"
-    fit(data, own, replace(chosen, momentum=0.9), method="jointnet", show=False)
-    fit(data, own, chosen, method="jointnet", pretrained=run, show=False)  # in the place of another one
-    assert (own / "pretraining" / "stage.json").read_bytes() == (run / "pretraining" / "stage.json").read_bytes()
-    assert tiny.weights(own)["pretraining/weights.safetensors"] == tiny.weights(run)["pretraining/weights.safetensors"]
+def test_pretraining_is_taken_over_from_the_same_alone(tiny_data: Path, short: dict[str, Path], tmp_path: Path) -> None:
+    first, chosen, own = short["jointnet"], short_recipe("jointnet"), tmp_path / "own"
+    assert isinstance(chosen, JointNetRecipe)
+    fit(tiny_data, own, replace(chosen, momentum=0.9), method="jointnet", show=False)
+    fit(tiny_data, own, chosen, method="jointnet", pretrained=first, show=False)  # in the place of another one
+    assert (own / "pretraining" / "stage.json").read_bytes() == (first / "pretraining" / "stage.json").read_bytes()
+    assert (
+        tiny.weights(own)["pretraining/weights.safetensors"] == tiny.weights(first)["pretraining/weights.safetensors"]
+    )
     other = replace(chosen, vit=replace(chosen.vit, depth=1))
     with pytest.raises(UserError, match="pre-trained on other data, with another seed or other settings"):
-        fit(data, tmp_path / "new", other, method="jointnet", pretrained=run, show=False)
+        fit(tiny_data, tmp_path / "new", other, method="jointnet", pretrained=first, show=False)
     assert not (tmp_path / "new").exists()
     jointnet = replace(chosen, vit=replace(chosen.vit, hidden=8, rounds=1))  # no part of the pre-training
-    fit(data, tmp_path / "new", jointnet, method="jointnet", pretrained=run, show=False)
-    assert tiny.weights(tmp_path / "new")["pretraining/weights.safetensors"] in tiny.weights(run).values()
+    fit(tiny_data, tmp_path / "new", jointnet, method="jointnet", pretrained=first, show=False)
+    assert tiny.weights(tmp_path / "new")["pretraining/weights.safetensors"] in tiny.weights(first).values()
+
+
+@pytest.mark.any_processor
+def test_a_run_of_another_method_holds_no_pretraining(tiny_data: Path, short: dict[str, Path], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="holds no finished pre-training of method jointnet"):
+        fit(
+            tiny_data,
+            tmp_path / "new",
+            short_recipe("jointnet"),
+            method="jointnet",
+            pretrained=short["cnn"],
+            show=False,
+        )
+    with pytest.raises(UserError, match="method cnn is not pre-trained; leave --pretrained out"):
+        fit(tiny_data, tmp_path / "new", short_recipe("cnn"), method="cnn", pretrained=short["cnn"], show=False)
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.any_processor
 def test_a_collapsed_pretraining_is_said_and_shown(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tiny_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(supervised, "collapse", lambda rank, spread: "as told by a test")
-    fit(data, tmp_path / "run", tiny.jointnet_recipe(training=SHORT), method="jointnet", show=False)
+    fit(tiny_data, tmp_path / "run", short_recipe("jointnet"), method="jointnet", show=False)
     assert "ropes: warning: pre-training collapsed: as told by a test; lower" in capsys.readouterr().err
-    evaluate(tmp_path / "run", data, tmp_path / "e", occlusions=(0,), show=False)
+    evaluate(tmp_path / "run", tiny_data, tmp_path / "e", occlusions=(0,), sizes=tiny.SIZES, show=False)
     write_report(tmp_path / "e", tmp_path / "page.html")
     assert "Pre-training collapsed: as told by a test." in (tmp_path / "page.html").read_text(encoding="utf-8")
 
@@ -210,9 +211,9 @@ def test_a_collapsed_pretraining_is_said_and_shown(
 @pytest.mark.any_processor
 def test_few_held_out_images_tell_nothing_of_a_collapse(tmp_path: Path) -> None:
     few = tiny.write_data(tmp_path / "few", anchors=4)
-    fit(few, tmp_path / "run", tiny.jointnet_recipe(training=SHORT), method="jointnet", show=False)
+    fit(few, tmp_path / "run", short_recipe("jointnet"), method="jointnet", show=False)
     assert read_json(tmp_path / "run" / TRAINING_FILE)["collapse"] is None
-    evaluate(tmp_path / "run", few, tmp_path / "e", occlusions=(0,), show=False)
+    evaluate(tmp_path / "run", few, tmp_path / "e", occlusions=(0,), sizes=tiny.SIZES, show=False)
     write_report(tmp_path / "e", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "The validation split is too small to test whether pre-training collapsed." in page
@@ -220,20 +221,23 @@ def test_few_held_out_images_tell_nothing_of_a_collapse(tmp_path: Path) -> None:
 
 
 @pytest.mark.any_processor
-def test_what_was_taken_over_is_kept_without_the_other_run(data: Path, short: dict[str, Path], tmp_path: Path) -> None:
-    chosen = tiny.jointnet_recipe(training=SHORT)
+def test_what_was_taken_over_is_kept_without_the_other_run(
+    tiny_data: Path, short: dict[str, Path], tmp_path: Path
+) -> None:
+    chosen = short_recipe("jointnet")
     shutil.copytree(short["jointnet"], tmp_path / "first")
-    fit(data, tmp_path / "own", chosen, method="jointnet", pretrained=tmp_path / "first", show=False)
+    fit(tiny_data, tmp_path / "own", chosen, method="jointnet", pretrained=tmp_path / "first", show=False)
     before = tiny.tree(tmp_path / "own")
     shutil.rmtree(tmp_path / "first")
-    fit(data, tmp_path / "own", chosen, method="jointnet", pretrained=tmp_path / "first", show=False)
+    fit(tiny_data, tmp_path / "own", chosen, method="jointnet", pretrained=tmp_path / "first", show=False)
     assert tiny.tree(tmp_path / "own") == before
 
 
 @pytest.mark.any_processor
-def test_squares_in_training_are_told(data: Path, tmp_path: Path) -> None:
-    fit(data, tmp_path / "run", tiny.cnn_recipe(training=SHORT, random_erasing=0.5), method="cnn", show=False)
-    rows = evaluate(tmp_path / "run", data, tmp_path / "e", occlusions=(0,), show=False).rows
+def test_squares_in_training_are_told(tiny_data: Path, tmp_path: Path) -> None:
+    fit(tiny_data, tmp_path / "run", short_recipe("cnn", random_erasing=0.5), method="cnn", show=False)
+    measured = evaluate(tmp_path / "run", tiny_data, tmp_path / "e", occlusions=(0,), sizes=tiny.SIZES, show=False)
+    rows = measured.rows
     assert {row.erased for row in rows} == {0.5}
 
 
@@ -268,11 +272,12 @@ def test_a_baseline_is_not_packaged(run: Path, data: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.any_processor
-def test_few_held_out_labels_leave_the_flag(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    recipe = tiny.cnn_recipe(training=SHORT, labels=0.015)
-    fit(data, tmp_path / "run", recipe, method="cnn", show=False)
+def test_few_held_out_labels_leave_the_flag(
+    tiny_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fit(tiny_data, tmp_path / "run", short_recipe("cnn", labels=0.2), method="cnn", show=False)
     assert "ropes: no standard deviations: " in capsys.readouterr().err
-    estimator, dataset = Estimator.load(tmp_path / "run"), open_dataset(data)
+    estimator, dataset = Estimator.load(tmp_path / "run"), open_dataset(tiny_data)
     reading = estimator.read(dataset.read_images(np.arange(4)))
     assert reading.deviation is None
     assert reading.distance is not None

@@ -20,11 +20,11 @@ from ropes.methods.readers import finished_reader
 from ropes.methods.recipes import VAERecipe
 from ropes.methods.registry import methods_of
 from ropes.methods.run import TRAINING_FILE
-from ropes.methods.training import loop as training
-from ropes.methods.training.stage import Stage
 from ropes.methods.vae.fit import pairs_of
 from ropes.methods.vae.reader import VAEReader
+from ropes.methods.vae.stage import VAEStage
 from tests import tiny
+from tests.kills import killed
 
 pytestmark = pytest.mark.slow  # the fixtures fit
 
@@ -64,23 +64,11 @@ def test_it_reads_latents_and_draws_images_from_them(run: Path, finger_data: Pat
 
 
 @pytest.mark.parametrize("method", methods_of("factors"))
-def test_killed_it_goes_on_to_the_same_weights(
-    method: str, finger_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_it_goes_on_to_the_same_weights(method: str, finger_data: Path, tmp_path: Path) -> None:
     chosen = tiny.vae_recipe(noise=True, warm_up=5)
     fit(finger_data, tmp_path / "whole", chosen, method=method, show=False)
-    original = Stage.after_step
-
-    def die(stage: Stage) -> None:
-        original(stage)
-        if stage.global_step == 7:
-            raise MemoryError
-
-    monkeypatch.setattr(training, "_SAVE_EVERY", 0.0)
-    with monkeypatch.context() as patch:
-        patch.setattr(Stage, "after_step", die)
-        with pytest.raises(MemoryError):
-            fit(finger_data, tmp_path / "killed", chosen, method=method, show=False)
+    with killed(VAEStage, 7):
+        fit(finger_data, tmp_path / "killed", chosen, method=method, show=False)
     with pytest.raises(UserError, match=r"unfinished run|weights"):
         finished_reader(tmp_path / "killed", CPU)
     fit(finger_data, tmp_path / "killed", chosen, method=method, show=False)

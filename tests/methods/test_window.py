@@ -105,7 +105,7 @@ def test_a_recording_is_registered_and_cleaned_at_both_sizes(
         return film(blobs)
 
     data = tiny_window.write_data(tmp_path / "data", anchors=60, tests=60, change=visited)
-    fit(data, tmp_path / "run", tiny_window.recipe(foreign=0.0), 0, method="anchored", show=False)
+    fit(data, tmp_path / "run", tiny.short(tiny_window.recipe(foreign=0.0)), 0, method="anchored", show=False)
     registration = read_registration(tmp_path / "run")
     assert isinstance(registration, ZoomedRegistration)
     assert registration.background.shape == (2, SIDE, SIDE)

@@ -28,7 +28,7 @@ from ropes.models.checkpoints import WEIGHTS, load_tree, load_weights, save_tree
 
 CHECKPOINT, SUMMARY = "last.safetensors", "stage.json"
 #: Seconds between saves, multiplied by the seconds of a slow save: saving takes at most a thirtieth of the time.
-_SAVE_EVERY = 30.0
+SAVE_EVERY = 30.0
 BatchAt = Callable[[int], Any]
 
 
@@ -80,7 +80,7 @@ class _Saver(pl.Callback):
         module.after_step()
         last = {name: values[-1] for name, values in module.history.items() if name != "steps"}
         self.update(trainer.global_step, "  ".join(f"{name} {value:.4g}" for name, value in last.items()))
-        if self.signal is None and time.monotonic() - self.last_save < _SAVE_EVERY * max(1.0, self.duration):
+        if self.signal is None and time.monotonic() - self.last_save < SAVE_EVERY * max(1.0, self.duration):
             return
         began = time.monotonic()
         trainer.save_checkpoint(self.path)
