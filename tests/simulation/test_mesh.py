@@ -95,7 +95,8 @@ def test_small_meshes_stay_as_they_are(square: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.obj", "v 0 0 zero\n", "is not a readable mesh"),
+        ("a.obj", "v 0 0 zero\nf 1 1 1\n", "is not a readable mesh"),
+        ("a.obj", "v 0 0 0\n", r"is not a readable mesh \(no triangles\)"),
         ("a.obj", "v 0 0 0\nf 1 2 3\n", "is not a readable mesh"),
         ("a.stl", "", "is not a readable mesh"),
         ("a.ply", "", "is not a mesh that PyBullet draws"),

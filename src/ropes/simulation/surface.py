@@ -95,32 +95,55 @@ def flat_normals(points: Array, faces: NDArray[np.int64]) -> Array:
 
 
 def _read_obj(path: Path) -> Surface:
-    values: dict[str, list[list[float]]] = {"v": [], "vt": [], "vn": []}
-    corners: list[list[int]] = []
+    lines: dict[str, list[str]] = {"v": [], "vt": [], "vn": [], "f": []}
     parts: list[int] = []
     part = 0
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
+    defined = dict[int, list[int]]()  # face with negative indices → numbers of v, vt and vn before it
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
             word, _, rest = line.partition(" ")
-            if word in values:
-                values[word].append([float(x) for x in rest.split()[: 2 if word == "vt" else 3]])
-            elif word == "usemtl":
+            if word == "usemtl":
                 part += 1
-            elif word == "f":
-                polygon = [_corner(text, values) for text in rest.split()]
-                for k in range(1, len(polygon) - 1):
-                    corners += [polygon[0], polygon[k], polygon[k + 1]]
+            elif word in lines:
+                if word == "f":
                     parts.append(part)
-    points = np.array(values["v"])
-    index = np.array(corners).reshape(-1, 3, 3)
-    faces, uvs, normals = index[..., 0], index[..., 1], index[..., 2]
+                    if "-" in rest:
+                        defined[len(lines["f"])] = [len(lines[kind]) for kind in ("v", "vt", "vn")]
+                lines[word].append(rest)
+    if not parts:
+        raise ValueError("no triangles")
+    polygons = [line.split() for line in lines["f"]]
+    sizes = np.array([len(polygon) for polygon in polygons])
+    before = np.zeros((len(polygons), 3), dtype=np.int64)
+    for face, counts in defined.items():
+        before[face] = counts
+    index = _corners([corner for polygon in polygons for corner in polygon])
+    index = np.where(index < 0, index + np.repeat(before, sizes, axis=0), index - 1)
+    spans = zip((np.cumsum(sizes) - sizes).tolist(), sizes.tolist(), strict=True)
+    fans = [(start, start + k, start + k + 1) for start, size in spans for k in range(1, size - 1)]
+    triangles = index[np.array(fans, dtype=np.int64).reshape(-1, 3)]
+    faces, uvs, normals = np.moveaxis(triangles, -1, 0)
+    points, directions = _numbers(lines["v"], 3), _numbers(lines["vn"], 3)
     return Surface(
         points=points,
         faces=faces,
-        normals=np.array(values["vn"])[normals] if (normals >= 0).all() else flat_normals(points, faces),
-        uv=_texture_coordinates(np.array(values["vt"]), uvs),
-        parts=np.array(parts),
+        normals=directions[normals] if (normals >= 0).all() else flat_normals(points, faces),
+        uv=_texture_coordinates(_numbers(lines["vt"], 2), uvs),
+        parts=np.repeat(parts, np.maximum(sizes - 2, 0)),
     )
+
+
+def _numbers(lines: list[str], count: int) -> Array:
+    """The first numbers of each line, (lines, count)."""
+    return np.loadtxt(lines, usecols=range(count), ndmin=2) if lines else np.empty((0, count))
+
+
+def _corners(texts: list[str]) -> NDArray[np.int64]:
+    """Indices (vertex, texture, normal) of each "v/vt/vn", as in the file, from 1; 0 if omitted."""
+    if any(text.count("/") != 2 for text in texts):
+        texts = ["/".join([*text.split("/"), "", ""][:3]) for text in texts]
+    numbers = [int(part) if part else 0 for part in "/".join(texts).split("/")]
+    return np.array(numbers, dtype=np.int64).reshape(-1, 3)
 
 
 def _texture_coordinates(values: Array, index: NDArray[np.int64]) -> Array | None:
@@ -128,16 +151,6 @@ def _texture_coordinates(values: Array, index: NDArray[np.int64]) -> Array | Non
     if not len(values):
         return None
     return np.where((index >= 0)[..., None], values[np.maximum(index, 0)], 0.5)
-
-
-def _corner(text: str, values: dict[str, list[list[float]]]) -> list[int]:
-    """Zero-based indices (vertex, texture, normal) of one "v/vt/vn"; −1 if omitted."""
-    parts = [*text.split("/"), "", ""][:3]
-    counts = (len(values[kind]) for kind in ("v", "vt", "vn"))
-    return [
-        -1 if not part else int(part) - 1 if int(part) > 0 else count + int(part)
-        for part, count in zip(parts, counts, strict=True)
-    ]
 
 
 def _read_with_trimesh(path: Path) -> Surface:
