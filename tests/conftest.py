@@ -51,29 +51,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="no CUDA device"))
 
 
-#: Files that take more than ten seconds, the longest first (`pytest --durations=100` tells).
+#: Files that take more than five seconds, the longest first (`pytest --durations=100` tells).
 LONGEST = (
     "experiments/test_study.py",
     "experiments/test_small_experiment.py",
+    "experiments/test_exporter.py",
     "experiments/test_action_study.py",
     "evaluation/test_factors.py",
-    "methods/test_supervised.py",
-    "methods/test_student.py",
-    "methods/test_registration.py",
     "experiments/test_experiments.py",
+    "methods/test_supervised.py",
     "methods/test_learning.py",
-    "methods/test_precision.py",
     "test_processor_benchmarks.py",
+    "simulation/test_mujoco_scene.py",
     "test_benchmarks.py",
-    "experiments/test_exporter.py",
-    "common/test_processes.py",
-    "simulation/test_workers.py",
+    "methods/test_student.py",
     "causal/test_calibration.py",
-    "test_own_arm_page.py",
-    "test_colour.py",
+    "simulation/test_workers.py",
+    "simulation/test_relocation.py",
+    "methods/test_fit.py",
     "test_faults.py",
+    "methods/test_precision.py",
+    "test_colour.py",
+    "methods/test_registration.py",
+    "common/test_processes.py",
+    "test_own_arm_page.py",
     "methods/test_registry.py",
-    "methods/uncertainty/test_stage.py",
 )
 
 

@@ -14,10 +14,12 @@ from ropes.errors import UserError
 from ropes.inference.calibration import Calibration, write_calibration
 from ropes.inference.estimator import Estimator
 from ropes.inference.predictor import Predictor
+from ropes.methods.ropes.stages import LDRStage
 from ropes.methods.run import RUN_FILE, TRAINING_FILE, Run
 from ropes.models.registration import Registration
 from tests import tiny
 from tests.estimators import FormulaReader, places, run_of
+from tests.kills import killed
 
 
 @pytest.fixture(scope="module")
@@ -115,22 +117,16 @@ def test_an_unfinished_run_is_refused(own_run: Path, lost: str, line: str) -> No
 
 @pytest.mark.slow
 def test_a_run_begun_anew_with_another_recipe_is_unfinished_and_uncalibrated(
-    own_run: Path, refit: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+    own_run: Path, refit: Callable[..., Run]
 ) -> None:
     run = Estimator.load(own_run).run
     write_calibration(own_run, run, Calibration(np.ones(2), np.zeros(2), 2))
-    with monkeypatch.context() as patch:
-        patch.setattr("ropes.methods.ropes.fit._fit_ldrs", _interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            refit(own_run, val_fraction=0.5)
+    with killed(LDRStage, 1):
+        refit(own_run, val_fraction=0.5)
     with pytest.raises(UserError, match="unfinished"):
         Estimator.load(own_run)
     refit(own_run, val_fraction=0.5)
     assert Estimator.load(own_run).calibration is None
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def test_damaged_weights_are_named(own_run: Path) -> None:
