@@ -108,16 +108,16 @@ def test_without_labels_or_distributions_the_graph_is_the_same(causal: Path, tmp
 def test_only_anchors_that_were_not_learnt_from_are_read(
     causal: Path, monkeypatch: pytest.MonkeyPatch, at_most: int, anchors: int
 ) -> None:
-    monkeypatch.setattr(causal_graph, "_POSES", at_most)
+    monkeypatch.setattr(causal_graph, "MAX_POSES", at_most)
     dataset = open_dataset(causal)
     frames = dataset.frames("train")
-    chosen = causal_graph._rows(reader(dataset), dataset, frames, np.arange(5) > 0, 0)
+    chosen = causal_graph.held_out_rows(reader(dataset), dataset, frames, np.arange(5) > 0, 0)
     held = held_out_anchors(frames.anchor, 0.25, 3)
     assert set(frames.anchor[chosen]) <= set(held)
     assert len(np.unique(frames.anchor[chosen])) == anchors
     assert len(chosen) == anchors * 4
     other = reader(dataset, data_checksum="another data set's")
-    chosen = causal_graph._rows(other, dataset, frames, np.arange(5) > 0, 0)
+    chosen = causal_graph.held_out_rows(other, dataset, frames, np.arange(5) > 0, 0)
     assert not set(frames.anchor[chosen]) <= set(held)
 
 

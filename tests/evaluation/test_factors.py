@@ -19,7 +19,7 @@ from ropes.evaluation import factors as factor_evaluation
 from ropes.evaluation import results
 from ropes.evaluation.factor_latents import LATENTS_FILE
 from ropes.evaluation.factor_tasks import Samples, TransferScenario, factor_task
-from ropes.evaluation.factors import _mean_error, disentanglement, evaluate_factors
+from ropes.evaluation.factors import disentanglement, evaluate_factors, transfer_score
 from ropes.evaluation.record import is_current
 from ropes.evaluation.rows.model import ModelRow
 from ropes.methods.fit import fit
@@ -162,8 +162,8 @@ def test_an_arm_without_free_poses_is_refused(tiny_data: Path, monkeypatch: pyte
 def test_the_transfer_score_leaves_out_the_factor_that_shifts() -> None:
     errors, some = dict.fromkeys(NAMES[:HUE], 0.1) | {NAMES[HUE]: 0.8}, Samples("test-id", np.arange(2))
     every, but_hue = (TransferScenario(train=some, test=some, shifted=name) for name in (None, NAMES[HUE]))
-    assert _mean_error(every, errors) == pytest.approx(0.2)
-    assert _mean_error(but_hue, errors) == pytest.approx(0.1)
+    assert transfer_score(every, errors) == pytest.approx(0.2)
+    assert transfer_score(but_hue, errors) == pytest.approx(0.1)
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ def test_the_rows_are_of_the_protocol_s_draws(read: None, data: Path, tiny_run: 
 def test_the_label_free_calibration_reads_no_angle_and_few_poses(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commanded, "_MAX_POSES", 300)
+    monkeypatch.setattr(commanded, "MAX_POSES", 300)
     copy_without_labels(data, tmp_path / "stripped")
     estimator = blobs()
     looked: list[int] = []

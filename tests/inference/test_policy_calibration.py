@@ -199,9 +199,9 @@ def test_errors_known_of_anchors_come_out_in_radians() -> None:
     deviation = np.repeat([[0.1, 1.0], [0.2, 1.0]], 3, axis=0)
     readings = PolicyReadings(np.zeros((3, 2)), np.zeros((3, 2)), {}, deviation)
     line = Calibration(np.array([-0.5, 3.0]), np.zeros(2), samples=0)
-    errors = commanded._errors(estimator, readings, line)
+    errors = commanded.held_out_errors(estimator, readings, line)
     np.testing.assert_allclose(np.asarray(errors), [0.5 * 2 * 0.025**0.5, 3 * 2])
-    assert commanded._errors(blobs(), readings, line) is None
+    assert commanded.held_out_errors(blobs(), readings, line) is None
 
 
 def test_a_calibration_says_how_it_was_made_and_how_far_off_it_may_be(own_run: Path, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_noise_has_its_variance_in_units_of_light() -> None:
 
 def test_exposure_drifts_slowly_around_its_level() -> None:
     drift = camera(40_000, exposure_drift=0.2, drift_frames=100.0)
-    stops = np.log2(drift._gain[:, 1])
+    stops = np.log2(drift.gain[:, 1])
     assert stops.std() == pytest.approx(0.2, rel=0.1)
     step = np.diff(stops).std()
     assert step == pytest.approx(0.2 * np.sqrt(2 * (1 - np.exp(-1 / 100))), rel=0.05)
@@ -59,7 +59,7 @@ def test_exposure_drifts_slowly_around_its_level() -> None:
 
 def test_a_jump_of_exposure_begins_at_once_and_fades() -> None:
     jumping = camera(2_000, exposure_jump=1.0, jumps=1 / 1000, seed=1)
-    stops = np.log2(jumping._gain[:, 1])
+    stops = np.log2(jumping.gain[:, 1])
     assert stops[0] == 0
     begin = int(np.abs(np.diff(stops)).argmax()) + 1
     height = stops[begin] - stops[begin - 1]
@@ -68,7 +68,7 @@ def test_a_jump_of_exposure_begins_at_once_and_fades() -> None:
 
 
 def test_a_jump_in_the_first_frame_has_its_height() -> None:
-    stops = [math.log2(camera(1, exposure_jump=1.0, jumps=1.0, seed=seed)._gain[0, 1]) for seed in range(300)]
+    stops = [math.log2(camera(1, exposure_jump=1.0, jumps=1.0, seed=seed).gain[0, 1]) for seed in range(300)]
     assert np.std(stops) == pytest.approx(1.0, rel=0.1)
 
 
@@ -98,15 +98,15 @@ def test_only_colours_have_a_white_balance() -> None:
 
 def test_the_mount_creeps_and_vibrates_by_shares_of_the_height() -> None:
     shaken = camera(5_000, vibration=0.01)
-    assert shaken._shift.std(0) == pytest.approx([0.01 * len(SCENE)] * 2, rel=0.05)
-    crept = [camera(100, creep=0.05, seed=seed)._shift for seed in range(200)]
+    assert shaken.shift.std(0) == pytest.approx([0.01 * len(SCENE)] * 2, rel=0.05)
+    crept = [camera(100, creep=0.05, seed=seed).shift for seed in range(200)]
     assert all((shift[0] == 0).all() for shift in crept)
     assert np.std([shift[-1] for shift in crept]) == pytest.approx(0.05 * len(SCENE), rel=0.15)
 
 
 def test_a_shift_moves_the_image() -> None:
     moved = camera(2, creep=0.1, seed=4)
-    rows, columns = moved._shift[1]
+    rows, columns = moved.shift[1]
     row, column = 30, 40
     spot = np.zeros_like(SCENE)
     spot[row - 2 : row + 3, column - 2 : column + 3] = 255

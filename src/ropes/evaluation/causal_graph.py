@@ -22,7 +22,7 @@ from ropes.metrics import structural_hamming_distance
 
 GRAPH_FILE = "graph.json"
 #: Largest number of poses per regime. Standard errors of effects after unmixing are then about 1/40 (roots) to 1/10.
-_POSES = 2000
+MAX_POSES = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,7 @@ def graph_of(estimator: Estimator, dataset: Dataset, *, bound: float = BOUND, se
         raise UserError(f"{dataset.path} has no interventions on {missing[0]} (it has {', '.join(dataset.joints)})")
     column = np.array([-1 if r.joint not in joints else joints.index(r.joint) for r in dataset.regimes])
     policy = np.array([regime.policy for regime in dataset.regimes])
-    rows = _rows(estimator, dataset, frames, (column >= 0) | (policy == 0), seed)
+    rows = held_out_rows(estimator, dataset, frames, (column >= 0) | (policy == 0), seed)
     regime = frames.regime[rows]
     coordinates = estimator.coordinates(images_of(estimator.run, dataset, frames.index[rows]))
     try:
@@ -122,19 +122,29 @@ def graph_of(estimator: Estimator, dataset: Dataset, *, bound: float = BOUND, se
     return FoundGraph(joints=joints, graph=graph, true=_true_graph(dataset, joints), poses=len(rows))
 
 
-def _rows(
+def held_out_rows(
     estimator: Estimator, dataset: Dataset, frames: Frames, regimes: NDArray[np.bool_], seed: int
 ) -> NDArray[np.int64]:
-    """Positions among `frames` of some poses under each of these regimes, preferably of the same anchors.
+    """Choose at most `MAX_POSES` held-out poses under each of some regimes, preferably of the same anchors.
 
     Images of the training set are left out: a network may have memorised their policies. The joint's own policies then
     lack the mixture of joints that other images have, which looks like a cause of the joint.
+
+    Args:
+        estimator: estimator of the run; of a run on another data set, all poses are held out.
+        dataset: the data set.
+        frames: its training frames.
+        regimes: mask of the data set's regimes, (R,).
+        seed: seed of the choice of anchors.
+
+    Returns:
+        Positions among `frames`, in ascending order, int64 (n,).
     """
     anchors, number = np.unique(frames.anchor, return_inverse=True)
     order = generator(seed, "causal graph").permutation(len(anchors))[number]
     ranked = np.argsort(order, kind="stable")
     ranked = ranked[held_out_frames(estimator.run, dataset)[ranked]]
-    parts = [ranked[frames.regime[ranked] == regime][:_POSES] for regime in np.flatnonzero(regimes)]
+    parts = [ranked[frames.regime[ranked] == regime][:MAX_POSES] for regime in np.flatnonzero(regimes)]
     return np.sort(np.concatenate(parts))
 
 

@@ -127,7 +127,7 @@ def evaluate_factors(
         "mcc": _matched_correlation(*tested),
         **latents.label_free,
         **({"classifier": float(np.mean(list(classifier.values())))} if classifier else {}),
-        **{score: _mean_error(task.scenarios[score.partition("_")[2]], own) for score, own in errors.items()},
+        **{score: transfer_score(task.scenarios[score.partition("_")[2]], own) for score, own in errors.items()},
     }
     training = read_training(run)
     row = ModelRow(
@@ -263,8 +263,13 @@ def _samples(task: FactorTask, latents: Mapping[str, Floats], samples: Samples) 
     return latents[split][rows], task.scaled[split][rows]
 
 
-def _mean_error(scenario: TransferScenario, by_factor: Mapping[str, float]) -> float:
-    """The transfer score: mean error over all factors except the shifted one."""
+def transfer_score(scenario: TransferScenario, by_factor: Mapping[str, float]) -> float:
+    """The transfer score: the mean error over all factors except the one that shifts.
+
+    Args:
+        scenario: the scenario; its `shifted` is None if no factor shifts.
+        by_factor: error of each factor by its name, as a share of the factor's range.
+    """
     return float(np.mean([error for name, error in by_factor.items() if name != scenario.shifted]))
 
 

@@ -24,7 +24,7 @@ from ropes.metrics.bend import matched_means
 from ropes.metrics.calibration import commanded_calibration
 
 #: Largest number of poses per regime; their mean angle then has a standard error of about 0.01 rad.
-_MAX_POSES = 2000
+MAX_POSES = 2000
 #: Smallest number of poses per regime; the mean of 30 has a standard error of a fifth of their standard deviation.
 FEWEST = 30
 #: Number of quantiles that represent a policy's distribution.
@@ -124,7 +124,7 @@ def fit_commanded(
     except ValueError as error:
         raise UserError(f"{source}: {error}; fit the run again") from error
     first, second = line.angles(readings.first), line.angles(readings.second)
-    errors = _errors(estimator, readings, line)
+    errors = held_out_errors(estimator, readings, line)
     for k, joint in enumerate(estimator.run.joints):
         observational = None
         if k in readings.observational:
@@ -139,8 +139,17 @@ def fit_commanded(
         raise UserError(f"{source}: {error} to fit a bend; record more poses") from error
 
 
-def _errors(estimator: Estimator, readings: PolicyReadings, line: Calibration) -> Array | None:
-    """Root mean squared error of each joint after a line, radians, from held-out anchors; None where unknown."""
+def held_out_errors(estimator: Estimator, readings: PolicyReadings, line: Calibration) -> Array | None:
+    """The error of each joint's angles as the uncertainty model of held-out anchors gives it.
+
+    Args:
+        estimator: the estimator of the readings.
+        readings: readings from a data set.
+        line: the line from coordinates to radians.
+
+    Returns:
+        Root mean squared error of each joint, radians, (d,); None if the run has no standard deviations.
+    """
     if readings.deviation is None or estimator.trust is None or estimator.trust.scores is None:
         return None
     errors = np.sqrt((readings.deviation**2).mean(axis=0) * np.nanmean(estimator.trust.scores**2, axis=0))
@@ -199,7 +208,7 @@ def _rows_by_regime(
                 f"{FEWEST} or more for a reliable mean"
             )
         ranked[regime] = rows[np.argsort(~unused[rows], kind="stable")]
-    count = min(_MAX_POSES, *map(len, ranked.values()))
+    count = min(MAX_POSES, *map(len, ranked.values()))
     return {regime: np.sort(frames.index[rows[:count]]) for regime, rows in ranked.items()}
 
 

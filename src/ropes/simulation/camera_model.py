@@ -46,6 +46,16 @@ class CameraModel:
         camera: its name.
         recording: its name.
 
+    Attributes:
+        level: the level of the faults.
+        shape: as given.
+        frames: as given.
+        gain: factor on the light of red, green and blue in each frame, (frames, 3), read-only; 1 without faults.  Grey
+            images take that of green.
+        shift: shift of the view down and to the right in each frame, pixels, (frames, 2), read-only; what the image
+            shows moves the other way.
+        angle: rotation of the view in each frame, radians, (frames,), read-only.
+
     Raises:
         UserError: no such level, an image of another shape, or no frame.
     """
@@ -72,8 +82,10 @@ class CameraModel:
         k1 = self.level.distortion * self._of_camera("lens").normal()
         rngs = self._of_camera("occluders"), self._of_recording("passers-by")
         self._occluders = Occluders(self.level.occluders, shape, frames, *rngs)
-        self._gain = self._gains(self._of_recording("light"))
-        self._shift, self._angle = self._poses(self._of_recording("mount"))
+        self.gain = self._gains(self._of_recording("light"))
+        self.shift, self.angle = self._poses(self._of_recording("mount"))
+        for drawn in (self.gain, self.shift, self.angle):
+            drawn.flags.writeable = False
         rows, columns = np.mgrid[:height, :width] - np.array([(height - 1) / 2, (width - 1) / 2])[:, None, None]
         self._centred = np.stack([rows, columns])
         radius = (rows**2 + columns**2) / (height / 2) ** 2
@@ -105,7 +117,7 @@ class CameraModel:
         light = self._occluders.scene(_TO_LIGHT[image], frame, arm)
         light = self._lens(light, frame, rng)
         light = self._occluders.lens(light)
-        light = light * (self._gain[frame] if image.ndim == 3 else self._gain[frame, 1]) * self._falloff
+        light = light * (self.gain[frame] if image.ndim == 3 else self.gain[frame, 1]) * self._falloff
         return self._file(self._sensor(light, rng))
 
     def _gains(self, rng: np.random.Generator) -> Floats:
@@ -129,9 +141,9 @@ class CameraModel:
         """Distortion, shift and rotation in one interpolation; then defocus and motion blur."""
         level, height = self.level, self.shape[0]
         if level.distortion or level.vibration or level.creep or level.turn:
-            sin, cos = math.sin(self._angle[frame]), math.cos(self._angle[frame])
+            sin, cos = math.sin(self.angle[frame]), math.cos(self.angle[frame])
             rows, columns = self._centred * self._bend
-            middle = (np.array(self.shape[:2]) - 1) / 2 + self._shift[frame]
+            middle = (np.array(self.shape[:2]) - 1) / 2 + self.shift[frame]
             places = np.stack([cos * rows - sin * columns + middle[0], sin * rows + cos * columns + middle[1]])
             light = _each(light, lambda channel: ndimage.map_coordinates(channel, places, order=1, mode="nearest"))
         if level.defocus:

@@ -158,8 +158,8 @@ def test_cameras_are_measured_and_shown(data: Path) -> None:
 def test_the_sample_is_bounded_and_of_the_same_anchors(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from ropes.data.layout import open_dataset
 
-    monkeypatch.setattr(sampling, "_POSES", 30)
-    monkeypatch.setattr(sampling, "_FEWEST", 10)
+    monkeypatch.setattr(sampling, "MAX_POSES", 30)
+    monkeypatch.setattr(sampling, "MIN_POSES", 10)
     dataset = open_dataset(data)
     drawn = sampling.draw_sample(dataset, show=False)
     assert [len(drawn.rows(k)) for k in range(5)] == [30] * 5
@@ -167,7 +167,7 @@ def test_the_sample_is_bounded_and_of_the_same_anchors(data: Path, monkeypatch: 
     again, other = sampling.draw_sample(dataset, show=False), sampling.draw_sample(dataset, seed=1, show=False)
     np.testing.assert_array_equal(again.images, drawn.images)
     assert set(other.anchor) != set(drawn.anchor)
-    monkeypatch.setattr(sampling, "_BYTES", 12 * 5 * 2 * 16 * 16)
+    monkeypatch.setattr(sampling, "MAX_BYTES", 12 * 5 * 2 * 16 * 16)
     assert len(sampling.draw_sample(dataset, show=False).regime) == 12 * 5
 
 

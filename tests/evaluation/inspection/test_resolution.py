@@ -12,7 +12,7 @@ from rich.console import Console
 from ropes.evaluation.inspection import inspect_data
 from ropes.evaluation.inspection.motion import Motion
 from ropes.evaluation.inspection.registration import Disturbance
-from ropes.evaluation.inspection.resolution import Resolution, _compare, resolution
+from ropes.evaluation.inspection.resolution import Resolution, compare_sizes, resolution
 from ropes.evaluation.inspection.sample import Sample
 from ropes.evaluation.inspection.verdict import JointReport
 from ropes.methods.recipes import encoder_recipe
@@ -36,16 +36,16 @@ def test_a_coarse_change_loses_nothing_and_a_fine_one_everything(channels: tuple
     fine[2:4, 4:8] = 60
     fine[2:4, 5:8:2] = -60
     edge[2:4, 5:7] = 60
-    assert _compare(pair(coarse), ONE, TWO, 4, 8) == (2.0, 8.0, 0.0)
-    assert _compare(pair(fine), ONE, TWO, 4, 8) == (0.0, 8.0, 1.0)
-    assert _compare(pair(edge), ONE, TWO, 4, 8) == (2.0, 4.0, 0.5)
-    assert _compare(pair(0 * coarse), ONE, TWO, 4, 8) == (0.0, 0.0, 0.0)
+    assert compare_sizes(pair(coarse), ONE, TWO, 4, 8) == (2.0, 8.0, 0.0)
+    assert compare_sizes(pair(fine), ONE, TWO, 4, 8) == (0.0, 8.0, 1.0)
+    assert compare_sizes(pair(edge), ONE, TWO, 4, 8) == (2.0, 4.0, 0.5)
+    assert compare_sizes(pair(0 * coarse), ONE, TWO, 4, 8) == (0.0, 0.0, 0.0)
 
 
 def test_noise_is_no_change() -> None:
     noise = np.random.default_rng(0).normal(0, 3, (64, 64)).round().astype(np.int64)
     noise[:8, :8] += 60
-    pixels, window_pixels, lost = _compare(pair(noise), ONE, TWO, 32, 64)
+    pixels, window_pixels, lost = compare_sizes(pair(noise), ONE, TWO, 32, 64)
     assert pixels == pytest.approx(16, abs=1)
     assert window_pixels == pytest.approx(64, abs=4)
     assert lost < 0.02

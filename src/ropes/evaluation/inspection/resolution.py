@@ -84,7 +84,7 @@ def resolution(
         alone = alone_or_all(~(crowd[pose] | crowd[anchor]))
         pose, anchor = pose[alone], anchor[alone]
     chosen = np.unique(np.linspace(0, len(pose) - 1, _PAIRS).round().astype(np.int64))
-    pixels, window_pixels, lost = _compare(
+    pixels, window_pixels, lost = compare_sizes(
         sample.images[view], pose[chosen], anchor[chosen], shape.image_size, zoom * shape.image_size, level
     )
     return Resolution(
@@ -98,10 +98,10 @@ def resolution(
     )
 
 
-def _compare(
+def compare_sizes(
     images: NDArray[np.uint8], pose: Ints, anchor: Ints, small: int, large: int, level: float = LEVELS
 ) -> tuple[float, float, float]:
-    """Changed pixels at both sides, and the share of the energy that is lost, see `Resolution`.
+    """Compare what poses change in images of two sizes.
 
     Args:
         images: of one camera, uint8 (n, H, W), or (n, H, W, 3) in colour.
@@ -110,6 +110,10 @@ def _compare(
         small: side of the smaller size in pixels.
         large: side of the larger size, a multiple of it.
         level: smallest change of a changed pixel, grey levels.
+
+    Returns:
+        Mean number of changed pixels of a pose at the smaller size and at the larger one, and the share of the change's
+        energy that is lost at the smaller size; as in `Resolution`.
     """
     zoom, counts, energies = large // small, np.zeros(2), np.zeros(2)
     for k, rest in zip(pose, anchor, strict=True):

@@ -11,10 +11,10 @@ from ropes.data.dataset import Dataset
 from ropes.errors import UserError
 
 Ints = NDArray[np.int64]
-#: Poses per regime: enough to estimate a contrast within 0.02 nats, and read within seconds.
-_POSES = 400
-#: Memory for the images, which limits the number of poses; and the smallest number of poses.
-_BYTES, _FEWEST = 400_000_000, 40
+#: Largest number of poses per regime: enough to estimate a contrast within 0.02 nats, and read within seconds.
+MAX_POSES = 400
+#: Memory for the images, bytes, which limits the number of poses; and the smallest number of poses per regime.
+MAX_BYTES, MIN_POSES = 400_000_000, 40
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,12 @@ class Sample:
 
 
 def draw_sample(dataset: Dataset, *, seed: int = 0, show: bool = True) -> Sample:
-    """Read up to 400 training poses of each regime.
+    """Read up to `MAX_POSES` training poses of each regime, as many as fit into `MAX_BYTES`, but at least `MIN_POSES`.
+
+    Args:
+        dataset: the data set.
+        seed: seed of the choice of anchors.
+        show: show progress.
 
     Raises:
         UserError: no training images, or a damaged file.
@@ -52,7 +57,7 @@ def draw_sample(dataset: Dataset, *, seed: int = 0, show: bool = True) -> Sample
     order = generator(seed, "inspect").permutation(len(anchors))
     ranked = np.argsort(order[number], kind="stable")
     size = sum(int(np.prod(shape)) for shape in dataset.image_shapes) * len(dataset.regimes)
-    poses = max(_FEWEST, min(_POSES, _BYTES // size))
+    poses = max(MIN_POSES, min(MAX_POSES, MAX_BYTES // size))
     regimes = range(len(dataset.regimes))
     places = np.sort(np.concatenate([ranked[frames.regime[ranked] == regime][:poses] for regime in regimes]))
     images = tuple(np.empty((len(places), *shape), np.uint8) for shape in dataset.image_shapes)
