@@ -161,10 +161,10 @@ def test_the_packaged_estimator_is_measured_again_when_another_is_installed(
     write_json(tmp_path / "out" / "experiment.json", {})
     plan = experiment("causal-triplet", "compact")
     for _ in range(2):
-        experiments._evaluate_packaged(plan, tmp_path / "out")
+        experiments.evaluate_packaged(plan, tmp_path / "out")
     assert asked == ["anchored (panda-2c)"]
     change_weights(own_run)
     write_json(own_run / "run.json", {**read_json(own_run / "run.json"), "data_checksum": "other"})
     for _ in range(2):
-        experiments._evaluate_packaged(plan, tmp_path / "out")
+        experiments.evaluate_packaged(plan, tmp_path / "out")
     assert len(asked) == 2

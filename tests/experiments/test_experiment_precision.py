@@ -109,6 +109,6 @@ def test_what_fits_at_once_train_in_is_said_once(
 ) -> None:
     on_a_machine_fast_in("32-true", monkeypatch)
     runs = [begun(tmp_path, "ropes", "bf16-mixed"), begun(tmp_path, "ldr", None), tmp_path / "new", tmp_path / "newer"]
-    experiments._say_precisions(runs, "32-true")
+    experiments.report_precisions(runs, "32-true")
     said = capsys.readouterr().err
     assert said.count("training in 32-true") == said.count("training in bf16-mixed") == 1

@@ -176,7 +176,7 @@ def run_experiment(
             except UnfinishedError as error:  # raised after the results of the other fits are written
                 failures.append(str(error))
             if dataset == ARM_ACTIONS:
-                _evaluate_packaged(plan, out)
+                evaluate_packaged(plan, out)
             continue
         for label, seed in due:
             with torch_threads(_threads(out, dataset, label, seed)):
@@ -219,7 +219,7 @@ def _fit_at_once(
     if not due:
         return
     if show:
-        _say_precisions((runs[fit] for fit in due), precision)
+        report_precisions((runs[fit] for fit in due), precision)
     jobs = [partial(fit_and_evaluate, plan, out, dataset, label, seed, precision, show=False) for label, seed in due]
     # Threads per fit follow from all fits of the call, not from those still due: a resumed fit keeps its threads.
     default = max(1, usable_cores() // min(processes, len(fits)))
@@ -237,15 +237,25 @@ def _fit_at_once(
         run_all(jobs, processes=processes, threads=threads, finished=report, needs=["ropes.experiments.fits"])
 
 
-def _say_precisions(runs: Iterable[Path], default: Precision) -> None:
-    """Print the precision of parallel fits once, since they print nothing themselves."""
+def report_precisions(runs: Iterable[Path], default: Precision) -> None:
+    """Print each precision of parallel fits once on standard error, since they print nothing themselves.
+
+    Args:
+        runs: folders of the fits' runs; those that exist keep the precision that they began with.
+        default: precision of the others.
+    """
     begun = [Run.read(run).precision for run in runs if (run / RUN_FILE).exists()]
     for precision in sorted({default, *(each for each in begun if each is not None)}):
         report_precision(precision)
 
 
-def _evaluate_packaged(plan: Experiment, out: Path) -> None:
-    """Evaluate the deltas of the packaged estimator of the arm, unless its evaluation is current."""
+def evaluate_packaged(plan: Experiment, out: Path) -> None:
+    """Evaluate the deltas of the packaged estimator of the arm, unless its evaluation is current.
+
+    Args:
+        plan: experiment with the data set `arm-actions`.
+        out: folder of the experiment, which receives the evaluation and its artefacts.
+    """
     run = find_run(f"{PACKAGED}{ARM_ESTIMATOR}")
     evaluation = out / ARM_ACTIONS / PACKAGED_FOLDER / ARM_ESTIMATOR
     if not is_current(evaluation, run, plan.precision):
