@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ropes.data.recorder.kinds.python import PythonRobot
 from ropes.data.recorder.record import record_data
 from ropes.data.recorder.registry import RobotRequest, open_robot
 from ropes.data.recorder.stillness import Settling
@@ -75,7 +76,8 @@ def test_joints_that_the_plan_leaves_out_stay(request_for: Any, tmp_path: Path) 
     robot.move_to(np.array([0.1, 0.2]), np.array([1.0, 2.0]))
     assert robot.positions() == pytest.approx(np.array([0.1, 0.2]))
     assert robot.others() == {"gripper": 0.5}
-    arm = robot.__dict__["_arm"]
+    assert isinstance(robot, PythonRobot)
+    arm: Any = robot.arm
     assert arm.at.tolist() == [0.5, 0.2, 0.1]
     robot.stop()
     assert arm.stopped == 1

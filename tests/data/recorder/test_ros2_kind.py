@@ -148,7 +148,7 @@ def near(robot: Robot, goal: list[float]) -> bool:
 def test_a_joint_without_a_state_is_named(
     bridge: Bridge, make_options: MakeOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ropes.data.recorder.kinds.ros2._TIMEOUT", 0.5)
+    monkeypatch.setattr("ropes.data.recorder.kinds.ros2.TIMEOUT", 0.5)
     bridge.names = ["gripper", "elbow"]
     with pytest.raises(UserError, match=r"gives no position of joint shoulder in 0.5 s; it has gripper, elbow"):
         opened(make_options(), port=str(bridge.port))
@@ -164,7 +164,7 @@ def test_wrong_options_are_refused(make_options: MakeOptions, monkeypatch: pytes
 
 @pytest.mark.slow
 def test_nobody_who_answers_is_named(make_options: MakeOptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ropes.data.recorder.kinds.ros2._TIMEOUT", 0.5)
+    monkeypatch.setattr("ropes.data.recorder.kinds.ros2.TIMEOUT", 0.5)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]

@@ -90,7 +90,7 @@ def test_a_slow_reader_blocks_nothing_and_gets_the_newest_lines(capfd: pytest.Ca
 
 
 def test_a_reader_that_never_reads_is_left(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ropes.inference.live.publish._LAST", 0.05)
+    monkeypatch.setattr("ropes.inference.live.publish.CLOSE_TIMEOUT", 0.05)
     reader, writer = os.pipe()
     with os.fdopen(writer, "w", encoding="utf-8") as stream:
         lines = JsonLines(stream, waiting=5)

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import types
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,7 @@ from PIL import Image
 
 from ropes.data.layout import open_dataset
 from ropes.errors import UserError
-from ropes.inference.live import sources
-from ropes.inference.live.session import WatchOptions, _arm
+from ropes.inference.live.session import WatchOptions, arm_to_draw
 from ropes.inference.live.sources import Device, Folders, Recorded, VideoFile, cameras_of
 from tests import planar, tiny
 from tests.estimators import run_of
@@ -48,10 +48,10 @@ def test_late_frames_are_dropped(tmp_path: Path) -> None:
 def test_the_arm_of_a_data_set_is_drawn_without_an_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, options = tiny.write_data(tmp_path / "data", anchors=1, tests=1), WatchOptions(cameras=[], rotate={}, crop={})
     run, dataset = run_of(), open_dataset(data)
-    assert _arm(run, options, [Recorded(run=run, dataset=dataset)]) is None
+    assert arm_to_draw(run, options, [Recorded(run=run, dataset=dataset)]) is None
     assert "no robot is known for setting 'tiny': give its --urdf FILE" in capsys.readouterr().err
     dataset = open_dataset(planar.name_robot(data, planar.write_urdf(tmp_path)))
-    arm = _arm(run, options, [Recorded(run=run, dataset=dataset)])
+    arm = arm_to_draw(run, options, [Recorded(run=run, dataset=dataset)])
     assert arm is not None
     assert arm.frame == "foot"
     assert capsys.readouterr().err == ""
@@ -92,22 +92,22 @@ def test_the_pose_written_last_counts_whatever_its_name(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_new_image_gives_none_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ropes.inference.live.sources._PULSE", 0.02)
+    monkeypatch.setattr("ropes.inference.live.sources.HEARTBEAT", 0.02)
     listed = list[Path]()
 
-    def images_in(folder: Path) -> dict[str, Path]:
+    def iterdir(folder: Path) -> Iterator[Path]:
         listed.append(folder)
-        return {}
+        return iter(())
 
-    monkeypatch.setattr(sources, "_images_in", images_in)
+    monkeypatch.setattr(Path, "iterdir", iterdir)
     os.utime(tmp_path, (100, 100))
     captures = Folders(folders={"right": tmp_path}).captures(0.0)
     assert [dict(next(captures).images) for _ in range(3)] == [{}] * 3
-    assert len(listed) == 1  # a folder that did not change is not listed again
+    assert listed == [tmp_path]  # a folder that did not change is not listed again
 
 
 def test_a_damaged_image_and_a_missing_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ropes.inference.live.sources._PATIENCE", 0.05)
+    monkeypatch.setattr("ropes.inference.live.sources.READ_TIMEOUT", 0.05)
     (tmp_path / "0.png").write_bytes(b"no image")
     with pytest.raises(UserError, match=r"0.png is not a readable image; remove it"):
         next(Folders(folders={"right": tmp_path}).captures(0.0))

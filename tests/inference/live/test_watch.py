@@ -91,7 +91,7 @@ class Silent:
 
 @pytest.mark.slow
 def test_a_camera_that_gives_nothing_and_cameras_that_never_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ropes.inference.live.watch._SILENCE", 0.5)
+    monkeypatch.setattr("ropes.inference.live.watch.IMAGE_TIMEOUT", 0.5)
     first, _ = streams(poses(200))
     with pytest.raises(UserError, match="camera left gave no image for 0 s; is it unplugged"):
         next(watch(first, Silent(cameras=("left",))).estimates())
@@ -102,7 +102,7 @@ def test_a_camera_that_gives_nothing_and_cameras_that_never_agree(monkeypatch: p
 def test_it_ends_in_time_without_an_image_and_so_do_its_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ropes.inference.live.sources._PULSE", 0.05)
+    monkeypatch.setattr("ropes.inference.live.sources.HEARTBEAT", 0.05)
     before = set(threading.enumerate())
     assert list(watch(Folders(folders=dict.fromkeys(tiny.CAMERAS, tmp_path))).estimates(seconds=0.1)) == []
     end = time.monotonic() + 20

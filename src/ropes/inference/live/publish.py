@@ -23,8 +23,10 @@ from ropes.inference.poses import Arm
 TOPIC = "/ropes/joint_states"
 #: Seconds to wait for a rosbridge.
 _CONNECT = 15.0
-#: Lines that wait for a slow reader; seconds for which it may take the last ones.
-_WAITING, _LAST = 100, 1.0
+#: Lines that wait for a slow reader.
+_WAITING = 100
+#: Seconds for which `JsonLines.close` waits for a slow reader.
+CLOSE_TIMEOUT = 1.0
 
 
 class JsonLines(Sink):
@@ -55,10 +57,10 @@ class JsonLines(Sink):
             self._dropped += 1
 
     def close(self) -> None:
-        """Write what waits, for a second at most."""
+        """Write what waits, for `CLOSE_TIMEOUT` seconds at most."""
         if self._file is not None:
             try:
-                self._write(self._file, seconds=_LAST)
+                self._write(self._file, seconds=CLOSE_TIMEOUT)
             except BrokenPipeError:  # the reader has gone, and misses nothing
                 return
             self._dropped += len(self._lines) + bool(self._begun)

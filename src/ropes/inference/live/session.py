@@ -82,7 +82,7 @@ def watch(run: Path, options: WatchOptions) -> None:
     kalman = None if options.density is None else Kalman(options.density)
     watched = Watch(estimator, sources, fit, tolerance=options.tolerance, kalman=kalman)
     limit_threads(len(sources))
-    arm = _arm(estimator.run, options, sources)
+    arm = arm_to_draw(estimator.run, options, sources)
     with ExitStack() as stack:
         sinks: list[Sink] = []
         for target in options.publish:
@@ -163,8 +163,20 @@ def _of_all_cameras(run: Run, folder: Path, options: WatchOptions) -> Source | N
     return Folders(folders={camera: folder / camera for camera in run.cameras})
 
 
-def _arm(run: Run, options: WatchOptions, sources: Sequence[Source]) -> Arm | None:
-    """The arm; None where no option, data set or setting names it, which one line on standard error says."""
+def arm_to_draw(run: Run, options: WatchOptions, sources: Sequence[Source]) -> Arm | None:
+    """The arm that the page and the overlays draw.
+
+    Args:
+        run: identity of the run.
+        options: how to watch; `urdf` comes before all else.
+        sources: sources of the images; a data set among them may name the robot.
+
+    Returns:
+        The arm; None where no option, data set or setting names it, with a line on standard error.
+
+    Raises:
+        UserError: `urdf` is given and is not the arm of the run, see `ropes.inference.poses.chosen_arm`.
+    """
     dataset = next((source.dataset for source in sources if isinstance(source, Recorded)), None)
     try:
         return chosen_arm(run, options.urdf, dataset)

@@ -21,10 +21,10 @@ from ropes.inference.live.truth import Truth
 from ropes.inference.prediction import images_of, states_of
 from ropes.methods.run import Run
 
-#: Seconds between two looks into a folder, and after which an image that cannot be read is reported.
-_POLL, _PATIENCE = 0.005, 2.0
-#: Nanoseconds within which two changes of a folder may have one time stamp; seconds without news until no image comes.
-_TICK, _PULSE = 100_000_000, 1.0
+#: Seconds between two looks into a folder; nanoseconds within which two changes of it may have one time stamp.
+_POLL, _TICK = 0.005, 100_000_000
+#: Seconds after which an image that cannot be read is an error, and between captures without images if none is new.
+READ_TIMEOUT, HEARTBEAT = 2.0, 1.0
 _SUFFIXES = {".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 #: Poses a second of a data set.
 RATE = 10.0
@@ -184,7 +184,7 @@ class Folders:
                 names = set(files[0]).intersection(*files[1:])
                 fresh = sorted(names - known, key=lambda name: (_changed(paths[name] for paths in files), name))
             if not fresh:
-                if time.monotonic() - told > _PULSE:
+                if time.monotonic() - told > HEARTBEAT:
                     told = time.monotonic()
                     yield Capture(told, {})  # the reader may have gone
                 time.sleep(_POLL)
@@ -193,7 +193,7 @@ class Folders:
             images = [_read(paths[fresh[-1]]) for paths in files]
             if any(image is None for image in images):
                 waiting_since = min(waiting_since, stamp)
-                if stamp - waiting_since > _PATIENCE:
+                if stamp - waiting_since > READ_TIMEOUT:
                     broken = next(paths[fresh[-1]] for paths, image in zip(files, images, strict=True) if image is None)
                     raise UserError(f"{broken} is not a readable image; remove it")
                 time.sleep(_POLL)

@@ -24,8 +24,10 @@ from ropes.inference.live.kalman import Filtered, Kalman
 from ropes.inference.live.sources import Source
 from ropes.inference.predictor import Predictor
 
-#: Seconds before the first frame of a recording, without an image of a steady source, and of the frame rate's window.
-_LEAD, _SILENCE, _WINDOW = 0.2, 5.0, 2.0
+#: Seconds before the first frame of a recording, and of the frame rate's window.
+_LEAD, _WINDOW = 0.2, 2.0
+#: Seconds without an image of a steady source, or without images of all cameras that belong together, until an error.
+IMAGE_TIMEOUT = 5.0
 #: Number of estimates of the latency's percentile.
 _LATENCIES = 300
 #: Threads of the network at most.
@@ -201,13 +203,13 @@ class Watch:
             UserError: they do not.
         """
         now = time.monotonic()
-        if now - max(last, start) < _SILENCE:
+        if now - max(last, start) < IMAGE_TIMEOUT:
             return
         ages = self._board.ages()
         steady = [camera for source in self._sources if source.steady for camera in source.cameras]
-        if silent := [camera for camera in steady if ages[camera] > _SILENCE]:
-            raise UserError(f"camera {silent[0]} gave no image for {_SILENCE:.0f} s; is it unplugged?")
-        if all(age < _SILENCE for age in ages.values()):
+        if silent := [camera for camera in steady if ages[camera] > IMAGE_TIMEOUT]:
+            raise UserError(f"camera {silent[0]} gave no image for {IMAGE_TIMEOUT:.0f} s; is it unplugged?")
+        if all(age < IMAGE_TIMEOUT for age in ages.values()):
             raise UserError(
                 f"the images of {' and '.join(ages)} are never within {self._tolerance:g} s of each other; "
                 "give a larger --tolerance"

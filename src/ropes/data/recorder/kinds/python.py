@@ -51,6 +51,10 @@ class PythonRobot(Robot):
         arm: the object.
         joints: of the plan.
 
+    Attributes:
+        joints: as given.
+        arm: as given.
+
     Raises:
         UserError: the object lacks a method or a joint.
     """
@@ -58,7 +62,7 @@ class PythonRobot(Robot):
     def __init__(self, arm: Arm, joints: tuple[str, ...]) -> None:
         if missing := [name for name in _METHODS if not callable(getattr(arm, name, None))]:
             raise UserError(f"{type(arm).__name__} has no method {missing[0]}; it needs {', '.join(_METHODS)}")
-        self.joints, self._arm = joints, arm
+        self.joints, self.arm = joints, arm
         self._all = tuple(getattr(arm, "joints", None) or joints)
         for joint in joints:
             if joint not in self._all:
@@ -68,12 +72,12 @@ class PythonRobot(Robot):
 
     def positions(self) -> Floats | None:
         """Angles of the plan's joints."""
-        found = self._arm.positions()
+        found = self.arm.positions()
         return None if found is None else np.asarray(found, dtype=np.float64)[self._places]
 
     def others(self) -> Mapping[str, float]:
         """Angles of the object's other joints."""
-        found = self._arm.positions()
+        found = self.arm.positions()
         if found is None:
             return {}
         return {name: float(angle) for name, angle in zip(self._all, found, strict=True) if name not in self.joints}
@@ -82,22 +86,22 @@ class PythonRobot(Robot):
         """Move the plan's joints; the others stay."""
         if len(self._all) == len(self.joints):
             order = np.argsort(self._places)
-            self._arm.move_to(positions[order], speed[order])
+            self.arm.move_to(positions[order], speed[order])
             return
-        found = self._arm.positions()
+        found = self.arm.positions()
         if found is None:
             raise UserError("a robot without encoders must have the joints of the plan alone; leave the others out")
         goal, speeds = np.array(found, dtype=np.float64), np.full(len(self._all), float(speed.min()))
         goal[self._places], speeds[self._places] = positions, speed
-        self._arm.move_to(goal, speeds)
+        self.arm.move_to(goal, speeds)
 
     def stop(self) -> None:
         """Stop the arm."""
-        self._arm.stop()
+        self.arm.stop()
 
     def close(self) -> None:
         """Close the object if it can be closed."""
-        if callable(close := getattr(self._arm, "close", None)):
+        if callable(close := getattr(self.arm, "close", None)):
             close()
 
 

@@ -18,8 +18,10 @@ from ropes.data.recorder.travel import knots, travel_time
 from ropes.errors import UserError
 
 Floats = NDArray[np.float64]
-#: Seconds for the connection, the oldest joint state that counts, and the time to stop.
-_TIMEOUT, _OLDEST, _HALT = 5.0, 1.0, 0.1
+#: Seconds to wait for the connection, for the first joint state, and for the end of the connection.
+TIMEOUT = 5.0
+#: Seconds: age of the oldest joint state that counts, and the time to stop.
+_OLDEST, _HALT = 1.0, 0.1
 _STATES, _TRAJECTORY = "/joint_states", "/joint_trajectory_controller/joint_trajectory"
 
 
@@ -47,7 +49,7 @@ class Ros2Robot(Robot):
         self._arrived, self._state, self._stamp = threading.Event(), dict[str, float](), -np.inf
         self._ros = roslibpy.Ros(host=host, port=port)
         try:
-            self._ros.run(timeout=_TIMEOUT)
+            self._ros.run(timeout=TIMEOUT)
         except Exception as error:  # roslibpy raises several kinds
             raise UserError(f"no rosbridge answers at {host}:{port} ({error}); start rosbridge_server") from error
         self._listener = roslibpy.Topic(self._ros, states, "sensor_msgs/JointState")
@@ -68,10 +70,10 @@ class Ros2Robot(Robot):
             self._arrived.set()
 
     def _wait_for_state(self) -> None:
-        if not self._arrived.wait(_TIMEOUT):
+        if not self._arrived.wait(TIMEOUT):
             missing = [joint for joint in self.joints if joint not in self._state]
             known = f"; it has {', '.join(self._state)}" if self._state else ", nothing came"
-            raise UserError(f"topic {self._topic} gives no position of joint {missing[0]} in {_TIMEOUT:g} s{known}")
+            raise UserError(f"topic {self._topic} gives no position of joint {missing[0]} in {TIMEOUT:g} s{known}")
 
     def positions(self) -> Floats:
         """Angles of the last joint state.
@@ -140,7 +142,7 @@ class Ros2Robot(Robot):
         self._commands.unadvertise()
         self._listener.unsubscribe()
         self._ros.close()
-        end = time.monotonic() + _TIMEOUT
+        end = time.monotonic() + TIMEOUT
         while self._ros.is_connected and time.monotonic() < end:
             time.sleep(0.01)
 
