@@ -9,7 +9,7 @@ import torch
 
 from ropes.causal.scm import Regime
 from ropes.methods.ropes.codes import Codes
-from ropes.methods.ropes.disentangle import _Trainer
+from ropes.methods.ropes.disentangle import AE2Trainer
 from ropes.models.autoencoder import Standardise
 from tests import tiny
 
@@ -46,7 +46,7 @@ def batches(name: str, **changes: Any) -> tuple[list[torch.Tensor], list[Any]]:
     given = {"run": run, "recipe": recipe, "device": device, "show": False, "train": train}
     context: Any = SimpleNamespace(**given, seed=lambda *names: 0, digest=lambda *parts: "")
     lines: list[torch.nn.Module] = [Line(slope).eval() for slope in slopes]
-    _Trainer(context, codes, codes, lines, scale, []).train(name, 1.0)
+    AE2Trainer(context, codes, codes, lines, scale, []).train(name, 1.0)
     return slopes, taken
 
 

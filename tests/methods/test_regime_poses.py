@@ -152,7 +152,7 @@ def test_batches_carry_each_image_with_its_regime_in_the_order_of_the_head(tmp_p
     joints = open_dataset(tmp_path / "data").joints
     assert joints == ("wrist", "elbow")
     poses = RegimePoses.of(images, joints, 0.3, seed=0)
-    places = poses._head_index(images)
+    places = poses.head_index(images)
     order = head_regimes(joints)
     assert [order[int(place)] for place in places] == [shuffled[task] for task in images.regime]
 
@@ -184,5 +184,5 @@ def test_fewer_poses_of_large_images_are_evaluated(
     held = images_of(tmp_path / "data")
     rows = student.evaluated_rows(held, 3)
     assert sorted(rows.tolist()) == list(range(len(held)))
-    monkeypatch.setattr(student, "_EVALUATED_BYTES", 5 * held.pixels([0]).nbytes)
+    monkeypatch.setattr(student, "EVALUATED_BYTES", 5 * held.pixels([0]).nbytes)
     assert student.evaluated_rows(held, 3).tolist() == rows[:5].tolist()

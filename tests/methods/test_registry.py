@@ -63,10 +63,10 @@ def test_a_plug_in_that_does_not_work_is_left_out_and_said_where_it_is_asked_for
 
     point = Point(name=name, value="other:METHOD", group="ropes.methods")
     monkeypatch.setattr(plugins, "entry_points", lambda *, group: [point] if group == "ropes.methods" else [])
-    methods, broken = registry._table()
+    methods, broken = registry.method_table()
     assert tuple(methods) == OWN_METHODS
     assert line in broken[name]
-    monkeypatch.setattr(registry, "_BROKEN", broken)
+    monkeypatch.setattr(registry, "BROKEN_METHODS", broken)
     if name == "other":
         with pytest.raises(UserError, match=r"method other cannot be loaded .*; update or uninstall its package"):
             require_method("other")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from ropes.models.encoder import ContrastNetwork, PoseEncoder, RegimeHead, _glimpse, _soft_argmax
+from ropes.models.encoder import ContrastNetwork, PoseEncoder, RegimeHead, glimpse, soft_argmax
 from ropes.models.shapes import EncoderConfig
 
 SMALL = EncoderConfig(
@@ -33,23 +33,23 @@ def images_of(poses: int) -> torch.Tensor:
 def test_a_window_is_cut_around_each_image_s_own_centre() -> None:
     images = torch.arange(2 * 2 * 36, dtype=torch.float32).reshape(2, 2, 6, 6)
     centres = torch.tensor([[[2.0, 3.0], [4.0, 1.0]], [[1.0, 1.0], [3.0, 3.0]]])
-    found = _glimpse(images, centres, 2)
+    found = glimpse(images, centres, 2)
     assert torch.equal(found[0, 0], images[0, 0, 1:3, 2:4])
     assert torch.equal(found[0, 1], images[0, 1, 3:5, 0:2])
     assert torch.equal(found[1, 1], images[1, 1, 2:4, 2:4])
 
 
 def test_beyond_the_border_a_window_is_empty() -> None:
-    found = _glimpse(torch.ones(1, 1, 4, 4), torch.tensor([[[0.0, 0.0]]]), 4)
+    found = glimpse(torch.ones(1, 1, 4, 4), torch.tensor([[[0.0, 0.0]]]), 4)
     assert found[0, 0].tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
 
 
 def test_the_centre_is_the_mean_of_the_map_in_pixels() -> None:
     gaze = torch.full((1, 1, 4, 4), -100.0)
     gaze[0, 0, 1, 3] = 0
-    assert _soft_argmax(gaze, 16).tolist() == [[[6.0, 14.0]]]
+    assert soft_argmax(gaze, 16).tolist() == [[[6.0, 14.0]]]
     gaze[0, 0, 3, 3] = 0
-    assert _soft_argmax(gaze, 16).tolist() == [[[10.0, 14.0]]]
+    assert soft_argmax(gaze, 16).tolist() == [[[10.0, 14.0]]]
 
 
 def test_the_background_is_what_most_images_show() -> None:
@@ -93,10 +93,10 @@ def test_each_view_is_looked_at_closely_around_its_own_centre() -> None:
     images = images_of(5)
     _, gaze = network.look(images)
     assert gaze is not None
-    centres, seen = _soft_argmax(gaze.detach(), 16), network.channels(images)
+    centres, seen = soft_argmax(gaze.detach(), 16), network.channels(images)
     for view in range(2):
         for channel in (view, 2 + view):
-            wanted = _glimpse(seen[:, channel : channel + 1], centres[:, view : view + 1], 8)
+            wanted = glimpse(seen[:, channel : channel + 1], centres[:, view : view + 1], 8)
             assert torch.equal(looked[0][:, channel : channel + 1], wanted)
 
 
@@ -124,7 +124,7 @@ def test_the_window_moves_with_its_map() -> None:
         weight.normal_(std=100)
     gaze = network.look(images)[1]
     assert gaze is not None
-    assert _soft_argmax(gaze, 16).tolist() != [[[8.0, 8.0], [8.0, 8.0]]]
+    assert soft_argmax(gaze, 16).tolist() != [[[8.0, 8.0], [8.0, 8.0]]]
     assert not torch.equal(middle, network(images))
 
 

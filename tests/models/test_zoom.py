@@ -236,7 +236,7 @@ def test_many_frames_are_cleaned_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch
     seen, sizes = images(10), list[int]()
     cleaned.register_forward_pre_hook(lambda _, inputs: sizes.append(len(inputs[0])))
     whole = cleaned.clean(seen)
-    monkeypatch.setattr(cleaner, "_BYTES", 4 * seen[0].nbytes)
+    monkeypatch.setattr(cleaner, "CHUNK_BYTES", 4 * seen[0].nbytes)
     assert torch.equal(cleaned.clean(seen), whole)
     assert sizes == [10, 4, 4, 2]
     assert cleaned.clean(seen[:0]).shape == seen[:0].shape

@@ -16,8 +16,12 @@ _FAMILIES = (anchored, delta, ropes, supervised, vae)
 _OWN = [method for family in _FAMILIES for method in family.METHODS]
 
 
-def _table() -> tuple[dict[str, Method], dict[str, str]]:
-    """Name → method, in alphabetical order and with plug-ins; and name → the fault of a plug-in that cannot be used."""
+def method_table() -> tuple[dict[str, Method], dict[str, str]]:
+    """Load the table of methods, plug-ins included.
+
+    Returns:
+        Name → method, in alphabetical order; and name → fault of each plug-in that cannot be used.
+    """
     plugins, broken = load_plugins("ropes.methods", _fault)
     return dict(sorted(({method.name: method for method in _OWN} | plugins).items())), broken
 
@@ -37,7 +41,8 @@ def _fault(name: str, method: object) -> str | None:
 
 #: Methods of this package.
 OWN_METHODS = tuple(sorted(each.name for each in _OWN))
-_METHODS, _BROKEN = _table()
+#: Name → method of any package; and name → fault of each method of another package that cannot be used.
+_METHODS, BROKEN_METHODS = method_table()
 #: Names of all methods, those of other packages included.
 METHODS = tuple(_METHODS)
 
@@ -63,8 +68,8 @@ def require_method(name: str) -> None:
     Raises:
         UserError: there is none, with the most similar name; or its package cannot be loaded.
     """
-    if name in _BROKEN and name not in METHODS:
-        raise UserError(f"method {name} cannot be loaded ({_BROKEN[name]}); update or uninstall its package")
+    if name in BROKEN_METHODS and name not in METHODS:
+        raise UserError(f"method {name} cannot be loaded ({BROKEN_METHODS[name]}); update or uninstall its package")
     require_name(name, METHODS, "method")
 
 

@@ -10,8 +10,8 @@ from ropes.models.zoom import shrink
 
 #: Version of the network and its training, part of fingerprints.
 CLEANER = 1
-#: Bytes of the frames that are cleaned at a time; the work needs twelve times as many.
-_BYTES = 1 << 26
+#: Size in bytes of the frames that are cleaned at a time; the work needs twelve times as many.
+CHUNK_BYTES = 1 << 26
 
 
 class Cleaner(nn.Module):
@@ -64,7 +64,7 @@ class Cleaner(nn.Module):
     @torch.no_grad()
     def clean(self, images: Tensor) -> Tensor:
         """Registered frames without their foreign parts, uint8 (n, P, N, N); memory does not grow with n."""
-        parts = images.split(max(1, _BYTES // max(1, images[:1].nbytes)))
+        parts = images.split(max(1, CHUNK_BYTES // max(1, images[:1].nbytes)))
         return torch.cat([self.without(part, self.foreign_parts(part)) for part in parts])
 
     @torch.no_grad()

@@ -117,9 +117,9 @@ class PoseEncoder(nn.Module):
         parts = [self.far(x)]
         if attention is not None:
             side = self.config.input_size
-            centres = _soft_argmax(attention.detach(), side)
+            centres = soft_argmax(attention.detach(), side)
             if self.config.zoom == 1:
-                x = _glimpse(channels, self.in_planes(centres).repeat(1, 2, 1), self.config.window)
+                x = glimpse(channels, self.in_planes(centres).repeat(1, 2, 1), self.config.window)
             else:
                 x = self._full_resolution(images, centres, hidden)
             x = x.contiguous(memory_format=torch.channels_last)
@@ -185,16 +185,33 @@ def _dense(side: int, stem: int, widths: tuple[int, ...], hidden: int) -> nn.Seq
     return nn.Sequential(nn.ReLU(), nn.Flatten(), nn.Linear(widths[-1] * last**2, hidden))
 
 
-def _soft_argmax(attention: Tensor, side: int) -> Tensor:
-    """Mean position under the softmax of logits (B, V, s, s), in whole pixels of `side`: (B, V, 2), row first."""
+def soft_argmax(attention: Tensor, side: int) -> Tensor:
+    """Mean position under the softmax of an attention map.
+
+    Args:
+        attention: logits, (B, V, s, s).
+        side: side of the image that the map covers, pixels.
+
+    Returns:
+        Row and column in the image, (B, V, 2), rounded to whole pixels.
+    """
     cells = attention.shape[-1]
     weight = attention.flatten(2).softmax(dim=-1).unflatten(2, (cells, cells))
     position = (torch.arange(cells, device=attention.device) + 0.5) * (side / cells)
     return torch.stack([(weight.sum(3) * position).sum(-1), (weight.sum(2) * position).sum(-1)], dim=-1).round()
 
 
-def _glimpse(images: Tensor, centres: Tensor, side: int) -> Tensor:
-    """A window around a centre of each plane, zero-padded: (B, k, S, S) → (B, k, side, side)."""
+def glimpse(images: Tensor, centres: Tensor, side: int) -> Tensor:
+    """Cut a window around a centre of each plane.
+
+    Args:
+        images: (B, k, S, S).
+        centres: row and column of each window's centre, (B, k, 2), pixels; moved inside the image.
+        side: side of the windows, pixels.
+
+    Returns:
+        (B, k, side, side), zero beyond the border.
+    """
     padded = functional.pad(images, (side // 2,) * 4)
     first = centres.long().clamp(0, images.shape[-1] - 1)
     steps = torch.arange(side, device=images.device)

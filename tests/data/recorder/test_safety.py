@@ -78,7 +78,7 @@ def test_a_joint_that_is_not_where_the_plan_has_it_is_told(
     agreed: list[int] = []
     options = make_options(kind="scripted", confirm=lambda: agreed.append(len(kind.robots[0].goals)))
     assert {"shoulder": 0.0, "elbow": 0.0}.items() <= options.setting.robot.neutral.items()
-    others = {"elbow": 0.5, "shoulder": 0.02, "light": 7.0}  # the second is near enough, the third is no joint of the arm
+    others = {"elbow": 0.5, "shoulder": 0.02, "light": 7.0}  # the shoulder is near enough; the light is no joint
     monkeypatch.setattr(ScriptedRobot, "others", lambda self: others, raising=False)
     lines = record(options, tmp_path / "D")
     assert agreed == [0, 0]

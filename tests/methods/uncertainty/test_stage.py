@@ -228,9 +228,9 @@ def test_quantiles_of_a_joint_with_fewer_samples_are_not_biased() -> None:
     seen = ImageFeatures(flat, rng.normal(size=(400, 3)), rng.uniform(size=(400, 4)))
     samples = rng.normal(size=(400, 2))
     first = np.arange(400) < 200
-    _, full = stage._fit_errors(seen, samples, first)
+    _, full = stage.fit_variance_and_scores(seen, samples, first)
     samples[210:, 1] = np.nan  # of the wrist only ten of the second half are known
-    _, lacking = stage._fit_errors(seen, samples, first)
+    _, lacking = stage.fit_variance_and_scores(seen, samples, first)
     np.testing.assert_array_equal(full[:, 0], lacking[:, 0])
     assert np.isfinite(lacking).sum(axis=0).tolist() == [400, 210]
     trust = UncertaintyModel(fit_ood(flat, flat, flat, flat), None, lacking)

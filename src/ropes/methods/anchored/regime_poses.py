@@ -80,14 +80,14 @@ class RegimePoses:
     def stage(self, context: Context, recipe: EncoderRecipe, network: ContrastNetwork) -> tuple[RegimeStage, BatchAt]:
         """The stage that trains `network`, and its batches: random poses of all regimes."""
         kept, held = self.kept.trusted_rows(), self.held.trusted_rows()
-        optimisation, regime = recipe.training, self._head_index(kept)
+        optimisation, regime = recipe.training, self.head_index(kept)
         order = EpochShuffle(len(kept), optimisation.batch, context.seed("encoder", "order"))
 
         def batch_at(step: int) -> tuple[Tensor, Tensor, Tensor]:
             rows = order(step)
             return torch.from_numpy(kept.pixels(rows)), regime[torch.from_numpy(rows)], torch.ones(len(rows)) > 0
 
-        held_regime, rng = self._head_index(held), generator(context.run.seed, "held-out poses")
+        held_regime, rng = self.head_index(held), generator(context.run.seed, "held-out poses")
         order_of_head = head_regimes(self.joints)
         by_regime = [np.flatnonzero(held_regime == k) for k in range(len(order_of_head))]
         evaluated = np.concatenate([rng.permutation(rows)[:_EVALUATED] for rows in by_regime])
@@ -103,8 +103,8 @@ class RegimePoses:
         )
         return stage, batch_at
 
-    def _head_index(self, images: TrainingImages) -> Tensor:
-        """Index of each image's regime in `head_regimes`, (n,)."""
+    def head_index(self, images: TrainingImages) -> Tensor:
+        """Index of the regime of each of n images in `head_regimes`, which is the order of the logits, int64 (n,)."""
         order = head_regimes(self.joints)
         return torch.from_numpy(np.array([order.index(regime) for regime in images.regimes])[images.regime])
 

@@ -46,8 +46,21 @@ class Disentangled:
     search: dict[str, float]
 
 
-class _Trainer:
-    """Trains AE2s on fixed codes and score differences."""
+class AE2Trainer:
+    """Trains AE2s on fixed codes and score differences.
+
+    Args:
+        context: of the fit.
+        codes: codes of the training poses.
+        held_out: codes of the held-out poses.
+        ratios: log density ratio of the two policies on each joint, from codes (B, V, 8, 8) to (B,).
+        scale: standardisation of the codes, with which networks begin.
+        upstream: digests of the stages before, part of each network's digest.
+
+    Attributes:
+        networks: name of each AE2 → indices of the joints of its coordinates.
+        directions: directions in which AE2 works; None for codes as they are.
+    """
 
     def __init__(
         self,
@@ -192,7 +205,7 @@ def fit_ae2(
     upstream: list[str],
 ) -> Disentangled:
     """Train AE2, one for all joints or one per joint as the recipe says (ROPES Eq. 3, Section 3.3)."""
-    trainer = _Trainer(context, codes, held_out, ratios, scale, upstream)
+    trainer = AE2Trainer(context, codes, held_out, ratios, scale, upstream)
     weight, search = trainer.choose_weight()
     networks, summaries = {}, {}
     for name in trainer.networks:

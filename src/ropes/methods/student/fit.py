@@ -28,8 +28,10 @@ from ropes.models.student import StudentNetwork
 
 #: Version of the network and its targets: a training of an earlier one begins anew.
 _STUDENT = 4
-#: Held-out poses that a record evaluates, and the largest size of their images, of which there are two copies, bytes.
-_EVALUATED, _EVALUATED_BYTES = 1_024, 1 << 29
+#: Largest number of held-out poses that a record evaluates.
+_EVALUATED = 1_024
+#: Largest size of their images in bytes; memory holds two copies.
+EVALUATED_BYTES = 1 << 29
 _CHUNK = 256
 
 
@@ -162,8 +164,8 @@ def _seeded_student(
 
 
 def evaluated_rows(held: TrainingImages, seed: int) -> NDArray[np.int64]:
-    """Held-out poses that a record evaluates: at most 1,024, and fewer of large images, whose copies need memory."""
-    fitting = max(1, _EVALUATED_BYTES // held.pixels([0]).nbytes)
+    """Held-out poses that a record evaluates: at most 1,024, and at most as many as `EVALUATED_BYTES` hold."""
+    fitting = max(1, EVALUATED_BYTES // held.pixels([0]).nbytes)
     return EpochShuffle(len(held), min(len(held), _EVALUATED, fitting), seed)(0)
 
 

@@ -93,7 +93,7 @@ def fit_uncertainty(
     if samples is not None:
         has_student = getattr(context.run.recipe, "foreign", 0.0) > 0
         hidden = features_of(context, held, hide=True) if has_student else None
-        variance, scores = _fit_errors(clean, samples, first, hidden)
+        variance, scores = fit_variance_and_scores(clean, samples, first, hidden)
     write_uncertainty(context.folder, fingerprint, UncertaintyModel(ood, variance, scores))
 
 
@@ -165,18 +165,26 @@ def _labelled_errors(errors: Array, first: NDArray[np.bool_]) -> Array | None:
     return None
 
 
-def _fit_errors(
+def fit_variance_and_scores(
     clean: ImageFeatures, samples: Array, first: NDArray[np.bool_], hidden: ImageFeatures | None = None
 ) -> tuple[VarianceModel, Array]:
-    """The variance model of all anchors, and the conformal scores |error| / σ with the σ of the other half.
+    """Fit the variance model on all anchors, and the conformal scores |error| / σ with the σ of the other half.
 
-    Each column of the scores is sorted, with NaN at its end. No score uses a σ fitted on its own error, and every error
-    gives a score (Vovk, "Cross-conformal predictors", 2015).
+    No score uses a σ fitted on its own error, and every error gives a score (Vovk, "Cross-conformal predictors", 2015).
 
     Deviation: predictions take the σ of all anchors.  Why: it fits new errors somewhat better than those of halves.
     Effect: coverage is measured, not guaranteed.
 
     The error that a foreign object adds, ẑ(with it) − ẑ(without), is known; σ is fitted on these errors too.
+
+    Args:
+        clean: features of n held-out poses.
+        samples: their errors, (n, d), NaN where unknown, in units of the coordinates.
+        first: mask of one half of the anchors, (n,).
+        hidden: features of the same poses with foreign objects; None for no such errors.
+
+    Returns:
+        The variance model, and the scores, (at most n, d): each column in ascending order, with NaN at its end.
     """
     inputs, errors, source = clean.variance_inputs, samples, np.arange(len(samples))
     every = inputs
