@@ -14,8 +14,12 @@ from tests.data.conftest import Tiny
 
 
 @pytest.fixture
-def training(tiny: Tiny, tmp_path: Path) -> TrainingImages:
-    cache = ImageCache(tiny.dataset, "train", 16, tmp_path / "cache")
+def cache(tiny: Tiny, tmp_path: Path) -> ImageCache:
+    return ImageCache(tiny.dataset, "train", 16, tmp_path / "cache")
+
+
+@pytest.fixture
+def training(tiny: Tiny, cache: ImageCache) -> TrainingImages:
     return TrainingImages(cache, tiny.dataset.frames("train"), tiny.dataset.regimes)
 
 
@@ -74,10 +78,10 @@ def test_too_few_anchors_are_refused(training: TrainingImages) -> None:
         training.take(np.arange(5)).split_anchors(0.5, seed=0)
 
 
-def test_a_regime_without_images_is_refused(training: TrainingImages, tiny: Tiny) -> None:
+def test_a_regime_without_images_is_refused(cache: ImageCache, tiny: Tiny) -> None:
     frames = tiny.dataset.frames("train")
     without = Frames(frames.index, frames.anchor, np.where(frames.regime == 4, 0, frames.regime))
     with pytest.raises(UserError, match="no training image under regime wrist/2"):
-        TrainingImages(training._cache, without, tiny.dataset.regimes)
+        TrainingImages(cache, without, tiny.dataset.regimes)
     with pytest.raises(UserError, match="has task 4; there are 3 regimes"):
-        TrainingImages(training._cache, frames, tiny.dataset.regimes[:3])
+        TrainingImages(cache, frames, tiny.dataset.regimes[:3])

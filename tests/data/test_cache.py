@@ -36,7 +36,7 @@ def test_the_cache_is_built_once_and_shared_with_a_stripped_copy(
     tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = ImageCache(tiny.dataset, "train", 8, tmp_path / "cache")
-    monkeypatch.setattr(cache_module, "_build", lambda *args: pytest.fail("built again"))
+    monkeypatch.setattr(parquet, "decode_rows", lambda *args: pytest.fail("decoded again"))
     stripped = copy_without_labels(tiny.path, tmp_path / "stripped")
     second = ImageCache(stripped, "train", 8, tmp_path / "cache")
     assert first.path == second.path
@@ -59,7 +59,7 @@ def test_a_cache_can_be_sent_to_another_process(tiny: Tiny, tmp_path: Path) -> N
 
 
 def test_pages_are_handed_back(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_module, "_RESIDENT_LIMIT", 0)
+    monkeypatch.setattr(cache_module, "RESIDENT_LIMIT", 0)
     cache = ImageCache(tiny.dataset, "train", 16, tmp_path)
     images = tiny.images["train"].reshape(-1, 2, 16, 16)
     for _ in range(2):
@@ -104,7 +104,7 @@ def test_resident_memory_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyP
     os.truncate(tmp_path / "big.npy", frames * 2 * 64 * 128 + 128)
     cache = ImageCache.__new__(ImageCache)
     cache.__setstate__({"path": tmp_path / "big.npy", "shape": (frames, 2, 64, 128)})
-    monkeypatch.setattr(cache_module, "_RESIDENT_LIMIT", cache_module._mapped_bytes() + (1 << 26))
+    monkeypatch.setattr(cache_module, "RESIDENT_LIMIT", cache_module.mapped_bytes() + (1 << 26))
     order, before, most = np.random.default_rng(0).permutation(frames), resident(), 0.0
     for rows in np.split(order, 100):
         cache.read(rows)

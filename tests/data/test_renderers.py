@@ -90,6 +90,6 @@ def test_a_simulated_recording_has_the_scene_that_is_asked_for(monkeypatch: pyte
 
     monkeypatch.setattr(simulation, "MujocoScene", Drawn)
     setting = replace(SMALL, scene="panda-gym", requested_renderer="mujoco", colour=True)
-    made: ArmScene = simulation._scene(setting, setting.cameras[0], seed=3)
+    made: ArmScene = simulation.scene_of(setting, setting.cameras[0], seed=3)
     assert isinstance(made, Drawn)
     assert given == {"scene": "panda-gym", "colour": True, "seed": 3}

@@ -14,7 +14,7 @@ from ropes.causal.scm import Regime
 from ropes.common import files, png
 from ropes.data import parquet
 from ropes.data.layout import copy_without_labels, open_dataset
-from ropes.data.validate import _pair_faults, faults, validate
+from ropes.data.validate import factor_pair_faults, faults, validate
 from ropes.errors import UserError
 from ropes.simulation.finger_setting import NAMES
 from tests.data.conftest import MakeTiny, Tiny
@@ -267,7 +267,7 @@ def test_episodes_of_two_images_are_looked_at_among_others(anchors: list[int], s
         frames=lambda _: SimpleNamespace(anchor=np.array(anchors, dtype=np.int64)),
         factors=lambda _: factors,
     )
-    assert [fault.what for fault in _pair_faults(data)] == said
+    assert [fault.what for fault in factor_pair_faults(data)] == said
 
 
 def test_a_table_of_episodes_without_lengths_is_named(tiny: Tiny) -> None:

@@ -2,7 +2,7 @@
 
 The file's name in the user's cache folder has the data set's checksum, the split and the image size, so a changed data
 set never reads a stale cache.  The folder has a size limit (see `cache_limit`): before a split is decoded, the least
-recently used files are removed, except those in use.  Resident memory is limited as well: above `_RESIDENT_LIMIT`,
+recently used files are removed, except those in use.  Resident memory is limited as well: above `RESIDENT_LIMIT`,
 mapped pages go back to the system's page cache.
 """
 
@@ -28,7 +28,7 @@ from ropes.data.dataset import Dataset, Frames
 from ropes.errors import UserError
 
 #: Limit of the mapped files in this process's resident memory, bytes.
-_RESIDENT_LIMIT = 1 << 30
+RESIDENT_LIMIT = 1 << 30
 #: Images that are transformed at a time.
 _CHUNK = 128
 #: Environment variable with the size limit of the cache folder, and its default, gigabytes.
@@ -100,7 +100,7 @@ class CachedImages:
         """Copy images, in any order: uint8 (n, cameras, size, size), or (n, cameras, size, size, 3) in colour."""
         images = self._pixels[np.asarray(positions, dtype=np.int64)]
         # Measured, not counted: one page fault maps 64 kB to 2 MB.
-        if _mapped_bytes() > _RESIDENT_LIMIT:
+        if mapped_bytes() > RESIDENT_LIMIT:
             self._map.madvise(mmap.MADV_DONTNEED)
         return images
 
@@ -172,8 +172,8 @@ class ImageCache(CachedImages):
         super().__init__(path, shape, build, "decoding, frames", progress=progress)
 
 
-def _mapped_bytes() -> int:
-    """Resident bytes of this process that belong to files; 0 where unknown."""
+def mapped_bytes() -> int:
+    """Resident memory of this process that belongs to files, bytes; 0 where the system does not tell."""
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[2]) * mmap.PAGESIZE
     except OSError:

@@ -114,11 +114,15 @@ def faults(dataset: Dataset, *, progress: bool = True) -> Iterator[Fault]:
         yield Fault("meta", None, str(error))
         return
     in_data = list(_data_faults(dataset, recorded, changed, progress))
-    yield from in_data or (_action_faults(dataset) if dataset.actions else _pair_faults(dataset))
+    yield from in_data or (_action_faults(dataset) if dataset.actions else factor_pair_faults(dataset))
 
 
-def _pair_faults(dataset: Dataset) -> Iterator[Fault]:
-    """Checks that the images of a training pair of finger and cube differ in exactly one factor."""
+def factor_pair_faults(dataset: Dataset) -> Iterator[Fault]:
+    """Faults of training pairs of finger and cube whose images do not differ in exactly one factor.
+
+    Args:
+        dataset: any data set; one of other pairs, or of no pairs, has none of these faults.
+    """
     if dataset.state_names != NAMES or "train" not in dataset.splits:
         return
     _, first, counts = np.unique(dataset.frames("train").anchor, return_index=True, return_counts=True)

@@ -14,10 +14,10 @@ import pytest
 from PIL import Image
 
 from ropes.data import schema
-from ropes.data.recordings import lerobot
 from ropes.data.recordings.source import Options
 from ropes.data.validate import validate
 from ropes.errors import UserError
+from tests.data.conftest import Tiny
 from tests.data.recordings.conftest import FIXTURES, PANDA, ImportOne, damaged, require_fit_accepts
 
 EPISODES, BEGIN = "meta/episodes/**/*.parquet", "videos/observation.images.left/from_timestamp"
@@ -195,19 +195,26 @@ def test_wrong_paths_are_refused_in_a_line(
 
 
 @pytest.mark.parametrize("mode", ["I;16", "RGBA", "CMYK"])
-def test_images_of_other_modes_are_refused(mode: str) -> None:
+def test_images_of_other_modes_are_refused(mode: str, tiny: Tiny, import_one: ImportOne) -> None:
     stream = io.BytesIO()
-    Image.new(mode, (20, 16)).save(stream, "TIFF")
-    with pytest.raises(UserError, match=f"row 3: {mode} image; images must be 8-bit grey or RGB"):
-        lerobot._decoded({"bytes": stream.getvalue()}, "file.parquet, row 3")
+    Image.new(mode, (16, 16)).save(stream, "TIFF")
+    image = {"bytes": stream.getvalue(), "path": None}
+    _change(tiny.path, "data/*/*.parquet", f"{schema.IMAGES}left", image)
+    with pytest.raises(UserError, match=f"row 3, camera left: {mode} image; images must be 8-bit grey or RGB"):
+        import_one(tiny.path)
 
 
 def _clear(path: Path, files: str, column: str) -> None:
     """Remove a value of a column, in row 3."""
-    file = next(path.glob(files))
+    _change(path, files, column, None)
+
+
+def _change(path: Path, files: str, column: str, value: object) -> None:
+    """Change a value of a column, in row 3."""
+    file = min(path.glob(files))
     table = pq.read_table(file)
     values = table[column].to_pylist()
-    values[3] = None
+    values[3] = value
     place = table.schema.get_field_index(column)
     pq.write_table(table.set_column(place, column, pa.array(values, table.schema.field(column).type)), file)
 

@@ -171,7 +171,7 @@ def test_a_killed_look_at_the_images_goes_on(
         original(self, image, sample=sample)
 
     with monkeypatch.context() as patch:
-        patch.setattr(survey, "_SAVE_EVERY", 0.0)
+        patch.setattr(survey, "SAVE_INTERVAL", 0.0)
         patch.setattr(CameraSurvey, "add", add)
         with pytest.raises(Killed):
             import_one(filmed, "killed", crop_to_motion=True)
@@ -185,7 +185,7 @@ def test_a_killed_look_at_the_images_goes_on(
 def test_a_killed_import_leaves_whole_files_and_goes_on(
     filmed: Path, import_one: ImportOne, decoded: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(dataset_writer, "_BYTES_PER_SHARD", 3 * 48 * 64 * 3)  # an anchor a file
+    monkeypatch.setattr(dataset_writer, "BYTES_PER_SHARD", 3 * 48 * 64 * 3)  # an anchor a file
     whole = import_one(filmed, "whole").dataset
     write: Callable[..., None] = writer.write_shard
     calls = []

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 #: File with the origin of each frame: episode of the recording, time, frame of each camera.
 ORIGIN = "meta/origin.parquet"
 #: Uncompressed bytes of the images in a data file: memory that an import needs.
-_BYTES_PER_SHARD = 100_000_000
+BYTES_PER_SHARD = 100_000_000
 
 
 def request_of(path: Path, streams: Streams, options: ImportOptions, views: Mapping[str, View]) -> dict[str, object]:
@@ -126,7 +126,7 @@ def write(
         robot_type=robot if isinstance(robot, str) else None,
         progress=progress,
         work="importing, poses",
-        images_per_shard=max(1, _BYTES_PER_SHARD // max(int(np.prod(shape)) for shape in shapes.values())),
+        images_per_shard=max(1, BYTES_PER_SHARD // max(int(np.prod(shape)) for shape in shapes.values())),
     )
     columns = {"episode": poses.episode[order], "time": poses.times[order]}
     columns |= {f"frame.{camera}": poses.frames[order, k] for k, camera in enumerate(recording.cameras)}

@@ -30,8 +30,8 @@ STATE = ".survey.part"
 BLOCK = 8
 #: Images from which the median is computed.
 _SAMPLES = 31
-#: Seconds between two saves.
-_SAVE_EVERY = 10.0
+#: Seconds between two saves of the state.
+SAVE_INTERVAL = 10.0
 #: Share of the blocks that change most, whose mean change is the motion between two images.
 _MOST_CHANGED = 0.005
 #: A block moves if it varies by more than twice what a still block does, and this many grey levels.
@@ -184,7 +184,7 @@ def survey(
                     state.add(turned, sample=state.done in chosen)
                     if state.done % 20 == 0 or state.done == len(wanted):
                         update(sum(each.done for each in found.values()))
-                    if time.monotonic() - saved > _SAVE_EVERY:
+                    if time.monotonic() - saved > SAVE_INTERVAL:
                         _write(out / STATE, key, found)
                         saved = time.monotonic()
     _write(out / STATE, key, found)

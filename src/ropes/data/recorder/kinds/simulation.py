@@ -134,7 +134,7 @@ class SimulatedRobot(Robot):
             model = CameraModel(
                 setting.camera_level, shape, request.frames, seed=request.seed, camera=view.name, recording="record"
             )
-        scene, pinhole = _scene(setting, view, request.seed), Pinhole.of(view, setting.image_size)
+        scene, pinhole = scene_of(setting, view, request.seed), Pinhole.of(view, setting.image_size)
         return SimulatedCamera(self._arm, scene, pinhole, model, request.frames, self._camera_delay)
 
     def close(self) -> None:
@@ -142,8 +142,17 @@ class SimulatedRobot(Robot):
         self._arm.close()
 
 
-def _scene(setting: Setting, view: View, seed: int) -> ArmScene:
-    """The renderer of one camera."""
+def scene_of(setting: Setting, view: View, seed: int) -> ArmScene:
+    """Open the scene that draws an arm for one camera.
+
+    Args:
+        setting: gives the arm, the image size, the background, the renderer, and whether images are in colour.
+        view: the camera.
+        seed: seed of the furnished room, which only MuJoCo draws.
+
+    Raises:
+        UserError: see `ropes.simulation.scene.Scene` and `ropes.simulation.mujoco_scene.MujocoScene`.
+    """
     if setting.renderer == "mujoco":
         return MujocoScene(
             setting.robot, [view], setting.image_size, scene=setting.scene, colour=setting.colour, seed=seed
