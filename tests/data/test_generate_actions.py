@@ -72,7 +72,7 @@ def test_a_data_set_is_not_gone_on_with_where_things_look_otherwise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made(tmp_path / "data", samples=12, tests=0)
-    monkeypatch.setitem(things._BUILDERS, "melon", things._BUILDERS["bread"])
+    monkeypatch.setitem(things.BUILDERS, "melon", things.BUILDERS["bread"])
     with pytest.raises(UserError, match="holds something else, a data set with things_sha256"):
         made(tmp_path / "data", samples=12, tests=0)
 

@@ -27,7 +27,7 @@ def test_its_own_variables_change_it_and_no_others(noun: str) -> None:
 
 @pytest.mark.parametrize("changed", ["a value between", "both at once", "the other side"])
 def test_the_digest_tells_how_a_thing_looks(changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    build, before = things._BUILDERS["cabinet"], objects_digest()
+    build, before = things.BUILDERS["cabinet"], objects_digest()
     assert objects_digest() == before
 
     def otherwise(look: Appearance, state: State) -> Iterator[Part]:
@@ -38,7 +38,7 @@ def test_the_digest_tells_how_a_thing_looks(changed: str, monkeypatch: pytest.Mo
             return build(look, {**state, "dirt": 0.0 if opened > 0.5 else dirt})
         return build(replace(look, mirrored=False), state)
 
-    monkeypatch.setitem(things._BUILDERS, "cabinet", otherwise)
+    monkeypatch.setitem(things.BUILDERS, "cabinet", otherwise)
     assert objects_digest() != before
 
 

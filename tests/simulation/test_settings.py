@@ -212,9 +212,9 @@ def points(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, object]]:
         return [Point(name=name, value="other:SETTING", group=group) for name in named if group == "ropes.settings"]
 
     monkeypatch.setattr(plugins, "entry_points", entry_points)
-    settings._plugins.cache_clear()
+    settings.plugin_settings.cache_clear()
     yield named
-    settings._plugins.cache_clear()
+    settings.plugin_settings.cache_clear()
 
 
 def test_another_package_adds_a_setting(points: dict[str, object]) -> None:

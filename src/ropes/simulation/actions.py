@@ -20,8 +20,10 @@ TRAIN, VALIDATION, IID, COMPOSITIONAL, SYSTEMATIC = "train", "validation", "test
 SPLITS = (TRAIN, VALIDATION, IID, COMPOSITIONAL, SYSTEMATIC)
 #: Share of the combinations that are candidates for holding out, and share of the nouns held out.
 _COMBINATIONS, _NOUNS = 0.3, 0.4
-#: The hold-out of `action-pairs`: the first seed that leaves every verb at least three nouns in training.
-_HELD_OUT_SEED, _NOUNS_A_VERB = 2, 3
+#: Smallest number of nouns in training for each verb.
+_NOUNS_A_VERB = 3
+#: Seed of the hold-out of `action-pairs`: the first that leaves every verb that many nouns.
+HELD_OUT_SEED = 2
 
 
 @dataclass(frozen=True, order=True)
@@ -247,7 +249,7 @@ class PairsSetting:
     image_size: int = 64
     objects: int = 1
     jitter: float = 1.0
-    held_out: HeldOut = field(default_factory=lambda: default_hold_out(seed=_HELD_OUT_SEED))
+    held_out: HeldOut = field(default_factory=lambda: default_hold_out(seed=HELD_OUT_SEED))
     renderer: RendererName = field(default_factory=lambda: default_renderer("white"))
 
     def __post_init__(self) -> None:

@@ -16,21 +16,22 @@ from ropes.simulation.articulated_objects import ARTICULATED_OR_SWITCHABLE
 from ropes.simulation.manipulable_objects import MANIPULABLE
 from ropes.simulation.parts import Part
 
-_BUILDERS: Mapping[str, Build] = {**ARTICULATED_OR_SWITCHABLE, **MANIPULABLE}
+#: Noun of `ropes.simulation.actions.THINGS` → function that builds the parts of the object.
+BUILDERS: Mapping[str, Build] = {**ARTICULATED_OR_SWITCHABLE, **MANIPULABLE}
 #: Appearances and states of each object that enter the digest.
 _DRAWN = 20
 
 
 def parts_of(noun: str, look: Appearance, state: State) -> tuple[Part, ...]:
     """The parts of an object."""
-    return tuple(_BUILDERS[noun](look, state))
+    return tuple(BUILDERS[noun](look, state))
 
 
 def objects_digest() -> str:
     """SHA-256 of the parts of every object, in appearances and states drawn from a fixed seed."""
     rng = np.random.default_rng(0)
     shapes: list[object] = []
-    for noun, _ in product(sorted(_BUILDERS), range(_DRAWN)):
+    for noun, _ in product(sorted(BUILDERS), range(_DRAWN)):
         look, state = Appearance.sample(rng), {name: float(rng.random()) for name in VARIABLES}
         shapes.append([noun, *map(_numbers, parts_of(noun, look, state))])
     return sha256(json.dumps(shapes).encode()).hexdigest()

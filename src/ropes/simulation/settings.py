@@ -175,7 +175,7 @@ def setting_named(name: str) -> Setting:
     """
     if (setting := find_setting(name)) is not None:
         return setting
-    plugins, broken = _plugins()
+    plugins, broken = plugin_settings()
     if name in broken:
         raise UserError(f"setting {name} cannot be loaded ({broken[name]}); update or uninstall its package")
     if name in (FINGER_CUBE, ACTION_PAIRS, ARM_ACTIONS):
@@ -190,12 +190,16 @@ def find_setting(name: str) -> Setting | None:
         from ropes.simulation.panda import panda_setting  # which imports this module
 
         return panda_setting(name)
-    return _plugins()[0].get(name)
+    return plugin_settings()[0].get(name)
 
 
 @cache
-def _plugins() -> tuple[dict[str, Setting], dict[str, str]]:
-    """Name → setting of another package; and name → the fault of a plug-in that cannot be used."""
+def plugin_settings() -> tuple[dict[str, Setting], dict[str, str]]:
+    """Load the settings of other packages, once in a process.
+
+    Returns:
+        Name → setting of another package; and name → fault of each plug-in that cannot be used.
+    """
     return load_plugins("ropes.settings", _fault)
 
 
