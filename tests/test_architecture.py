@@ -1,4 +1,4 @@
-"""Imports point one way, files stay short, light modules stay light, and no accelerator build slips in."""
+"""Imports point one way, files stay short, tests use public names, light modules stay light, no accelerator build."""
 
 import ast
 import re
@@ -85,6 +85,75 @@ def test_the_picture_of_the_packages_is_of_these_imports() -> None:
 def test_imports_of_ours_are_absolute(path: Path) -> None:
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     assert not [node.lineno for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
+
+
+def private_names(code: str) -> set[str]:
+    """Names with one leading underscore that a file gives to functions, classes, variables and attributes."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                names.add(name)
+    return {name for name in names if re.match(r"_[A-Za-z]", name)}
+
+
+def names_used(code: str) -> Iterator[tuple[str, int]]:
+    """Names that a test imports from ropes, reads or sets on an object, or has in a string, with the line.
+
+    What a class of the test itself calls so is left out, and so are the parts of f-strings.
+    """
+    tree, own = ast.parse(code), private_names(code)
+    parts = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(level=0, module=str(module), names=names) if module.partition(".")[0] == "ropes":
+                yield from ((alias.name, node.lineno) for alias in names)
+            case ast.Attribute(value=ast.Name(id="self"), attr=name) if name in own:
+                pass
+            case ast.Attribute(attr=name):
+                yield name, node.lineno
+            case ast.Constant(value=str(text)) if node not in parts:
+                yield from ((word, node.lineno) for word in re.findall(r"\w+", text))
+
+
+@pytest.mark.slow
+def test_tests_use_public_names_alone() -> None:
+    private = set[str]().union(*(private_names(path.read_text(encoding="utf-8")) for path in MODULES))
+    assert len(private) > 1000
+    used = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for name, line in names_used(path.read_text(encoding="utf-8"))
+        if name in private
+    ]
+    assert not used, f"test what users see, or make the name public with a docstring: {', '.join(used)}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from ropes.data.cache import _secret",
+        "import ropes; ropes._secret()",
+        "camera(frames=3)._secret[:, 1].std()",
+        "scene._secret = {}",
+        "monkeypatch.setattr(cache, '_secret', 0)",
+        "monkeypatch.setattr('ropes.data.cache._secret', 0)",
+        "robot.__dict__['_secret']",
+        "script = 'from ropes.data.cache import _secret'",
+        "class Double(Scene):\n    def look(self): return self._secret",
+    ],
+)
+def test_a_private_name_is_found(line: str) -> None:
+    assert "_secret" in {name for name, _ in names_used(line)}
+
+
+def test_private_names_of_a_test_and_of_other_packages_are_its_own() -> None:
+    own = "class Double:\n    def __init__(self): self._secret = 0\n    def look(self): return self._secret\n"
+    assert "_secret" not in {name for name, _ in names_used(f"from torch import _secret\n{own}f'{{name}}_secret'")}
+    code = "_SECRET: int = 3\nclass _Secret:\n    def _tell(self): self._secret = 0\nasync def _shh(): (_s, b) = 1, 2"
+    assert private_names(code) == {"_SECRET", "_Secret", "_tell", "_secret", "_shh", "_s"}
 
 
 @pytest.mark.parametrize("folder", ["src", "tests", "benchmarks", "examples"])
